@@ -1,16 +1,17 @@
-// How many reservations per second does billing make, compared with the naive design? On a PostgreSQL that flushes
-// every commit; both designs write the same rows into the same tables, in turns.
+// Reservations per second of billing, compared with the naive design, on a PostgreSQL that flushes every commit. Both
+// designs write the same rows into the same tables, in turns.
 //
 //   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0 --single]
 //
-// `--single`: only the short ways of single calls and of batches of 32 beside the full ones, in turns call by call.
+// `--single`: measures only the short functions for single calls and for batches of 32 beside the full functions, in
+// turns of a few calls.
 //
-// Prints reservations per second on one hot account and on many, what keys with spend limits and rates cost, full
+// Prints reservations per second on one hot account and on many, the cost of keys with spend limits and rates, full
 // cycles (reserve, settle, usage, ledger), and the latency of a reservation at steady rates: called in this process,
-// and over gRPC to billing in a process of its own. `--settled`: so many reservations are in the tables before the
-// first round. The parts of a round were measured right after each other, so trust the ratios; the ranges over the
-// rounds are the noise of the machine. Calls that billing refuses because of a backlog of more than 50 ms are counted. In
-// the end the reconciliation must find nothing.
+// and over gRPC to billing in a process of its own. `--settled`: the number of reservations that are in the tables
+// before the first round. The parts of a round are measured right after each other, so trust the ratios; the ranges
+// over the rounds are the noise of the machine. Calls that billing refuses because of a backlog of more than 50 ms are
+// counted. At the end the reconciliation must find nothing.
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { createDesigns, type Designs } from './billing/create-designs.ts'
@@ -31,12 +32,12 @@ const { values } = parseArgs({
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 
-/** Calls in flight: a few gateways; and as many as billing serves within its limit of 50 ms. */
+/** Calls in flight: as many as a few gateways have, and as many as billing serves within its limit of 50 ms. */
 const IN_FLIGHT = 64
 const MANY_IN_FLIGHT = 512
 const RATES_PER_S = [300, 2_000]
 
-/** Turns of each way of a single call in a round. */
+/** Turns of each way of a single call in one round. */
 const SINGLE_BLOCKS = 12
 
 type Part = () => Promise<Load>
@@ -58,7 +59,7 @@ async function measure() {
   const designs = opened.adopt(await createDesigns(database), (it) => it.close())
   const service = opened.adopt(await startBillingService(database.url), (it) => it.stop())
   const parts = createParts(database.keys, designs, service)
-  for (const run of Object.values(parts)) await run() // Without cold code and cold caches.
+  for (const run of Object.values(parts)) await run() // Warm-up of code and caches.
   const loads = await runRounds(parts, database.settleDown)
   await database.checkBooks()
   print(loads)
@@ -107,7 +108,7 @@ function createParts(
   }
 }
 
-/** Every other round in reverse order, so that no part always runs after the same one. */
+/** Runs every other round in reverse order, so that no part always runs after the same one. */
 async function runRounds(
   parts: Readonly<Record<string, Part>>,
   settleDown: () => Promise<void>,

@@ -4,10 +4,10 @@
 //   npm run bench [-- --streams 200 --rate 50 --seconds 10 --rounds 1]
 //
 // Prints CPU µs per token of each process, Redis commands per token, time to first token, and the gateway's memory per
-// stream, all measured while the streams flow; in the same rounds, the CPU per token of a bare `node:http` server that
-// sends the gateway's own events at the same pace, which is the floor. A lost, doubled or reordered token fails the run.
-// Times depend on the machine and its other work; the CPU figures less, and their ratio to the floor least. The bars
-// close the output; exit code 1: one is missed.
+// stream, all measured while the streams flow. In the same rounds it measures the floor: the CPU per token of a bare
+// `node:http` server that sends the gateway's own events at the same pace. A lost, doubled or reordered token fails the
+// run. Times depend on the machine and its other work. CPU figures depend on it less, and their ratio to the floor
+// depends least. The bars are printed last; exit code 1 if one is missed.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'
@@ -32,14 +32,14 @@ const streams = Number(values.streams)
 const rate = Number(values.rate)
 const seconds = Number(values.seconds)
 const rounds = Number(values.rounds)
-/** The streams start and end outside the measured window. */
+/** The streams start and end this long before and after the measured window. */
 const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
 /**
- * The memory of a stream is the difference of what the gateway needs with many and with few streams, at the same number
- * of tokens per second. Ten times as many, because its memory outside V8's heap varies by 7 MB from minute to minute,
- * which is 4 KiB a stream.
+ * The memory of a stream is the difference between the gateway's memory with many and with few streams, at the same
+ * number of tokens per second. There are ten times as many, because the gateway's memory outside V8's heap varies by 7
+ * MB from minute to minute, which is 4 KiB a stream.
  */
 const MORE = 10
 /** How long it may take until all of the many streams flow. */
@@ -129,7 +129,10 @@ try {
   ])
   if (!noneMissed) process.exitCode = 1
 
-  /** CPU µs of the bare server for each token of the first of these streams, whose events it sends to as many clients. */
+  /**
+   * Returns the bare server's CPU µs per token. The server sends the events of the first of these streams to as many
+   * clients.
+   */
   async function measureFloor([sample]: readonly StreamResult[]): Promise<number> {
     const events = (sample?.body ?? '').split(/(?<=\n\n)/u)
     const floor = await startFloor({ events, stepMs: 1_000 / rate })
@@ -148,7 +151,7 @@ try {
     }
   }
 
-  /** They open in groups of `streams`: what a rush needs is not what the open streams need. */
+  /** Opens the streams in groups of `streams`, because a rush of openings needs more memory than open streams. */
   function flow(
     model: string,
     count: number,
@@ -232,7 +235,7 @@ try {
   await teardown()
 }
 
-/** One lost, doubled or reordered token in any stream fails the run. */
+/** Throws if a token was lost, doubled or reordered in any stream. */
 function checkSame(results: readonly StreamResult[], tokensEach: number) {
   const [first] = results
   for (const result of results) {

@@ -1,4 +1,5 @@
-// The CPU time of encoding one text: by the plain encoder, and by the native library, which has a thread for each call.
+// The CPU time of encoding one text, with the plain encoder and with the native library, which uses a thread for each
+// call.
 //
 //   npm run bench:encoding [-- --texts 2000]
 import { parseArgs } from 'node:util'
@@ -35,7 +36,10 @@ async function compare(name: string, makeText: () => string): Promise<void> {
   console.log(`${name.padEnd(34)} ${plainUs.toFixed(1)} µs, the library ${nativeUs.toFixed(1)} µs`)
 }
 
-/** Per text, of all threads; the first tenth is not counted, because cold code costs several times as much. */
+/**
+ * Returns the CPU time per text, of all threads. The first tenth is not counted, because cold code costs several times
+ * as much.
+ */
 async function cpuUs(texts: readonly string[], encode: (text: string) => Promise<void>): Promise<number> {
   const warmUp = Math.ceil(texts.length / 10)
   for (const text of texts.slice(0, warmUp)) await encode(text)

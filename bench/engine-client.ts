@@ -1,12 +1,12 @@
-// The worker's CPU time for one message of an engine, over node's HTTP/2 and over grpc-js. The simulator and each client
-// are processes of their own; the client's CPU time is measured.
+// The worker's CPU time for one message of an engine, over node's HTTP/2 and over grpc-js. The simulator and each
+// client are separate processes; the client's CPU time is measured.
 //
 //   npm run bench:engine [-- --rounds 5 --seconds 4]
 //
-// The clients take turns within a round, in changing order, on the same engine at the same rate, so trust the
-// ratio; the ranges over the rounds are the noise of the machine. The first round is not counted: cold code costs several
-// times as much. The engine sends a message for each token as long as its client keeps up, which the last
-// column shows: far fewer messages a second than asked for make the figures worthless.
+// The clients take turns within a round, in changing order, on the same engine at the same rate, so trust the ratio;
+// the ranges over the rounds are the noise of the machine. The first round is not counted, because cold code costs
+// several times as much. The engine sends a message for each token as long as its client keeps up. The last column
+// shows the messages a second; if there are far fewer than requested, the figures are worthless.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -24,7 +24,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '4' },
-    /** How this file starts itself as a client. */
+    /** The argument with which this file starts itself as a client. */
     client: { type: 'string' },
   },
 })
@@ -130,7 +130,7 @@ async function end(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-/** A client's process: each order is one run, which is answered with its result. */
+/** Runs in a client's process. Each order is one run, and the answer is its result. */
 async function obey(name: TransportName): Promise<void> {
   process.on('message', (message) => {
     const { address, ...load } = Order.parse(message)
@@ -143,7 +143,7 @@ async function obey(name: TransportName): Promise<void> {
   await once(process, 'disconnect')
 }
 
-/** Measures for `seconds` while all streams flow, then leaves them. */
+/** Measures for `seconds` while all streams flow, then leaves the streams. */
 async function flow(
   client: EngineClient,
   { streams, seconds }: { streams: number; seconds: number },

@@ -48,7 +48,7 @@ function readOptions(): GpuOptions | 'help' | null {
   }
 }
 
-/** Returns whether every stream was whole and the books are. */
+/** Returns true if every stream was complete and the books are correct. */
 async function measure(options: GpuOptions, cluster: EngineCluster): Promise<boolean> {
   const { threads, words, tokens, engine } = options
   const account = await cluster.createAccount('1000000')
@@ -110,7 +110,7 @@ async function measure(options: GpuOptions, cluster: EngineCluster): Promise<boo
   return problems.length === 0 && openHolds === 0 && wrong.length === 0
 }
 
-/** The figures of the other stages are printed also when one fails. */
+/** Runs one stage. If it fails, the figures of the other stages are printed nevertheless. */
 async function attempt(title: string, stage: () => Promise<Outcome>): Promise<Outcome> {
   try {
     return await stage()
@@ -120,7 +120,10 @@ async function attempt(title: string, stage: () => Promise<Outcome>): Promise<Ou
   }
 }
 
-/** Settlements are read in batches: the last hold is closed within seconds of its stream. */
+/**
+ * Waits until no hold is open. Settlements are read in batches, so the last hold is closed within seconds after its
+ * stream.
+ */
 async function waitForHolds(read: () => Promise<number>): Promise<number> {
   const endMs = performance.now() + SETTLED_MS
   for (;;) {

@@ -1,10 +1,12 @@
-// How cost grows with the cell: heartbeats and pulses with processes, idle models with their number, the record's scripts
-// with what waits, billing's functions and reads with the ledger.
+// How cost grows with the size of a cell: the cost of heartbeats and pulses with the number of processes, of idle
+// models with their number, of the record's scripts with the number of waiting generations, of billing's functions and
+// reads with the ledger.
 //
 //   npm run bench:growth [-- --parts bus,models,record,ledger --rows 1000000]
 //
-// `--rows 1000000,10000000` takes a quarter of an hour and 12 GB. Figures are the servers' own, or CPU time in units of a
-// PING or a one-row commit of the same run, so other work on the machine matters little; durations stand beside them.
+// `--rows 1000000,10000000` takes a quarter of an hour and 12 GB. Figures are the servers' own, or CPU time in units of
+// a PING or a one-row commit of the same run, so other work on the machine matters little. Durations are printed as
+// well.
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { benchBus } from './growth/bus.ts'

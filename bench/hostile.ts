@@ -1,15 +1,14 @@
-// The effect of hostile requests on other callers. Steady streams run through a real cluster; the gaps between their
-// tokens are measured in turns without and with a barrage of bodies that are made to block an event loop, and of
-// connections that send nothing. The barrage has 1, 8 and 100 connections, and the key of an account without credits or
-// of one with.
+// The effect of hostile requests on other callers. Steady streams run through a real cluster. The gaps between their
+// tokens are measured in turns without and with a barrage: bodies that are made to block an event loop, and connections
+// that send nothing. The barrage has 1, 8 and 100 connections, and the key of an account with or without credits.
 //
 //   npm run bench:hostile [-- --streams 20 --rate 20 --seconds 8 --rounds 2 --connections 1,8,100 --bodies all]
 //
-// `--bodies small` sends those below 64 KiB alone, `large` the others.
+// `--bodies small` sends only bodies below 64 KiB, `large` only the others.
 //
-// The barrage is a process of its own at the lowest priority, so that its own CPU time disturbs little and the difference
-// is the work that it causes in the cluster. The two lines of a round are measured right after each other: compare them
-// within a round, and the rounds with each other for the noise of the machine.
+// The barrage is a separate process at the lowest priority. Its own CPU time disturbs little, so the difference is the
+// work that it causes in the cluster. The two lines of a round are measured right after each other: compare them within
+// a round, and compare the rounds with each other for the noise of the machine.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -32,7 +31,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '2' },
     connections: { type: 'string', default: '1,8,100' },
     bodies: { type: 'string', default: 'all' },
-    /** How this file starts itself as the barrage. */
+    /** The argument with which this file starts itself as the barrage. */
     barrage: { type: 'string' },
   },
 })
@@ -40,7 +39,7 @@ const MODEL = 'demo-chat'
 const EMBEDDING_MODEL = 'demo-embed'
 const LOWEST_PRIORITY = 19
 const MOST_RATIO = 2
-/** So many connections are too many for a bound on gaps: they fill the machine with what only the kernel does. */
+/** With so many connections gaps are not bounded, because work that only the kernel does fills the machine. */
 const MANY_CONNECTIONS = 100
 
 const Order = z.object({ baseUrl: z.string(), apiKey: z.string(), connections: z.int() })
@@ -58,7 +57,9 @@ type Round = {
 if (values.barrage === undefined) await measure()
 else await obey()
 
-/** The barrage's process: a message from its parent starts a barrage; the next one stops it and is answered. */
+/**
+ * Runs in the barrage's process. A message from the parent starts a barrage. The next message stops it and is answered.
+ */
 async function obey() {
   const models = { chat: MODEL, embedding: EMBEDDING_MODEL }
   const [small, large] = [smallHostileBodies(models), largeHostileBodies(models)]
@@ -139,13 +140,13 @@ async function createKeyWithoutCredits({ admin }: TestCluster): Promise<string> 
   return (await admin.call(ADMIN.createKey, { account: id, name: 'without credits' })).secret
 }
 
-/** How often a process took another one for dead. None dies here, so each time is a mistake. */
+/** Returns how often a process declared another one dead. No process dies here, so each time is a mistake. */
 function countDeaths({ workers, gateways, billing }: TestCluster): number {
   const logs = [...workers, ...gateways, billing].map((app) => app.logs())
   return logs.join('\n').split('"peer is dead"').length - 1
 }
 
-/** Keeps one stream open, the next one after its end, and notes the time between the arrivals of its text. */
+/** Keeps one stream open, and the next one after its end. Notes the time between the arrivals of its text. */
 function followStream(options: {
   baseUrl: string
   apiKey: string
@@ -181,13 +182,13 @@ function followStream(options: {
   outgoing.end(JSON.stringify({ model: MODEL, stream: true, messages: [{ role: 'user', content }] }))
 }
 
-/** The gaps that end within the next seconds. */
+/** Returns the gaps that end within the next seconds. */
 async function gapsWithin(gaps: readonly Gap[], seconds: number): Promise<Figures> {
   const fromMs = performance.now()
   await pause(seconds)
   const sorted = gaps.filter(({ atMs }) => atMs >= fromMs).map(({ ms }) => ms)
   sorted.sort((a, b) => a - b)
-  // Not one token of any stream in all the time.
+  // No stream had a token in all this time.
   if (sorted.length === 0) return { p50: seconds * 1_000, p99: seconds * 1_000, max: seconds * 1_000 }
   return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), max: quantile(sorted, 1) }
 }

@@ -1,13 +1,14 @@
-// How long a prompt of 128,000 tokens delays the tokens of other streams: client ← gateway ← Redis ← worker ← simulator.
+// How long a prompt of 128,000 tokens delays the tokens of other streams: client ← gateway ← Redis ← worker ←
+// simulator.
 //
 //   npm run bench:long-prompt [-- --streams 20 --rate 20 --rounds 5 --prompts 4 --tokens 128000]
 //
-// In each round steady streams flow for a while alone, and then while one long prompt after the other is sent on the same
-// gateway and worker. Prints the gaps between tokens in both parts, and the longest turn of each event loop, that of the
-// simulator too: it reads a prompt's ids itself, and a real engine has other processes for it. A turn contains the time
-// that its process waited for a processor. The bar is on the difference of the gaps' 99.9th percentile, the median over
-// the rounds; exit code 1: it is missed. All parts share the processors, and tokenizing takes whole ones, so a machine
-// without spare processors cannot meet it.
+// In each round steady streams first flow alone, and then while one long prompt after the other is sent on the same
+// gateway and worker. Prints the gaps between tokens in both parts, and the longest turn of each event loop. The
+// simulator's turn is printed too, because it reads a prompt's ids itself; a real engine has other processes for that.
+// A turn contains the time that its process waited for a processor. The bar limits the difference of the gaps' 99.9th
+// percentile, the median over the rounds; exit code 1 if it is missed. All parts share the processors, and tokenizing
+// takes whole ones, so a machine without spare processors cannot meet the bar.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -36,10 +37,10 @@ const promptTokens = Number(values.tokens)
 const MODEL = 'demo-chat'
 const WINDOW = 262_144
 const QUIET_MS = 4_000
-/** Enough for the whole run; the streams are left before their end. */
+/** Enough for the whole run. The streams are left before their end. */
 const STREAM_TOKENS = 60_000
 
-/** The count that the demo model's tokenizer makes of each of these words. */
+/** The number of tokens that the demo model's tokenizer makes of each of these words. */
 const TOKENS_PER_WORD = 3
 const WORDS = ['river', 'stone', 'wheel', 'grain', 'flour', 'water', 'miller', 'bridge', 'market', 'winter']
 const random = (below: number) => Math.floor(Math.random() * below)
@@ -72,7 +73,7 @@ try {
   const { baseUrl } = cluster
   const watched = watchStreams({ baseUrl, apiKey, model: MODEL, count: streams, tokens: STREAM_TOKENS })
   await watched.flowing
-  await sendLong() // Cold code takes longer.
+  await sendLong() // Warm-up, because cold code takes longer.
 
   const lags = async () => ({
     gateway: 1_000 * (await cluster.metric(gateway, 'nodejs_eventloop_lag_max_seconds')),
@@ -84,7 +85,7 @@ try {
   )
   const delaysMs: number[] = []
   for (let round = 0; round < rounds; round += 1) {
-    // Reading them starts them anew.
+    // Each reading starts the lags anew.
     await lags()
     const startMs = performance.now()
     await pauseMs(QUIET_MS)
@@ -101,7 +102,7 @@ try {
   const title = 'delay of a token by long prompts, p99.9'
   if (!printBars([{ title, unit: ' ms', bar: 20, values: delaysMs }])) process.exitCode = 1
 
-  /** Sends one prompt that no other shares words with. */
+  /** Sends one prompt whose words no other prompt shares. */
   async function sendLong(): Promise<void> {
     const words = Array.from({ length: promptTokens / TOKENS_PER_WORD }, () => WORDS[random(WORDS.length)])
     const content = `[[tokens=2]] ${words.join(' ')}`
@@ -120,7 +121,7 @@ try {
   await teardown()
 }
 
-/** The demo catalog with a window for long prompts. */
+/** Writes the demo catalog with a context window for long prompts. */
 function writeCatalog(): string {
   const Catalog = z.object({ models: z.array(z.looseObject({})) })
   const { models } = Catalog.parse(JSON.parse(readFileSync('deploy/catalog.demo.json', 'utf8')))

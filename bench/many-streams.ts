@@ -1,10 +1,11 @@
-// Many slow streams on one gateway and one worker: whether all are whole, and the gaps between their tokens.
+// Many slow streams on one gateway and one worker: checks that all are complete, and measures the gaps between their
+// tokens.
 //
 //   npm run bench:streams [-- --streams 1000,4000 --rate 5 --seconds 30]
 //
 // Beside the gaps it prints the longest turn of each process's event loop, and how long its main thread waited for a
-// processor: a gap that no turn explains is the machine's. The client is one process more on the same machine. A lost,
-// doubled or reordered token fails the run; exit code 1: a bar is missed.
+// processor: a gap that no turn explains is caused by the machine. The client is one more process on the same machine.
+// A lost, doubled or reordered token fails the run; exit code 1 if a bar is missed.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -32,13 +33,13 @@ const START_PER_S = 250
 const SETTLE_S = 2
 const LONGEST_GAP_MS = 2_000
 const BLOCK_TOKENS = 16
-/** More than the prompt has. */
+/** More tokens than the prompt has. */
 const PROMPT_TOKENS = 64
 
-/** Enough that no stream ends before the last one has been measured. */
+/** Enough that no stream ends before the last stream has been measured. */
 const tokensOf = (count: number) => Math.ceil((count / START_PER_S + SETTLE_S + seconds + 5) * rate)
 const most = Math.max(...sizes)
-/** For all streams: an engine with fewer pauses some of them. */
+/** Enough for all streams, because an engine with fewer blocks pauses some of them. */
 const kvBlocks = most * Math.ceil((tokensOf(most) + PROMPT_TOKENS) / BLOCK_TOKENS)
 
 await setup()
@@ -95,7 +96,7 @@ try {
       read[name] = {
         cpuUs: readThreadsCpuUs(app.pid),
         runQueueMs: readRunQueueMs(app.pid),
-        // Since the reading before.
+        // The longest turn since the previous reading.
         longestTurnMs: (await cluster.metric(app, 'nodejs_eventloop_lag_max_seconds')) * 1_000,
       }
     }

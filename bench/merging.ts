@@ -1,10 +1,10 @@
-// What merging for a late gateway saves: the gateway's CPU per token with and without it, in interleaved rounds on one
-// cluster.
+// The saving by merging events for a late gateway: the gateway's CPU per token with and without merging, in interleaved
+// rounds on one cluster.
 //
 //   npm run bench:merging [-- --streams 200 --rate 50 --seconds 8 --rounds 3]
 //
-// A round with merging publishes heartbeats that call the gateway late, in its name, because a gateway that is truly late
-// has no CPU to compare. A lost, doubled or reordered token fails the run.
+// A round with merging publishes heartbeats in the gateway's name that call it late, because a gateway that is truly
+// late has no CPU to compare. A lost, doubled or reordered token fails the run.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
@@ -105,7 +105,7 @@ try {
   await teardown()
 }
 
-/** The gateway's own heartbeat, with the difference that it is late. */
+/** Returns the gateway's own heartbeat, changed to say that the gateway is late. */
 async function nextHeartbeat(): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   listener.on('message', (_channel: string, text: string) => {

@@ -1,12 +1,13 @@
-// How long a stream pauses when what serves it fails: client ← gateway ← bus ← worker ← simulator, on this machine.
+// How long a stream pauses when a part that serves it fails: client ← gateway ← bus ← worker ← simulator, on this
+// machine.
 //
 //   npm run bench:recovery [-- --only kill,terminate,cut,many] [--streams 20] [--rate 40]
 //
-// - kill: SIGKILL of the worker of all streams, while another has room.
-// - terminate: SIGTERM of it: it hands its streams over.
+// - kill: SIGKILL of the worker of all streams, while another worker has room.
+// - terminate: SIGTERM of that worker, which hands its streams over.
 // - cut: the bus connection of the worker, then of the gateway, is reset; no token may be generated twice.
-// - many: SIGKILL of a worker with 256 streams of 4,000 tokens each, while other streams flow: their gaps against those
-//   before, and how long the 256 pause.
+// - many: SIGKILL of a worker with 256 streams of 4,000 tokens each, while other streams flow. Compares the other
+//   streams' gaps before and after, and measures how long the 256 pause.
 //
 // Prints the longest gap of each stream as p50, p99 and maximum. A lost or doubled token fails the run.
 import { rmSync } from 'node:fs'

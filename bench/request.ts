@@ -1,16 +1,16 @@
-// What one request costs, in time to first token, CPU and Redis commands, beside another commit of this repository.
+// The cost of one request, in time to first token, CPU and Redis commands, beside another commit of this repository.
 //
 //   npm run bench:request [-- --before COMMIT|none] [--rounds 5] [--seconds 8] [--warm-up 30]
 //
-// Each commit has a whole cluster of its own: gateway, worker, billing, Redis, PostgreSQL, and an engine of 1 ms a token.
-// They run in turns, in random order within a round, each with requests of 3 tokens at random moments (50 and 200 a
-// second on average) and with 32 under way at any time. At the same paces, in the same rounds: a Redis PING (its median
-// time is R, the unit of this machine), the commit of one row, and the engine's own time to its first token. PostgreSQL
-// does not flush to the disk.
+// Each commit has a separate cluster: gateway, worker, billing, Redis, PostgreSQL, and an engine of 1 ms a token. The
+// clusters run in turns, in random order within a round. Each gets requests of 3 tokens at random moments (50 and 200 a
+// second on average), and then with 32 under way at any time. At the same paces, in the same rounds, three units are
+// measured: a Redis PING (its median time is R, the unit of this machine), the commit of one row, and the engine's own
+// time to its first token. PostgreSQL does not flush to the disk.
 //
 // Prints the median over the rounds, and their range in brackets; then Redis commands by script and command; then the
-// bars. Exit code 1: a bar is missed. The load generator, the engines and everything else on the machine share its
-// processors, so compare within a run only.
+// bars. Exit code 1 if a bar is missed. The load generator, the engines and everything else on the machine share its
+// processors, so compare only within a run.
 import { rmSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -65,8 +65,8 @@ async function measure(): Promise<void> {
   if (now === undefined) throw new Error('there is no cluster')
   const probes = opened.adopt(await openProbes(now), (it) => it.close())
 
-  // Cold code costs more: after 7 s of 32 at once a request at 200/s took 7.0 ms of CPU time, 16 s later 5.5 ms, and no
-  // less after a minute.
+  // Warms up, because cold code costs more: after 7 s of 32 at once a request at 200/s took 7.0 ms of CPU time, 16 s
+  // later 5.5 ms, and no less after a minute.
   for (const side of sides) await measureLoad(side, { inFlight: 32, seconds: warmUpS })
   for (const name of PROBES) await probes.measure(name, { ratePerS: 200, seconds: 1 })
 
@@ -83,7 +83,7 @@ async function measure(): Promise<void> {
   if (!printBars(toBars(figures))) process.exitCode = 1
 }
 
-/** All figures, by what was measured, one for each round. */
+/** Returns all figures, by the measured load or unit, with one figure for each round. */
 async function runRounds(sides: readonly Side[], probes: Probes) {
   const loads = new Map<string, Map<string, Measured[]>>()
   const units = new Map<string, number[]>()

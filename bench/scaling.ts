@@ -1,9 +1,9 @@
-// How the scaler's decisions compare with the rules of two peers, on five traces of load.
+// The scaler's decisions compared with the rules of two peers, on five traces of load.
 //
 //   npm run bench:scaling [-- --seeds 8]
 //
-// Prints for each trace and rule the mean over the seeds: requests whose clients gave up, GPU-hours, pods started, pods
-// removed and how many of them were busy, the most pods at once, and the 95th percentile of the wait.
+// Prints for each trace and rule the mean over the seeds: requests whose clients gave up, GPU-hours, started pods,
+// removed pods and how many of them were busy, the most pods at once, and the 95th percentile of the wait.
 import { parseArgs } from 'node:util'
 import { compare } from './scaling/compare.ts'
 

@@ -1,8 +1,9 @@
-// What an API client waits for its own data: `GET /v1/key` of many keys at the pace that one key is served.
+// The time that an API client waits for its own data: `GET /v1/key` of many keys, at the pace at which one key is
+// served.
 //
 //   npm run bench:self-service [-- --keys 40 --seconds 20]
 //
-// Prints the bar; exit code 1: it is missed.
+// Prints the bar; exit code 1 if it is missed.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
@@ -15,7 +16,7 @@ const { values } = parseArgs({
   options: { keys: { type: 'string', default: '40' }, seconds: { type: 'string', default: '20' } },
 })
 const seconds = Number(values.seconds)
-/** One request a second is served. */
+/** Slightly longer than a second, because one request a second is served for a key. */
 const PACE_MS = 1_050
 const WARM_UP = 3
 

@@ -1,14 +1,14 @@
-// A long run at half of what the machine can do: what grows, and whether anything goes wrong that a short run does not
-// show. Mixed requests of every operation on two gateways and two workers; one stream in eight is hung up; every answer is
+// A long run at half of the machine's capacity, which shows growth and errors that a short run does not show. It sends
+// mixed requests of every operation to two gateways and two workers. One stream in eight is hung up. Every answer is
 // compared with the one that was learned before, and every charge with its answer.
 //
 //   npm run soak -- --minutes 30 [--load 0.5] [--seed N]
 //
 // Prints a line each minute, then for each process the growth of memory and file handles beside their noise, the event
-// loop's delays, and the growth of Redis. Memory is what a process holds right after a collection of its garbage, once a
-// minute: how far V8 lets its heap grow in between says nothing of a leak. Redis keeps settlements for an hour, longer than
-// most runs, so they are subtracted from its memory. The first third of the time is warm-up. The bars close the output;
-// exit code 1: one is missed, or an answer, a charge or a key is wrong.
+// loop's delays, and the growth of Redis. Memory is measured once a minute, right after a garbage collection, because
+// the growth of V8's heap between collections does not show a leak. Redis keeps settlements for an hour, longer than
+// most runs, so they are subtracted from its memory. The first third of the time is warm-up. The bars are printed last;
+// exit code 1 if one is missed, or if an answer, a charge or a key is wrong.
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
@@ -68,7 +68,7 @@ const redis = new Redis(cluster.redis.url)
 const problems: string[] = []
 try {
   const accounts = [await cluster.createAccount(CREDITS), await cluster.createAccount(CREDITS)]
-  // Pays for what the run itself does not check.
+  // Pays for requests that the run itself does not check.
   const learner = await cluster.createAccount(CREDITS)
   const gateways = cluster.gateways.map(({ baseUrl }, index) => ({
     name: `gateway ${index + 1}`,
@@ -95,7 +95,7 @@ try {
     { name: 'redis', pid: cluster.redis.pid() },
   ]
   const outcomes = new Map<string, number>()
-  /** Without their answers, which would fill the memory. */
+  /** Without the answers, which would fill the memory. */
   const ended: Asked[] = []
   const stopping = new AbortController()
   const offered = offerRequests({
@@ -113,7 +113,7 @@ try {
 
   const models = engines.map(({ model }) => model)
   const samples: Sample[] = []
-  /** Once a minute, right after a collection. */
+  /** Samples taken once a minute, right after a collection. */
   const collected: Sample[] = []
   const startMs = performance.now()
   while (performance.now() - startMs < minutes * 60_000) {
@@ -154,12 +154,12 @@ try {
     )
   }
 
-  /** Prints what grew after the warm-up, and the bars; returns whether all are met. */
+  /** Prints the growth after the warm-up, and the bars. Returns true if all bars are met. */
   function report(after: readonly Sample[], afterCollecting: readonly Sample[]): boolean {
     const grown: number[] = []
     const line = (title: string, unit: string, figures: readonly number[]) => {
       const { median, growth, noise } = toTrend(figures)
-      // A figure that never moves has no noise; half a unit is none either.
+      // A figure that never moves has no noise, and half a unit does not count as noise either.
       grown.push(growth / Math.max(noise, 0.5))
       console.log(
         `  ${title.padEnd(24)} ${median.toFixed(1)} ${unit}, grew ${growth.toFixed(2)}, noise ${noise.toFixed(2)}`,

@@ -1,4 +1,4 @@
-// The bootstrap of deploy/compose.yaml: makes a demo account with credits and a key, once, and prints a curl line.
+// The bootstrap of deploy/compose.yaml: creates a demo account with credits and a key, once, and prints a curl line.
 import { z } from 'zod'
 import { loadConfig } from '#libs/config/load-config.ts'
 import { createClient } from './cluster/create-client.ts'
@@ -7,7 +7,7 @@ import { curlLine } from './cluster/gateway-address.ts'
 const Config = z.object({
   ADMIN_URL: z.url(),
   ADMIN_TOKEN: z.string(),
-  /** The gateway's address for the user of the printed line, who is outside of the containers. */
+  /** The gateway's address in the printed line, for a user outside of the containers. */
   GATEWAY_URL: z.url(),
   /** Keeps the account and the key for the next run. */
   CLIENT_FOLDER: z.string(),

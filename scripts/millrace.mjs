@@ -5,13 +5,13 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { NODE, REPOSITORY } from './bootstrap/repository.mjs'
 
-/** The exit codes of apps/ctl/: nothing was sent to billing; whether a change was made is unknown. */
+/** The exit codes of apps/ctl/: 2 if nothing was sent to billing, 3 if it is unknown whether a change was made. */
 const EXIT_USAGE = 2
 const EXIT_UNKNOWN = 3
 
 const main = join(REPOSITORY, 'apps/ctl/main.ts')
 const child = spawn(NODE, [main, ...process.argv.slice(2)], { stdio: 'inherit' })
-// A Ctrl-C reaches the child as well; this process stays to return its exit code.
+// A Ctrl-C reaches the child as well. This process stays to return the child's exit code.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
 child.once('exit', (code) => (process.exitCode = code ?? EXIT_UNKNOWN))
 child.once('error', ({ code }) => {

@@ -1,6 +1,6 @@
 /**
- * Writes plain JSON with a newline at its end. Objects and arrays for which `isOpened` is true have one entry a line, all
- * others stand on the line of their name: a line is what a reader compares in a review.
+ * Writes plain JSON with a newline at its end. Objects and arrays for which `isOpened` is true have one entry per line;
+ * all others stay on the line of their name, so that a reviewer compares them as one line.
  */
 export function printJson(value: unknown, isOpened: (value: object) => boolean): string {
   return `${print(value, '')}\n`

@@ -1,5 +1,5 @@
-// `npm start`. Runs on Node 20 with nothing installed: plain JavaScript, only Node's own modules. It installs the
-// packages of a cluster, then runs scripts/cluster/ on the Node that is one of them.
+// `npm start`. Runs on Node 20 with nothing installed, so it is plain JavaScript with only Node's own modules. It
+// installs the packages of a cluster, one of which is Node itself, then runs scripts/cluster/ on that Node.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { startedAt } from './bootstrap/progress.mjs'
 import { runScript } from './bootstrap/fail.mjs'

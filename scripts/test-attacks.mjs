@@ -1,5 +1,5 @@
-// `npm run test:attacks [-- PART OF A PATH]`: the attacks of `test/attacks/` in their long forms: more connections, more
-// rounds, more random bodies. `npm test` runs the short ones.
+// `npm run test:attacks [-- PART OF A PATH]`: the long forms of the attacks in `test/attacks/`: more connections, more
+// rounds, more random bodies. `npm test` runs the short forms.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runAndCount } from './bootstrap/run-tests.mjs'

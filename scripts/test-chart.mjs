@@ -1,5 +1,5 @@
-// `npm run test:chart`: the Helm chart with Helm 4 and Helm 3: lint, golden files, policies, refused values. It looks for the
-// programs `helm` and `helm3` in KUBE_LAB_BIN; tests of values that need no Helm are part of `npm test`.
+// `npm run test:chart`: tests the Helm chart with Helm 4 and Helm 3: lint, golden files, policies, refused values. It
+// looks for the programs `helm` and `helm3` in KUBE_LAB_BIN. Tests of values that need no Helm are part of `npm test`.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { labPrograms, missingIn, refuse } from './bootstrap/lab.mjs'

@@ -1,6 +1,7 @@
-// `npm run test:containers`: builds the image and runs deploy/compose.yaml on the Docker engine of this machine, then the
-// integration tests with their Redis and PostgreSQL as containers. Arguments are those of Vitest for the latter, for
-// example `npm run test:containers -- test/integration/billing`. What it started is removed, also after a Ctrl-C.
+// `npm run test:containers`: builds the image and runs deploy/compose.yaml on the Docker engine of this machine, then
+// runs the integration tests with Redis and PostgreSQL as containers. Arguments are Vitest's, for the integration
+// tests, for example `npm run test:containers -- test/integration/billing`. Started containers are removed, also after
+// a Ctrl-C.
 import { spawnSync } from 'node:child_process'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { REPOSITORY } from './bootstrap/repository.mjs'
@@ -41,7 +42,7 @@ async function run(name, options) {
 
 /** Throws a SetupError unless a Docker engine answers that can build and run deploy/. */
 function checkEngine() {
-  // Engine 25 has version 1.44 of the interface.
+  // Docker Engine 25 has version 1.44 of the API.
   const [major, minor] = ask(['version', '--format', '{{.Server.APIVersion}}']).split('.').map(Number)
   if (major === 1 && minor < 44) {
     throw new SetupError('npm run test:containers needs Docker Engine 25 or later: this one is older.')
@@ -60,19 +61,19 @@ function remove() {
   const down = ['down', '--volumes', '--remove-orphans', '--timeout', '5']
   const problems = [
     docker(['compose', '--file', 'deploy/compose.yaml', '--project-name', PROJECT, ...down]).problem,
-    // Without an image the build failed.
+    // If there is no image, the build failed.
     docker(['images', '--quiet', PROJECT]).output && docker(['image', 'rm', PROJECT]).problem,
   ]
   for (const problem of problems) if (problem) console.error(`not removed: ${problem}`)
 }
 
-/** Runs `docker`: its standard output, and where it failed one line with the reason. */
+/** Runs `docker`. Returns its standard output and, if it failed, one line with the reason. */
 function docker(args) {
   const options = { cwd: REPOSITORY, encoding: 'utf8', timeout: 120_000 }
   const { error, status, stdout, stderr } = spawnSync('docker', args, options)
   const output = (stdout ?? '').trim()
   if (status === 0) return { output }
-  // Compose indents its progress.
+  // Compose indents its progress, so the reason is the first line without an indent.
   const reason = error?.message ?? stderr.split('\n').find((line) => /^\S/.test(line))
   return { output, problem: `docker ${args.join(' ')} failed: ${reason}` }
 }

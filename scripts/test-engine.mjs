@@ -1,19 +1,19 @@
 // `npm run test:engine -- HOST:PORT [ARGUMENTS OF THE ENGINE]`: the engine contract suite against a running vLLM that
-// serves models/tiny. Started as the recorded engines were:
+// serves models/tiny. The engines of the recordings were started with:
 //
 //   vllm serve models/tiny --served-model-name ./tiny --grpc --host 127.0.0.1 --port 50051 --load-format dummy \
 //     --dtype float32 --enforce-eager --max-model-len 2048 --max-num-seqs 8
 //
-// An engine with further arguments is compared with the recordings that were made with the same arguments; name them
-// here as well, for example `--runner pooling --convert embed`. The engine must be idle otherwise, and must leave the
-// suite a core: on a machine with two cores start it with `taskset -c 1` and OMP_NUM_THREADS=1, or the suite stalls for
-// seconds and misses states that it waits for.
+// An engine with further arguments is compared with the recordings that were made with the same arguments. Name the
+// arguments here as well, for example `--runner pooling --convert embed`. The engine must be idle otherwise, and must
+// leave a core to the suite: on a machine with two cores start it with `taskset -c 1` and OMP_NUM_THREADS=1, or the
+// suite stalls for seconds and misses states that it waits for.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runAndCount } from './bootstrap/run-tests.mjs'
 
 const CALLS = ['engine-wire', 'engine-rpcs']
-/** Recorded without further arguments only. */
+/** These scenarios are recorded only without further arguments. */
 const SCENARIOS = ['engine-scenarios', 'engine-client', 'engine-salt']
 
 await runScript(async () => {

@@ -1,6 +1,6 @@
-// `npm run test:fuzz`: about 5,000 requests that schemathesis generates from the interface's description, against a
-// cluster of its own. It fails on an answer that the description does not have, and on an error in a log: a caller
-// would see an unexpected failure as a documented 502 or 503.
+// `npm run test:fuzz`: about 5,000 requests that schemathesis generates from the description of the interface, against
+// a cluster of its own. It fails on an answer that is not in the description, and on an error in a log, because a
+// caller would see an unexpected failure as a documented 502 or 503.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
@@ -31,7 +31,7 @@ await runScript(async () => {
   })
 })
 
-/** The lines that an app logged as errors. */
+/** Returns the lines that an app logged as errors. */
 function readFailures(home, app) {
   const lines = readFileSync(join(home, 'logs', `${app}.log`), 'utf8').split('\n')
   return lines.filter((line) => line.startsWith('{') && JSON.parse(line).level >= ERROR_LEVEL)

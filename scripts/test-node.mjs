@@ -1,8 +1,8 @@
-// `npm run test:node`: the Helm chart on a real node with KEDA. It builds the image by Docker, starts a control plane with
-// one node by the scripts up.sh and load.sh of the folder KUBE_NODE, from the programs in KUBE_LAB_BIN, loads the image and
-// those of the dev servers, and runs the tests in the node's namespaces by in.sh; down.sh ends it all. Without root, the
-// programs, or a Docker engine with redis:7 and postgres:18 it ends with status 3, which is not a pass. Arguments are
-// Vitest's. KUBE_NODE_STATE names a lab that runs already.
+// `npm run test:node`: tests the Helm chart on a real node with KEDA. It builds the image with Docker, and starts a
+// control plane with one node with the scripts up.sh and load.sh of the folder KUBE_NODE, from the programs in
+// KUBE_LAB_BIN. It loads the image and the images of the dev servers, and runs the tests in the node's namespaces with
+// in.sh. down.sh ends everything. Without root, the programs, or a Docker engine with redis:7 and postgres:18 it ends
+// with status 3, which is not a pass. Arguments are Vitest's. KUBE_NODE_STATE names a lab that runs already.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -36,9 +36,9 @@ const PROGRAMS = [
 ]
 /** The images of the dev values and of the tests' servers, which are not built here. */
 const SERVER_IMAGES = ['redis:7', 'postgres:18']
-/** Not a name that a registry could have. */
+/** A name that no registry can have. */
 const IMAGE = `registry.invalid/millrace:test-${process.pid}`
-/** Everything runs on the real node, which claims GPUs for the simulated engines of the production values. */
+/** Everything runs on the real node, which has GPUs for the simulated engines of the production values. */
 const LAB = { KUBE_NODE_TAINT: '0', KUBE_LAB_CPU_NODES: '0', KUBE_LAB_GPU_NODES: '0', KUBE_NODE_GPUS: '16' }
 
 let interrupted = false
@@ -84,7 +84,7 @@ await runScript(async () => {
   }
 })
 
-/** Runs a program in this terminal. Throws a SetupError when it fails, or when the user has interrupted. */
+/** Runs a program in this terminal. Throws a SetupError if it fails, or if the user has interrupted. */
 function step(program, args, env = {}) {
   const problem = interrupted
     ? 'interrupted'
@@ -92,7 +92,7 @@ function step(program, args, env = {}) {
   if (problem !== undefined) throw new SetupError(`test:node: ${problem}`)
 }
 
-/** Why a program failed, or undefined. */
+/** Returns why a program failed, or undefined. */
 function run(program, args, options = {}) {
   const { error, status, stderr } = spawnSync(program, args, {
     cwd: REPOSITORY,

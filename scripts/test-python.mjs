@@ -1,4 +1,4 @@
-// `npm run test:python`: clients for Python against a cluster of its own.
+// `npm run test:python`: tests Python clients against a separate cluster.
 import { join } from 'node:path'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'

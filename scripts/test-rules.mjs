@@ -1,4 +1,4 @@
-// `npm run test:rules`: the alert rules and the dashboards of the chart under Prometheus' promtool.
+// `npm run test:rules`: checks the alert rules and the dashboards of the chart with Prometheus' promtool.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runNode } from './bootstrap/run-node.mjs'

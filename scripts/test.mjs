@@ -1,4 +1,4 @@
-// `npm test`: the checks beside all tests. Its last line is `N passed, N failed`, in which each check counts as one,
+// `npm test`: the checks alongside all tests. The last line is `N passed, N failed`, in which each check counts as one,
 // also when the test runner crashes or finds nothing to run.
 import { readFileSync } from 'node:fs'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
@@ -27,7 +27,7 @@ await runScript(async () => {
 if (process.exitCode !== 0 && total.failed === 0) total.failed = 1
 console.log(`${total.passed} passed, ${total.failed} failed`)
 
-/** The seconds of the whole run; those of its parts stand above, at the end of the tests. */
+/** Prints the seconds of the whole run. The seconds of the tests are printed above, at their end. */
 function describeCost(testsCpuSeconds) {
   const cpuSeconds = readChildrenCpuSeconds()
   const wallSeconds = (performance.now() - startedAt) / 1000
@@ -38,8 +38,8 @@ function describeCost(testsCpuSeconds) {
 }
 
 /**
- * The processor time in seconds (user and system) of all processes that this one started and waited for, and of theirs.
- * Source of the fields: proc_pid_stat(5), 16 and 17, in hundredths of a second.
+ * Returns the processor time in seconds (user and system) of all processes that this process started and waited for,
+ * and of their own children. Source of the fields: proc_pid_stat(5), 16 and 17, in hundredths of a second.
  */
 function readChildrenCpuSeconds() {
   const stat = readFileSync('/proc/self/stat', 'utf8')

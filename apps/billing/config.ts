@@ -16,40 +16,45 @@ const Fields = z.object({
   ...OpsFields,
   ...TraceFields,
   OPS_PORT: Port.default(9102),
-  /** Its login is a member of the role `millrace_service`, under which the service works. */
+  /** The login of this URL is a member of the role `millrace_service`, under which the service works. */
   DATABASE_URL: PostgresUrl,
-  /** What is between DATABASE_URL and PostgreSQL. */
+  /** The pooler between DATABASE_URL and PostgreSQL. */
   DATABASE_POOLER: z.enum(['none', 'transaction']).default('none'),
-  /** Its login owns the tables and migrates them; default: that of DATABASE_URL. */
+  /** The login of this URL owns the tables and migrates them. Default: the login of DATABASE_URL. */
   DATABASE_OWNER_URL: PostgresUrl.optional(),
-  /** What billing does about the schema of its database when it starts; `only` has a schema of its own. */
+  /** When billing migrates its database. `only` is checked by `MigrationConfig`. */
   MIGRATE: z.enum(['at-start', 'never'], { error: 'expected at-start, only or never' }).default('at-start'),
-  /** Of a direct connection, for notifications; behind a pooler only. */
+  /** URL of a direct connection for notifications; only behind a pooler. */
   DATABASE_DIRECT_URL: PostgresUrl.optional(),
   ...QueueRedisFields,
-  /** For gateways. */
+  /** The address at which gateways connect. */
   GRPC_LISTEN: HostPort.default('127.0.0.1:50090'),
-  /** PEM. Without a certificate the gRPC port is plaintext. */
+  /** Path of the certificate (PEM). Without one the gRPC port is plaintext. */
   GRPC_TLS_CERT_FILE: z.string().optional(),
   GRPC_TLS_KEY_FILE: z.string().optional(),
-  /** PEM. With it, gateways must have a certificate of this authority. */
+  /**
+   * Path of an authority's certificate (PEM). If set, a gateway's client certificate must be signed by this authority.
+   */
   GRPC_TLS_CLIENT_CA_FILE: z.string().optional(),
-  /** For operators: accounts, credits, keys. */
+  /** The address of the operators' interface: accounts, credits, keys. */
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: Port.default(8090),
   ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
   /**
-   * They sign the receipts of holds: one, or the new one and the old ones, separated by commas; each of at least 32
-   * characters.
+   * Secrets that sign the receipts of holds: one secret, or the new one and then the old ones, separated by commas.
+   * Each has at least 32 characters.
    */
   RECEIPT_SECRETS: ReceiptSecrets,
   /**
-   * JSON files as of `CatalogFile`, separated by commas; together they are one catalog. Without it billing serves the
-   * catalog of the database.
+   * Paths of JSON files in the format of `CatalogFile`, separated by commas; together they are one catalog. Default:
+   * billing serves the catalog of the database.
    */
   CATALOG_FILE: CatalogPaths.optional(),
   HOLD_GRACE_MS: HoldGraceMs,
-  /** So many whole months before the present one stay in the database: `millrace ledger archive` refuses them. */
+  /**
+   * Number of whole months before the present one that stay in the database: `millrace ledger archive` refuses to
+   * archive them.
+   */
   KEEP_MONTHS: z.coerce.number().int().min(1).max(1_200).default(3),
 })
 
@@ -72,11 +77,11 @@ function checkPooler(config: z.infer<typeof Fields>, context: z.RefinementCtx): 
   if (pooler === 'none' && direct !== undefined) {
     refuse('DATABASE_DIRECT_URL', 'it is for DATABASE_POOLER=transaction only')
   }
-  // A migration keeps its turn and its settings in its session.
+  // A migration keeps its lock and its settings in its session, and a pooler in transaction mode has no sessions.
   if (pooler === 'transaction' && MIGRATE === 'at-start' && owner === undefined) {
     refuse('DATABASE_OWNER_URL', 'migrations need a direct connection, and DATABASE_URL leads to a pooler')
   }
 }
 
-/** With `MIGRATE=only`, which needs nothing of the service but the owner's connection. */
+/** The configuration for `MIGRATE=only`, which needs only the owner's connection. */
 export const MigrationConfig = z.object({ LOG_LEVEL: OpsFields.LOG_LEVEL, DATABASE_OWNER_URL: PostgresUrl })

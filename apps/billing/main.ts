@@ -56,12 +56,13 @@ const LIMITS = {
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * For callers who read their own keys and requests, and for timings. A caller is answered within 2 s, the limit of the
- * call; that of a statement is money's, because behind a pooler the login has one limit for both.
+ * Bounds of the pool for callers who read their own keys and requests, and for timings. A caller is answered within 2
+ * s, the limit of the call. The limit of a statement is the one of the money functions, because behind a pooler the
+ * login has one limit for both.
  */
 const CALLERS_BOUNDS = { ...MONEY_BOUNDS, connections: 4 }
 
-/** One month at a time, whose rows are all read. */
+/** An archive reads one month at a time, and all of its rows. */
 const ARCHIVE_BOUNDS = { connections: 1, statementMs: 10 * 60_000 }
 
 if (process.env['MIGRATE'] === 'only') process.exitCode = await migrateOnly(process.env)
@@ -84,7 +85,8 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   })
   const catalog = config.CATALOG_FILE === undefined ? null : await readCatalogFiles(config.CATALOG_FILE)
 
-  // First: a start may wait for the database or migrate for an hour, and a platform must not end it meanwhile.
+  // The ops server starts first: a start may wait for the database or migrate for an hour, and a platform must not end
+  // it meanwhile.
   const state = createReadiness()
   const ops = await serveOps({
     app: 'billing',
@@ -146,12 +148,12 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   })
   const metrics = createMetrics(registry, lane.waiting)
 
-  // A pool of its own: money must not wait for a connection that a reader has.
+  // Callers have a pool of their own, so that money functions never wait for a connection that a reader has.
   const callersPool = releasers.add('callers-pool', await openPool({ ...service, bounds: CALLERS_BOUNDS }), {
     run: (pool) => pool.end(),
   })
 
-  // Billing serves reservations without Redis, so it starts also while Redis is unavailable.
+  // Billing serves reservations without Redis, so it also starts while Redis is unavailable.
   const redis = openRedis({ place: toQueueRedis(config), name: 'billing', patience: 'bounded', log })
   const stopSettlements = runSettlements({
     redis,
@@ -190,7 +192,8 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   })
   const grpcPort = await bindGrpc(server, config.GRPC_LISTEN, credentials)
 
-  // A pool of its own: operators' queries may take longer, and money must not wait for a connection.
+  // Operators have a pool of their own: their queries may take longer, and money functions must not wait for a
+  // connection.
   const operatorsPool = releasers.add(
     'operators-pool',
     await openPool({ ...service, bounds: OPERATORS_BOUNDS }),

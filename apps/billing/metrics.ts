@@ -7,7 +7,7 @@ export const SETTLEMENT_ALARMS: readonly SettleResult[] = ['unknown', 'released'
 
 export type BillingMetrics = ReturnType<typeof createMetrics>
 
-/** Billing's metrics. An operator should look into everything that is counted as an alarm. */
+/** Billing's metrics. An operator should look into everything that counts as an alarm. */
 export function createMetrics(registry: Registry, moneyCallsWaiting: () => number) {
   const { counter, gauge, histogram } = declareMetrics(registry)
   /** A gauge without a value until it is set; prom-client would begin with 0. */
@@ -116,7 +116,7 @@ function createDeadLetters(registry: Registry) {
   })
   return {
     set: (model: string, count: number) => void counts.set(model, count),
-    /** Of each model, as observed last. */
+    /** The number of dead letters of each model, as observed last. */
     counts: (): ReadonlyMap<string, number> => counts,
   }
 }
@@ -143,7 +143,7 @@ function createWatermarkAge(registry: Registry) {
     /** Sets the age at this moment. */
     set,
     get: () => gauge.get(),
-    /** In milliseconds, by model. */
+    /** Returns the ages in milliseconds, by model. */
     ages,
   }
 }

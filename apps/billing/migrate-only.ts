@@ -3,14 +3,14 @@ import { createLogger } from '#libs/telemetry/logger.ts'
 import { MigrationConfig } from './config.ts'
 import { migrateAs } from './database/migrate-as.ts'
 
-/** A job must end: one that waits for ever looks like one that works. */
+/** A job must end: a job that waits for ever looks like a job that works. */
 const DATABASE_WAIT_MS = 10 * 60_000
 
 /**
  * Migrates the database and serves nothing: for an init container or a job with the owner's login. Resolves with the
- * exit code: 0 once the database has this version's schema or a newer one; 1 after a failure, which is logged, or
- * printed in one sentence where the configuration is wrong. A signal ends the process with 1; the part that was being
- * run is then not done, and the next migration runs it.
+ * exit code: 0 once the database has this version's schema or a newer one, 1 after a failure. A failure is logged; a
+ * wrong configuration is printed in one sentence. A signal ends the process with 1. The part that was being run is then
+ * not done, and the next migration runs it.
  */
 export async function migrateOnly(environment: Environment): Promise<number> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1))

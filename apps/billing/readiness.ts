@@ -1,9 +1,12 @@
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 
-/** The answer of `/readyz`: unready for a reason while billing starts and stops, and as the database is in between. */
+/**
+ * The answer of `/readyz`: not ready, with a reason, while billing starts and stops; in between it is the database's
+ * readiness.
+ */
 export type BillingReadiness = {
   readonly readiness: Readiness
-  /** Unready for this reason, until the next call of either function. */
+  /** Not ready for this reason, until the next call of `wait` or `follow`. */
   wait(reason: string): void
   follow(readiness: Readiness): void
 }

@@ -2,10 +2,10 @@ import { status, type ServerWritableStream } from '@grpc/grpc-js'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * Serves one watcher: sends the result of `next` now and after each change, until it is null. One read at a time, and
- * none while the watcher has not read the previous one, so that a slow watcher gets the newest state and no backlog.
- * When a read fails the stream ends; the watcher connects again and continues from its last version. Returns a function
- * that ends the stream.
+ * Serves one watcher: sends the result of `next` now and after each change, unless the result is null. Only one read
+ * runs at a time, and none while the watcher has not taken the previous message, so that a slow watcher gets the newest
+ * state and no backlog. When a read fails the stream ends; the watcher connects again and continues from its last
+ * version. Returns a function that ends the stream.
  */
 export function serveWatch<Request, Message>(
   stream: ServerWritableStream<Request, Message>,
@@ -37,7 +37,7 @@ export function serveWatch<Request, Message>(
     busy = false
   }
 
-  /** Also ends when the watcher goes away. */
+  /** Resolves when the watcher has taken the message, or has gone away. */
   async function drained() {
     const { promise, resolve } = Promise.withResolvers<void>()
     stream.once('drain', resolve)

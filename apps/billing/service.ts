@@ -27,12 +27,12 @@ import { serveWatch } from './serve-watch.ts'
 const SERVER_OPTIONS = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 5_000 } as const
 
 /**
- * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order: gateways never
- * end them, and go to another replica when theirs has ended.
+ * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order. Gateways never
+ * end a stream; when theirs has ended they connect to another replica.
  */
 export function createBillingService(deps: {
   pool: Pool
-  /** For what callers read of their own keys. */
+  /** Database of the calls by which callers read their own keys and requests. */
   callersDb: Kysely<Tables>
   lane: Lane<MoneyRequest, MoneyAnswer>
   lookUps: Lane<Buffer, BillingKey | null>

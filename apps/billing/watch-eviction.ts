@@ -5,11 +5,12 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { BillingMetrics } from './metrics.ts'
 
 /**
- * Looks every `everyMs` whether the queue Redis may evict keys: gateways and workers refuse to start on one that does, and
- * a setting can change, or a failover lead to a server that has another. Returns a function that stops it.
+ * Checks every `everyMs` whether the queue Redis may evict keys. Gateways and workers refuse to start on such a Redis,
+ * but a setting can change later, or a failover lead to a server with another setting. Returns a function that stops
+ * the checks.
  */
 export function watchEviction(options: {
-  /** Its commands fail when Redis does not answer for seconds. */
+  /** A client whose commands fail when Redis does not answer for seconds. */
   redis: RedisClient
   everyMs: number
   metrics: Pick<BillingMetrics, 'queueEvicts'>

@@ -8,17 +8,17 @@ import type { AnsweringOperation, Operation } from '#libs/admin-contract/operati
 import { CommandError } from './command-error.ts'
 import type { Access } from './find-access.ts'
 
-/** How long billing may send nothing: its database statements have less. */
+/** Billing may send nothing for this long: its database statements have shorter limits. */
 const SILENCE_MS = 60_000
 
 /** The input of an operation as an operator gave it; billing validates it. Undefined fields are not sent. */
 export type Given = Readonly<Record<string, unknown>>
 
-/** Billing's admin interface. Every function throws a CommandError, with the message of billing where it sent one. */
+/** Billing's admin interface. Every function throws a CommandError, with billing's message if it sent one. */
 export type Admin = {
-  /** The answer as JSON, not validated. */
+  /** Returns the answer as JSON, not validated. */
   ask(operation: AnsweringOperation, given: Given, options?: { silenceMs?: number }): Promise<unknown>
-  /** The answer as it arrives. Reading it throws when it is cut off. */
+  /** Returns the answer as it arrives. Reading throws if the answer is cut off. */
   open(operation: Operation, given: Given): Promise<AsyncIterable<string>>
 }
 
@@ -41,7 +41,7 @@ export function createAdmin({ url, token }: Access): Admin {
   }
 }
 
-/** Throws a CommandError for an answer that is not as the contract describes it. */
+/** Throws a CommandError for an answer that does not match the contract. */
 export function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: unknown): z.output<Schema> {
   const result = schema.safeParse(answer)
   if (result.success) return result.data
@@ -49,7 +49,9 @@ export function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: un
   throw new CommandError('unreachable', problem, { cause: result.error })
 }
 
-/** Not with fetch, which gives up on answers that begin after five minutes: a whole reconciliation may take longer. */
+/**
+ * Does not use fetch, which gives up on answers that begin after five minutes: a whole reconciliation may take longer.
+ */
 async function send(
   { url, token, silenceMs }: Access & { silenceMs: number },
   { method, target, body }: AdminRequest,
@@ -87,7 +89,9 @@ function toUnreachable(url: string, error: unknown): CommandError {
   return new CommandError('unreachable', `${url} does not answer: ${toReason(error)}`, { cause: error })
 }
 
-/** A name with several addresses fails with an AggregateError, whose own message is empty. */
+/**
+ * Joins the messages of an AggregateError, whose own message is empty. A name with several addresses fails with one.
+ */
 function toReason(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(toReason).join(', ')
   return error instanceof Error ? error.message : String(error)

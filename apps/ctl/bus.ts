@@ -10,24 +10,27 @@ import { createLogger } from '#libs/telemetry/logger.ts'
 import { CommandError } from './command-error.ts'
 import { listWorkers, type ListedEngine, type ListedWorker } from './list-workers.ts'
 
-/** The messages between the processes of a cluster. Every function throws a CommandError when the bus is not reached. */
+/**
+ * The bus, over which the processes of a cluster exchange messages. Every function throws a CommandError when the bus
+ * is not reached.
+ */
 export type Bus = {
-  /** The workers of which a message came within two heartbeats, by name. */
+  /** Returns the workers that send a message within two heartbeats, ordered by name. */
   listWorkers(): Promise<readonly ListedWorker[]>
   /**
-   * Each sends the worker a request, and resolves with its engines once its messages show that it follows it; null when
-   * they do not soon.
+   * `drain`, `cordon` and `uncordon` send the worker a request. They resolve with its engines once the worker's
+   * messages show that it follows the request, and with null when no such message comes within two heartbeats.
    */
   drain(worker: ListedWorker): Promise<readonly ListedEngine[] | null>
   cordon(worker: ListedWorker): Promise<readonly ListedEngine[] | null>
-  /** Ends an operator's cordon; a scaler's lasts. */
+  /** Ends an operator's cordon; a scaler's cordon stays. */
   uncordon(worker: ListedWorker): Promise<readonly ListedEngine[] | null>
 }
 
 const LISTEN_MS = 2 * BEAT_MS
 const WORKERS = heartbeatChannel('worker')
 
-/** The last message of each worker; of capacities one for each of its models. */
+/** The last heartbeat of each worker, and the last capacity of each of its models. */
 type Seen = { readonly heartbeats: Map<string, Heartbeat>; readonly capacities: Map<string, Capacity> }
 
 export function createBus(places: readonly RedisServerPlace[]): Bus {
@@ -43,7 +46,7 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
       publisher: openRedis({ place, name: 'ctl', patience: 'bounded', log }),
       subscriber: openRedis({ place, name: 'ctl-subscriber', patience: 'bounded', log }),
     }))
-    // What a command fails with says only that it was tried often enough.
+    // The error of a command says only that it was tried often enough; the connection's error has the reason.
     let problem: unknown = null
     for (const { subscriber } of opened) subscriber.on('error', (error) => (problem = error))
     try {
@@ -78,7 +81,10 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
 
   const toList = ({ heartbeats, capacities }: Seen) => listWorkers(heartbeats.values(), capacities.values())
 
-  /** A worker follows it when each of its engines does, by messages that come after the request. */
+  /**
+   * Sends a request and waits until the worker follows it. The worker follows it when each of its engines does, by
+   * messages that come after the request.
+   */
   async function ask(
     worker: ListedWorker,
     send: (redis: Redis, id: string) => Promise<boolean>,

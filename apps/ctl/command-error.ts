@@ -4,7 +4,7 @@ export const EXIT_CODES = {
   refused: 1,
   /** The command line or the environment is wrong; no request was sent. */
   usage: 2,
-  /** Billing was not reached or could not answer: it is not known whether a change was made. */
+  /** Billing was not reached or could not answer: it is unknown whether a change was made. */
   unreachable: 3,
 } as const
 

@@ -10,14 +10,14 @@ import { formatTable, type Column } from './table.ts'
 export type Context = {
   readonly admin: Admin
   readonly bus: Bus
-  /** The address of the console for browsers. Throws a CommandError where it is not known. */
+  /** Returns the address of the console for browsers. Throws a CommandError if it is unknown. */
   consoleUrl(): string
   readonly isJson: boolean
-  /** Shows the cluster until the viewer ends it; an outcome where it is shown once. */
+  /** Shows the cluster until the viewer ends it. If the cluster is shown only once, returns an outcome. */
   top(once: boolean): Promise<Outcome | undefined>
   /** Talks to a model until the caller ends it. */
   chat(model: string | undefined): Promise<void>
-  /** To standard output; resolves when more may be written. */
+  /** Writes to standard output; resolves when more may be written. */
   write(text: string): Promise<void>
   /** Prints one line on standard error. */
   note(line: string): void
@@ -27,19 +27,19 @@ export type Context = {
 export type Outcome = {
   readonly answer: unknown
   readonly text: string
-  /** The answer reports a problem. */
+  /** True if the answer reports a problem. */
   readonly isProblem?: boolean
 }
 
-/** Undefined where the command has written its output itself. */
+/** Runs a command. Returns undefined if the command has written its output itself. */
 export type Run = (context: Context) => Promise<Outcome | undefined>
 
 export type Command = {
-  /** One word or two. */
+  /** The command's one or two words. */
   readonly name: string
   readonly summary: string
   readonly fields: z.ZodObject
-  /** Each follows `millrace` on the command line. */
+  /** The words after `millrace` on the command line. */
   readonly examples: readonly string[]
   /** Throws a CommandError for a missing or wrong field, before any request is sent. */
   prepare(given: Readonly<Record<string, unknown>>): Run
@@ -65,7 +65,7 @@ export function defineCommand<Fields extends z.ZodObject>(
 }
 
 /**
- * The fields of a command that calls an operation: those of its input, under the same names. Text stands for values of
+ * The fields of a command that calls an operation, with the names of the operation's input. Their values may be text of
  * any kind, because billing validates them.
  */
 type FieldsFor<Input> = { readonly [Name in keyof Input]: z.ZodType<Loose<Input[Name]>> }
@@ -77,11 +77,11 @@ type Loose<Value> = Value extends string
     : Value
 
 type Named = Omit<Command, 'fields' | 'prepare' | 'summary'> & {
-  /** The operation's own summary unless given. */
+  /** Default: the operation's own summary. */
   readonly summary?: string
 }
 
-/** A command that calls one operation with its fields. */
+/** Defines a command that calls one operation with its fields. */
 export function defineCall<Op extends AnsweringOperation>(
   description: Named & {
     readonly operation: Op
@@ -103,7 +103,10 @@ export function defineCall<Op extends AnsweringOperation>(
   })
 }
 
-/** The outcome of a command that showed one answer. Throws a CommandError for an answer that is not as described. */
+/**
+ * Returns the outcome of a command that shows one answer. Throws a CommandError for an answer that does not match the
+ * contract.
+ */
 export function toOutcome<Op extends AnsweringOperation>(
   operation: Op,
   answer: unknown,
@@ -126,7 +129,7 @@ const PAGE = {
   cursor: text('CURSOR', 'continue after an earlier list'),
 }
 
-/** The fields of a list, parsed before. */
+/** The fields of a list, which have been parsed. */
 const Listing = z.looseObject({
   limit: z.number().default(DEFAULT_LIMIT),
   cursor: z.string().optional(),
@@ -136,7 +139,7 @@ type ListOperation = ReadOperation & {
   readonly answer: z.ZodType<{ data: unknown[]; nextCursor: string | null }>
 }
 
-/** A command that lists the items of an operation, page after page. */
+/** Defines a command that lists the items of an operation, page after page. */
 export function defineList<Op extends ListOperation>(
   description: Named & {
     readonly operation: Op

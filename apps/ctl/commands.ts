@@ -23,7 +23,7 @@ import { WHOAMI_COMMANDS } from './resources/whoami.ts'
 import { WORKER_COMMANDS } from './resources/workers.ts'
 import { WRITE_OFF_COMMANDS } from './resources/write-offs.ts'
 
-/** In the order in which a help text lists them. */
+/** All commands, in the order in which a help text lists them. */
 export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
   ...KEY_COMMANDS,

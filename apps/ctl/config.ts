@@ -6,15 +6,15 @@ export const CtlConfig = z.object({
   MILLRACE_ADMIN_TOKEN: z.string().optional(),
   /** The address of the console, such as https://console.example.org. */
   MILLRACE_CONSOLE_URL: z.string().optional(),
-  /** The bus, with the variables of the workers; checked by the commands that use it. */
+  /** The address of the bus, by the same variables as for workers; checked by the commands that use it. */
   BUS_REDIS_MODE: z.string().optional(),
   BUS_REDIS_URL: z.string().optional(),
   BUS_REDIS_SENTINELS: z.string().optional(),
   BUS_REDIS_SENTINEL_PASSWORD: z.string().optional(),
-  /** A gateway's address with its /v1, and an API key: for `chat`. */
+  /** A gateway's address, including /v1, and an API key: for `chat`. */
   OPENAI_BASE_URL: z.string().optional(),
   OPENAI_API_KEY: z.string().optional(),
-  /** Where it is set, nothing is styled (no-color.org). */
+  /** If set, nothing is styled (no-color.org). */
   NO_COLOR: z.string().optional(),
   /** The state folder of `npm start`, whose cluster is the default. */
   MILLRACE_HOME: z.string().optional(),

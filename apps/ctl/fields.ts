@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * How a field of a command is given: arguments by their position, in the order of the fields, and the others by
+ * How a field of a command is given: an argument by its position, in the order of the fields; any other field by
  * `--name`, with the field's name in kebab-case.
  */
 export type Field = {
@@ -13,7 +13,10 @@ export type Field = {
 
 const fields = z.registry<Field>()
 
-/** Throws for a schema that none of the functions below made, which is a bug of the command. */
+/**
+ * Returns the field of a schema. Throws for a schema that was not made by a function below, which is a bug of the
+ * command.
+ */
 export function fieldOf(schema: z.core.$ZodType): Field {
   const field = fields.get(schema)
   if (field === undefined) throw new Error('a field of a command was not made by a function of fields.ts')
@@ -26,12 +29,12 @@ export function argument(value: string, help: string) {
   return Text.clone().register(fields, { kind: 'argument', value, help })
 }
 
-/** The last argument, which may be left out. */
+/** Makes the last argument, which may be left out. */
 export function optionalArgument(value: string, help: string) {
   return Text.optional().register(fields, { kind: 'argument', value, help })
 }
 
-/** The remaining arguments, at least one. */
+/** Makes the remaining arguments, at least one. */
 export function restArguments(value: string, help: string) {
   return z.array(Text, 'is missing').register(fields, { kind: 'rest', value, help })
 }
@@ -48,7 +51,7 @@ export function flag(help: string) {
   return z.boolean().default(false).register(fields, { kind: 'flag', value: '', help })
 }
 
-/** An option whose text is converted. `read` throws a RangeError for a text that it cannot read. */
+/** Makes an option whose text is converted. `read` throws a RangeError for a text that it cannot read. */
 export function readText<Value>(option: { value: string; help: string }, read: (text: string) => Value) {
   return toRead(read)
     .optional()
@@ -74,7 +77,7 @@ function toRead<Value>(read: (text: string) => Value) {
   })
 }
 
-/** A whole number. */
+/** Reads a whole number. Throws a RangeError for other text. */
 export function toNumber(given: string): number {
   if (/^\d{1,15}$/.test(given)) return Number(given)
   throw new RangeError(`${JSON.stringify(given)} is not a whole number`)
@@ -83,7 +86,7 @@ export function toNumber(given: string): number {
 export const REASON = text('TEXT', 'why, for the audit log')
 export const REQUIRED_REASON = requiredText('TEXT', 'why, for the audit log')
 
-/** The field's name as it is written on the command line. */
+/** Returns the field's name as it is written on the command line. */
 export function toOptionName(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }

@@ -6,8 +6,9 @@ import { openLocalCluster, type LocalCluster } from './local-cluster.ts'
 export type Access = { readonly url: string; readonly token: string }
 
 /**
- * The address and the token: from the options, else from the environment, else of the cluster of a running `npm start`.
- * The token of that cluster is sent only to that cluster. Throws a CommandError when one of them is missing.
+ * Returns the address and the token of billing: from the options, else from the environment, else from the cluster of a
+ * running `npm start`. The token of that cluster is sent only to that cluster. Throws a CommandError when the address
+ * or the token is missing.
  */
 export function findAccess(
   options: { readonly url?: string | undefined; readonly tokenFile?: string | undefined },
@@ -59,7 +60,7 @@ function readTokenFile(path: string): string {
   }
 }
 
-/** Rejects what an HTTP header cannot carry. The token is never printed. */
+/** Throws for a token that an HTTP header cannot carry. The token is never printed. */
 function assertToken(token: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token
   throw new CommandError('usage', 'The token is wrong: expected one line of printable characters.')

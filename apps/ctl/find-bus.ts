@@ -12,15 +12,15 @@ import { openLocalCluster } from './local-cluster.ts'
 const BusConfig = z.object(BusRedisFields).superRefine(checkBusRedis)
 
 /**
- * The servers of the bus: those of the environment, else that of the cluster of a running `npm start`. Throws a
- * CommandError where there is neither, or the environment is wrong.
+ * Returns the servers of the bus: from the environment, else from the cluster of a running `npm start`. Throws a
+ * CommandError if there is neither, or if the environment is wrong.
  */
 export function findBus(config: CtlConfig): readonly RedisServerPlace[] {
   if (config.BUS_REDIS_URL === undefined) return [findLocalBus(config)]
   const result = BusConfig.safeParse(config)
   if (result.success) return toBusRedis(result.data)
   const [issue] = result.error.issues
-  // Not its value: a URL may contain a password.
+  // The value is not printed, because a URL may contain a password.
   throw new CommandError('usage', `${issue?.path.join('.')} is wrong: ${issue?.message}`)
 }
 

@@ -3,8 +3,8 @@ import type { CtlConfig } from './config.ts'
 import { openLocalCluster } from './local-cluster.ts'
 
 /**
- * The addresses of the console, without a slash at their end: that of the environment, else those of the cluster of a
- * running `npm start`, where browsers have one of their own. Throws a CommandError where there is neither, or the
+ * Returns the addresses of the console, without a slash at the end: from the environment, else from the cluster of a
+ * running `npm start`, which has a separate address for browsers. Throws a CommandError if there is neither, or if the
  * environment is wrong.
  */
 export function findConsole(config: CtlConfig): { readonly browsers: string; readonly programs: string } {

@@ -4,9 +4,9 @@ import { CommandError } from './command-error.ts'
 const Line = z.object({ cursor: z.string() })
 
 /**
- * Writes an export to its end, portion after portion: each is requested with the cursor of the last line before it.
- * CSV titles are written once. Throws a CommandError with the cursor to continue with when the export is cut off; only
- * whole lines are written.
+ * Writes an export to its end, portion after portion. Each portion is requested with the cursor of the last line before
+ * it. CSV titles are written once, and only whole lines are written. If the export is cut off, throws a CommandError
+ * with the cursor from which to continue.
  */
 export async function followExport(
   io: {
@@ -44,7 +44,7 @@ export async function followExport(
   }
 }
 
-/** The whole lines of each chunk, with their ends. Throws when the last one has none. */
+/** Yields the whole lines of each chunk, with their ends. Throws if the last line has no end. */
 export async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator<string[]> {
   let rest = ''
   for await (const chunk of chunks) {
@@ -59,7 +59,7 @@ export async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator
   if (rest !== '') throw new Error('the last line is incomplete')
 }
 
-/** The cursor is the last column of either format. */
+/** Returns the cursor of a line, which is the last column of either format. */
 function readCursor(format: 'csv' | 'jsonl', line: string): string {
   if (format === 'jsonl') return Line.parse(JSON.parse(line)).cursor
   return line.slice(line.lastIndexOf(',') + 1).trim()

@@ -14,7 +14,10 @@ const GLOBAL_OPTIONS = [
 const EXIT_CODES = `Exit codes: 0 success; 1 billing refused, a check failed, or no such worker is on the bus; 2 the command line is wrong;
 3 billing or the bus was not reached or could not answer. Tables show credits, and times in UTC.`
 
-/** The help of the command with that name, else of the commands whose names begin with these words, else of all. */
+/**
+ * Returns the help of the command with this name, else of the commands whose names begin with these words, else of all
+ * commands.
+ */
 export function formatHelp(commands: readonly Command[], words: readonly string[]): string {
   const name = words.join(' ')
   const two = words.slice(0, 2).join(' ')

@@ -3,16 +3,16 @@ import type { Capacity, WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 
 /** An engine of a worker, as the worker's last messages describe it. */
 export type ListedEngine = Pick<EngineState, 'model' | 'ready' | 'slots' | 'running' | 'meanGenerationMs'> & {
-  /** Null for a worker of a release that does not report it. */
+  /** Null for a worker of a release that does not report its phase. */
   readonly phase: WorkerPhase | null
-  /** Of the scaler that cordons it; null when none does. */
+  /** The term of the scaler that cordons the engine; null when no scaler does. */
   readonly cordonTerm: number | null
 }
 
 export type ListedWorker = {
   readonly id: string
   readonly name: string
-  /** Null outside Kubernetes, as the next two. */
+  /** `podUid`, `node` and `pool` are null outside Kubernetes. */
   readonly podUid: string | null
   readonly node: string | null
   readonly pool: string | null
@@ -20,8 +20,8 @@ export type ListedWorker = {
 }
 
 /**
- * The workers of which one of these messages came, by name. An engine that loads is in the capacity of its worker alone,
- * and a worker of an older release has heartbeats alone.
+ * Returns the workers that sent these messages, ordered by name. An engine that is loading is only in its worker's
+ * capacity, and a worker of an older release sends only heartbeats.
  */
 export function listWorkers(
   heartbeats: Iterable<Heartbeat>,

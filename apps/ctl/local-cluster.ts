@@ -14,7 +14,7 @@ const SecretsFile = z.object({ adminToken: z.string(), redisPassword: z.string()
 /** The cluster of an `npm start` on this machine, as its state folder describes it. */
 export type LocalCluster = {
   readonly home: string
-  /** Where the process with this role listens; undefined while the cluster does not run. */
+  /** Returns the address at which the process with this role listens; undefined while the cluster does not run. */
   address(role: 'admin' | 'redis' | 'console' | 'consolePrograms'): string | undefined
   readonly secretsPath: string
   secrets(): z.infer<typeof SecretsFile>
@@ -35,7 +35,7 @@ export function openLocalCluster(config: { readonly MILLRACE_HOME?: string | und
   }
 }
 
-/** Undefined where the file is missing or not JSON. */
+/** Returns undefined if the file is missing or not JSON. */
 function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))

@@ -26,7 +26,7 @@ type ParseOptions = Readonly<Record<string, { readonly type: 'string' | 'boolean
 
 type Values = Readonly<Record<string, string | boolean | undefined>>
 
-/** Throws a CommandError for words that are no valid command. */
+/** Parses the words of a command line. Throws a CommandError for words that are no valid command. */
 export function parseCommandLine(commands: readonly Command[], words: readonly string[]): CommandLine {
   const { values, positionals } = parse(commands, words)
   if (values['help'] === true) return { kind: 'help', words: positionals }
@@ -57,15 +57,15 @@ function parse(
       allowPositionals: true,
     })
   } catch (error) {
-    // The first sentence names the problem; the others give advice that does not fit here.
+    // The first sentence names the problem; the following ones give advice that does not fit here.
     const [problem = ''] = String(error instanceof Error ? error.message : error).split(/\. |\n/)
     throw new CommandError('usage', `${problem.replace(/\.$/, '')}. See millrace --help.`, { cause: error })
   }
 }
 
 /**
- * An amount such as -5 is no option, so it is moved behind --. No option begins with a digit. An amount behind an option
- * that needs a value stays there and is refused: otherwise the option would take the next argument as its value.
+ * Moves an amount such as -5, which is no option, behind `--`. No option begins with a digit. An amount behind an
+ * option that needs a value stays there and is refused: otherwise the option would take the next argument as its value.
  */
 function moveNegativeNumbers(words: readonly string[], options: ParseOptions): string[] {
   if (words.includes('--')) return [...words]

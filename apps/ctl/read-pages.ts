@@ -6,7 +6,9 @@ import { parseAnswer, type Admin, type Given } from './admin.ts'
 const Page = z.looseObject({ data: z.array(z.unknown()), nextCursor: z.string().nullable() })
 type Page = z.infer<typeof Page>
 
-/** The first `limit` items after the cursor, as one page; its other fields are those of the last one that was read. */
+/**
+ * Returns the first `limit` items after the cursor as one page. Its other fields are from the last page that was read.
+ */
 export async function readPages(
   admin: Admin,
   list: { operation: ReadOperation; query: Given; limit: number; cursor: string | undefined },

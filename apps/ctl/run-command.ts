@@ -14,7 +14,7 @@ import { toPrintable } from './table.ts'
 import { readTop, runTop } from './top/run-top.ts'
 
 export type Terminal = {
-  /** To standard output; resolves when more may be written. */
+  /** Writes to standard output; resolves when more may be written. */
   write(text: string): Promise<void>
   /** Prints one line on standard error. */
   note(line: string): void
@@ -34,7 +34,7 @@ export async function runCommand(
     }
     const { run, isJson } = line
     const context = {
-      // Commands that use neither billing nor the bus need no address of them.
+      // These are getters, because commands that use neither billing nor the bus need no address of them.
       get admin() {
         return createAdmin(findAccess(line, config))
       },
@@ -59,7 +59,7 @@ export async function runCommand(
     return outcome.isProblem === true ? EXIT_CODES.refused : 0
   } catch (error) {
     if (!(error instanceof CommandError)) {
-      // A bug: it is not known whether a change was made, so the exit code must not be the one of a refusal.
+      // This is a bug. It is unknown whether a change was made, so the exit code must differ from a refusal's.
       terminal.note(`Unexpected: ${toPrintedError(error)}`)
       return EXIT_CODES.unreachable
     }

@@ -1,8 +1,8 @@
 export type Column<Item> = {
   readonly title: string
-  /** Null for an empty cell. */
+  /** Returns the content of a cell; null: the cell is empty. */
   cell(item: Item): string | number | null
-  /** For numbers and amounts. */
+  /** Numbers and amounts are aligned to the right. */
   readonly align?: 'right'
 }
 
@@ -11,8 +11,8 @@ const NOTHING = '-'
 const CHARACTERS = new Intl.Segmenter()
 
 /**
- * Lines of aligned columns under their titles. A column that is empty in every row is left out; without rows the text is
- * empty.
+ * Formats items as lines of aligned columns under their titles. A column that is empty in every row is left out.
+ * Without items the text is empty.
  */
 export function formatTable<Item>(columns: readonly Column<Item>[], items: readonly Item[]): string {
   if (items.length === 0) return ''
@@ -25,7 +25,7 @@ export function formatTable<Item>(columns: readonly Column<Item>[], items: reado
     .join('')
 }
 
-/** One line for each field: name and value. */
+/** Formats each field as one line with name and value. */
 export function formatFields(
   fields: readonly (readonly [name: string, value: string | number | null])[],
 ): string {
@@ -33,7 +33,7 @@ export function formatFields(
   return fields.map(([, value], row) => `${names[row] ?? ''}${GAP}${toText(value)}\n`).join('')
 }
 
-/** Control characters are replaced by their codes: names come from customers, and a terminal would obey them. */
+/** Replaces control characters by their codes: names come from customers, and a terminal would obey the characters. */
 export function toPrintable(text: string): string {
   return text.replaceAll(/\p{C}/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
@@ -50,7 +50,7 @@ function alignColumn(texts: readonly string[], align?: 'right'): string[] {
   })
 }
 
-/** In user-perceived characters. */
+/** Returns the length in user-perceived characters. */
 function lengthOf(text: string): number {
   return [...CHARACTERS.segment(text)].length
 }

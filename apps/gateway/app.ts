@@ -1,8 +1,7 @@
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { CallerReads } from '#libs/billing-client/caller-reads.ts'
-import type { KeyManagement } from '#libs/billing-client/key-management.ts'
+import type { AskAccount } from '#libs/billing-client/ask-account.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
@@ -15,30 +14,15 @@ import { completions } from './endpoints/completions/endpoint.ts'
 import { createCountCutStream } from './endpoints/count-cut-streams.ts'
 import { embeddingsDescription } from './endpoints/embeddings/describe.ts'
 import { serveEmbeddings } from './endpoints/embeddings/route.ts'
+import { healthDescription } from './endpoints/health/describe.ts'
+import { readHealth } from './endpoints/health/route.ts'
 import { describeModelDescription, listModelsDescription } from './endpoints/models/describe.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
 import type { OperationDescription } from './endpoints/operation-description.ts'
 import { createPrepareRequest, type PrepareOnThread, type SmallBody } from './endpoints/prepare-request.ts'
 import { responsesDescription } from './endpoints/responses/describe.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
-import {
-  changeKeyDescription,
-  createKeyDescription,
-  listKeysDescription,
-  readAccountKeyDescription,
-  revokeKeyDescription,
-  rotateKeyDescription,
-} from './endpoints/self-service/describe-keys.ts'
-import {
-  activityDescription,
-  creditsDescription,
-  generationDescription,
-  generationsDescription,
-  keyDescription,
-} from './endpoints/self-service/describe.ts'
-import { KEY_BODY_BYTES, manageKeys } from './endpoints/self-service/manage-keys.ts'
-import { selfService } from './endpoints/self-service/route.ts'
-import { createSpendRead } from './endpoints/self-service/share-reads.ts'
+import { forwardAccount } from './endpoints/self-service/forward-account.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Generate } from './generation/generation-call.ts'
 import { refuseShortage } from './generation/insufficient-credits.ts'
@@ -48,6 +32,8 @@ import type { Authenticate } from './callers/authenticate.ts'
 import { installBodyBudget, type BodyLimits } from './http/body-budget.ts'
 import { boundConnections, type ConnectionLimits } from './http/bound-connections.ts'
 import { closeIdleConnections } from './http/close-idle-connections.ts'
+import { installCors, type AllowedOrigins } from './http/cors.ts'
+import { encodingOf, installDecodeBody } from './http/decode-body.ts'
 import { installDrain } from './http/drain.ts'
 import {
   answerMalformed,
@@ -57,9 +43,9 @@ import {
 } from './http/handle-error.ts'
 import { createIdentify, type AuthenticateManager } from './callers/identify.ts'
 import { createRefusalRate, installRefusalRate } from './http/refusal-rate.ts'
+import { refuseUnknownOperations } from './http/refuse-unknown-operations.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
-import { shorten } from './http/shorten.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
 import { traceRequests } from './http/trace-requests.ts'
 import { serveDescription } from './openapi/route.ts'
@@ -68,7 +54,7 @@ export type HttpLimits = SseLimits &
   BodyLimits &
   SmallBody &
   ConnectionLimits & {
-    /** Bodies of one account that may be refused each second. */
+    /** How many bodies of one account may be refused each second. */
     readonly refusedBodiesPerS: number
     /** How long a request may take to arrive. */
     readonly uploadMs: number
@@ -78,33 +64,34 @@ export type HttpLimits = SseLimits &
 
 type AppDeps = {
   readonly generate: Generate
-  /** API keys. */
+  /** Authenticates API keys. */
   readonly authenticate: Authenticate
   readonly authenticateManager: AuthenticateManager
   readonly catalog: Catalog
-  /** In which format a model's workers write tool calls; null: not known. */
+  /** Returns the format in which a model's workers write tool calls; null if it is unknown. */
   readonly callFormatOf: (model: string) => string | null
-  /** What callers read of their own keys, or of their accounts. */
-  readonly reads: CallerReads
-  /** What management keys do. */
-  readonly management: Pick<KeyManagement, 'listAccountKeys' | 'manageKey'>
+  /** Answers what callers read of their own keys or of their accounts, and what management keys change. */
+  readonly askAccount: AskAccount
   readonly prepareOnThread: PrepareOnThread
-  /** UUIDv7. */
+  /** Returns a UUIDv7. */
   readonly newId: () => string
   readonly nowMs: () => number
   readonly wallClockMs: () => number
-  /** Calls back each second until the returned function is called. */
+  /** Calls `run` each second until the returned function is called. */
   readonly everySecond: (run: () => void) => () => void
   readonly registry: Registry
   readonly tracing: Tracing
   readonly log: Logger
   readonly limits: HttpLimits
   readonly hasAccountPage: boolean
+  readonly allowedOrigins: AllowedOrigins
+  /** Whether new requests are served. */
+  readonly takesWork: () => boolean
 }
 
 /**
- * The public HTTP interface: every route, in order. `drain` refuses new requests and resolves when those in progress have
- * ended; closing the app waits for them as well, but refuses new connections.
+ * The public HTTP interface: every route, in order. `drain` refuses new requests and resolves when the running ones
+ * have ended. Closing the app also waits for them, but refuses new connections.
  */
 export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Promise<void> } {
   const { generate, catalog, newId, nowMs, wallClockMs, registry, log, limits } = deps
@@ -113,7 +100,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     requestTimeout: limits.uploadMs,
     http: {
       requireHostHeader: false,
-      // Node swaps this time and `requestTimeout` when this one is longer; its default may be.
+      // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default may be longer.
       headersTimeout: limits.uploadMs,
       connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
     },
@@ -121,15 +108,19 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     trustProxy: limits.trustedProxies.length === 0 ? false : [...limits.trustedProxies],
     genReqId: newId,
     return503OnClosing: false,
-    frameworkErrors: (_error, request, reply) => answerUnrouted(request, reply),
+    frameworkErrors(_error, request, reply) {
+      setCorsHeaders(request, reply)
+      answerUnrouted(request, reply)
+    },
     clientErrorHandler: (error, socket) =>
       answerMalformed(error, socket, { requestId: newId(), uploadMs: limits.uploadMs }),
   })
 
   const { asCaller, asReader, asManager, findCaller, accountOf, ...identities } = createIdentify(deps)
-  const { callerOf, readerOf, managerOf } = identities
+  const { callerOf, readerOf } = identities
 
   installRequestId(app)
+  const setCorsHeaders = installCors(app, deps.allowedOrigins)
   const recordFailure = installRequestMetrics(app, { registry, nowMs })
   const noteRefusal = installRefusalRate(app, {
     rate: createRefusalRate({ perS: limits.refusedBodiesPerS, nowMs }),
@@ -159,6 +150,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
   boundConnections(app, { limits, onRefused: (bound) => refusedConnections.inc({ bound }) })
   installAcceptBody(app)
+  installDecodeBody(app)
 
   const slowReaders = counter({
     name: 'millrace_http_slow_readers_total',
@@ -196,19 +188,18 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     onPrepare: (place) => bodies.inc({ place }),
   })
 
-  /** A body that is large, or may be, is not even read for a caller who can pay for nothing. */
+  /**
+   * Authenticates, and refuses a large body, or a body of unknown length, before it is read if the caller cannot pay.
+   */
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)
     const { 'content-length': length = Infinity } = request.headers
-    if (Number(length) < limits.largeBodyBytes) return
+    if (encodingOf(request) === null && Number(length) < limits.largeBodyBytes) return
     refuseShortage(callerOf(request), catalogOf(request).list())
   }
-  const keyed = ({ errors }: OperationDescription) => ({ onRequest: asPayer, config: { errors } })
-  const reading = ({ errors }: OperationDescription) => ({ onRequest: asReader, config: { errors } })
-  const managing = ({ errors }: OperationDescription) => ({
-    onRequest: asManager,
-    bodyLimit: Math.min(KEY_BODY_BYTES, limits.bodyBytes),
-    config: { errors },
+  const keyed = ({ errors, promptField }: OperationDescription) => ({
+    onRequest: asPayer,
+    config: { errors, ...(promptField !== undefined && { promptField }) },
   })
   const free = ({ errors }: OperationDescription) => ({
     onRequest: authenticateIfBillingAnswers,
@@ -234,33 +225,12 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   app.post('/v1/completions', keyed(completionsDescription), serveGeneration(completions, serving))
   app.post('/v1/embeddings', keyed(embeddingsDescription), serveEmbeddings(serving))
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
+  app.get('/v1/models/', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/*', free(describeModelDescription), describeModel(catalogOf))
-  const spend = createSpendRead(nowMs)
-  const own = selfService({ reads: deps.reads, readerOf, spend, nowMs, wallClockMs })
-  app.get('/v1/key', reading(keyDescription), own.key)
-  app.get('/v1/credits', reading(creditsDescription), own.credits)
-  app.get('/v1/generation', reading(generationDescription), own.generation)
-  app.get('/v1/generations', reading(generationsDescription), own.generations)
-  app.get('/v1/activity', reading(activityDescription), own.activity)
-  const keys = manageKeys({ management: deps.management, managerOf, spend })
-  app.get('/v1/keys', managing(listKeysDescription), keys.list)
-  app.post('/v1/keys', managing(createKeyDescription), keys.create)
-  app.get('/v1/keys/:id', managing(readAccountKeyDescription), keys.read)
-  app.patch('/v1/keys/:id', managing(changeKeyDescription), keys.change)
-  app.delete('/v1/keys/:id', managing(revokeKeyDescription), keys.revoke)
-  app.post('/v1/keys/:id/rotate', managing(rotateKeyDescription), keys.rotate)
+  const { askAccount } = deps
+  forwardAccount(app, { askAccount, asReader, asManager, readerOf, bodyBytes: limits.bodyBytes, nowMs })
+  app.get('/health', { config: { errors: healthDescription.errors } }, readHealth(deps.takesWork))
   app.get('/openapi.json', serveDescription)
   if (deps.hasAccountPage) serveAccountPage(app)
   return { app, drain }
-}
-
-/** Refuses unknown paths and wrong methods, before the body is read. */
-function refuseUnknownOperations(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request) => {
-    if (!request.is404) return
-    throw new ApiError(
-      'unknown_operation',
-      `There is no operation ${request.method} ${shorten(request.url)}.`,
-    )
-  })
 }

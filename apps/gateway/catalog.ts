@@ -3,27 +3,27 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { shorten } from './http/shorten.ts'
 import { RETRY_AFTER_S } from './retry-after.ts'
 
-/** A model as a request meets it. `callFormat`: in which its workers write tool calls; absent: not known. */
+/** A model as requests see it. `callFormat` is the format in which its workers write tool calls; absent if unknown. */
 export type CatalogModel = ModelSpec & { readonly callFormat?: string }
 
 /** The models that requests may name. */
 export type Catalog = {
   list(): readonly CatalogModel[]
-  /** Null where there is no such model. Throws an `ApiError` `model_unavailable` while that cannot be known. */
+  /** Returns null if there is no such model. Throws an `ApiError` `model_unavailable` while that cannot be known. */
   find(id: string): CatalogModel | null
 }
 
 export type LiveCatalog = Catalog & {
-  /** Takes billing's whole catalog, each time it changes; it may be empty. */
+  /** Takes billing's whole catalog, each time it changes; the catalog may be empty. */
   replace(models: readonly ModelSpec[]): void
-  /** Whether billing has ever sent its catalog. */
+  /** True once billing has sent its catalog. */
   isLive(): boolean
 }
 
 /**
- * The catalog as billing last sent it. `fallback` is used until billing is reached for the first time. After that
- * the last live catalog stays in use, also while billing is down, because it is newer than any file. Before, a model that
- * the fallback lacks may exist all the same.
+ * The catalog as billing last sent it. `fallback` is used until billing is reached for the first time. After that the
+ * last live catalog stays in use, also while billing is down, because it is newer than any file. Before, a model that
+ * is missing in the fallback may still exist, so `find` throws for it.
  */
 export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
   let models = fallback
@@ -49,7 +49,7 @@ export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
   }
 }
 
-/** The catalog for a key that may use only the models in `allowed`; null allows all. */
+/** Returns the catalog for a key that may use only the models in `allowed`; null allows all. */
 export function narrowCatalog(catalog: Catalog, allowed: ReadonlySet<string> | null): Catalog {
   if (allowed === null) return catalog
   return {
@@ -58,7 +58,7 @@ export function narrowCatalog(catalog: Catalog, allowed: ReadonlySet<string> | n
   }
 }
 
-/** The catalog with what is known of the models' workers. */
+/** Returns the catalog, with the call formats that the models' workers have reported. */
 export function withCallFormats(catalog: Catalog, callFormatOf: (model: string) => string | null): Catalog {
   const complete = (model: CatalogModel): CatalogModel => {
     const callFormat = callFormatOf(model.id)
@@ -83,8 +83,8 @@ export function findModel(catalog: Pick<Catalog, 'find'>, id: string): CatalogMo
 }
 
 /**
- * Returns the model that a body names, of the kind that the operation needs. Throws an `ApiError`: `invalid_request`
- * when `model` is not a string, `model_not_found` when the catalog has no such model or it is of the other kind.
+ * Returns the model that a body names, of the kind that the operation needs. Throws an `ApiError`: `invalid_request` if
+ * `model` is not a string, `model_not_found` if the catalog has no such model or if the model is of the other kind.
  */
 export function findModelOfBody(
   catalog: Pick<Catalog, 'find'>,

@@ -19,6 +19,19 @@ import {
 } from '#libs/config/redis-fields.ts'
 import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
+const ORIGIN = 'expected origins such as https://chat.example.com, separated by commas, or * alone'
+
+/** As browsers write an origin: without a path, and without the default port. Pages of apps have schemes of their own. */
+const Origin = z.string().refine((text) => {
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/.test(text)) return false
+  return !/^https?:/.test(text) || (URL.canParse(text) && new URL(text).origin === text)
+}, ORIGIN)
+
+const Origins = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(z.union([z.tuple([z.literal('*')]), z.array(Origin)], ORIGIN))
+
 const Fields = z.object({
   ...OpsFields,
   ...TraceFields,
@@ -28,17 +41,21 @@ const Fields = z.object({
   ...QueueRedisFields,
   ...BusRedisFields,
   BILLING_ADDRESS: HostPort,
-  /** PEM. The authority that must have signed billing's certificate; without it billing is called in plaintext. */
+  /**
+   * PEM. The authority that must have signed billing's certificate. If it is absent, billing is called in plaintext.
+   */
   BILLING_TLS_CA_FILE: z.string().optional(),
-  /** PEM. This gateway's certificate, for a billing that requires one. */
+  /** PEM. This gateway's certificate, if billing requires one. */
   BILLING_TLS_CERT_FILE: z.string().optional(),
   BILLING_TLS_KEY_FILE: z.string().optional(),
   /** Catalog files that are used until billing is first reached; they set no prices. */
   FALLBACK_CATALOG: CatalogPaths.optional(),
-  /** Whether `usage` in answers has the charge, as `cost`. */
+  /** `on`: `usage` in answers has the charge, as `cost`. */
   USAGE_COST: z.enum(['on', 'off']).default('on'),
-  /** Whether `GET /account` serves the page on which the owner of a key reads what the key may read. */
+  /** `on`: `GET /account` serves the page on which the owner of a key reads what the key may read. */
   ACCOUNT_PAGE: z.enum(['on', 'off']).default('on'),
+  /** Whose pages may call from a browser: origins, or `*` for all. */
+  CORS_ORIGINS: Origins.default([]),
   /** The longest time of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
   /** A model is busy when the generations queued ahead of a new one take longer than this. */
@@ -49,25 +66,28 @@ const Fields = z.object({
   NO_WORKER_LIMIT_MS: z.coerce.number().int().min(1_000).default(60_000),
   HOLD_GRACE_MS: HoldGraceMs,
   PRESENCE_TTL_MS: PresenceTtlMs,
-  /** Bytes of the requests that may wait for one model in the queue Redis; a quarter of it for one account. */
+  /** Bytes of requests that may wait for one model in the queue Redis. One account may use a quarter of them. */
   QUEUED_BYTES: z.coerce
     .number()
     .int()
     .min(1024 * 1024)
     .default(512 * 1024 * 1024),
   DRAIN_GRACE_MS: DrainGraceMs,
-  /** The largest body. Workers unpack no larger requests, so it can only be lowered. */
+  /** The largest body. It can only be lowered, because workers unpack no larger requests. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
-  /** The memory for all bodies that arrive or wait to be prepared; one account may take as much as it leaves. */
+  /** Memory for all bodies that arrive or wait to be prepared. One account may use as much as it leaves free. */
   BODY_MEMORY_BYTES: z.coerce
     .number()
     .int()
     .default(4 * LARGEST_BODY_BYTES),
-  /** Processor time in which a body is prepared; one that takes more is refused. */
+  /** Processor time for the preparation of one body. A body that takes more is refused. */
   BODY_PREPARATION_MS: z.coerce.number().int().min(100).max(60_000).default(1_000),
-  /** Bodies of one account that may be refused each second, after a burst of ten seconds'; half of it from one address. */
+  /**
+   * How many bodies of one account may be refused each second, after a burst of ten times as many. One address may have
+   * half of them refused.
+   */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
-  /** Open connections, half of them from one address that is not a trusted proxy. */
+  /** Open connections. Half of them may be from one address that is not a trusted proxy. */
   MAX_CONNECTIONS: z.coerce.number().int().min(2).max(1_000_000).default(16_384),
   /** Proxies whose `X-Forwarded-For` names the client's address. */
   TRUSTED_PROXIES: TrustedProxies.default([]),
@@ -106,7 +126,8 @@ export type GatewayConfig = z.infer<typeof GatewayConfig>
 export function toHttpLimits(config: GatewayConfig) {
   return {
     bodyBytes: config.MAX_BODY_BYTES,
-    // A body below both, without a JSON schema, occupies the event loop for a millisecond at most.
+    // A body below this size and below `smallBodyValues`, without a JSON schema, occupies the event loop for at most 1
+    // ms.
     largeBodyBytes: 64 * 1024,
     smallBodyValues: 500,
     allBodiesBytes: config.BODY_MEMORY_BYTES,
@@ -124,8 +145,8 @@ export function toHttpLimits(config: GatewayConfig) {
 }
 
 /**
- * The threads that prepare bodies: with two, no account can keep both. How many bodies may wait, of all and of one account,
- * and the time and heap for one.
+ * The threads that prepare bodies: two, so that no account can keep both. Also how many bodies may wait, in total and
+ * of one account, and the time and heap for one body.
  */
 export function toBodyThreadLimits({
   BODY_PREPARATION_MS: taskMs,

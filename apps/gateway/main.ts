@@ -8,11 +8,12 @@ import { startReporter } from '#libs/event-bus/reports.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
+import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { buildApp } from './app.ts'
 import { createAuthentication } from './callers/authentication.ts'
 import { createLiveCatalog } from './catalog.ts'
@@ -46,11 +47,11 @@ import { createRedisMetrics } from './servers/redis-metrics.ts'
 import { createBuildReport } from './reports/build-report.ts'
 import { createRequestBook } from './reports/request-book.ts'
 
-/** For the errors of streams that did not end within the grace of draining. */
+/** The time for the errors of streams that did not end within the grace of draining. */
 const LAST_ERRORS_MS = 2_000
 /** How long a stopping gateway waits for the answers to its settlements. */
 const SETTLE_MS = 5_000
-/** How long it then waits for billing to commit them, which takes one to three seconds. */
+/** How long the gateway then waits for billing to commit the settlements, which takes one to three seconds. */
 const COMMIT_MS = 4_000
 
 await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env }, async (context) => {
@@ -84,7 +85,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   billing.watchCatalog({ onCatalog: catalog.replace, onState: () => {} })
 
   const metrics = createStreamCounters(registry)
-  const onLost = (error: unknown) => log.warn({ err: error }, 'a control message was not sent')
   const control = createControlSender({
     redis: busRedis,
     gateway,
@@ -129,7 +129,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       suspects.workerDied(worker)
       inboxes.loseWorker(worker, 'worker-dead')
     },
-    // It runs, but its events do not arrive.
+    // The worker runs, but its events do not arrive.
     onCutOff: (worker) => inboxes.loseWorker(worker, 'worker-dead'),
     nowMs,
     log,
@@ -142,8 +142,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
   readiness.enter('starting')
-  const tickets = createTicketQueue(queueRedis)
-  releasers.add('tickets', tickets, { run: async () => await tickets.close() })
+  const jobs = createJobQueue({ redis: queueRedis, countWaiting: createCountWaiting(queueRedis) })
+  releasers.add('jobs', jobs, { run: async () => await jobs.close() })
   const settlements = createSettlements({
     record,
     billing,
@@ -181,7 +181,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const stopTicking = everySecond(() => {
     inboxes.tick()
     giveUpBus()
-    settlements.tick().catch(onLost)
+    settlements.tick().catch((error: unknown) => log.warn({ err: error }, 'settlements were not reviewed'))
     queueClock.sync().catch(() => undefined)
     poisonBound.tick().catch(() => undefined)
     signals.tick()
@@ -230,7 +230,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       openStream: createOpenStream({ openInbox: inboxes.open, limitMs: config.GENERATION_DEADLINE_MS }),
       dispatch: createDispatch({
         record,
-        tickets,
+        jobs,
         picture,
         modelStates,
         demand,
@@ -284,8 +284,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const { app, drain } = buildApp({
     generate,
     ...authentication,
-    reads: billing,
-    management: billing,
+    askAccount: billing.askAccount,
     catalog,
     callFormatOf: picture.callFormatOf,
     prepareOnThread: bodyThreads.prepareOnThread,
@@ -298,13 +297,15 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     log,
     limits: toHttpLimits(config),
     hasAccountPage: config.ACCOUNT_PAGE === 'on',
+    allowedOrigins: config.CORS_ORIGINS,
+    takesWork: () => readiness.read().ready,
   })
   await app.listen({ host: config.HOST, port: config.PORT })
   readiness.enter('serving')
   releasers.add('http', app, {
     async run() {
       readiness.enter('stopping')
-      // What has not ended by then ends with an error, which is better than a cut connection.
+      // Generations that have not ended by then end with an error, which is better for clients than a cut connection.
       const graceIsOver = setTimeout(() => inboxes.loseAll('gateway-stopping'), config.DRAIN_GRACE_MS)
       await drain()
       await app.close()

@@ -1,7 +1,7 @@
-/** Clients mishandle a minute and more, and fractions of a second. */
+/** Many clients mishandle a wait of a minute or more, and fractions of a second. */
 export const RETRY_AFTER_RANGE_S = { min: 1, max: 59 }
 
-/** The seconds in `retry-after`, by the cause of a refusal that does not compute its own. */
+/** The seconds in `retry-after`, by the cause of a refusal that does not compute its own wait. */
 export const RETRY_AFTER_S = {
   /** Long enough for a worker to restart. */
   default: 5,
@@ -13,7 +13,7 @@ export const RETRY_AFTER_S = {
   catalogChange: 2,
   /** The hold expired or was settled; the next request gets a new one. */
   holdGone: 1,
-  /** Too many large bodies at once: one takes at most a few seconds. */
+  /** Too many large bodies arrived at once; each takes at most a few seconds. */
   largeBodies: 2,
   /** An account's new grammars are being compiled, each for up to seconds. */
   newGrammars: 2,
@@ -21,14 +21,17 @@ export const RETRY_AFTER_S = {
   barredAccount: 59,
   /** Other gateways take new connections at once. */
   shuttingDown: 1,
-  /** A model is at zero, and its scaler has no prediction yet: it has one when a pod of it exists, within seconds. */
+  /**
+   * A model is at zero, and its scaler has no prediction yet. It has one as soon as a pod of the model exists, within
+   * seconds.
+   */
   startUnknown: 10,
-  /** For models whose state the catalog fixes: tests of clients rely on constants. */
+  /** For models whose state the catalog fixes. They are constant, because tests of clients rely on them. */
   fixedBusy: 2,
   fixedWarming: 10,
 } as const
 
-/** A wait in whole seconds, within the range. */
+/** Rounds a wait up to whole seconds within the range. */
 export function toRetryAfterS(seconds: number): number {
   return Math.min(RETRY_AFTER_RANGE_S.max, Math.max(RETRY_AFTER_RANGE_S.min, Math.ceil(seconds)))
 }

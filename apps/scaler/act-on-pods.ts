@@ -6,7 +6,7 @@ import { RELEASE_COST } from './decide/release-pods.ts'
 import type { PodView } from './decide/types.ts'
 import { DELETION_COST } from './pods.ts'
 
-/** What a round wants of the pods of one pool; names of pods. */
+/** The orders of a round for the pods of one pool, as names of pods. */
 export type PodOrders = {
   readonly cordon: readonly string[]
   readonly uncordon: readonly string[]
@@ -15,19 +15,19 @@ export type PodOrders = {
 
 export type ActOnPods = (pods: readonly PodView[], orders: PodOrders, term: number) => void
 
-/** A cordon ends by itself when no scaler renews it. */
+/** A cordon ends by itself after this time unless a scaler renews it. */
 const CORDON_MS = 10_000
 
 /**
- * Sends cordons to workers and writes deletion costs, as the round orders it each second: what is lost is done again a
- * second later. A pod has at most one patch under way. Returns at once; failures are logged.
+ * Sends cordons to workers and writes deletion costs. Each round, a second apart, orders all of them again, so a lost
+ * message or patch is repeated. At most one patch of a pod is under way. Returns at once; failures are logged.
  */
 export function createActOnPods(options: {
   buses: readonly Redis[]
   client: Pick<KubernetesClient, 'patch'>
-  /** Of the namespace: `/api/v1/namespaces/<name>/pods`. */
+  /** The API path of the namespace's pods: `/api/v1/namespaces/<name>/pods`. */
   podsPath: string
-  /** Boot id of the pod's worker; null when it has not reported. */
+  /** Returns the boot id of the pod's worker; null when it has not reported. */
   workerOf: (pod: PodView) => string | null
   log: Logger
 }): ActOnPods {
@@ -49,7 +49,7 @@ export function createActOnPods(options: {
     patching.add(pod.uid)
     try {
       const value = cost === null ? null : String(cost)
-      // With its uid, so that a pod of the same name that came in between is left alone.
+      // The patch has the pod's uid, so that it does not change a newer pod of the same name.
       const metadata = { uid: pod.uid, annotations: { [DELETION_COST]: value } }
       await client.patch(`${podsPath}/${encodeURIComponent(pod.name)}`, { metadata })
       log.info({ pod: pod.name, cost }, 'deletion cost written')

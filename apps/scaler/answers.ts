@@ -3,18 +3,18 @@ import type { PoolAnswer } from './snapshot.ts'
 export type Answers = {
   /** Takes over the answers of a snapshot that is `ageMs` old. */
   publish(answers: Readonly<Record<string, PoolAnswer>>, ageMs: number): void
-  /** stale: the snapshot is older than 10 s, or there is none. unknown: this scaler has no such pool. */
+  /** `stale`: the snapshot is older than 10 s, or there is none. `unknown`: this scaler has no such pool. */
   find(pool: string): { status: 'known'; answer: PoolAnswer } | { status: 'stale' } | { status: 'unknown' }
-  /** Age of the snapshot in ms; Infinity before the first one. */
+  /** Returns the age of the snapshot in ms; Infinity before the first one. */
   ageMs(): number
-  /** Calls the listener with each pool whose target rose from 0. Returns a function that ends it. */
+  /** Calls the listener with each pool whose target rose from 0. Returns a function that removes the listener. */
   onWake(listener: (pool: string) => void): () => void
 }
 
-/** Beyond this age the answers are refused, so that KEDA leaves the replicas as they are. */
+/** Answers older than this are refused, so that KEDA leaves the replicas as they are. */
 export const STALE_MS = 10_000
 
-/** What this process answers KEDA with: the leader's last snapshot, in memory. */
+/** The answers of this process to KEDA: the leader's last snapshot, in memory. */
 export function createAnswers(options: { pools: readonly string[]; nowMs: () => number }): Answers {
   const { nowMs } = options
   const pools = new Set(options.pools)

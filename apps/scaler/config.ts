@@ -8,7 +8,7 @@ import {
 } from '#libs/config/redis-fields.ts'
 import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
-/** Where Kubernetes puts a pod's own access. */
+/** The folder in which Kubernetes puts the files of a pod's own access. */
 const POD_ACCESS = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const Fields = z.object({
@@ -17,28 +17,28 @@ const Fields = z.object({
   ...QueueRedisFields,
   ...BusRedisFields,
   ...TraceFields,
-  /** Scalers with the same name are replicas of each other: one of them leads. */
+  /** Scalers with the same name are replicas of each other, one of which leads. */
   SCALER_NAME: z
     .string()
     .regex(/^[\w.-]{1,100}$/, 'expected letters, digits, and . _ -')
     .default('millrace'),
-  /** JSON as of `ScalerModels`; read once. */
+  /** Path of a JSON file in the format of `scaler-models.ts`; read once. */
   SCALER_MODELS_FILE: z.string().min(1),
-  /** For KEDA's operator. */
+  /** The address at which KEDA's operator connects. */
   KEDA_LISTEN: HostPort.default('127.0.0.1:9400'),
-  /** PEM. Without a certificate the port is plaintext. */
+  /** Path of the certificate (PEM). Without one the port is plaintext. */
   KEDA_TLS_CERT_FILE: z.string().optional(),
   KEDA_TLS_KEY_FILE: z.string().optional(),
-  /** PEM. With it, KEDA must have a certificate of this authority. */
+  /** Path of an authority's certificate (PEM). If set, KEDA's client certificate must be signed by this authority. */
   KEDA_TLS_CLIENT_CA_FILE: z.string().optional(),
   /** Default: the API server of the pod's own cluster. */
   KUBERNETES_URL: z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' }).optional(),
   KUBERNETES_SERVICE_HOST: z.string().optional(),
   KUBERNETES_SERVICE_PORT: Port.default(443),
-  /** PEM, and the token; default without KUBERNETES_URL: those of the pod. */
+  /** Path of the authority (PEM), and of the token. Default without KUBERNETES_URL: the pod's own files. */
   KUBERNETES_CA_FILE: z.string().optional(),
   KUBERNETES_TOKEN_FILE: z.string().optional(),
-  /** Default: the pod's own. */
+  /** Default: the pod's own namespace. */
   KUBERNETES_NAMESPACE: z.string().min(1).optional(),
 })
 
@@ -58,7 +58,7 @@ export const ScalerConfig = Fields.superRefine(
   })
 export type ScalerConfig = z.infer<typeof ScalerConfig>
 
-/** Where the API server is, and which files give access to it. */
+/** The URL of the API server, and the files that give access to it. */
 export type ClusterAccess = {
   readonly url: string
   readonly caFile: string | undefined

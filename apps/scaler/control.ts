@@ -24,14 +24,14 @@ export type Cluster = {
   join(nowMs: number): JoinedPods
   isPaused(pool: string): boolean
   replicasOf(deployment: string): number | null
-  /** For how long the watches have not followed the API server; Infinity before their first lists. */
+  /** The time for which the watches have not followed the API server; Infinity before their first lists. */
   behindMs(): number
 }
 
 export type Control = {
   /** Runs a round at once; not more often than every 100 ms. */
   wake(): void
-  /** Another scaler has written a snapshot: reads it at once. */
+  /** Reads the snapshot at once, because another scaler has written it. */
   noteWritten(): void
   /** The last snapshot that this process wrote or read. */
   snapshot(): Snapshot | null
@@ -62,25 +62,25 @@ export type ControlOptions = {
 
 const ROUND_MS = 1_000
 const LEAST_PAUSE_MS = 100
-/** Beats go out each second: without an echo for longer, messages of others may be lost as well. */
+/** A beat is sent each second. If no echo comes for longer than this, messages of others may be lost as well. */
 const SILENT_MS = 2_000
-/** A watch is opened again within seconds; what it misses in that time does no harm. */
+/** A watch that ends is opened again within seconds, and what it misses until then does no harm. */
 const BEHIND_MS = 15_000
-/** Every worker reports within that time after the start of this process. */
+/** Every worker reports within this time after the start of this process. */
 const LISTEN_FIRST_MS = 3_000
-/** A leader without whole inputs lets another try, which may have them. */
+/** After this time a leader without whole inputs gives the lead up, because another scaler may have whole inputs. */
 const RESIGN_AFTER_MS = 5_000
 
 /**
- * The scaler's loop, a round each second. The leader computes and publishes; the others read its snapshot, so that
- * every one of them answers KEDA alike.
+ * The scaler's loop, a round each second. The leader computes and publishes; the others read its snapshot, so that all of
+ * them answer KEDA alike.
  *
  *     candidate → leader      the lock was free, and the inputs are whole
  *     leader → candidate      the lock was lost; a write was refused; the inputs were not whole for 5 s; stop
  *
- * Inputs are whole when the own beats come back over every server of the bus, the queue Redis answers, and the watches
- * follow the cluster. Otherwise the leader writes nothing: after 10 s the answers are stale, and replicas stay as they
- * are. What is written comes first, then what is done about it; both in the term of the lock.
+ * Inputs are whole when this process's own beats come back over every server of the bus, the queue Redis answers, and the
+ * watches follow the cluster. Otherwise the leader writes nothing: after 10 s the answers are stale, and replicas stay as
+ * they are. The snapshot is written first; the round acts on pods after that. Both happen only in the term of the lock.
  */
 export function startControl(options: ControlOptions): Control {
   const { lead, store, answers, bus, starts, cluster, nowMs, log } = options
@@ -88,7 +88,7 @@ export function startControl(options: ControlOptions): Control {
   const startedMs = nowMs()
   const stopping = new AbortController()
   let current: Snapshot | null = null
-  /** The term whose state is `current`. */
+  /** The term that continues from `current`; null while this process does not lead. */
   let adoptedTerm: number | null = null
   let unwholeSinceMs: number | null = null
   let wakeUp = () => {}
@@ -119,7 +119,7 @@ export function startControl(options: ControlOptions): Control {
     if (lead.term() === null) await resume()
   }
 
-  /** Serves what the leader wrote, instead of what this process computed. */
+  /** Serves the leader's snapshot instead of numbers that this process has computed. */
   async function resume(): Promise<void> {
     adoptedTerm = null
     await follow()
@@ -128,13 +128,13 @@ export function startControl(options: ControlOptions): Control {
   async function follow(): Promise<void> {
     const startedMs = nowMs()
     const stored = await store.read()
-    // It may have taken the lead meanwhile.
+    // This process may have taken the lead meanwhile.
     if (stored === null || adoptedTerm !== null) return
     current = stored.snapshot
     answers.publish(current.answers, stored.ageMs + nowMs() - startedMs)
   }
 
-  /** The state of the last leader becomes that of this one. */
+  /** Takes over the state of the last leader. */
   async function adopt(term: number): Promise<void> {
     const stored = await store.read()
     current = stored?.snapshot ?? null
@@ -229,12 +229,12 @@ export function startControl(options: ControlOptions): Control {
   }
 }
 
-/** What a leader's round is computed from, and the span that it runs within. */
+/** The input of a leader's round, and the span within which it runs. */
 type LedRound = { readonly joined: JoinedPods; readonly redisMs: number; readonly span: Span }
 
 const toErrorType = () => 'round_failed'
 
-/** Attributes of what a round asks of pods; a cordon is renewed, and so counted, in each round. */
+/** Returns the numbers of a round's orders as attributes. A cordon is renewed, and so counted, in each round. */
 function countOrders(orders: readonly PodOrders[]) {
   const count = (of: (pods: PodOrders) => readonly string[]) =>
     orders.reduce((sum, pods) => sum + of(pods).length, 0)

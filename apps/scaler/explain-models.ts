@@ -4,7 +4,7 @@ import type { Snapshot } from './snapshot.ts'
 
 /**
  * `GET /models` on the operators' port: each model's numbers, the term that decides, and the reason in words. Every
- * scaler answers with the leader's last snapshot; 503 before there is one.
+ * scaler answers from the leader's last snapshot, and with 503 before there is one.
  */
 export function createExplainModels(options: {
   snapshot: () => Snapshot | null
@@ -28,7 +28,7 @@ export function createExplainModels(options: {
   }
 }
 
-/** One sentence for the need, and one for each pool that has another number. */
+/** Returns one clause for the need, and one for each pool whose number is not steady. */
 export function toWords(report: ModelReport): string {
   const pools = report.pools.flatMap((pool) => {
     const words = REASONS[pool.reason]
@@ -59,7 +59,7 @@ function needWords(report: ModelReport): string {
   }
 }
 
-/** By `ChangeReason`; a steady pool needs no words. */
+/** Words for each `ChangeReason`; a steady pool needs none. */
 const REASONS: Readonly<Record<string, string>> = {
   paused: 'its ScaledObject is paused',
   rise: 'rises',

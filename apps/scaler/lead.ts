@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { KEY_PREFIX } from '#libs/generation-record/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 
-/** All keys of the scalers of one name; their hash tag keeps them on one node of a Cluster. */
+/** All keys of the scalers with one name; their hash tag keeps them on one node of a Redis Cluster. */
 export const scalerKeys = (name: string) => {
   const prefix = `${KEY_PREFIX}{scaler:${name}}:`
   return { leader: `${prefix}leader`, term: `${prefix}term`, snapshot: `${prefix}snapshot` }
@@ -13,29 +13,32 @@ export const toHolder = (self: string, term: number) => `${term} ${self}`
 
 export type Lead = {
   /**
-   * Renews the lead, or takes it where there is no leader. Resolves with the term, or null while another one leads; and
-   * with the time of the queue Redis, in ms. Rejects when Redis does not answer.
+   * Renews the lead, or takes it if there is no leader. Resolves with the term, or null while another scaler leads, and
+   * with the time of the queue Redis in ms. Rejects when Redis does not answer.
    */
   renew(): Promise<{ term: number | null; redisMs: number }>
-  /** The term while the lock cannot have expired; null otherwise, also in a process that was frozen. */
+  /**
+   * Returns the term while the lock cannot have expired, otherwise null. So it is also null in a process that was
+   * frozen.
+   */
   term(): number | null
-  /** Gives the lead up, so that another takes it at once. Never rejects: the lock expires by itself. */
+  /** Gives the lead up, so that another scaler takes it at once. Never rejects: the lock expires by itself. */
   resign(): Promise<void>
 }
 
-/** How long a leader may be silent. */
+/** A leader that is silent for longer loses the lock. */
 const LOCK_MS = 5_000
-/** The leader stops to act this much before the lock expires. */
+/** The leader stops acting this long before the lock expires. */
 const SLACK_MS = 500
 
 /**
- * The lead among the scalers of one name: a lock on the queue Redis with a number for each term. A term is above all
- * earlier ones also after Redis has lost its data, because it is at least the Unix time in seconds.
+ * The lead among the scalers with one name: a lock on the queue Redis with a number for each term. A new term is higher
+ * than all earlier ones even after Redis has lost its data, because it is at least the Unix time in seconds.
  */
 export function createLead(options: {
   redis: RedisClient
   name: string
-  /** Boot id. */
+  /** The boot id of this process. */
   self: string
   nowMs: () => number
 }): Lead {
@@ -64,8 +67,9 @@ export function createLead(options: {
 }
 
 /**
- * KEYS: leader, term. ARGV: boot id, ms that the lock lasts. Returns { the term or 0 where another leads, time in ms }.
- * Written also while memory is full: a full Redis is no reason to have no leader.
+ * KEYS: leader, term. ARGV: boot id, lifetime of the lock in ms. Returns { the term, or 0 while another scaler leads;
+ * time in ms }. The script may write while memory is full, because a full Redis must not leave the scalers without a
+ * leader.
  */
 const RENEW = `#!lua flags=allow-oom
 local time = redis.call('TIME')
@@ -82,7 +86,7 @@ redis.call('SET', KEYS[2], string.format('%d', term))
 redis.call('SET', KEYS[1], string.format('%d', term) .. ' ' .. ARGV[1], 'PX', ARGV[2])
 return { term, now }`
 
-/** KEYS: leader. ARGV: the own holder. */
+/** KEYS: leader. ARGV: this process's value of the lock. */
 const RESIGN = `#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 1`

@@ -7,8 +7,9 @@ import type { DemandReader } from './signals/read-demand.ts'
 export type LoadOf = (model: string, waiting: Waiting) => ModelLoad & { readonly ready: number }
 
 /**
- * Joins what gateways, workers and the queue say about a model. A model is idle since the last time that something was
- * offered, waited or ran; at the earliest since this process started, because what was before is not known.
+ * Joins the reports of gateways and workers about a model with its queue. The idle time of a model begins when a
+ * request was last offered, waiting or running. It begins at the earliest with this process, which does not know what
+ * happened before.
  */
 export function createLoadOf(options: {
   demand: Pick<DemandReader, 'load'>

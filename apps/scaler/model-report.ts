@@ -6,7 +6,9 @@ const number = z.number()
 /** One pool of a model as `GET /models` shows it. */
 const PoolReport = z.object({
   pool: z.string(),
-  /** Replicas: wanted of the model's need, given by the budget, published to KEDA. */
+  /**
+   * Replicas: the pool's share of the model's need, the number given by the budget, and the number published to KEDA.
+   */
   want: number,
   given: number,
   target: number,
@@ -14,12 +16,12 @@ const PoolReport = z.object({
   paused: z.boolean(),
   /** Pods by phase. */
   pods: z.record(z.string(), number),
-  /** Pods that are cordoned and released by the scaler. */
+  /** The numbers of pods that the scaler has cordoned and released. */
   cordoned: number,
   released: number,
 })
 
-/** One model's numbers and what follows from them: the answer to "why seven?". */
+/** One model's numbers and the decisions that follow from them: the answer to "why seven?". */
 export const ModelReport = z.object({
   ...ModelState.shape,
   /** Replicas that the load needs, and the term that decides. */

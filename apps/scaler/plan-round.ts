@@ -14,16 +14,16 @@ import { scaleGateways } from './scale-gateways.ts'
 import type { ScaledModel, ScalerModels } from './scaler-models.ts'
 import type { PoolAnswer, PoolStarts, Snapshot } from './snapshot.ts'
 
-/** What one round is computed from; times in Unix ms. */
+/** The input of one round; times in Unix ms. */
 export type RoundInput = {
   readonly scaler: ScalerModels
   readonly loadOf: (model: string) => ModelLoad & { readonly ready: number }
   readonly waitingOf: (model: string) => Waiting
   readonly podsOf: (pool: string) => readonly PodView[]
   readonly isPaused: (pool: string) => boolean
-  /** Of all gateways; null when none reports. */
+  /** The load of all gateways; null when none reports. */
   readonly gateways: { openStreams: number; loopDelayMs: number } | null
-  /** What the gateways' Deployment asks for now; null when it is not known. */
+  /** The replicas in the spec of the gateways' Deployment; null when unknown. */
   readonly gatewayReplicas: number | null
   readonly starts: Readonly<Record<string, PoolStarts>>
   /** The last snapshot; null when there is none. */
@@ -32,16 +32,16 @@ export type RoundInput = {
 }
 
 export type Round = {
-  /** The next snapshot but for its term and the means. */
+  /** The next snapshot without its term and means. */
   readonly next: Pick<Snapshot, 'answers' | 'pools' | 'budget' | 'starts' | 'gateway' | 'starving' | 'report'>
   readonly changes: ReadonlyMap<string, PoolChange>
   readonly gpus: ReadonlyMap<string, ClassGpus>
 }
 
-/** A model without a GPU for so long is starved. */
+/** A model without a GPU for this long is starved. */
 const STARVED_MS = 600_000
 
-/** One round of the leader, without I/O: the decisions, what KEDA is answered, and the states for gateways. */
+/** One round of the leader, without I/O: the decisions, the answers to KEDA, and the model states for gateways. */
 export function planRound(input: RoundInput): Round {
   const { scaler, before, nowMs } = input
   const models = scaler.models.map(({ model, pools }) => ({
@@ -90,7 +90,7 @@ function planGateways({ scaler, before, gateways, gatewayReplicas, nowMs }: Roun
 
 type Changes = ReadonlyMap<string, PoolChange>
 
-/** Since when nothing serves or loads although the model is to have replicas. */
+/** Returns since when no pod serves or loads although the model should have replicas; null otherwise. */
 function starvingSince({ model, pools }: ScaledModel, input: RoundInput, changes: Changes): number | null {
   const pods = pools.flatMap(({ pool }) => input.podsOf(pool))
   const isWanted = pools.some(({ pool }) => (changes.get(pool)?.want ?? 0) > 0)
@@ -120,7 +120,7 @@ function toModelState(
   return { model, state, ready, target, etaMs }
 }
 
-/** Until the next worker is ready; for a model without a starting pod: how long a start takes. */
+/** Returns the time until the next worker is ready; for a model without a starting pod, the duration of a start. */
 function toEtaMs(pools: ScaledModel['pools'], input: RoundInput): number {
   const timesOf = (pool: string) => input.starts[pool]?.times ?? NO_START_TIMES
   const starting = pools.flatMap((spec) => {

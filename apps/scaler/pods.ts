@@ -40,7 +40,7 @@ export type Deployment = z.infer<typeof Deployment>
 export const ScaledObject = z.object({ metadata: ObjectMeta })
 export type ScaledObject = z.infer<typeof ScaledObject>
 
-/** KEDA leaves the replicas of a paused ScaledObject alone. */
+/** Returns whether a ScaledObject is paused: KEDA leaves its replicas alone. */
 export function isPaused({ metadata: { annotations } }: ScaledObject): boolean {
   return annotations[PAUSED] === 'true' || annotations[`${PAUSED}-replicas`] !== undefined
 }
@@ -63,8 +63,8 @@ export type JoinedPods = {
 
 /**
  * Returns a function that joins the cluster's pods with their workers' reports and follows their phases. Failed and
- * completed pods are left out: their Deployment has replaced them. `nowMs` is in Unix ms, as are the times of the
- * cluster, which give the age of pods that existed before this process did.
+ * completed pods are left out, because their Deployment has replaced them. `nowMs` and the times of the cluster are in
+ * Unix ms. The cluster's times give the age of pods that are older than this process.
  */
 export function createJoinPods(capacity: Pick<CapacityReader, 'ofPod' | 'knowsPod'>) {
   const phases = new Map<string, { phase: PodPhase; sinceMs: number }>()
@@ -117,7 +117,7 @@ export function createJoinPods(capacity: Pick<CapacityReader, 'ofPod' | 'knowsPo
   }
 }
 
-/** The images of a pod: its start takes as long as theirs do. */
+/** Returns the images of a pod as one text. Start times are kept by image. */
 function imageOf({ spec }: Pod): string {
   return [...spec.initContainers, ...spec.containers].map(({ image }) => image).join(' ')
 }
@@ -128,8 +128,9 @@ const hasCondition = (pod: Pod, type: string) =>
   pod.status.conditions.some((condition) => condition.type === type && condition.status === 'True')
 
 /**
- * The worker's own word where it reports. A pod without reports loads as long as it never reported and the kubelet does
- * not find it ready; else its worker is silent, or this scaler has only begun to listen.
+ * Returns the phase that the worker reports, if it reports. A pod without reports is loading as long as it has never
+ * reported and the kubelet does not find it ready. Otherwise its worker is silent, or this scaler has only begun to
+ * listen.
  */
 function phaseOf(pod: Pod, reported: PodPhase | null, isKnown: boolean): PodPhase {
   if (pod.metadata.deletionTimestamp !== undefined) return 'deleting'

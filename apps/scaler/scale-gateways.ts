@@ -1,20 +1,21 @@
 import type { GatewayPool } from './scaler-models.ts'
 import type { GatewayState } from './snapshot.ts'
 
-/** Gateways whose event loop is late for more than this need company. */
+/** If the event loop of gateways is late by more than this, more gateways are needed. */
 const LATE_MS = 50
 const LATE_FACTOR = 1.25
-/** Between two steps down: streams last minutes, and a gateway that goes drains them. */
+/** The time between two steps down: streams last minutes, and a gateway drains them before it ends. */
 const STEP_MS = 300_000
 
 /**
- * The number of gateways: open streams over what one may have, a quarter more while the median gateway's event loop is
- * late by more than 50 ms (99th percentile). Up at once, down by one in 5 min. Without reports the number stays.
+ * Computes the number of gateways: open streams divided by the streams that one gateway may have. A quarter is added
+ * while the median gateway's event loop is late by more than 50 ms (99th percentile). The number rises at once and
+ * falls by one in 5 min. Without reports it stays.
  */
 export function scaleGateways(input: {
   pool: GatewayPool
   state: GatewayState
-  /** Of all gateways; null when none reports. */
+  /** The load of all gateways; null when none reports. */
   load: { openStreams: number; loopDelayMs: number } | null
   nowMs: number
 }): GatewayState {

@@ -15,15 +15,15 @@ const START_BUCKETS_S = [5, 10, 20, 30, 60, 90, 120, 180, 240, 300, 450, 600, 90
 const ERROR_BUCKETS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 2, 5]
 
 /**
- * Labels are bounded: pools and models are those of the configuration, phases, terms, calls and codes are few. The
- * numbers of models are reported by the leader alone, so that sums over scalers are right.
+ * The metrics of the scaler. Labels are bounded: pools and models come from the configuration; phases, terms, calls and
+ * codes are few. Only the leader reports the numbers of models, so that sums over scalers are right.
  */
 export function createScalerMetrics(options: {
   registry: Registry
   snapshot: () => Snapshot | null
   ageMs: () => number
   isLeader: () => boolean
-  /** Of one replica. */
+  /** Returns the GPUs of one replica. */
   gpusOf: (pool: string) => number
 }): ScalerMetrics {
   const { ageMs, isLeader, gpusOf } = options

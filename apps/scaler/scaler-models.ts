@@ -55,7 +55,7 @@ const ModelsFile = z
     /** GPUs by class; a class without a budget is bounded by the pools' maxima alone. */
     budget: z.record(z.string(), count),
     gateway: Gateway.nullable(),
-    /** The relative change that the HPA ignores: 0 where the cluster knows `tolerance`, else 0.1. */
+    /** The relative change that the HPA ignores: 0 if the cluster knows the HPA's field `tolerance`, else 0.1. */
     hpaTolerance: z.number().min(0).max(0.5),
   })
   .superRefine(({ pools, gateway }, context) => {
@@ -69,7 +69,7 @@ export type GatewayPool = z.infer<typeof Gateway>
 
 export type ScaledModel = { readonly model: string; readonly pools: readonly PoolSpec[] }
 
-/** What this scaler manages. */
+/** The models, the budget and the gateways that this scaler manages. */
 export type ScalerModels = {
   readonly models: readonly ScaledModel[]
   readonly budget: Readonly<Record<string, number>>

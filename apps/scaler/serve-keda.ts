@@ -6,22 +6,22 @@ import type { ExternalScalerHandlers } from '#proto/types/externalscaler/Externa
 import type { ScaledObjectRef__Output } from '#proto/types/externalscaler/ScaledObjectRef.ts'
 import type { Answers } from './answers.ts'
 
-/** The one metric: a number of replicas, with a target of 1 for each. */
+/** The one metric: a number of replicas, with a target of 1 for each replica. */
 const METRIC = 'replicas'
 
-/** While a pool is to have replicas and its Deployment has none, it is activated again this often. */
+/** While a pool should have replicas and its Deployment has none, the pool is activated again this often. */
 const REPEAT_MS = 2_000
 /**
- * A stream is ended by us after this long, plus or minus an eighth: only that resets KEDA's pause before it opens the
- * next one, which grows to a minute.
+ * The server ends a stream after this time, plus or minus an eighth. Only the end of a stream resets KEDA's pause
+ * before it opens the next one, which otherwise grows to a minute.
  */
 const STREAM_MS = 240_000
-/** KEDA opens one stream for each ScaledObject; more are refused. */
+/** KEDA opens one stream for each ScaledObject; streams beyond this number are refused. */
 const MOST_STREAMS = 4_000
 
 /**
- * KEDA keeps a connection for ever and its calls have no deadline: dead ones are found by our pings, and an age has it
- * look for other replicas. The grace is longer than a stream lasts.
+ * KEDA keeps a connection for ever, and its calls have no deadline. Pings of the server find dead connections. The
+ * maximum age of a connection makes KEDA look for other replicas; its grace is longer than a stream lasts.
  */
 const CONNECTION = {
   'grpc.keepalive_time_ms': 20_000,
@@ -33,13 +33,14 @@ const CONNECTION = {
 export type KedaCall = 'IsActive' | 'GetMetrics' | 'GetMetricSpec' | 'StreamIsActive' | 'StreamMetricSpec'
 
 /**
- * The five calls of KEDA, answered from memory. `GetMetricSpec` never fails, because a failure makes KEDA close the
- * stream; `GetMetrics` and `IsActive` fail with UNAVAILABLE while the answers are stale, which leaves replicas as they
- * are. `StreamMetricSpec` is not implemented: the target never changes. `endStreams` ends the open streams cleanly.
+ * The five calls of KEDA, answered from memory. `GetMetricSpec` never fails, because after a failure KEDA closes the
+ * stream. `GetMetrics` and `IsActive` fail with UNAVAILABLE while the answers are stale, which leaves replicas as they
+ * are. `StreamMetricSpec` is not implemented, because the target never changes. `endStreams` ends the open streams
+ * cleanly.
  */
 export function createKedaServer(options: {
   answers: Answers
-  /** What the pool's Deployment asks for now; null when it is not known. */
+  /** Returns the replicas in the spec of the pool's Deployment; null when unknown. */
   replicasOf: (pool: string) => number | null
   onCall: (call: KedaCall, code: string) => void
   random: () => number
@@ -50,7 +51,9 @@ export function createKedaServer(options: {
   const server = new Server(CONNECTION)
   const streams = new Set<() => void>()
 
-  /** Calls back with what `toResponse` makes of the pool's answer, or with the reason why there is none. */
+  /**
+   * Calls back with the response that `toResponse` makes from the pool's answer, or with the reason why there is none.
+   */
   function answer<Response>(
     call: KedaCall,
     asked: { pool: string; callback: sendUnaryData<Response> },
@@ -135,7 +138,10 @@ export function createKedaServer(options: {
   }
 }
 
-/** The ScaledObject's metadata `pool`; a ScaledObject without it has the pool's name. */
+/**
+ * Returns the pool in the metadata of the ScaledObject's trigger. Without it, the pool has the name of the
+ * ScaledObject.
+ */
 function poolOf(ref: ScaledObjectRef__Output | null): string {
   return ref?.scalerMetadata['pool'] ?? ref?.name ?? ''
 }

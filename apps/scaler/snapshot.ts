@@ -6,7 +6,7 @@ import { ModelReport } from './model-report.ts'
 
 const known = z.number().min(0).nullable()
 
-/** The memory of a model while it has no worker. */
+/** The means of a model, which are kept while it has no worker. */
 export const KeptMeans = z.object({
   meanServiceMs: known,
   meanOutputTokens: known,
@@ -20,17 +20,17 @@ export type KeptMeans = z.infer<typeof KeptMeans>
 export const PoolStarts = z.object({ image: z.string(), times: StartTimes })
 export type PoolStarts = z.infer<typeof PoolStarts>
 
-/** The gateways' pool. */
+/** The state of the gateways' pool. */
 export const GatewayState = z.object({ target: z.int().min(0), lastDownMs: z.number().min(0).nullable() })
 export type GatewayState = z.infer<typeof GatewayState>
 
-/** What KEDA's calls are answered with. */
+/** The numbers with which KEDA's calls are answered. */
 export const PoolAnswer = z.object({ target: z.int().min(0), isActive: z.boolean() })
 export type PoolAnswer = z.infer<typeof PoolAnswer>
 
 /**
- * All that the leader publishes and remembers, as one JSON text. Times are those of the queue Redis, in Unix ms. Readers
- * ignore fields that they do not know.
+ * Everything that the leader publishes and remembers, as one JSON text. Times are by the queue Redis' clock, in Unix
+ * ms. Readers ignore unknown fields.
  */
 export const Snapshot = z.object({
   term: z.int(),
@@ -40,27 +40,33 @@ export const Snapshot = z.object({
   means: z.record(z.string(), KeptMeans),
   starts: z.record(z.string(), PoolStarts),
   gateway: GatewayState.nullable(),
-  /** Since when a model that should have replicas has none that serves or loads. */
+  /** For each model that should have replicas but has no pod that serves or loads: since when. */
   starving: z.record(z.string(), z.number().min(0)),
   report: z.array(ModelReport),
 })
 export type Snapshot = z.infer<typeof Snapshot>
 
 export type SnapshotStore = {
-  /** Resolves with whether it was written: not when this process no longer leads in the snapshot's term. */
+  /**
+   * Resolves with true if the snapshot was written, and with false if this process no longer leads in the snapshot's
+   * term.
+   */
   write(snapshot: Snapshot): Promise<boolean>
-  /** The last one with its age, in ms of Redis' clock; null when there is none, or none that this release can read. */
+  /**
+   * Resolves with the last snapshot and its age in ms by Redis' clock; null when there is none that this release can
+   * read.
+   */
   read(): Promise<{ snapshot: Snapshot; ageMs: number } | null>
 }
 
-/** A scaler that comes back after longer begins anew, with what Kubernetes has. */
+/** A snapshot is kept for this time. After a longer absence a scaler begins anew from the state of Kubernetes. */
 const KEPT_MS = 7 * 86_400_000
 
-/** Both calls reject when Redis does not answer. */
+/** The store of the snapshot. Both calls reject when Redis does not answer. */
 export function createSnapshotStore(options: {
   redis: RedisClient
   name: string
-  /** Boot id. */
+  /** The boot id of this process. */
   self: string
 }): SnapshotStore {
   const { redis, self } = options
@@ -80,8 +86,8 @@ export function createSnapshotStore(options: {
 }
 
 /**
- * The fence: only the leader of the term writes. KEYS: leader, snapshot. ARGV: the own holder, the text, ms to keep it.
- * Returns 1, or 0 when another one leads or none.
+ * The fence: only the leader of the term may write. KEYS: leader, snapshot. ARGV: this process's value of the lock, the
+ * text, ms to keep it. Returns 1, or 0 if this process does not hold the lock.
  */
 const WRITE = `#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

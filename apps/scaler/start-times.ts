@@ -4,16 +4,17 @@ import type { JoinedPods, PhaseEnd } from './pods.ts'
 import type { PoolStarts } from './snapshot.ts'
 
 export type StartTimesKeeper = {
-  /** Takes note of the phases that ended, and of pods that are seen for the first time. */
+  /** Notes the phases that ended, and pods that are seen for the first time. */
   note(joined: JoinedPods): void
   current(): Readonly<Record<string, PoolStarts>>
-  /** Takes over what an earlier leader measured, in place of what this process did. */
+  /** Replaces the start times of this process with those that an earlier leader measured. */
   adopt(starts: Readonly<Record<string, PoolStarts>>): void
 }
 
 /**
- * Keeps how long pods took from creation to a node, and from there until they served; by pool, for its newest image.
- * `onStart` is called with each whole start and with what had been predicted when the pod was first seen.
+ * Keeps two durations of a pod's start: from its creation to its node, and from there until it serves. They are kept by
+ * pool, for the pool's newest image. `onStart` is called with each whole start and with the prediction that was made
+ * when the pod was first seen.
  */
 export function createStartTimes(options: {
   specOf: (pool: string) => PoolSpec | undefined
@@ -38,7 +39,7 @@ export function createStartTimes(options: {
     if (next !== 'loading' && next !== 'ready') return void starting.delete(uid)
     const known: StartTimes = starts[pool]?.image === image ? timesOf(pool) : NO_START_TIMES
     const ended = noteStart(known, { phase, ms })
-    // It served before it was seen to load.
+    // The pod served before this process saw it load.
     const loadedAtOnce = phase === 'unscheduled' && next === 'ready'
     const times = loadedAtOnce ? noteStart(ended, { phase: 'loading', ms: 0 }) : ended
     starts = { ...starts, [pool]: { image, times } }

@@ -8,8 +8,8 @@ import type { CapacityReader } from './signals/read-capacity.ts'
 export type WatchedCluster = Cluster & { readonly podsPath: string; stop(): Promise<void> }
 
 /**
- * Follows the pods of all pools, the Deployments and the ScaledObjects of a namespace. These are the rights that it
- * needs: get, list and watch on the three.
+ * Follows the pods of all pools, the Deployments and the ScaledObjects of a namespace. It needs the rights get, list
+ * and watch on these three kinds.
  */
 export function watchCluster(options: {
   client: KubernetesClient

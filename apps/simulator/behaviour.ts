@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * How an engine answers every call. All but `persona` and `waits` are for models against which people test their
- * clients: tools, constraints, logit biases and directives in the prompt change nothing, while limits and stop
- * strings still end an answer.
+ * How an engine answers every call. Behaviours other than `persona` and `waits` are for models against which people
+ * test their clients: tools, constraints, logit biases and directives in the prompt change nothing, while limits and
+ * stop strings still end an answer.
  */
 export const Behaviour = z.discriminatedUnion('type', [
   /** The answer depends on the conversation: see persona/. */

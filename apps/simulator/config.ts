@@ -4,7 +4,7 @@ import { Behaviour } from './behaviour.ts'
 import { FaultSettings } from './faults.ts'
 import { ServicerVersion } from './servicer-version.ts'
 
-/** One engine. The defaults are those of a small GPU serving a small model. */
+/** One engine. With the defaults it is a small GPU serving a small model. */
 export const EngineConfig = z
   .strictObject({
     listen: HostPort,
@@ -13,7 +13,7 @@ export const EngineConfig = z
     /** Names `<MODELS_DIR>/<files>.json`, which lists the parts of the model. */
     files: z.string().min(1),
     kind: z.enum(['chat', 'embedding']).default('chat'),
-    /** The versions of vLLM and its servicer that it simulates. */
+    /** The versions of vLLM and its servicer that the engine simulates. */
     servicerVersion: ServicerVersion.default('0.32.0+0.14.1'),
     maxNumSeqs: z.int().positive().default(64),
     maxModelLen: z.int().min(2).default(4_096),
@@ -25,7 +25,7 @@ export const EngineConfig = z
     stepMs: z.number().min(0).default(8),
     sequenceMs: z.number().min(0).default(0.05),
     prefillTokensPerS: z.number().positive().default(20_000),
-    /** 2 is twice as fast, 0 as fast as the processor allows. */
+    /** The speed of the clock: 2 is twice as fast, 0 as fast as the processor allows. */
     speed: z.number().min(0).default(1),
     /** Tokens of a chunk, except the first and the last chunk (`--stream-interval`). */
     streamInterval: z.int().positive().default(1),

@@ -1,8 +1,8 @@
 import { unitHash } from './sampling/unit-hash.ts'
 
 /**
- * A unit vector for a text: a hashed bag of its tokens and, with less weight, of its pairs of adjacent tokens. So
- * texts that share words have similar vectors, and the order of words makes a difference. Deterministic.
+ * Returns a unit vector for a text: a hashed bag of its tokens and, with less weight, of its pairs of adjacent tokens.
+ * So texts that share words have similar vectors, and the order of words makes a difference. Deterministic.
  */
 export function embedText(ids: ArrayLike<number>, dimension: number): Float32Array {
   const vector = new Float32Array(dimension)

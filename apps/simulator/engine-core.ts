@@ -17,9 +17,9 @@ export type EngineCore = {
   withdraw(sequence: Sequence): void
   readonly alive: () => boolean
   applyFaults(faults: FaultSettings): void
-  /** Dies: every listener is called, and nothing runs any more. */
+  /** Kills the core: every listener is called, and nothing runs any more. */
   die(): void
-  /** As of the last step; a dead core returns its last counts from then on. */
+  /** The counts of the last step; a dead core keeps its last counts. */
   readonly load: () => Load
   /** Tokens generated per second over the last two seconds. */
   readonly throughput: () => number

@@ -49,7 +49,7 @@ export async function startEngine(options: {
   let stopped = false
   const start = () => startRun(options, { sampled, writeScript, faults: () => faults, onDeath })
   let run = start()
-  /** Changes are made one after the other. */
+  /** The last change of the faults: changes are made one after the other. */
   let changes = Promise.resolve()
   let revival: NodeJS.Timeout | undefined
 
@@ -126,7 +126,7 @@ export async function startEngine(options: {
   }
 }
 
-/** Longer than any stream: connecting is refused, but open streams may end. */
+/** Longer than any stream, so that open streams can end while connecting is refused. */
 const MAX_DRAIN_MS = 3_600_000
 
 async function chooseWriter(
@@ -182,7 +182,7 @@ function sampledModel(config: EngineConfig, model: Model): SampledModel {
   }
 }
 
-/** The settings after a change; fields that are undefined stay as they are. */
+/** Returns the settings after a change; fields that are undefined stay as they are. */
 function changed(faults: FaultSettings, change: Omit<FaultChange, 'engine'>): FaultSettings {
   const given = Object.entries(change).filter(([, value]) => value !== undefined)
   return FaultSettings.parse({ ...faults, ...Object.fromEntries(given) })

@@ -9,9 +9,9 @@ const FIELDS = {
   diesAfterTokens: z.int().positive().nullable(),
   /** The core dies when it computes a sequence, prompt or output, that contains this text. */
   poison: z.string().min(1).max(1_000).nullable(),
-  /** But not before its call has given so many more tokens. */
+  /** How many more tokens the call with the poison gives before the core dies. */
   poisonAfterTokens: z.int().min(0),
-  /** A core that died of another fault than `dead` starts again after this time; null: when `dead` is cleared. */
+  /** When a core that died of another fault than `dead` starts again. Null: when `dead` is cleared. */
   restartAfterMs: z.int().min(0).max(600_000).nullable(),
   /** No step completes, while health checks and all other calls succeed. */
   hangs: z.boolean(),

@@ -21,7 +21,7 @@ import { createFaultsRoute } from './serve-faults.ts'
 await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.env }, async (context) => {
   const { config, log, releasers } = context
   const started: (Engine & { model: string; listen: string; place: number })[] = []
-  // In the order of the configuration, not of the starts.
+  // Sorted in the order of the configuration, not of the starts.
   const engines = () => started.toSorted((a, b) => a.place - b.place)
   const registry = new Registry()
   registerEngineMetrics(registry, engines)
@@ -41,7 +41,7 @@ await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.
   })
   releasers.add('ops', ops, { run: closeOps })
 
-  // At the same time: each waits up to 5 s for its open streams.
+  // The engines stop at the same time, because each waits up to 5 s for its open streams.
   releasers.add('engines', started, {
     run: () => Promise.all(started.map((engine) => engine.stop())),
     limitMs: 10_000,

@@ -10,8 +10,8 @@ export type FaultyEngine = {
 }
 
 /**
- * `/faults` on the operators' port: GET returns every engine's faults; POST changes those of the engine that
- * the body names, or of all engines, and answers like GET after the change has taken effect.
+ * Serves `/faults` on the operators' port. GET returns every engine's faults. POST changes the faults of the engine
+ * that the body names, or of all engines, and answers like GET after the change has taken effect.
  */
 export function createFaultsRoute(engines: () => readonly FaultyEngine[]): RequestListener {
   const show = (response: ServerResponse) => {
@@ -40,7 +40,7 @@ export function createFaultsRoute(engines: () => readonly FaultyEngine[]): Reque
 
 const MAX_BODY_BYTES = 65_536
 
-/** Undefined for a body that is too long or not JSON, which the schema then rejects. */
+/** Returns undefined for a body that is too long or not JSON; the schema then rejects it. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = []
   let bytes = 0

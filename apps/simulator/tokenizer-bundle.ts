@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
 
 /**
- * A zip of the top-level files that the servicer selects from the model's folder: those with which a client
- * tokenizes like the engine. Entries have no time, so equal files give equal bytes.
+ * Returns a zip of the top-level files that the servicer selects from the model's folder, with which a client tokenizes
+ * like the engine. Entries have no time, so equal files give equal bytes.
  */
 export async function bundleTokenizer(folder: string): Promise<Buffer> {
   const names = (await readdir(folder)).filter(isTokenizerFile).sort(byServicerOrder)
@@ -38,7 +38,7 @@ function byServicerOrder(a: string, b: string): number {
   return rank(a) - rank(b) || (a < b ? -1 : 1)
 }
 
-/** PKZIP APPNOTE 4.3: local headers with the deflated files, then the central directory and its end. */
+/** Writes a zip by PKZIP APPNOTE 4.3: local headers with the deflated files, then the central directory and its end. */
 function zip(files: readonly { name: string; data: Buffer }[]): Buffer {
   const locals: Buffer[] = []
   const directory: Buffer[] = []

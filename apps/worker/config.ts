@@ -36,9 +36,9 @@ const Fields = z.object({
   OPS_PORT: Port.default(9101),
   ...QueueRedisFields,
   ...BusRedisFields,
-  /** For operators, as in `millrace workers list`. */
+  /** The name that operators see, as in `millrace workers list`. */
   WORKER_NAME: z.string().min(1).max(200).default(hostname()),
-  /** Of the pod, by the downward API; absent outside Kubernetes. */
+  /** The pod's UID, from the downward API; absent outside Kubernetes. */
   POD_UID: Label.optional(),
   NODE_NAME: Label.optional(),
   /** The Deployment that the pod belongs to. */
@@ -47,15 +47,15 @@ const Fields = z.object({
   WORKERS: jsonVariable(z.array(EngineConfig).min(1)),
   MODELS_DIR: z.string().default('models'),
   DRAIN_GRACE_MS: DrainGraceMs,
-  /** Whose prompts may be found in an engine's prefix cache: of the same account, of the same key, or of anybody. */
+  /** Which prompts share an engine's prefix cache: prompts of the same account, of the same key, or all prompts. */
   PREFIX_SHARING: z.enum(['account', 'key', 'all']).default('account'),
-  /** Tokenized texts that are kept for each tokenizer; 0 keeps none. */
+  /** The size of each tokenizer's cache of tokenized texts; 0 disables the cache. */
   PROMPT_CACHE_BYTES: z.coerce.number().int().min(0).max(4_294_967_296).default(33_554_432),
-  /** An engine that runs generations and gives no token for this long is taken for hung. */
+  /** An engine that runs generations but gives no token for this long is considered hung. */
   ENGINE_SILENCE_MS: z.coerce.number().int().min(1_000).default(60_000),
-  /** Created to have a supervisor restart the engine; without it the worker asks for no restart. */
+  /** The worker creates this file to have a supervisor restart the engine. If unset, it requests no restart. */
   ENGINE_RESTART_FILE: z.string().min(1).optional(),
-  /** A start that takes longer has failed: the engine is to be restarted. */
+  /** A start that takes longer has failed, and the worker requests a restart. Slow earlier starts raise this limit. */
   ENGINE_START_LIMIT_MS: z.coerce.number().int().min(1_000).default(1_800_000),
   HOLD_GRACE_MS: HoldGraceMs,
   PRESENCE_TTL_MS: PresenceTtlMs,

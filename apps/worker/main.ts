@@ -46,23 +46,23 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const { config, releasers } = context
   const worker = randomUUID()
   const log = context.log.child({ worker })
-  // For durations alone: the clock of this machine may be wrong, and may be set.
+  // For durations only: the wall clock of this machine may be wrong, and may be set.
   const nowMs = () => performance.now()
   const registry = new Registry()
   const tracing = await openTracing('worker', { instance: worker, config, log, releasers })
   const models = config.WORKERS.map(({ model }) => model)
   const problems = new Map<string, LoadProblem>()
-  /** All of WORKERS. */
+  /** The engines of all entries of WORKERS. */
   const engines: WorkerEngine[] = []
-  /** Those that have answered. */
+  /** The engines that have answered. */
   const served = () => engines.flatMap((engine) => engine.served ?? [])
   const states = () => served().map((engine) => engine.state())
-  // Without it no model can be served, so its absence ends the start.
+  // No model can be served without this library, so its absence ends the start.
   await loadNativeLibrary()
 
   const drain = createDrain({
     async drainEngines() {
-      // Only a worker that stops needs to know where the others have room.
+      // Only a worker that stops needs to know where other workers have room.
       const ignoreWorkers = presence.receiveOwnKind()
       try {
         await Promise.all(served().map(async (engine) => await engine.drain(config.DRAIN_GRACE_MS)))
@@ -102,14 +102,14 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   }
   const queueRedis = await connectQueue('queue', 'fail-fast')
   await refuseEviction(queueRedis, { log })
-  const ticketRedis = await connectQueue('tickets', 'patient')
+  const jobsRedis = await connectQueue('jobs', 'patient')
   const [firstPlace, ...otherPlaces] = toBusRedis(config)
   const firstServer = await connectBus(firstPlace)
   const servers = [firstServer, ...(await Promise.all(otherPlaces.map(connectBus)))] as const
 
   const record = createGenerationRecord({ redis: queueRedis, self: worker, graceMs: config.HOLD_GRACE_MS })
   const { PREFIX_SHARING: sharing } = config
-  const prefixTenantOf = createPrefixTenantOf({ sharing, secret: await readPrefixSecret(ticketRedis) })
+  const prefixTenantOf = createPrefixTenantOf({ sharing, secret: await readPrefixSecret(jobsRedis) })
   const orphans = createOrphanSettlements({ record, worker, log })
 
   const { presence, publisher, redisOf, sendCapacity, subscribe, ...bus } = await createWorkerBus({
@@ -253,7 +253,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   })
   const promptThreads = createPromptThreads(log)
   releasers.add('prompt threads', promptThreads, { run: async (threads) => await threads.close() })
-  // The first to be released: what runs needs the rest until it has ended.
+  // Released first: runs need all other resources until they have ended.
   releasers.add('engines', engines, {
     async run() {
       await drain.untilDrained()
@@ -283,7 +283,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     claim,
     running,
     deliverVectors,
-    ticketRedis,
+    jobsRedis,
     prefixTenantOf,
     roomElsewhere: (model) => countRoom(presence.peers(), model),
     metrics,
@@ -311,7 +311,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
         services,
       })
       place.served = joined
-      // It joined a worker that is to stop.
+      // The worker has begun to drain before this engine joined.
       if (drain.isDraining()) await joined.drain(0)
     }),
   )

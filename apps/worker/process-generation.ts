@@ -5,7 +5,7 @@ import type { RunChat } from './run/run-chat.ts'
 import type { RunEmbedding } from './run/run-embedding.ts'
 import type { ClaimedGeneration, RunningGeneration } from './run/running-generation.ts'
 
-/** A claim that has no job to run. */
+/** A claim whose job cannot be read. */
 export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'incomplete' }>
 
 /**
@@ -15,17 +15,17 @@ export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'inco
  *   embedding  tokenize → wait → embed → deliver                            run-embedding.ts
  *   end        last events, or hand back                                    end-run.ts
  *
- * Resolves when the claim is answered; null when nothing waits. Rejects only when the record did not answer. What is
- * claimed gets exactly one ending.
+ * Resolves when the claim is answered, with null if nothing waits. Rejects only if the record does not answer. Every
+ * claimed generation gets exactly one ending.
  */
 export function createProcessGeneration(deps: {
   claim: () => Promise<Claim>
   open: (claim: ClaimedGeneration) => RunningGeneration
-  /** Whether this worker runs the claimed epoch already, or has run it. */
+  /** Returns whether this worker runs the claimed epoch already, or has run it. */
   hasHad: (claim: ClaimedGeneration) => boolean
-  /** Gives back what cannot be read; its gateway queues all of it again. */
+  /** Hands back a generation that cannot be read; its gateway queues all of it again. */
   giveBack: (claim: UnreadClaim) => void
-  /** Why this worker hands back what it claims; null while it runs it. */
+  /** Returns why this worker must hand back a claimed generation; null if it may run it. */
   whyNotRun: () => 'worker-stopping' | 'engine-lost' | null
   runChat: RunChat
   runEmbedding: RunEmbedding
@@ -53,7 +53,7 @@ export function createProcessGeneration(deps: {
     try {
       await endRun(run, await runToEnd(run))
     } catch (error) {
-      // A stop aborts the step that is under way: then the stop is the ending, whatever that step threw.
+      // A stop aborts the step under way. Then the stop is the ending, whatever the step threw.
       const reason = run.stopReason()
       await endRun(run, reason === null ? { status: 'failed', error } : { status: 'stopped', reason })
     } finally {

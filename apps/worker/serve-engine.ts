@@ -1,10 +1,10 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { EngineState } from '#libs/event-bus/heartbeat.ts'
+import { createJobPull } from '#libs/job-queue/pull-jobs.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
-import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { ChatModel } from './run/chat-model.ts'
 import type { ClaimGeneration } from './intake/claim-generation.ts'
@@ -37,27 +37,27 @@ import type { WorkerMetrics } from './metrics/worker-metrics.ts'
 /** One engine with its worker: pulls as many generations as the engine can run, runs them, stops in order. */
 export type ServedEngine = {
   state(): EngineState
-  /** The engine is ready, whether this worker pulls for it or not. */
+  /** Returns whether the engine is ready, even if this worker does not pull for it. */
   isHealthy(): boolean
   totals(): Totals
   /** Tokens in the engine's KV cache and its size; null where the engine does not report them. */
   kv(): { readonly used: number | null; readonly capacity: number | null }
-  /** As the engine itself reported it last; null where it does not. */
+  /** The engine's last report; a field is null if the engine does not report it. */
   engine(): { readonly version: string | null; readonly waiting: number | null }
-  /** The cordon has begun or ended. */
+  /** Call it when the cordon has begun or ended. */
   followCordon(): void
-  /** Stops pulling at once, and hands back what cannot end within `graceMs`; resolves when nothing runs. */
+  /** Stops pulling at once, and hands back runs that cannot end within `graceMs`; resolves when nothing runs. */
   drain(graceMs: number): Promise<void>
   stop(): void
 }
 
-/** What all engines of this process share. */
+/** The services that all engines of this process share. */
 export type WorkerServices = {
   readonly worker: string
   readonly claim: ClaimGeneration
   readonly running: RunningGenerations
   readonly deliverVectors: DeliverVectors
-  readonly ticketRedis: Redis | Cluster
+  readonly jobsRedis: Redis | Cluster
   readonly prefixTenantOf: PrefixTenantOf
   /** Free slots for a model at the other workers that are ready; known while this worker drains, 0 before. */
   readonly roomElsewhere: (model: string) => number
@@ -71,7 +71,7 @@ export type WorkerServices = {
   readonly log: Logger
 }
 
-/** What a worker of this version can do, by the kind of its model. */
+/** The features of a worker of this version, by the kind of its model. */
 const FEATURES = { chat: ['chat', 'continue'], embedding: ['embedding'] } as const
 
 /** Serves one model with one engine; pulling starts as soon as the engine is healthy. */
@@ -79,7 +79,7 @@ export function serveEngine(deps: {
   model: { readonly name: string; readonly tokenizer: Tokenizer; readonly chat: ChatModel }
   engine: ConnectedEngine
   life: Pick<EngineLife, 'noteSign' | 'noteReady' | 'awaitsRestart'>
-  /** An engine that runs generations and gives no token for this long is taken for hung. */
+  /** An engine that runs generations but gives no token for this long is considered hung. */
   silenceMs: number
   services: WorkerServices
 }): ServedEngine {
@@ -114,12 +114,12 @@ export function serveEngine(deps: {
     nowMs,
     log,
   })
-  /** What was being claimed when the engine died is handed back as well. */
+  /** A generation whose claim was under way when the engine died is handed back as well. */
   function whyNotRun(): 'worker-stopping' | 'engine-lost' | null {
     if (stopping) return 'worker-stopping'
     return watch.ready() ? null : 'engine-lost'
   }
-  const pulls = () => whyNotRun() === null && !isCordoned()
+  const pulls = () => whyNotRun() === null && !isCordoned() && !pull.isPaused()
 
   const effectiveSlots = createEffectiveSlots(maxNumSeqs)
   const loads = createLoadWatch({
@@ -155,7 +155,7 @@ export function serveEngine(deps: {
       tokenizeInputs: createTokenizeInputs(model.tokenizer),
       embedInputs: createEmbedInputs({
         embed: measureEmbed(engine.embed, meter),
-        // The generations fill the slots, their inputs this limit: the engine runs no more of either at once.
+        // The slots bound the generations, and this limit their inputs: the engine runs `maxNumSeqs` of either at once.
         limit: createFairLimit(maxNumSeqs),
         deliver: services.deliverVectors,
       }),
@@ -174,8 +174,8 @@ export function serveEngine(deps: {
     takeNext: processGeneration,
     slots,
     mayPull: () => pulls() && watch.mayPull(),
-    tickets: createTicketPull({ redis: services.ticketRedis, model: model.name, log }),
-    nowMs,
+    jobs: createJobPull({ redis: services.jobsRedis, model: model.name, log }),
+    onPause: announce,
     log,
   })
 
@@ -246,7 +246,7 @@ export function serveEngine(deps: {
     totals: runs.totals,
     kv() {
       const load = loads.last()
-      // Zeros while something runs are those of an engine that collects no statistics.
+      // Zeros while something runs mean that the engine collects no statistics.
       const isKnown = load !== null && (live.size === 0 || load.running > 0)
       return { used: isKnown ? load.kvUsedTokens : null, capacity: load?.kvCapacityTokens ?? null }
     },
@@ -270,5 +270,5 @@ export function serveEngine(deps: {
   }
 }
 
-/** Of one epoch's span; the next epoch's, mostly in another worker, is linked to it. */
+/** The key of one epoch's span. The span of the next epoch, mostly in another worker, is linked to it. */
 const toSpanKey = (id: string, epoch: number) => `${id}/${epoch}`

@@ -14,12 +14,12 @@ type PresenceOptions = Omit<Parameters<typeof createPresence>[0], 'bus' | 'subsc
 type PublisherOptions = Pick<Parameters<typeof createEventPublisher>[0], 'onPublish'>
 
 export type WorkerBus = {
-  /** Of all servers; each gateway is judged by what is heard on its own. */
+  /** The presence on all servers. Each gateway is judged by the heartbeats on its own server. */
   readonly presence: Presence
   readonly publisher: EventPublisher
-  /** The server that belongs to this gateway. */
+  /** Returns the server that belongs to this gateway. */
   redisOf(gateway: string): Redis
-  /** Publishes it on every server, because a scaler may listen to any. */
+  /** Publishes the capacity on every server, because a scaler may listen to any of them. */
   sendCapacity(capacity: Capacity): void
   /** Sends reports for operators on every server, until it is stopped. */
   startReporter(build: () => Report): Promise<Reporter>
@@ -28,8 +28,9 @@ export type WorkerBus = {
 }
 
 /**
- * The bus as a worker uses it. A gateway uses one server, a worker all of them: it publishes to a gateway on the
- * gateway's server, and its heartbeats go to each. So the loss of a server concerns only the gateways that use it.
+ * The bus as a worker uses it. A gateway uses one server, a worker all of them: the worker publishes to a gateway on
+ * the gateway's server, and sends its heartbeats on each. So the loss of a server concerns only the gateways that use
+ * it.
  */
 export async function createWorkerBus(options: {
   servers: readonly [BusServer, ...BusServer[]]

@@ -10,20 +10,24 @@ import { createNaiveReserve } from './naive-reserve.ts'
 import { MODEL, type BenchDatabase } from './open-bench-database.ts'
 
 /**
- * Each runs once, for a random key. False: refused because of the backlog; any other answer but a grant throws.
+ * Each function runs once, for a random key. It returns false if the call was refused because of the backlog, and
+ * throws for any other answer that is not a grant.
  */
 export type Designs = {
   naive(keyIds: readonly string[]): Promise<boolean>
-  /** Billing's lane and its functions, called in this process. */
+  /** Calls billing's lane and its functions in this process. */
   reserve(keyIds: readonly string[]): Promise<boolean>
-  /** A reservation and its settlement, which brings its usage and ledger entry. */
+  /** Makes a reservation and its settlement, with the usage and the ledger entry. */
   cycle(keyIds: readonly string[]): Promise<boolean>
   close(): Promise<void>
 }
 
 const TOKENS = 100
 
-/** Fewer than the calls in flight: with one for each, the naive design was slower, above all on a hot account. */
+/**
+ * Fewer than the calls in flight: with one connection for each call, the naive design was slower, above all on a hot
+ * account.
+ */
 const NAIVE_CONNECTIONS = 16
 
 export async function createDesigns(database: BenchDatabase): Promise<Designs> {
@@ -44,13 +48,13 @@ export async function createDesigns(database: BenchDatabase): Promise<Designs> {
   const naivePool = new Pool({
     ...connectionConfig(database.url),
     max: NAIVE_CONNECTIONS,
-    // Its calls wait here for a connection, however long.
+    // Calls of the naive design wait here for a connection without a limit.
     connectionTimeoutMillis: 0,
   })
   naivePool.on('error', (error) =>
     console.error(`a connection of the naive design was lost: ${error.message}`),
   )
-  // Both designs hold the same amount, so that the same accounts last as long.
+  // Both designs hold the same amount, so that the accounts' credits last equally long.
   const probe = granted(await money.reserve([toReserveCall(database.keys.plain)]).then(([hold]) => hold))
   const naive = createNaiveReserve({ pool: naivePool, accountOf, priceVersion, amountNano: probe.amountNano })
 

@@ -15,23 +15,25 @@ export const MODEL = 'demo-chat'
 export const HOLD_GRACE_MS = 60_000
 
 /**
- * The planner's estimates of a service come from autovacuum, which analyzes partitions, never the tables they belong to:
- * a query of such a table is estimated far too high, and grows with it.
+ * The tables to analyze. In a service the planner's estimates come from autovacuum, which analyzes partitions, but
+ * never the partitioned tables: the estimate for a query of such a table is far too high, and grows with the table.
  */
 const LEAF_TABLES = `select string_agg(oid::regclass::text, ', ') as names from pg_class
   where relkind = 'r' and relnamespace = 'public'::regnamespace`
 
-/** An amount of nano-credits, or a count of tokens, that no run uses up. */
+/** An amount of nano-credits, or a number of tokens, that no run uses up. */
 const PLENTY = '1000000000000000'
 
-/** `limited`: with a spend limit; `rated`: with requests and tokens per minute. Neither is ever reached. */
+/**
+ * `limited` keys have a spend limit, `rated` keys have requests and tokens per minute. Neither limit is ever reached.
+ */
 export type KeyKind = 'plain' | 'limited' | 'rated'
 
 export type BenchDatabase = {
   readonly url: string
   readonly pool: Pool
   readonly money: Money
-  /** Ids of keys, each of an account of its own with more credits than it can spend. */
+  /** Ids of keys. Each key has its own account, with more credits than it can spend. */
   readonly keys: Readonly<Record<KeyKind, readonly string[]>>
   accountOf(keyId: string): string
   readonly priceVersion: bigint
@@ -39,14 +41,14 @@ export type BenchDatabase = {
   runLong(statements: readonly string[]): Promise<unknown>
   /** Vacuums, analyzes as autovacuum does, and flushes, so that every round begins in the same state. */
   settleDown(): Promise<void>
-  /** Throws when the reconciliation finds a contradiction. */
+  /** Throws if the reconciliation finds a contradiction. */
   checkBooks(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * A PostgreSQL of its own that flushes every commit to the disk, and billing's database on it. `settled`: the
- * number of older reservations in its tables, with usage and ledger.
+ * Opens a separate PostgreSQL that flushes every commit to the disk, with billing's database. `settled` is the number
+ * of older reservations in its tables, with usage and ledger.
  */
 export async function openBenchDatabase(options: {
   accounts: number
@@ -98,7 +100,7 @@ export async function openBenchDatabase(options: {
   }
 }
 
-/** One account for every key, and every kind of key as often. */
+/** Makes one account for every key, and the same number of keys of every kind. */
 function createAccounts(count: number): string[] {
   return [
     `create temporary table new_keys as
@@ -119,7 +121,7 @@ function createAccounts(count: number): string[] {
   ]
 }
 
-/** Yesterday's reservations, one a millisecond, all settled; their ids rise as those of the gateway do. */
+/** Makes reservations of yesterday, one a millisecond, all settled. Their ids rise as the gateway's ids do. */
 function createHistory(count: number): string[] {
   return [
     `create temporary table history as
@@ -154,7 +156,7 @@ function createHistory(count: number): string[] {
 
 type Account = { readonly id: string; readonly kind: string }
 
-/** By their keys. */
+/** Returns the accounts by the ids of their keys. */
 async function readAccounts(pool: Pool): Promise<Map<string, Account>> {
   const { rows } = await pool.query<{ key_id: string } & Account>(
     'select k.id as key_id, a.id, a.name as kind from api_keys k join accounts a on a.id = k.account_id',
@@ -173,7 +175,7 @@ async function readPriceVersion(pool: Pool): Promise<bigint> {
   return version.id
 }
 
-/** On a connection without billing's time-outs; returns the rows of the last statement. */
+/** Runs statements on a connection without billing's time-outs. Returns the rows of the last statement. */
 async function runLong(url: string, statements: readonly string[]): Promise<unknown[]> {
   const client = new Client({
     ...connectionConfig(url),

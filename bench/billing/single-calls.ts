@@ -16,20 +16,26 @@ const WAYS = [
   'settle_plain_32',
   'settle_32',
 ] as const
-/** A function with one entry, or with 32 of as many accounts; `commit`: one row into a table of its own, as the unit. */
+/**
+ * A function that is called with one entry, or with 32 entries of as many accounts. `commit` inserts one row into a
+ * separate table and is the unit.
+ */
 export type Way = (typeof WAYS)[number]
 
-/** The cost of one call in one round, in ms: median duration, and CPU time of the server's process for the connection. */
+/**
+ * The cost of one call in one round, in ms: the median duration, and the CPU time of the server's process for the
+ * connection.
+ */
 export type SingleCalls = Readonly<Record<Way, { readonly ms: number; readonly cpuMs: number }>>
 
 const TOKENS = 100
 const BATCH = 32
-/** Calls of one way before the next way has its turn. */
+/** Calls of one way before it is the next way's turn. */
 const BLOCK = 25
 
 /**
- * Single calls, one after the other on one connection: the short functions beside the full ones, in turns of a few
- * calls, so that all ways meet the same noise. CPU time is the better measure on a machine with other work.
+ * Measures single calls, one after the other on one connection: the short functions beside the full ones, in turns of a
+ * few calls, so that all ways meet the same noise. CPU time is the better measure on a machine with other work.
  */
 export async function measureSingleCalls(
   url: string,
@@ -60,7 +66,7 @@ export async function measureSingleCalls(
           await call(client, way, { ...entries, keyIds: keyIds.slice(place, place + BATCH) })
           durations.push(performance.now() - startedMs)
         }
-        // The first block plans and fills caches.
+        // The first block only plans the statements and fills caches.
         const sum = taken.get(way)
         if (block < 0 || sum === undefined) continue
         sum.ms.push(...durations)
@@ -173,7 +179,7 @@ async function settlePlain(client: Client, ids: readonly string[]): Promise<void
 const toEnds = (ids: readonly string[]) =>
   [1, 'completed', TOKENS, 0, TOKENS / 2, 'bench'].map((value) => ids.map(() => value))
 
-/** Deadline, grace and now. */
+/** Returns deadline, grace and the present time. */
 function times(): string[] {
   const nowMs = Date.now()
   return [

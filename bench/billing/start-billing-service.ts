@@ -8,16 +8,18 @@ import { granted, toReserveCall } from './create-designs.ts'
 import { CATALOG_FILE, HOLD_GRACE_MS, RECEIPT_SECRETS } from './open-bench-database.ts'
 
 export type BillingService = {
-  /** A reservation over gRPC: see `Designs`. */
+  /** Makes a reservation over gRPC: see `Designs`. */
   reserve(keyIds: readonly string[]): Promise<boolean>
-  /** Its operators' interface. */
+  /** A client of billing's operators' interface. */
   readonly admin: AdminClient
   stop(): Promise<void>
 }
 
 const ADMIN_TOKEN = 'bench-admin-token-0123456789'
 
-/** The billing app in its own process on the database at `url`, and a gateway's client of it in this process. */
+/**
+ * Starts the billing app in its own process, on the database at `url`, and a gateway's client of it in this process.
+ */
 export async function startBillingService(url: string): Promise<BillingService> {
   const redis = await createRedis()
   const address = `127.0.0.1:${await freePort()}`

@@ -1,4 +1,4 @@
-// From the claim of a request in a worker to the page of an operator: how long until the row of its model says so.
+// The time from the claim of a request in a worker until the row of its model on an operator's page shows it.
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { ensureChromium } from '#scripts/servers/ensure-chromium.ts'
 import { CHROMIUM_VARIABLE, openBrowser, openPage } from '#test/console/support/browser.ts'
@@ -10,7 +10,7 @@ import { until } from '#test/support/until.ts'
 const ROUNDS = 20
 const BOUND_MS = 2_500
 
-/** Resolves with the Unix time at which so many run, by the row of the model. */
+/** Resolves with the Unix time at which the row of the model shows that so many requests run. */
 const whenRunning = (count: number) => `new Promise((resolve) => {
   const look = () => {
     const cells = document.querySelector('a[href="#/model/demo-chat"]')?.closest('tr')?.querySelectorAll('td') ?? []
@@ -53,7 +53,10 @@ try {
   await teardown()
 }
 
-/** Its id begins with the Unix time of its arrival, and billing has how long it waited for its claim. */
+/**
+ * Returns the Unix time of a request's claim: its id begins with the time of its arrival, and billing knows how long it
+ * waited.
+ */
 async function claimedAt(id: string): Promise<number> {
   const arrivedMs = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
   let waitedMs: number | null = null

@@ -8,16 +8,16 @@ export type Fleet = { stop(): void }
 const SLOTS = 32
 const BEAT_MS = 1_000
 const REPORT_MS = 2_000
-/** As a console asks for it. */
+/** For as long as a console asks for in each message. */
 const OBSERVED_MS = 12_000
 const BUCKETS: readonly number[] = []
 
-/** Reports that are skipped between two while no console observes: then they come every 14 s. */
+/** How many reports are skipped after each one while no console observes, so that they come every 14 s. */
 const SKIPPED = 6
 
 /**
- * Publishes what so many workers, one engine each, and gateways send: load each second, and while a console observes a
- * report every 2 s, spread over the time, with numbers that change each time.
+ * Publishes the messages of so many gateways and workers with one engine each: the load each second and, while a
+ * console observes, a report every 2 s. The messages are spread over time, and their numbers change each time.
  */
 export function startFleet(
   { bus, subscriber }: { bus: Redis; subscriber: Redis },

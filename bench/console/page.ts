@@ -1,4 +1,4 @@
-// The page's side of the console's bounds, with a picture of 200 models and 500 workers that does not exist.
+// The page's part of the console's bounds, with an invented picture of 200 models and 500 workers.
 import type { CDPSession } from 'playwright-core'
 import { setup, teardown } from '#test/support/global-setup.ts'
 import { startCluster } from '#test/support/cluster.ts'
@@ -12,7 +12,9 @@ import { printBars, type Bar } from '../harness/bars.ts'
 const MODELS = Array.from({ length: 200 }, (_, index) => `model-${index}`)
 const SECONDS = 30
 
-/** Long tasks are those above 50 ms; each drawing is measured by the time between its frame and the next idle moment. */
+/**
+ * Long tasks are those above 50 ms. Each drawing is measured by the time between its frame and the next idle moment.
+ */
 const WATCH = `(() => {
   window.tickMs = []
   const original = window.requestAnimationFrame.bind(window)
@@ -87,7 +89,7 @@ async function heapMb(debug: CDPSession): Promise<number> {
   return usedSize / 1e6
 }
 
-/** Counts the complete answers on the wire meanwhile; the live stream does not end and is not counted. */
+/** Counts the complete answers on the wire during `visit`. The live stream does not end and is not counted. */
 async function countTransfers(
   debug: CDPSession,
   visit: () => Promise<void>,

@@ -1,10 +1,11 @@
-// The server's side of the console's bounds: 200 models, 500 workers and 10 gateways that only publish, and ten viewers.
+// The server's part of the console's bounds: 200 models, 500 workers and 10 gateways that only publish, and ten
+// viewers.
 //
 //   npm run bench:console [-- --models 200 --workers 500 --gateways 10 --viewers 10 --seconds 30]
 //
-// Prints the console's CPU, memory and Redis commands with viewers, and after they have left, and the bytes a second of
-// each view. It is measured when it has been watched for half a minute: until then V8 compiles. The publishers are in this
-// process. Exit code 1: a bar is missed.
+// Prints the console's CPU, memory and Redis commands with viewers and after they have left, and the bytes a second of
+// each view. The console is measured after viewers have watched for half a minute, because V8 compiles until then. The
+// publishers are in this process. Exit code 1 if a bar is missed.
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -39,19 +40,19 @@ const [workers, gateways, viewers, seconds] = [
 const models = Array.from({ length: Number(values.models) }, (_, index) => `model-${index}`)
 const VIEWS: readonly ViewName[] = ['now', 'workers', 'requests', `model:${models[0] ?? ''}`]
 const WARM_UP_MS = 30_000
-/** Until the console has seen that nobody watches, and gateways and workers report seldom. */
+/** The time until the console has noticed that nobody watches, and gateways and workers report seldom. */
 const SETTLE_MS = 15_000
-/** About as large as the fields of one settlement are together. */
+/** About the size of all fields of one settlement. */
 const SETTLEMENT_BYTES = 500
 /** In KB/s to each viewer. */
 const VIEW_BARS: Readonly<Partial<Record<ViewName, number>>> = { now: 20, workers: 60 }
-/** The commands of the published messages, which are not the console's doing. */
+/** The commands that publish the messages; the console does not cause them. */
 const PUBLISHED = ['publish']
 
 await setup()
 const redis = await createRedis()
 const [bus, subscriber] = [new Redis(redis.url), new Redis(redis.url)]
-// Accepts every token: who may look is not measured.
+// Accepts every token, because authorization is not measured.
 const billing = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
 await once(billing, 'listening')
 const address = billing.address()
@@ -62,11 +63,11 @@ const app = await startApp('console', {
   BILLING_ADMIN_URL: `http://127.0.0.1:${billingPort}`,
   QUEUE_REDIS_URL: redis.url,
   BUS_REDIS_URL: redis.url,
-  // As the chart starts it.
+  // The same option as in the chart.
   NODE_OPTIONS: '--max-semi-space-size=4',
   LOG_LEVEL: 'warn',
 })
-// Each model has settled something: that a stream is not there is an error, which costs its reader more.
+// Each model has a settlement, because a missing stream is an error, which costs its reader more.
 for (const model of models)
   await bus.xadd(settlementStreamKey(model), '*', 'settlement', 'x'.repeat(SETTLEMENT_BYTES))
 const fleet = startFleet({ bus, subscriber }, { models, workers, gateways })
@@ -130,7 +131,7 @@ async function measure() {
   }
 }
 
-/** The part of its memory that the process itself accounts for. */
+/** Returns the part of the memory that the console itself accounts for. */
 async function readHeap(): Promise<{ heapMib: number; externalMib: number }> {
   const text = await (await fetch(`${app.opsUrl}/metrics`)).text()
   const read = (name: string) => {

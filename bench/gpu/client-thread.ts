@@ -1,4 +1,4 @@
-// A thread of the load generator: keeps its share of the streams under way until its share of the requests is over.
+// A thread of the load generator. It keeps its share of the streams under way until its share of the requests is over.
 import { randomInt } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { agent, streamChat } from '../harness/stream-chat.ts'
@@ -19,7 +19,7 @@ await Promise.all(Array.from({ length: Math.min(order.streams, order.requests) }
 agent.destroy()
 parentPort?.postMessage(figures)
 
-/** One streamed chat. A failure is a figure too: the other streams go on. */
+/** Measures one streamed chat. A failure is recorded as a figure, so that the other streams go on. */
 async function measureStream(): Promise<StreamFigures> {
   const startedMs = performance.now()
   const timesMs: number[] = []
@@ -31,6 +31,7 @@ async function measureStream(): Promise<StreamFigures> {
         model: order.model,
         messages: [{ role: 'user', content: order.prompt ?? writePrompt(order.words) }],
         max_tokens: order.tokens,
+        ignore_eos: true,
         temperature: 1,
         top_p: 1,
       },
@@ -52,7 +53,7 @@ async function measureStream(): Promise<StreamFigures> {
   }
 }
 
-/** Words drawn anew, so that no prefix cache has the prompt. */
+/** Writes a prompt of newly drawn words, so that no prefix cache has it. */
 function writePrompt(words: number): string {
   const SYLLABLES = ['ka', 'lo', 'mi', 'ne', 'ru', 'sa', 'te', 'vo']
   const syllable = () => SYLLABLES[randomInt(SYLLABLES.length)] ?? ''

@@ -1,52 +1,52 @@
 import { z } from 'zod'
 import { quantile } from '../harness/spread.ts'
 
-/** What a thread of clients does. */
+/** The work of one thread of clients. */
 export const ClientOrder = z.object({
   baseUrl: z.string(),
   apiKey: z.string(),
   model: z.string(),
-  /** Under way at once. */
+  /** How many streams are under way at once. */
   streams: z.int(),
   requests: z.int(),
   words: z.int(),
   /** The most tokens of an answer. */
   tokens: z.int(),
-  /** The same for each request, in place of words drawn anew. */
+  /** The same prompt for each request, instead of newly drawn words. */
   prompt: z.string().optional(),
 })
 export type ClientOrder = z.infer<typeof ClientOrder>
 
 export const StreamFigures = z.object({
-  /** By `usage`. */
+  /** The number of tokens that `usage` reports. */
   tokens: z.int(),
   events: z.int(),
-  /** Each read with text, since the request was sent. */
+  /** The time of each read with text, since the request was sent. */
   timesMs: z.array(z.number()),
   promptTokens: z.int().nullable(),
-  /** Null where the server does not report it. */
+  /** Null if the server does not report it. */
   cachedTokens: z.int().nullable(),
-  /** Null: the stream was complete. */
+  /** Null if the stream was complete. */
   problem: z.string().nullable(),
 })
 export type StreamFigures = z.infer<typeof StreamFigures>
 
-/** Of one load on one side. */
+/** The figures of one load on one side. */
 export type LoadFigures = {
   readonly tokens: number
   readonly tokensPerS: number
   readonly firstMs: readonly number[]
   readonly gapsMs: readonly number[]
-  /** Of each stream: the time from its first text to its last, by the tokens behind the first. */
+  /** For each stream, the time from its first text to its last, divided by the number of tokens after the first. */
   readonly perTokenMs: readonly number[]
   readonly tokensPerEvent: number
-  /** Streams that ended before their most tokens: the model wrote an end token. */
+  /** Streams that ended before their token limit, because the model wrote an end token. */
   readonly short: number
   readonly problems: readonly string[]
   readonly streams: readonly StreamFigures[]
 }
 
-/** Throws when no stream was complete: there is nothing to compare. */
+/** Throws if no stream was complete, because there is nothing to compare then. */
 export function toLoadFigures(
   streams: readonly StreamFigures[],
   { wallMs, tokens: most }: { readonly wallMs: number; readonly tokens: number },
@@ -75,7 +75,7 @@ function toPerToken({ timesMs, tokens }: StreamFigures): number[] {
   return first === undefined || last === undefined || tokens < 2 ? [] : [(last - first) / (tokens - 1)]
 }
 
-/** A quantile in milliseconds, for people; `–` where there is none. */
+/** Formats a quantile in milliseconds for people; `–` if there are no values. */
 export function ms(values: readonly number[], at: number): string {
   if (values.length === 0) return '–'
   const value = quantile(values, at)

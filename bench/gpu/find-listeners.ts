@@ -2,7 +2,10 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 const LISTENS = '0A'
 
-/** The processes of this machine that listen on a TCP port; none where they run elsewhere or belong to another user. */
+/**
+ * Returns the processes of this machine that listen on a TCP port; none if they run elsewhere or belong to another
+ * user.
+ */
 export function findListeners(port: number): number[] {
   const sockets = new Set(['tcp', 'tcp6'].flatMap((table) => readSockets(table, port)))
   return readdirSync('/proc')
@@ -11,7 +14,7 @@ export function findListeners(port: number): number[] {
     .filter((pid) => readLinks(pid).some((link) => sockets.has(link)))
 }
 
-/** As the links of descriptors name them. */
+/** Returns the listening sockets, in the form that descriptors' links have. */
 function readSockets(table: string, port: number): string[] {
   const [, ...lines] = readFileSync(`/proc/net/${table}`, 'utf8').trim().split('\n')
   return lines.flatMap((line) => {
@@ -32,7 +35,7 @@ function readLinks(pid: number): string[] {
       }
     })
   } catch {
-    // It has ended, or belongs to another user.
+    // The process has ended, or belongs to another user.
     return []
   }
 }

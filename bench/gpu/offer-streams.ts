@@ -13,17 +13,17 @@ export type Side = {
   readonly processes: readonly SideProcess[]
 }
 
-/** `withChildren`: the processes that it has started count with it. */
+/** `withChildren`: the processes that this process has started count with it. */
 export type SideProcess = { readonly name: string; readonly pid: number; readonly withChildren?: boolean }
 
 export type Load = Pick<ClientOrder, 'streams' | 'requests' | 'words' | 'tokens' | 'prompt'>
 
 export type MeasuredLoad = LoadFigures & {
-  /** By process, in µs for each token of output. */
+  /** CPU time by process, in µs for each token of output. */
   readonly cpuUs: ReadonlyMap<string, number>
 }
 
-/** Keeps so many streams under way on one side and measures them, with the processor time of its processes. */
+/** Keeps so many streams under way on one side, and measures them and the processor time of the side's processes. */
 export async function offerStreams(side: Side, load: Load, threads: number): Promise<MeasuredLoad> {
   const before = readCpu(side.processes)
   const startedMs = performance.now()

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { offerStreams, type Side } from './offer-streams.ts'
 
-/** So many times the words of the other prompts. */
+/** The prompt is so many times as long as the other prompts. */
 const LONGER = 5
 const TOKENS = 16
 
-/** Sends one long prompt three times, one after the other: cached tokens, and the time to the first token of each. */
+/**
+ * Sends one long prompt three times, one after the other. Returns the cached tokens, and each time to the first token.
+ */
 export async function repeatPrompt(side: Side, words: number): Promise<string> {
   const prompt = `${randomUUID()} ${'kalomi nerusa tevoka '.repeat(Math.ceil((words * LONGER) / 3))}`
   const load = { streams: 1, requests: 3, words, tokens: TOKENS, prompt }

@@ -18,14 +18,16 @@ export type Upset = {
 
 export type Outcome = { readonly text: string; readonly problems: readonly string[] }
 
-/** Streams of which the clients hang up, or whose worker is killed. */
+/** The number of streams whose clients hang up, or whose worker is killed. */
 const STREAMS = 64
-/** Tokens of their answers: they are under way for some seconds. */
+/** Tokens of each answer, so that the streams are under way for some seconds. */
 const LONG = 700
 const LOOK_MS = 5
 const LONGEST_MS = 30_000
 
-/** Streams run in the engine, then their clients close the connection: how long it has work left. */
+/**
+ * Starts streams in the engine, then closes the clients' connections, and measures how long the engine still has work.
+ */
 export async function hangUp({ side, engine, words, slots }: Upset): Promise<Outcome> {
   const client = openEngine(engine)
   const abort = new AbortController()
@@ -45,7 +47,7 @@ export async function hangUp({ side, engine, words, slots }: Upset): Promise<Out
   }
 }
 
-/** Twice as many streams as the engine has slots: how many run in it at once. */
+/** Starts twice as many streams as the engine has slots, and measures how many run in it at once. */
 export async function overload({ side, engine, words, tokens, threads, slots }: Upset): Promise<Outcome> {
   const client = openEngine(engine)
   const over = new AbortController()
@@ -68,7 +70,10 @@ export async function overload({ side, engine, words, tokens, threads, slots }: 
   }
 }
 
-/** Two workers share the streams, and one is killed amid them: whether all are whole, and the longest gap. */
+/**
+ * Two workers share the streams, and one is killed while they run. Checks that all streams are complete, and measures
+ * the longest gap.
+ */
 export async function killWorker({ side, engine, words, threads, slots, cluster }: Upset): Promise<Outcome> {
   const [worker] = cluster.workers
   if (worker === undefined) throw new Error('there is no worker')
@@ -115,7 +120,7 @@ async function holdStream(side: Side, words: number, signal: AbortSignal): Promi
   }
 }
 
-/** Waits until the engine runs as many generations as wanted, and returns how many. Throws when that takes too long. */
+/** Waits until the number of generations in the engine is as wanted, and returns it. Throws if that takes too long. */
 async function untilRunning(client: EngineClient, isWanted: (count: number) => boolean): Promise<number> {
   const endMs = performance.now() + LONGEST_MS
   for (;;) {

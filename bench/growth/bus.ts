@@ -9,9 +9,9 @@ import { createRedis } from '../../test/support/redis.ts'
 import { readThreadsCpuUs } from '../harness/process-cpu.ts'
 
 const SIZES = [10, 100, 500]
-/** As in a cell of 36 gateways and 500 workers. */
+/** The share of a cell with 36 gateways and 500 workers. */
 const GATEWAY_SHARE = 0.07
-/** The CPU time of a process has a resolution of 10 ms. */
+/** Many beats, because the CPU time of a process has a resolution of 10 ms. */
 const BEATS = 2_000
 const PINGS = 10_000
 const STREAMS_OF_A_GATEWAY = 20
@@ -20,9 +20,9 @@ const BEAT = JSON.stringify({ id: 'a'.repeat(36), form: 2, kind: 'worker', name:
 type Process = { readonly id: string; readonly kind: 'gateway' | 'worker' }
 
 /**
- * Prints what the heartbeats and pulses of 10, 100 and 500 processes cost: deliveries and CPU of Redis when each of them
- * beats once, with channels by kind and with one channel for all; and how many pulses one worker publishes. Call `setup`
- * of test/support first.
+ * Prints the cost of the heartbeats and pulses of 10, 100 and 500 processes. For heartbeats: Redis' deliveries and CPU
+ * when each process beats once, with one channel per kind and with one channel for all. For pulses: how many pulses one
+ * worker publishes. Call `setup` of test/support first.
  */
 export async function benchBus(print: (line: string) => void): Promise<void> {
   const server = await createRedis()
@@ -55,7 +55,7 @@ export async function benchBus(print: (line: string) => void): Promise<void> {
   }
 }
 
-/** The channel on which a process publishes its beat, and the channels to which it subscribes. */
+/** The channels to which a process publishes its beat, and the channels to which it subscribes. */
 const LAYOUTS: Readonly<Record<string, (own: Process) => { publish: string[]; subscribe: string[] }>> = {
   'by kind': ({ id, kind }) => ({
     publish: [heartbeatChannel(kind), echoChannel(id)],
@@ -72,7 +72,7 @@ function toProcesses(size: number): Process[] {
   }))
 }
 
-/** Lets every process beat, round by round; resolves with the deliveries and the CPU time of the server, both a round. */
+/** Lets every process beat, round by round. Resolves with the server's deliveries and CPU time per round. */
 async function beatAll(
   server: { url: string; pid(): number },
   redis: Redis,
@@ -96,7 +96,7 @@ async function beatAll(
   }
 }
 
-/** A connection that discards what it receives: the subscribers share this machine with the server. */
+/** Opens a connection that discards what it receives, because the subscribers share this machine with the server. */
 async function subscribe(url: string, channels: readonly string[]): Promise<Socket> {
   const { hostname, port, password } = new URL(url)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -107,7 +107,7 @@ async function subscribe(url: string, channels: readonly string[]): Promise<Sock
   const onData = (bytes: Buffer) => {
     received += String(bytes)
     if (received.startsWith('-')) reject(new Error(received.trimEnd()))
-    // One confirmation for each channel.
+    // Redis sends one confirmation for each channel.
     else if (received.split('subscribe').length > channels.length) resolve()
   }
   socket.on('data', onData)
@@ -118,7 +118,10 @@ async function subscribe(url: string, channels: readonly string[]): Promise<Sock
   return socket
 }
 
-/** A second pulse of a worker whose streams all have sent something since the first one, or none has. */
+/**
+ * Counts the pulses of a worker's second round. If `flowing`, all of its streams have sent an event since the first
+ * round; else none has.
+ */
 function countPulses(gateways: number, flowing: boolean): { pulses: number; streams: number } {
   const pulses: (readonly StreamState[])[] = []
   const running = createRunningGenerations({

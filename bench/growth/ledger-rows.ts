@@ -1,14 +1,14 @@
-/** Rows of one statement: it takes seconds, and its temporary table fits into memory. */
+/** Rows of one statement. A statement takes seconds, and its temporary table fits into memory. */
 const PORTION = 500_000
 
 /**
  * Adds `rows` settled requests, evenly spaced in time, each with its reservation, usage and ledger entry, to a database
- * of billing that has keys and a price of `model`. The months between get their partitions, numbers and ids as billing
- * would give them, so the reconciliation still finds nothing. `run` runs statements one after the other in one session
- * without time limits. About a minute for a million rows on two cores.
+ * of billing that has keys and a price of `model`. The months in this time get their partitions, numbers and ids as
+ * billing would give them, so the reconciliation still finds nothing. `run` runs statements one after the other in one
+ * session without time limits. Takes about a minute for a million rows on two cores.
  *
- * Every request has 100 tokens of input and 100 of output; its cost is charged to the accounts of the keys in turn,
- * which must have that much.
+ * Every request has 100 tokens of input and 100 of output. Its cost is charged to the accounts of the keys in turn,
+ * which must have enough credits.
  */
 export async function addLedgerRows(
   run: (statements: readonly string[]) => Promise<unknown>,
@@ -23,7 +23,7 @@ export async function addLedgerRows(
   }
 }
 
-/** Each call makes its month and the next two. */
+/** Each call makes the partitions of its month and of the next two. */
 function prepareMonths(fromMs: number, untilMs: number): string[] {
   const statements: string[] = []
   const at = new Date(fromMs)

@@ -12,15 +12,16 @@ import { readFamilyCpuUs, readThreadsCpuUs } from '../harness/process-cpu.ts'
 
 const SIZES = [10, 100, 1_000]
 const PINGS = 10_000
-/** After the watermarks of all models: what starts once is over. */
+/** The pause after the watermarks of all models have appeared, so that one-time work of the start is over. */
 const SETTLE_MS = 5_000
-/** Longer than the slowest look at an idle model. */
+/** Longer than the slowest period at which an idle model is checked. */
 const WATCHED_MS = 30_000
 const WATERMARKS_LIMIT_MS = 120_000
 
 /**
- * Prints what a cell of 10, 100 and 1,000 models costs while no model has a request: CPU of billing, of a gateway, of
- * Redis and of PostgreSQL, Redis commands, and bytes of write-ahead log, each second. Call `setup` of test/support first.
+ * Prints the cost of a cell of 10, 100 and 1,000 models while no model has a request: CPU of billing, of a gateway, of
+ * Redis and of PostgreSQL, Redis commands, and bytes of write-ahead log, each per second. Call `setup` of test/support
+ * first.
  */
 export async function benchModels(print: (line: string) => void): Promise<void> {
   print(`idle models, each second over ${WATCHED_MS / 1_000} s; a PING is the unit of Redis' CPU`)
@@ -91,7 +92,7 @@ async function watchIdle(size: number): Promise<string> {
   }
 }
 
-/** The demo catalog's chat model under so many names. */
+/** Writes a catalog with the demo catalog's chat model under so many names. */
 function writeCatalog(size: number): string {
   const { models, ...catalog }: { models: readonly object[] } = JSON.parse(
     readFileSync('deploy/catalog.demo.json', 'utf8'),

@@ -14,16 +14,17 @@ import { createRedis } from '../../test/support/redis.ts'
 
 const SIZES = [100, 10_000, 100_000]
 const CALLS = 200
-/** Entries of the slow log: those of the commands within the scripts as well. */
+/** Entries of the slow log, which also has the commands within the scripts. */
 const LOGGED = 50 * CALLS
 const PAGE = 10_000
-/** Those that wait already come after those that the bench adds, and are not overdue. */
+/** The generations that wait already come after those that the bench adds, and are not overdue. */
 const FIRST_TAG = 1_000_000
 const FAR_MS = 9_999_999_999_999
 
 /**
- * Prints how long Redis takes for each script, by its own clock, with 100, 10,000 and 100,000 generations waiting, each of
- * its own account; and for lifts that find that the virtual time has passed the finishes of all of them. Call `setup` of test/support first.
+ * Prints how long Redis takes for each script, by its own clock, with 100, 10,000 and 100,000 generations waiting, each
+ * of another account. Also measures lifts after the virtual time has passed the finishes of all of them. Call `setup`
+ * of test/support first.
  */
 export async function benchRecord(print: (line: string) => void): Promise<void> {
   const server = await createRedis({ 'slowlog-log-slower-than': '0', 'slowlog-max-len': String(LOGGED) })
@@ -77,7 +78,7 @@ async function fill(redis: Redis, model: string, size: number): Promise<void> {
   }
 }
 
-/** Measures the scripts that the calls run: the median and the 90th percentile, in µs. */
+/** Measures the scripts that the calls run. Returns the median and the 90th percentile, in µs. */
 async function slowlog(redis: Redis, call: (at: number) => Promise<unknown>): Promise<string> {
   await redis.slowlog('RESET')
   for (let at = 0; at < CALLS; at += 1) await call(at)

@@ -2,10 +2,10 @@ import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import type { HostileBody } from './hostile-bodies.ts'
 
-/** By kind of request, how often it was answered with each status. */
+/** For each kind of request, how often it was answered with each status. */
 export type BarrageReport = Record<string, Record<string, number>>
 
-/** Connections of the flood, each second; half of them send nothing, the others half a header. */
+/** Connections of the flood, each second. Half of them send nothing, the other half sends half a header. */
 const CONNECTIONS_PER_S = 50
 
 type Target = {
@@ -14,8 +14,8 @@ type Target = {
 }
 
 /**
- * Sends hostile requests on that many connections, on each one after the other and each kind in its turn, and beside them
- * a flood of connections, until `signal` aborts; then it waits for the open requests.
+ * Sends hostile requests on so many connections until `signal` aborts: one request after the other on each connection,
+ * all kinds in turn, and in addition a flood of connections. Then waits for the open requests.
  */
 export async function runBarrage(
   options: Target & { bodies: readonly HostileBody[]; connections: number; signal: AbortSignal },
@@ -60,7 +60,10 @@ async function post({ baseUrl, apiKey }: Target, { path, body }: HostileBody, ag
   outgoing.end(body)
   return await promise
 }
-/** Opens connections at a steady rate and closes each after two seconds; returns their count and a function that stops it. */
+/**
+ * Opens connections at a steady rate and closes each after two seconds. Returns a function that stops the flood and
+ * returns the number of connections.
+ */
 function floodConnections(baseUrl: string): () => number {
   const { port, hostname } = new URL(baseUrl)
   let opened = 0

@@ -1,18 +1,20 @@
 import { toSpread } from './spread.ts'
 
-/** A figure's limit: the median of its values must not be above it, or not below it where `isFloor`. */
+/**
+ * The limit of a figure: the median of its values must not be above the limit, or not below it if `isFloor` is true.
+ */
 export type Bar = {
   readonly title: string
-  /** Put after figures and limit, its blank included. */
+  /** Printed after the figures and the limit, with a blank before it if it needs one. */
   readonly unit: string
   readonly bar: number
   readonly stretch?: number
   readonly isFloor?: boolean
-  /** One for each round; a bar without any was not measured, and is neither met nor missed. */
+  /** One value for each round. A bar without values was not measured, and is neither met nor missed. */
   readonly values: readonly number[]
 }
 
-/** Prints each median beside its bar; returns whether no bar was missed. */
+/** Prints each median beside its bar. Returns true if no bar was missed. */
 export function printBars(bars: readonly Bar[]): boolean {
   console.log('Bars (median over the rounds)')
   let noneMissed = true
@@ -28,7 +30,7 @@ export function printBars(bars: readonly Bar[]): boolean {
   return noneMissed
 }
 
-/** Three digits that count. */
+/** Formats a value with three significant digits. */
 function toFigure(value: number): string {
   return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)))
 }

@@ -4,16 +4,16 @@ import { z } from 'zod'
 import type { FloorSettings } from './floor-server.ts'
 import { readThreadsCpuUs } from './process-cpu.ts'
 
-/** A bare server of streams in a process of its own: the floor under what a streamed token can cost. */
+/** A bare server of streams in a separate process. Its cost is the floor for the cost of a streamed token. */
 export type Floor = {
-  /** As of the gateway: `/chat/completions` is put after it. */
+  /** Like the gateway's base URL: `/chat/completions` is appended to it. */
   readonly baseUrl: string
-  /** CPU time and events written since its start. */
+  /** Returns the CPU time and the number of events written since the start. */
   read(): Promise<{ cpuUs: number; events: number }>
   stop(): Promise<void>
 }
 
-/** Starts a server that sends these events to each stream, one each `stepMs`; see floor-server.ts. */
+/** Starts a server that sends these events to each stream, one each `stepMs`. See floor-server.ts. */
 export async function startFloor(settings: FloorSettings): Promise<Floor> {
   const child = fork(new URL('floor-server.ts', import.meta.url))
   child.send(settings)

@@ -1,4 +1,4 @@
-/** A body that is made to cost much more than it costs its sender. */
+/** A body that costs the receiver much more than its sender. */
 export type HostileBody = {
   readonly name: string
   /** The path of the operation below the base URL. */
@@ -6,10 +6,10 @@ export type HostileBody = {
   readonly body: string
 }
 
-/** Below this size a body was once prepared on the event loop, whatever was in it. */
+/** Just below the size from which the gateway prepares every body on a thread. */
 const SMALL_BYTES = 65_536 - 200
 
-/** Each below 64 KiB, with as many values as there is room for, or with one that takes long to check. */
+/** Returns bodies below 64 KiB, each with as many values as fit, or with one value that takes long to check. */
 export function smallHostileBodies({ chat, embedding }: { chat: string; embedding: string }): HostileBody[] {
   const inList = (item: string) => {
     const count = Math.floor(SMALL_BYTES / (item.length + 1)) - 40
@@ -62,7 +62,7 @@ export function smallHostileBodies({ chat, embedding }: { chat: string; embeddin
   return bodies.map(([name, path, body]) => ({ name, path, body }))
 }
 
-/** Up to the largest body that is read. */
+/** Returns bodies of up to the largest size that is read. */
 export function largeHostileBodies({ chat }: { chat: string }): HostileBody[] {
   const withFields = (fields: object) =>
     JSON.stringify({ model: chat, max_tokens: 1, messages: [{ role: 'user', content: 'x' }], ...fields })

@@ -5,13 +5,13 @@ const Targets = z.array(z.object({ webSocketDebuggerUrl: z.url() })).min(1)
 const Reply = z.object({ id: z.int(), result: z.record(z.string(), z.unknown()) })
 const HeapUsage = z.object({ usedSize: z.int(), totalSize: z.int() })
 
-/** V8 gives pages back to the system in the background. */
+/** The wait for V8 to give pages back to the system, which it does in the background. */
 const UNMAP_MS = 2_000
 
 /**
- * The memory that a process needs, in KiB: what is used of V8's heap right after a garbage collection, and what is
- * resident outside that heap. Free space in the heap is left out: how much V8 keeps depends on the earlier load. The
- * process was started with `--inspect=127.0.0.1:<inspectPort>`.
+ * Returns the memory that a process needs, in KiB: the used part of V8's heap right after a garbage collection, plus
+ * the resident memory outside that heap. Free space in the heap is left out, because the amount that V8 keeps depends
+ * on the earlier load. The process was started with `--inspect=127.0.0.1:<inspectPort>`.
  */
 export async function readNeededKib(pid: number, inspectPort: number): Promise<number> {
   const { ask, close } = await openInspector(inspectPort)

@@ -1,4 +1,4 @@
-/** Resolves with whether the call was served; false: it was refused because too much waited. */
+/** Resolves with true if the call was served, with false if it was refused because too many calls waited. */
 export type OfferedCall = () => Promise<boolean>
 
 export type Load = {
@@ -38,9 +38,9 @@ export async function runClosedLoop(options: {
 }
 
 /**
- * Calls at random moments, `ratePerS` on average, whether or not earlier ones were answered. Latency counts from the
- * moment at which the call was due, so a stall of this process or of the service is in the figures of all calls that it
- * delayed; up to a millisecond of each is the timer's.
+ * Calls at random moments, `ratePerS` on average, without waiting for earlier answers. The latency counts from the
+ * moment at which the call was due, so a stall of this process or of the service shows in the figures of all calls that
+ * it delayed. Up to a millisecond of each latency is the timer's.
  */
 export async function runPoisson(options: {
   call: OfferedCall

@@ -4,8 +4,9 @@ import { execFileSync } from 'node:child_process'
 const TICKS_PER_S = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
 /**
- * CPU time that the living threads of a process have used so far, in µs, from the scheduler's own account (ns, where
- * `/proc/PID/stat` counts whole ticks). 0 for a process that has ended; the time of an ended thread is lost.
+ * Returns the CPU time that the living threads of a process have used so far, in µs, from the scheduler's own account,
+ * which is in ns; `/proc/PID/stat` counts whole ticks. Returns 0 for a process that has ended. The time of an ended
+ * thread is lost.
  */
 export function readThreadsCpuUs(pid: number): number {
   try {
@@ -17,12 +18,15 @@ export function readThreadsCpuUs(pid: number): number {
   }
 }
 
-/** How long the main thread of a process was ready to run so far and had no processor, in ms. */
+/** Returns how long the main thread of a process has been ready to run without a processor so far, in ms. */
 export function readRunQueueMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
 }
 
-/** The same for a process with all its child processes, ended ones included; of these, whole ticks are counted. */
+/**
+ * Returns the CPU time of a process together with all its child processes, including ended ones, of which whole ticks
+ * are counted.
+ */
 export function readFamilyCpuUs(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
   const living = children === '' ? [] : children.split(' ').map(Number)
@@ -44,7 +48,7 @@ function readSchedulerNs(task: string): number {
 const isGone = (error: unknown) =>
   error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')
 
-/** Resident memory of a process, in KiB. */
+/** Returns the resident memory of a process, in KiB. */
 export function readResidentKib(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const match = /^VmRSS:\s+(\d+) kB$/mu.exec(status)

@@ -1,11 +1,14 @@
 import { Redis } from 'ioredis'
 
-/** How many commands the server has processed. */
+/** Returns how many commands the server has processed. */
 export async function readRedisCommands(url: string): Promise<number> {
   return (await readRedisTraffic(url)).commands
 }
 
-/** The traffic of a server since its start. `calls` counts by command, with the commands that scripts executed. */
+/**
+ * The traffic of a server since its start. `calls` counts the calls of each command, including commands that scripts
+ * executed.
+ */
 export type RedisTraffic = {
   readonly commands: number
   readonly bytesIn: number
@@ -32,7 +35,7 @@ export async function readRedisTraffic(url: string): Promise<RedisTraffic> {
   }
 }
 
-/** Returns the commands between two readings. */
+/** Returns the traffic between two readings. */
 export function redisBetween(before: RedisTraffic, after: RedisTraffic): RedisTraffic {
   const calls = Object.entries(after.calls).map(
     ([name, count]) => [name, count - (before.calls[name] ?? 0)] as const,

@@ -4,15 +4,15 @@ export type StreamResult = {
   firstTextMs: number
   text: string
   completionTokens: number
-  /** The events as they came. */
+  /** The events as they arrived. */
   body: string
 }
 
 export const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
 /**
- * One streamed chat completion over plain HTTP, read as cheaply as possible, because the client shares the machine with
- * the cluster. Times are from the moment of sending to the first non-empty text.
+ * Requests one streamed chat completion over plain HTTP and reads it as cheaply as possible, because the client shares
+ * the machine with the cluster. Times count from the sending of the request to the first non-empty text.
  */
 export async function streamChat(options: {
   baseUrl: string

@@ -1,23 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { streamChat, type StreamResult } from './stream-chat.ts'
 
-/** Streams of one request, each with the times of its pieces. */
+/** Streams of one request body, each with the times of its pieces. */
 export type WatchedStreams = {
-  /** Resolves when each has its first text. */
+  /** Resolves when each stream has its first text. */
   readonly flowing: Promise<void>
-  /** Resolves when each has that many pieces, or has ended. */
+  /** Resolves when each stream has so many pieces, or has ended. */
   reach(pieces: number): Promise<void>
-  /** Resolves when all have ended; rejects when one fails, or differs from the others by a single character. */
+  /** Resolves when all streams have ended. Rejects if one fails, or differs from the others by a single character. */
   readonly finished: Promise<readonly StreamResult[]>
-  /** The longest time of each stream without a piece between the two moments, ascending. */
+  /** Returns for each stream the longest time without a piece between the two moments, ascending. */
   longestGapsMs(fromMs: number, untilMs?: number): number[]
-  /** The time from this moment to the next piece of each stream that has not ended, ascending. */
+  /** Returns for each stream that has not ended the time from this moment to its next piece, ascending. */
   nextPiecesMs(fromMs: number): number[]
-  /** Each time between two pieces of a stream that ended between the two moments, over all streams, ascending. */
+  /**
+   * Returns the times between two pieces of a stream, for pairs whose second piece is between the two moments, over all
+   * streams, ascending.
+   */
   gapsMs(fromMs: number, untilMs?: number): number[]
 }
 
-/** Starts `count` streams of `tokens` tokens, at once or `startPerS` a second. */
+/** Starts `count` streams of `tokens` tokens, all at once or `startPerS` per second. */
 export function watchStreams(options: {
   baseUrl: string
   apiKey: string

@@ -6,7 +6,9 @@ import { printGaps } from './print.ts'
 const MODEL = 'demo-chat'
 const SECONDS = 8
 
-/** The pause of streams when a connection to the bus is reset, and whether a token was generated twice. */
+/**
+ * Measures the pause of streams when a connection to the bus is reset, and checks that no token was generated twice.
+ */
 export async function measureCut({ streams, rate }: { streams: number; rate: number }): Promise<void> {
   const engine = { model: MODEL, files: 'demo', maxNumSeqs: streams, stepMs: 1_000 / rate, sequenceMs: 0 }
   const cluster = await startFaultyCluster({ gateways: 1, workers: 1, billings: 1, engines: [engine] })

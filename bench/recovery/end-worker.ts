@@ -4,10 +4,10 @@ import { printGaps } from './print.ts'
 
 const MODEL = 'demo-chat'
 const BARS = { kill: 'p99 5000 ms, detection 3500 ms', terminate: 'p99 500 ms' }
-/** The streams go on for so long after the end. */
+/** The streams go on for so long after the end of the worker. */
 const REST_S = 15
 
-/** The pause of streams whose worker is killed, or receives SIGTERM, while another has room. */
+/** Measures the pause of streams whose worker is killed, or receives SIGTERM, while another worker has room. */
 export async function measureEnd(
   how: 'kill' | 'terminate',
   { streams, rate }: { streams: number; rate: number },
@@ -28,7 +28,7 @@ export async function measureEnd(
       tokens: rate * (REST_S + 15),
     })
     await watched.flowing
-    // It starts now, so that every stream runs on the worker that ends.
+    // This worker starts now, so that every stream runs on the worker that ends.
     await cluster.startWorker('worker-2')
     const endedMs = performance.now()
     const endedAt = Date.now()
@@ -44,7 +44,9 @@ export async function measureEnd(
   }
 }
 
-/** Milliseconds from `sinceMs` to the gateway's first log line about a lost worker; null: there is none. */
+/**
+ * Returns the milliseconds from `sinceMs` to the gateway's first log line about a lost worker; null if there is none.
+ */
 function firstNotice(logs: string, sinceMs: number): number | null {
   for (const line of logs.split('\n')) {
     if (!/dead|gone|lost/u.test(line)) continue

@@ -13,7 +13,7 @@ const MODEL = 'demo-chat'
 const OTHERS = 24
 const RATE = 30
 const UNDISTURBED_S = 10
-/** Until after the many have continued. */
+/** Long enough that the many streams have continued before the other streams end. */
 const OTHERS_S = 80
 /** Tokens that the streams still write after they were dispatched again. */
 const REST = 400
@@ -21,8 +21,8 @@ const REST = 400
 const INTERVAL = 40
 
 /**
- * `streams` streams that have written `tokens` tokens lose their worker, and all continue on another one, which serves
- * other streams: the gaps of those, against the gaps before.
+ * `streams` streams that have written `tokens` tokens lose their worker. All continue on another worker, which serves
+ * other streams. Compares the gaps of the other streams with their gaps before.
  */
 export async function measureMany({ streams, tokens }: { streams: number; tokens: number }): Promise<void> {
   const length = tokens + REST
@@ -35,7 +35,7 @@ export async function measureMany({ streams, tokens }: { streams: number; tokens
     kvBlocks: Math.ceil(window / 16) * (streams + OTHERS),
     stepMs: 1_000 / RATE,
     sequenceMs: 0,
-    // A large GPU with a small model; a step with a full share of prompts takes at most twice as long.
+    // The prefill of a large GPU with a small model. A step with a full share of prompts takes at most twice as long.
     prefillTokensPerS: 40_000,
     maxNumBatchedTokens: 1_024,
   }
@@ -56,7 +56,7 @@ export async function measureMany({ streams, tokens }: { streams: number; tokens
     const call = { baseUrl: gateway.baseUrl, apiKey, model: MODEL }
     const many = watchStreams({ ...call, count: streams, tokens: length })
     while ((await generated(simulator)) < streams * tokens) await sleep(100)
-    // None of them ends before the kill, and they do not disturb the measurement.
+    // The many streams hang, so that none of them ends before the kill or disturbs the measurement.
     await cluster.changeEngines(simulator, { hangs: true })
 
     await cluster.startWorker('worker-2', [engine])
@@ -86,7 +86,7 @@ export async function measureMany({ streams, tokens }: { streams: number; tokens
   }
 }
 
-/** The demo catalog with a larger output. */
+/** Writes the demo catalog with a larger output limit. */
 function writeCatalog(maxOutputTokens: number): string {
   const { models } = CatalogFile.parse(JSON.parse(readFileSync('deploy/catalog.demo.json', 'utf8')))
   const larger = models.map((model) => (model.id === MODEL ? { ...model, maxOutputTokens } : model))

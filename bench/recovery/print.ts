@@ -1,6 +1,6 @@
 import { quantile } from '../harness/spread.ts'
 
-/** One line: p50, p99 and maximum of ascending times. */
+/** Prints one line: p50, p99 and maximum of ascending times. */
 export function printGaps(name: string, gapsMs: readonly number[], bar = ''): void {
   const at = (share: number) => `${quantile(gapsMs, share).toFixed(0)} ms`
   console.log(

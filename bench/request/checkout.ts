@@ -6,10 +6,10 @@ import { REPOSITORY } from '#scripts/servers/start-app.ts'
 
 export type Checkout = { readonly root: string; remove(): void }
 
-/** Beside the files of a commit, what an installation has made: it is shared. */
+/** The files that an installation has made. They are shared with the checkout of the other commit. */
 const SHARED = ['node_modules', '.millrace']
 
-/** The files of another commit in a temporary folder, ready to run with this checkout's dependencies. */
+/** Puts the files of another commit into a temporary folder, ready to run with this checkout's dependencies. */
 export function openCheckout(commit: string): Checkout {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-checkout-'))
   const root = join(folder, 'files')

@@ -21,11 +21,11 @@ export type Measured = {
   readonly redis: RedisTraffic
 }
 
-/** Settlements are gathered and committed after the answer; their cost belongs to the request. */
+/** Settlements are gathered and committed after the answer, and their cost belongs to the request. */
 const AFTERMATH_MS = 500
 const TOKENS = 3
 
-/** Offers one load of short chats to a cluster, and returns what each finished request took and cost. */
+/** Offers one load of short chats to a cluster. Returns the times and the cost of a finished request. */
 export async function measureLoad(side: Side, load: RequestLoad): Promise<Measured> {
   const firstTokenMs: number[] = []
   const wholeMs: number[] = []
@@ -74,7 +74,7 @@ export async function measureLoad(side: Side, load: RequestLoad): Promise<Measur
 const SYSTEM =
   'You are a helpful assistant. Answer in one short sentence, and name the source of each figure.'
 
-/** A system prompt that all requests share, and a question that no other request asks. */
+/** Returns a body with a system prompt that all requests share and a question that no other request asks. */
 function toBody(): object {
   const number = Math.floor(Math.random() * 1e9)
   return {

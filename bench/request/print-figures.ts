@@ -38,7 +38,10 @@ export function printLoads(figures: Figures): void {
   }
 }
 
-/** Client commands and, in brackets, the commands that scripts executed; those of less than one in 50 requests apart. */
+/**
+ * Prints client commands and, in brackets, the commands that scripts executed. Commands that occur in less than one of
+ * 50 requests are left out.
+ */
 export function printCommands(commands: CommandFigures): void {
   for (const [side, { counts, finished }] of commands) {
     console.log(`Redis commands per request, ${side}, 50/s under MONITOR`)

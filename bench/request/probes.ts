@@ -10,9 +10,9 @@ import { ENGINE, MODEL } from './start-side.ts'
 
 export type ProbeName = 'ping' | 'commit' | 'engine'
 
-/** The units of a machine: what one round trip costs that does nothing else, at a request's pace. */
+/** The units of a machine: the cost of one round trip that does nothing else, at a request's pace. */
 export type Probes = {
-  /** Median time of one call at random moments, `ratePerS` on average, in ms. */
+  /** Returns the median time of one call at random moments, `ratePerS` on average, in ms. */
   measure(name: ProbeName, load: { ratePerS: number; seconds: number }): Promise<number>
   close(): Promise<void>
 }
@@ -21,8 +21,8 @@ const PROMPT_TOKENS = 60
 const OUTPUT_TOKENS = 3
 
 /**
- * `ping`: a Redis PING, the unit R. `commit`: an insert of one row. `engine`: from Generate to the first token, on an
- * engine like those of the clusters, with the worker's client.
+ * Opens the probes. `ping` is a Redis PING, the unit R. `commit` is an insert of one row. `engine` is the time from
+ * Generate to the first token, on an engine like those in the clusters, with the worker's client.
  */
 export async function openProbes(servers: { redisUrl: string; postgresUrl: string }): Promise<Probes> {
   await using opened = new AsyncDisposableStack()

@@ -16,7 +16,7 @@ export const ENGINE = {
   prefillTokensPerS: 1_000_000,
 } as const
 
-/** Whose CPU time a request costs; the simulator stands for the engine and does not count. */
+/** The processes whose CPU time counts for a request. The simulator stands for the engine and does not count. */
 export const CHAIN = ['gateway', 'worker', 'redis', 'billing', 'postgres'] as const
 export type ChainPart = (typeof CHAIN)[number]
 
@@ -25,7 +25,7 @@ export type Snapshot = {
   readonly redis: RedisTraffic
 }
 
-/** One checkout's whole cluster, with a Redis and a PostgreSQL of its own. */
+/** One checkout's whole cluster, with its own Redis and PostgreSQL. */
 export type Side = {
   readonly name: string
   readonly root: string
@@ -37,13 +37,13 @@ export type Side = {
   stop(): Promise<void>
 }
 
-/** Starts the cluster of the checkout at `root` with its own test support. */
+/** Starts the cluster of the checkout at `root`, with the test support of that checkout. */
 export async function startSide({ name, root }: { name: string; root: string }): Promise<Side> {
   const url = pathToFileURL(join(root, 'test/support/cluster.ts')).href
   const { startCluster }: typeof import('#test/support/cluster.ts') = await import(url)
   const postgres = await createPostgres()
   process.env[POSTGRES_URL_VARIABLE] = postgres.url('postgres')
-  // A line for each request of each process is the choice of a service's operator, and not measured.
+  // A log line for each request of each process is a choice of a service's operator, and is not measured.
   const cluster = await startCluster({
     logLevel: 'warn',
     workers: [[{ model: MODEL, ...ENGINE }]],

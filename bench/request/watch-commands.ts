@@ -10,9 +10,9 @@ import { z } from 'zod'
 export type WatchedCommands = ReadonlyMap<string, { calls: number; inside: number }>
 
 /**
- * Everything that a Redis executes until `until` resolves, by MONITOR: commands of clients by name, scripts by the name
- * of their file in the checkout at `root`, with the commands inside them. MONITOR slows the server down, so nothing else
- * is measured beside it.
+ * Watches with MONITOR everything that a Redis executes until `until` resolves. Returns client commands by name, and
+ * scripts by the name of their file in the checkout at `root`, with the commands inside them. MONITOR slows the server
+ * down, so nothing else is measured at the same time.
  */
 export async function watchCommands(options: {
   redisUrl: string
@@ -41,16 +41,17 @@ export async function watchCommands(options: {
 }
 
 type Executed = {
-  /** A script executed it. */
+  /** True if a script executed the command. */
   readonly isInside: boolean
   readonly command: string
-  /** The first argument: of a script its hash. */
+  /** The first argument; for a script its hash. */
   readonly argument: string
 }
 
 /**
- * Calls `onCommand` for each command that the server executes until the socket is destroyed; one of a script follows the
- * script's own. ioredis' monitor loses its place when a command comes together with the reply to MONITOR.
+ * Calls `onCommand` for each command that the server executes until the socket is destroyed. A command inside a script
+ * follows the script's own. ioredis' monitor is not used, because it loses its place when a command comes together with
+ * the reply to MONITOR.
  */
 async function openMonitor(redisUrl: string, onCommand: (executed: Executed) => void): Promise<Socket> {
   const { hostname, port, password } = new URL(redisUrl)
@@ -70,7 +71,7 @@ async function openMonitor(redisUrl: string, onCommand: (executed: Executed) => 
 
 const Script = z.object({ name: z.string(), content: z.string() })
 
-/** The name of each script of the checkout and of BullMQ, by hash. */
+/** Returns the name of each script of the checkout and of BullMQ, by hash. */
 async function nameScripts(root: string): Promise<Map<string, string>> {
   const names = new Map<string, string>()
   const add = (text: string, name: string) => names.set(createHash('sha1').update(text).digest('hex'), name)

@@ -7,7 +7,7 @@ const CLASS = 'h100'
 const GPUS = 16
 const SECONDS = 7200
 
-/** A generation, the end of an empty pod's processes, and the start of a pod, in seconds. */
+/** In seconds: the longest generation, the end of an empty pod's processes, and the start of a pod. */
 const LONGEST_GENERATION_S = 60
 const TERMINATION_S = 10
 const START_S = 120
@@ -22,7 +22,7 @@ type SimulatedPod = {
   readonly readyS: number
   isCordoned: boolean
   cordonedS: number | null
-  /** Until when it runs something, once it is cordoned. */
+  /** Until when a cordoned pod runs something. */
   busyUntilS: number
   idleReports: number
   deletionCost: number | null
@@ -32,21 +32,24 @@ type SimulatedPod = {
 type Pool = { readonly spec: PoolSpec; readonly pods: Set<SimulatedPod>; need: number }
 
 export type BudgetOutcome = {
-  /** Seconds in which the pods, with those being deleted, had more GPUs than the budget. */
+  /** Seconds in which the pods, including pods that are being deleted, had more GPUs than the budget. */
   readonly overS: number
   /** Seconds in which a pool had fewer replicas than its minimum, after its start. */
   readonly underMinS: number
   readonly removed: number
   readonly removedBusy: number
   /**
-   * Each time that the pool of the highest priority had to wait for lower ones to give back: seconds from its need to
-   * the order of its last pod, and of these the longest that a pod took from its cordon to its end, without the time
-   * until the HPA looked.
+   * The times at which the pool of the highest priority had to wait for lower pools to give GPUs back. `unmetS` is the
+   * time from its need to the order of its last pod. `drainS` is the longest time that a pod took in this period from
+   * its cordon to its end, without the time until the HPA checked.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]
 }
 
-/** Three models of different priority with random needs on 16 GPUs, through the scaler's own rounds, for two hours. */
+/**
+ * Simulates three models of different priority with random needs on 16 GPUs, through the scaler's own rounds, for two
+ * hours.
+ */
 export function simulateBudget(seed: number): BudgetOutcome {
   const random = createRandom(seed * 104_729 + 7)
   const pools = [
@@ -94,7 +97,7 @@ export function simulateBudget(seed: number): BudgetOutcome {
       const change = round.changes.get(pool.spec.pool)
       if (change === undefined) continue
       obey(pool, change, { nowS, random })
-      // The HPAs look one after the other.
+      // The HPAs check one after the other.
       if ((nowS + 5 * index) % HPA_PERIOD_S === 0) setReplicas(pool, change.target, nowS)
       if (nowS >= HPA_PERIOD_S && aliveOf(pool) < pool.spec.min) outcome.underMinS += 1
     }
@@ -128,7 +131,7 @@ function createPool(spec: Pick<PoolSpec, 'pool' | 'priority' | 'gpus' | 'min' | 
       gpuClass: CLASS,
       floors: [],
       order: 1,
-      // One slot that may be busy all the time: the need in replicas is the rate times one second.
+      // One slot that may be busy all the time, so that the need in replicas is the rate times one second.
       slots: 1,
       utilization: 1,
       targetWaitMs: 60_000,
@@ -190,7 +193,10 @@ function toView({ spec }: Pool, pod: SimulatedPod, nowS: number): PodView {
   }
 }
 
-/** A pod that serves always runs something, until it is cordoned and its last generation has ended. */
+/**
+ * Returns true if the pod runs something. A pod that serves always does, until it is cordoned and its last generation
+ * has ended.
+ */
 function isBusy(pod: SimulatedPod, nowS: number): boolean {
   return pod.readyS <= nowS && pod.busyUntilS > nowS
 }
@@ -205,7 +211,7 @@ function obey(
     if (change.cordon.includes(pod.name) && !pod.isCordoned) {
       pod.isCordoned = true
       pod.cordonedS = nowS
-      // One that is cordoned while it loads never runs anything.
+      // A pod that is cordoned while it loads never runs anything.
       pod.busyUntilS = pod.readyS > nowS ? 0 : nowS + random.uniform() * LONGEST_GENERATION_S
     }
     if (change.uncordon.includes(pod.name)) {

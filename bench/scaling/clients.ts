@@ -1,17 +1,20 @@
 import type { Random } from './random.ts'
 
-/** A request that was refused this many times, or at each refusal with this chance, is not repeated. */
+/**
+ * A client does not repeat a request that was refused this many times; at each refusal it gives up with this
+ * probability.
+ */
 const MOST_ATTEMPTS = 9
 const GIVES_UP = 0.1
 
-/** The retry-after in seconds of a model without a serving pod: the most that the interface says. */
+/** The retry-after in seconds of a model without a serving pod: the longest that the interface allows. */
 export const WARMING_RETRY_S = 59
 
 export type Attempt = { readonly bornS: number; readonly attempt: number }
 
-/** Clients that repeat a refused request after what the refusal asks for, some seconds more, and in the end give up. */
+/** Clients that repeat a refused request after the requested time and some seconds more, and finally give up. */
 export type Clients = {
-  /** The requests of this second: new ones and repetitions. */
+  /** Returns the requests of this second: new ones and repetitions. */
   ask(nowS: number, perS: number): readonly Attempt[]
   /** The request was refused with this retry-after in seconds. */
   refuse(nowS: number, request: Attempt, retryAfterS: number): void

@@ -12,12 +12,12 @@ const RULES: readonly { readonly rule: string; readonly create: () => Scaling }[
 export type Comparison = {
   readonly trace: string
   readonly rule: string
-  /** Over the seeds. */
+  /** The mean over the seeds. */
   readonly mean: Outcome
   readonly worstPeak: number
 }
 
-/** Every rule against every trace, with the seeds from 1 on. */
+/** Compares every rule on every trace, with the seeds from 1 on. */
 export function compare(seeds: number): readonly Comparison[] {
   return TRACES.flatMap((trace) =>
     RULES.map(({ rule, create }) => {

@@ -3,11 +3,11 @@ import type { Random } from './random.ts'
 /** Slots of one pod. */
 export const SLOTS = 32
 
-/** From the creation of a pod until it serves: mean seconds, and the spread of the logarithm. */
+/** The time from the creation of a pod until it serves: mean seconds, and the spread of the logarithm. */
 const START_S = 180
 const START_SPREAD = 0.15
 
-/** Spread of the logarithm of the time that one generation takes. */
+/** The spread of the logarithm of a generation's time. */
 const SERVICE_SPREAD = 0.6
 
 export type Pod = {
@@ -22,20 +22,26 @@ export type Pod = {
   deletionCost: number | null
 }
 
-/** One model's pods: they take from the queue what they have room for, and end it after a random time. */
+/**
+ * One model's pods. They take as much from the queue as they have room for, and end each generation after a random
+ * time.
+ */
 export type Fleet = {
-  /** With those being deleted, until they have run empty. */
+  /** All pods, including pods that are being deleted and still run something. */
   readonly pods: ReadonlySet<Pod>
-  /** Pods that are not being deleted. */
+  /** Returns the pods that are not being deleted. */
   alive(): Pod[]
   create(nowS: number, isWarm: boolean): void
-  /** A pod that runs something ends that first. */
+  /** Removes a pod. A pod that runs something ends that first. */
   remove(pod: Pod): void
-  /** Ends what is due, and drops pods that were deleted and are empty. Returns how long each took, in seconds. */
+  /**
+   * Ends the generations that are due, and drops deleted pods that are empty. Returns how long each generation took, in
+   * seconds.
+   */
   end(nowS: number): readonly number[]
-  /** Starts one generation on a random pod with room; false without room. */
+  /** Starts one generation on a random pod with room. Returns false if no pod has room. */
   start(nowS: number, serviceS: number): boolean
-  /** Slots of pods that take work: all, and those that are free. */
+  /** Returns the slots of pods that take work, in total and free. */
   room(nowS: number): { readonly slots: number; readonly free: number; readonly ready: number }
   readonly counts: { created: number; removed: number; removedBusy: number }
 }

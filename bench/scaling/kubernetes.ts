@@ -1,10 +1,10 @@
 import type { Fleet, Pod } from './fleet.ts'
 
-/** The HPA looks at its metric this often, in seconds. */
+/** The HPA checks its metric this often, in seconds. */
 export const HPA_PERIOD_S = 15
 
 /**
- * Brings a Deployment to this many replicas. A ReplicaSet deletes pods that are not ready first, then those with the
+ * Brings a Deployment to this many replicas. A ReplicaSet deletes pods that are not ready first, then pods with the
  * lowest deletion cost, then the newest.
  */
 export function setReplicas(fleet: Fleet, replicas: number, nowS: number): void {

@@ -102,7 +102,7 @@ function toView(pod: Pod, nowS: number): PodView {
   }
 }
 
-/** Workers and Kubernetes do what was decided before the next second. */
+/** Lets workers and Kubernetes carry out the decisions before the next second. */
 function obey(
   fleet: Fleet,
   change: {

@@ -2,7 +2,10 @@ import type { Fleet } from './fleet.ts'
 import { HPA_PERIOD_S, setReplicas } from './kubernetes.ts'
 import type { Scaling, Signals } from './simulate.ts'
 
-/** The defaults of the HPA: what it ignores, how long it looks back before it goes down, how much it adds at once. */
+/**
+ * The HPA's defaults: the deviation that it ignores, how long it looks back before it scales down, and how much it adds
+ * at once.
+ */
 const TOLERANCE = 0.1
 const DOWN_WINDOW_S = 300
 const UP_FACTOR = 2
@@ -11,26 +14,29 @@ const UP_PODS = 4
 /** KEDA goes to zero after this time without load. */
 const IDLE_S = 300
 
-/** A refusal for want of a pod counts as load for so long. */
+/** A refusal for lack of a pod counts as load for so long. */
 const UNSERVED_S = 30
 
 const MAX_PODS = 200
 
-/** vLLM production-stack: one pod for five requests that wait. */
+/** vLLM production-stack: one pod for five waiting requests. */
 export function createQueueRule(): Scaling {
   return createHpaScaling((signals) => {
     return Math.ceil(signals.waiting / 5) || Number(signals.running > 0 || wasUnserved(signals))
   })
 }
 
-/** llm-d: one pod for each request that waits, or for 16 that run, whatever is more. */
+/** llm-d: one pod for each waiting request, or for 16 running ones, whichever is more. */
 export function createLlmdRule(): Scaling {
   return createHpaScaling((signals) => {
     return Math.max(signals.waiting, Math.ceil(signals.running / 16)) || Number(wasUnserved(signals))
   })
 }
 
-/** A number of pods, followed by KEDA and the HPA with their defaults. Its victims are pods, busy or not. */
+/**
+ * KEDA and the HPA, with their defaults, follow a wanted number of pods. They remove pods whether these are busy or
+ * not.
+ */
 function createHpaScaling(wantedPods: (signals: Signals) => number): Scaling {
   const history: number[] = []
   let zeroSinceS: number | null = null

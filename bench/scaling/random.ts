@@ -1,10 +1,12 @@
 /** Seeded randomness: the same seed gives the same numbers. */
 export type Random = {
-  /** From 0 up to, not including, 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   uniform(): number
-  /** How many independent events happen where `mean` do on average. */
+  /** Returns how many independent events happen if `mean` happen on average. */
   poisson(mean: number): number
-  /** With this mean; `spread` is the standard deviation of the logarithm. */
+  /**
+   * Returns a number of a lognormal distribution with this mean; `spread` is the standard deviation of the logarithm.
+   */
   lognormal(mean: number, spread: number): number
 }
 
@@ -14,7 +16,7 @@ const LARGE_MEAN = 50
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
 
-  /** mulberry32. */
+  /** The algorithm is mulberry32. */
   function uniform(): number {
     state = (state + 0x6d2b79f5) | 0
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state)

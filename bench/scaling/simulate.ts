@@ -3,7 +3,7 @@ import { createFleet, type Fleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 import type { Trace } from './traces.ts'
 
-/** A request is refused as busy when what waits before it would take longer than this to drain. */
+/** A request is refused as busy if the queue before it would take longer than this to drain. */
 const DRAIN_S = 30
 
 /** Each ended generation moves the mean service time by this share. */
@@ -19,7 +19,7 @@ export type Signals = {
   readonly repeated: number
   readonly busy: number
   readonly unserved: number
-  /** The last refusal for want of a pod; null before the first. */
+  /** The time of the last refusal for lack of a pod; null before the first. */
   readonly unservedS: number | null
 }
 
@@ -38,7 +38,7 @@ export type Outcome = {
   readonly waitP95S: number
 }
 
-/** Runs one rule against one trace: one model, one pool, clients that repeat what is refused, steps of one second. */
+/** Runs one rule on one trace: one model, one pool, clients that repeat refused requests, steps of one second. */
 export function simulate(trace: Trace, createScaling: () => Scaling, seed: number): Outcome {
   const random = createRandom(seed * 7919 + 13)
   const fleet = createFleet(random)
@@ -90,7 +90,7 @@ export function simulate(trace: Trace, createScaling: () => Scaling, seed: numbe
   }
 }
 
-/** In the order of arrival. Returns what was started, and takes it from the queue. */
+/** Starts requests in the order of arrival. Returns the started requests and removes them from the queue. */
 function startWaiting(
   queue: Attempt[],
   fleet: Fleet,

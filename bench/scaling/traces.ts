@@ -6,7 +6,7 @@ export type Trace = {
   readonly startPods: number
   /** New generations per second. */
   readonly perS: (second: number) => number
-  /** Mean time that one takes, in seconds. */
+  /** Mean time of one generation, in seconds. */
   readonly serviceS: (second: number) => number
 }
 

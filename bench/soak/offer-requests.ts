@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { askOnce, type Asked, type AskOptions } from '../../test/chaos/clients.ts'
 import type { Random } from '../../test/chaos/random.ts'
 
-/** Requests per second that are served with `clients` at work, each with one request after the other. */
+/** Returns how many requests per second are served while `clients` clients each send one request after the other. */
 export async function measureCapacity(
   options: AskOptions,
   { random, clients, seconds }: { random: Random; clients: number; seconds: number },
@@ -22,8 +22,8 @@ export async function measureCapacity(
 }
 
 /**
- * Sends requests at random moments, `perS` on average, whether or not earlier ones were answered, until `signal` aborts;
- * then it waits for those under way. `onAsked` receives each when it has ended.
+ * Sends requests at random moments, `perS` on average, without waiting for earlier answers, until `signal` aborts. Then
+ * waits for the open requests. `onAsked` receives each request when it has ended.
  */
 export async function offerRequests(
   options: AskOptions & { random: Random; perS: number; signal: AbortSignal; onAsked(asked: Asked): void },

@@ -4,21 +4,21 @@ import { settlementStreamKey } from '../../libs/generation-record/keys.ts'
 import { sumMetric } from '../../test/support/cluster.ts'
 import { readResidentKib } from '../harness/process-cpu.ts'
 
-/** The environment in which the garbage of a process of Node can be collected on a signal. */
+/** The environment in which a signal makes a Node process collect its garbage. */
 export const COLLECTS = {
   NODE_OPTIONS: `--import=${new URL('collect-on-signal.ts', import.meta.url).href}`,
 } as const
 
 export type Watched = { readonly name: string; readonly pid: number; readonly opsUrl?: string }
 
-/** One process at one moment. */
+/** The figures of one process at one moment. */
 export type ProcessSample = {
   readonly residentMib: number
   /** The size of the heap and its buffers after a collection; null for Redis. */
   readonly heldMib: number | null
   /** Open file descriptors, sockets included. */
   readonly files: number
-  /** 99th percentile of the event loop's delay since the sample before; null for Redis. */
+  /** 99th percentile of the event loop's delay since the previous sample; null for Redis. */
   readonly loopP99Ms: number | null
 }
 
@@ -27,24 +27,25 @@ export type Sample = {
   readonly redis: {
     readonly keys: number
     readonly usedMib: number
-    /** The part that is settlements, which are kept for an hour by design. */
+    /** The memory of settlements, which are kept for an hour by design. */
     readonly settlementsMib: number
   }
 }
 
-/** Makes each process of Node collect its garbage. */
+/** Makes each Node process collect its garbage. */
 export async function collectGarbage(watched: readonly Watched[]): Promise<void> {
   await Promise.all(
     watched.map(async ({ pid, opsUrl }) => {
       if (opsUrl === undefined) return
       process.kill(pid, 'SIGUSR2')
-      // Node handles a signal after the requests that it found beside it: the next request is surely after it.
+      // Node handles a signal after requests that were already waiting, so the next request is surely handled after the
+      // signal.
       await (await fetch(`${opsUrl}/livez`, { signal: AbortSignal.timeout(5_000) })).text()
     }),
   )
 }
 
-/** Reads every process and the server; each reading of `/metrics` begins a new time for the event loop's delay. */
+/** Reads every process and the server. Each reading of `/metrics` begins a new period for the event loop's delay. */
 export async function readSample(
   watched: readonly Watched[],
   { redis, models }: { redis: Redis; models: readonly string[] },

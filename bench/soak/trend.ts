@@ -1,15 +1,15 @@
 import { quantile } from '../harness/spread.ts'
 
-/** The course of a figure over a run. */
+/** The development of a figure over a run. */
 export type Trend = {
   readonly median: number
   /** The rise of the least-squares line from the first sample to the last. */
   readonly growth: number
-  /** The 5th to the 95th percentile of the distances from that line: a growth below it cannot be seen. */
+  /** The 5th to the 95th percentile of the distances from that line. A smaller growth than this cannot be seen. */
   readonly noise: number
 }
 
-/** Returns the trend of samples at even distances; throws with fewer than three. */
+/** Returns the trend of samples at even distances; throws for fewer than three. */
 export function toTrend(values: readonly number[]): Trend {
   const count = values.length
   if (count < 3) throw new Error('a trend needs three samples')

@@ -1,37 +1,11 @@
+import { toRequest, type HttpRequest } from '#libs/http-contract/to-request.ts'
 import { ADMIN_ROOT } from './admin-contract.ts'
 import type { Operation } from './operation.ts'
 
-export type AdminRequest = {
-  readonly method: Operation['method']
-  /** Path and query, from the root of the server on. */
-  readonly target: string
-  /** JSON; undefined for an operation without a body. */
-  readonly body: string | undefined
-}
+/** Its target begins at the root of the server. */
+export type AdminRequest = HttpRequest
 
-/**
- * The HTTP request of an operation. Fields of `input` that are undefined are not sent; billing validates the others,
- * so an input that was typed by a person may be passed on as it is.
- */
-export function toAdminRequest(
-  { method, path, params, query, kind }: Operation,
-  input: Readonly<Record<string, unknown>>,
-): AdminRequest {
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(toText(input[name])))
-  const search = new URLSearchParams()
-  const body: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(input)) {
-    if (value === undefined || name in params.shape) continue
-    if (kind !== 'change' || name in query.shape) search.set(name, toText(value))
-    else body[name] = value
-  }
-  return {
-    method,
-    target: `${ADMIN_ROOT}${filled}${search.size === 0 ? '' : `?${search.toString()}`}`,
-    body: kind === 'change' ? JSON.stringify(body) : undefined,
-  }
-}
-
-function toText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
+export function toAdminRequest(operation: Operation, input: Readonly<Record<string, unknown>>): AdminRequest {
+  const request = toRequest(operation, input)
+  return { ...request, target: ADMIN_ROOT + request.target }
 }

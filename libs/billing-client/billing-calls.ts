@@ -7,9 +7,9 @@ export type ReserveCall = {
   readonly reservationId: string
   readonly keyId: string
   readonly model: string
-  /** Estimated. */
+  /** Estimated number. */
   readonly inputTokens: number
-  /** Wanted; 0 for embeddings. */
+  /** Wanted number; 0 for embeddings. */
   readonly outputTokens: number
   /** The generation's hard deadline, Unix milliseconds. */
   readonly deadlineMs: number
@@ -25,9 +25,9 @@ export type ReplaceCall = {
 /** Grows a hold while its generation runs. A hold only grows, so calls may be repeated and may arrive in any order. */
 export type ExtendCall = {
   readonly reservationId: string
-  /** The wanted total, not the difference; 0 leaves the amount. */
+  /** The wanted total, not the difference; 0 leaves the amount unchanged. */
   readonly outputTokens: number
-  /** Unix milliseconds; null leaves the deadline. */
+  /** Unix milliseconds; null leaves the deadline unchanged. */
   readonly deadlineMs: number | null
 }
 
@@ -42,7 +42,7 @@ export type HoldAnswer =
       /** `outputTokens` was limited by the available money, not by the caller or the model. */
       readonly clamped: boolean
       readonly prices: HoldPrices
-      /** The grant, signed by billing; its settlement carries it. */
+      /** The grant, signed by billing. The settlement of the generation carries it. */
       readonly receipt: string
     }
   | {
@@ -51,37 +51,42 @@ export type HoldAnswer =
       readonly availableNano: NanoCredits
       readonly heldNano: NanoCredits
     }
-  /** The key has used up its requests or tokens of this minute. */
+  /** The key has used up its requests or its tokens for this minute. */
   | { readonly status: 'key-rate'; readonly retryAfterS: number }
   | { readonly status: 'key-invalid' }
   | { readonly status: 'model-unknown' }
   /** The id is known with other parameters, or its money is no longer held. */
   | { readonly status: 'conflict' }
 
-/** A key as gateways know it: never the key itself. */
+/** A key as gateways store it: its hash, never the key itself. */
 export type BillingKey = {
   readonly keyId: string
   readonly accountId: string
   readonly sha256: Buffer
   readonly active: boolean
-  /** Unix milliseconds; null: never. */
+  /** Unix milliseconds; null if the key never expires. */
   readonly expiresAtMs: number | null
-  /** Ids of the models that it may use; null: all. */
+  /** Ids of the models that the key may use; null for all models. */
   readonly models: readonly string[] | null
-  /** Why the key cannot pay for even one token of any model that has a price; null: it can, or it is not known. */
+  /**
+   * Why the key cannot pay for even one token of any priced model; null if it can pay, or if billing does not know yet.
+   */
   readonly shortage: KeyShortage | null
 }
 
-/** The reservation decides whether a request is paid; this is known before, so that no work is done for nothing. */
+/**
+ * Shows before a reservation that a key cannot pay, so that no work is done for a request that would be refused. Only
+ * the reservation decides.
+ */
 export type KeyShortage = {
-  /** Names the amount that is used up: the account's credits, or the key's own spend limit in its period. */
+  /** The amount that is used up: the account's credits, or the key's own spend limit in its period. */
   readonly of: 'account' | 'key-limit'
   readonly availableNano: NanoCredits
   readonly heldNano: NanoCredits
 }
 
 export type KeyChanges = {
-  /** Every key known so far must be forgotten before `keys` are stored. */
+  /** True if every key known so far must be forgotten before `keys` are stored. */
   readonly resync: boolean
   readonly keys: readonly BillingKey[]
 }

@@ -7,6 +7,7 @@ import type { ProtoGrpcType } from '#proto/types/billing.ts'
 import type { LookUpKeyRequest } from '#proto/types/millrace/billing/LookUpKeyRequest.ts'
 import type { LookUpKeyResponse__Output } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
 import type { MoneyReply__Output } from '#proto/types/millrace/billing/MoneyReply.ts'
+import { createAskAccount, type AskAccount } from './ask-account.ts'
 import type {
   BillingKey,
   ExtendCall,
@@ -25,53 +26,57 @@ import {
   toReplaceMessage,
   toReserveMessage,
 } from './billing-wire.ts'
-import { createCallerReads, type CallerReads } from './caller-reads.ts'
 import { followStream } from './follow-stream.ts'
-import { createKeyManagement, type KeyManagement } from './key-management.ts'
 import { createMoneyStream } from './money-stream.ts'
 
 /**
  * The gateway's client of billing. Every call rejects with BillingUnavailable when no answer arrives within its timeout,
  * and with a RangeError when billing refuses it as malformed.
  */
-export type BillingClient = CallerReads &
-  KeyManagement & {
-    reserve(call: ReserveCall): Promise<HoldAnswer>
-    /** Only for a held reservation, and once; a repeated call with the same numbers gets the same answer. */
-    replace(call: ReplaceCall): Promise<HoldAnswer>
-    /** Only for a held reservation. */
-    extend(call: ExtendCall): Promise<HoldAnswer>
-    /**
-     * Releases a whole hold. For an unknown id it leaves a mark, so that a reserve that arrives later is refused. False:
-     * the hold had been settled or had expired.
-     */
-    release(reservationId: string): Promise<boolean>
-    /** Null: unknown, revoked or expired. */
-    lookUpKey(sha256: Buffer): Promise<BillingKey | null>
-    /**
-     * Reports every change of a key until the returned function is called, across restarts of billing. While connected, no
-     * change can be missed; the changes of a gap are reported when it ends.
-     */
-    watchKeys(listeners: {
-      onChanges: (changes: KeyChanges) => void
-      onState?: (connected: boolean) => void
-    }): () => void
-    /** Reports the whole catalog at once and after each change, until the returned function is called. */
-    watchCatalog(listeners: {
-      onCatalog: (models: ModelSpec[]) => void
-      onState: (connected: boolean) => void
-    }): () => void
-    /** Ends all streams; outstanding calls reject. */
-    close(): void
-  }
+export type BillingClient = {
+  reserve(call: ReserveCall): Promise<HoldAnswer>
+  /** Only for a held reservation, and once; a repeated call with the same numbers gets the same answer. */
+  replace(call: ReplaceCall): Promise<HoldAnswer>
+  /** Only for a held reservation. */
+  extend(call: ExtendCall): Promise<HoldAnswer>
+  /**
+   * Releases a whole hold. For an unknown id it leaves a mark, so that a reserve that arrives later is refused. False:
+   * the hold had been settled or had expired.
+   */
+  release(reservationId: string): Promise<boolean>
+  /** Null: unknown, revoked or expired. */
+  lookUpKey(sha256: Buffer): Promise<BillingKey | null>
+  /** `keyId` is that of the management key. Null: unknown, revoked or expired, or its account is closed. */
+  lookUpManagementKey(sha256: Buffer): Promise<BillingKey | null>
+  readonly askAccount: AskAccount
+  /**
+   * Reports every change of a key until the returned function is called, across restarts of billing. While connected, no
+   * change can be missed; the changes of a gap are reported when it ends.
+   */
+  watchKeys(listeners: {
+    onChanges: (changes: KeyChanges) => void
+    onState?: (connected: boolean) => void
+  }): () => void
+  /** Reports the whole catalog at once and after each change, until the returned function is called. */
+  watchCatalog(listeners: {
+    onCatalog: (models: ModelSpec[]) => void
+    onState: (connected: boolean) => void
+  }): () => void
+  /** Ends all streams; outstanding calls reject. */
+  close(): void
+}
 
-/** Limits of grpc's own reconnecting, and keep-alive pings that detect a peer that stopped answering. */
+/**
+ * Limits of grpc's own reconnecting, and keep-alive pings that detect a peer that stopped answering. The largest message
+ * is a year's activity of an account: about 160 bytes for each day and model.
+ */
 const CHANNEL_OPTIONS = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.min_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
   'grpc.keepalive_time_ms': 5_000,
   'grpc.keepalive_timeout_ms': 2_000,
+  'grpc.max_receive_message_length': 16 * 1024 * 1024,
 } as const
 
 /** Connects to billing at `address` (`host:port`), now or whenever it can be reached. */
@@ -80,11 +85,14 @@ export function createBillingClient(options: {
   /** TLS for both sides; plaintext unless given. */
   credentials?: ChannelCredentials
   log?: Logger
-  /** For each call; 2 s unless given. */
+  /** The timeout of each call; 2 s unless given. */
   timeoutMs?: number
   /** How many money calls may wait for an answer at once; 10,000 unless given. */
   maxOutstanding?: number
-  /** About how long after one sending of money calls the next may follow, in ms; asked for each. 0 unless given. */
+  /**
+   * Returns about how many ms after one message of money calls the next may follow. Called for each message; 0 unless
+   * given.
+   */
   gatherMs?: () => number
 }): BillingClient {
   const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000, gatherMs = () => 0 } = options
@@ -111,9 +119,19 @@ export function createBillingClient(options: {
     }
   }
 
+  type LookUp = Parameters<typeof callUnary<LookUpKeyRequest, LookUpKeyResponse__Output>>[0]
+
+  async function lookUp(method: LookUp, keySha256: Buffer): Promise<BillingKey | null> {
+    try {
+      const { key } = await callUnary(method, { keySha256 }, { timeoutMs })
+      return key ? fromKeyMessage(key) : null
+    } catch (error) {
+      throw new BillingUnavailable('a key could not be looked up', { cause: error })
+    }
+  }
+
   return {
-    ...createCallerReads(client, timeoutMs),
-    ...createKeyManagement(client, timeoutMs),
+    askAccount: createAskAccount(client, timeoutMs),
     async reserve(call) {
       return readHold(await money.ask({ reserve: toReserveMessage(call), call: 'reserve' }))
     },
@@ -128,18 +146,9 @@ export function createBillingClient(options: {
       if (!reply.release) throw new BillingUnavailable('the answer to a release is of another kind')
       return reply.release.released
     },
-    async lookUpKey(sha256) {
-      try {
-        const { key } = await callUnary<LookUpKeyRequest, LookUpKeyResponse__Output>(
-          (request, callOptions, callback) => client.lookUpKey(request, callOptions, callback),
-          { keySha256: sha256 },
-          { timeoutMs },
-        )
-        return key ? fromKeyMessage(key) : null
-      } catch (error) {
-        throw new BillingUnavailable('a key could not be looked up', { cause: error })
-      }
-    },
+    lookUpKey: async (sha256) => await lookUp((...call) => client.lookUpKey(...call), sha256),
+    lookUpManagementKey: async (sha256) =>
+      await lookUp((...call) => client.lookUpManagementKey(...call), sha256),
     watchKeys({ onChanges, onState }) {
       let sinceVersion = '0'
       return keep(

@@ -25,14 +25,14 @@ import type {
 } from './billing-calls.ts'
 
 /**
- * Conversion between `proto/billing.proto` and our types in both directions. The gateway's and billing's side stand in one
- * file, so that they stay consistent. Functions that read a message throw a RangeError or a ZodError for values outside
- * the protocol.
+ * Conversion between `proto/billing.proto` and our types in both directions. The gateway's and billing's side are in
+ * one file, so that they stay consistent. Functions that read a message throw a RangeError or a ZodError for values
+ * outside the protocol.
  */
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** The limit of `Settlement` as well: a larger number is a bug of the sender. */
+/** `Settlement` has the same limit. A larger number is a bug of the sender. */
 const MAX_TOKENS = 1_000_000_000
 
 export function toReserveMessage(call: ReserveCall): Reserve {

@@ -4,9 +4,9 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 1_000
 
 /**
- * Reads a server stream, and reopens it with growing pauses whenever it ends. `onMessage` may throw: an unreadable message
- * ends the stream like a lost connection. `onState` is called at each change; the stream counts as connected from its
- * first message on. Returns the function that stops it.
+ * Reads a server stream, and reopens it with growing pauses whenever it ends. `onMessage` may throw: an unreadable
+ * message ends the stream like a lost connection. `onState` is called at each change; the stream counts as connected
+ * from its first message on. Returns a function that stops reading.
  */
 export function followStream<Message>(options: {
   open: () => ClientReadableStream<Message>

@@ -24,23 +24,26 @@ export type MoneyStream = {
 }
 
 const MAX_CALLS_PER_MESSAGE = 512
-/** Calls. Waiting for more of them delays the first token and, with 32 requests at once, lowers the throughput. */
+/**
+ * A number of calls. Waiting for more of them delays the first token and, with 32 requests at once, lowers the
+ * throughput.
+ */
 const GATHERED_CALLS = 8
 
 /**
- * One bidirectional stream for all money calls of a process: the calls of one event-loop turn go out as one
- * message, or, while `gatherMs` is above 0, those since the last sending, until 8 wait; replies are matched by `seq`.
+ * One bidirectional stream for all money calls of a process. The calls of one event-loop turn are sent as one message.
+ * While `gatherMs` is above 0, calls are gathered until that time after the last message, or until 8 wait. Replies are
+ * matched by `seq`.
  *
- * Each call ends within `timeoutMs`. When a working stream breaks (a replica of billing restarts), its
- * unanswered calls are sent once more on a new stream, which is safe because they are idempotent; when no
- * stream can be opened they fail at once. grpc itself limits the rate of connection attempts. At most
- * `maxOutstanding` calls wait; more are refused.
+ * Each call ends within `timeoutMs`. When a working stream breaks (a replica of billing restarts), its unanswered calls
+ * are sent once more on a new stream, which is safe because they are idempotent; when no stream can be opened they fail
+ * at once. grpc itself limits the rate of connection attempts. At most `maxOutstanding` calls wait; more are refused.
  */
 export function createMoneyStream(options: {
   open: () => Stream
   timeoutMs: number
   maxOutstanding: number
-  /** About how long after one sending the next may follow; asked for each. A call after that time goes out at once. */
+  /** Returns about how many ms after one message the next may follow. A call made after that time is sent at once. */
   gatherMs: () => number
 }): MoneyStream {
   const { open, timeoutMs, maxOutstanding, gatherMs } = options
@@ -153,7 +156,7 @@ export function createMoneyStream(options: {
   }
 }
 
-/** OVERLOADED says that this sending of a call had no effect; an earlier sending of it may have had one. */
+/** OVERLOADED says that this sending of a call had no effect; an earlier sending of the same call may have had one. */
 function toUnavailable(reply: MoneyReply__Output): MoneyReply__Output {
   const { failure } = reply
   return failure?.reason === 'OVERLOADED'

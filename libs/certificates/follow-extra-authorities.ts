@@ -5,11 +5,12 @@ import { followRenewals } from './follow-renewals.ts'
 import { toAuthorities } from './pem-files.ts'
 
 /**
- * Keeps this process's trust in the file of NODE_EXTRA_CA_CERTS as the file is now; Node reads it only once. Affects every
- * TLS connection that names no authority of its own, such as those to Redis. Returns a function that ends it.
+ * Keeps this process's trust equal to the present content of the file of NODE_EXTRA_CA_CERTS, which Node reads only
+ * once. Affects every TLS connection that names no authority of its own, such as connections to Redis. Returns a
+ * function that stops following.
  */
 export function followExtraAuthorities(options: {
-  /** Undefined: there is no such file. */
+  /** Undefined if NODE_EXTRA_CA_CERTS is not set. */
   file: string | undefined
   log: Logger
   everyMs?: number
@@ -26,7 +27,7 @@ export function followExtraAuthorities(options: {
       if (text !== last?.text) last = { text, authorities: toAuthorities(text, file) }
       return last.authorities
     },
-    // A file that could not be read at the start counts as renewed once it can.
+    // A file that could not be read at the start counts as renewed as soon as it can be read.
     inUse: atStart,
     use(authorities) {
       others ??= defaultWithout(atStart)
@@ -36,7 +37,10 @@ export function followExtraAuthorities(options: {
   })
 }
 
-/** The authorities of the file come last. They are cut off by position, because the file may repeat trusted ones. */
+/**
+ * Returns the default authorities without those of the file. They come last and are cut off by position, because the
+ * file may repeat trusted ones.
+ */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')
   return all.slice(0, all.length - extra.length)

@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
-/** Renewals come days before a certificate ends, and a kubelet needs up to a minute to replace the files of a Secret. */
+/**
+ * Renewals come days before a certificate ends, and a kubelet needs up to a minute to replace the files of a Secret.
+ */
 const REREAD_MS = 10_000
 
 /**
- * Reads certificates again every 10 s and calls `use` when they differ from those in use. Files that `read` rejects are
- * logged once for each reason, and what is in use stays. Contents are compared, and not watched for, because a kubelet
- * replaces a Secret's files by a link. Returns a function that ends it.
+ * Reads certificates again every 10 s and calls `use` when they differ from those in use. When `read` rejects, its
+ * error is logged once for each reason, and the certificates in use stay. Contents are compared, because a kubelet
+ * replaces a Secret's files by a link, which a file watch may miss. Returns a function that stops reading.
  */
 export function followRenewals<Certificates>(options: {
   /** Rejects when the files cannot be used, as `readPair` and `readAuthorities` do. */

@@ -22,28 +22,28 @@ export type Chat = {
 export type ChatTemplate = {
   /** Jinja; null where the model has none, as embedding models often do. */
   readonly source: string | null
-  /** Jinja for chats with tools, where a model has a template of its own for them. */
+  /** Jinja for chats with tools, if the model has a separate template for them. */
   readonly toolSource?: string | null
   /** Variables that the template may name: `bos_token`, `eos_token`, … */
   readonly specialTokens: Readonly<Record<string, string>>
   readonly addedTokens: readonly AddedToken[]
-  /** What it can print; absent: messages are rendered as they are. */
+  /** The messages that the template can print. If absent, messages are rendered unchanged. */
   readonly shapes?: TemplateShapes
 }
 
 export type ChatRenderer = {
   /**
-   * Returns the prompt up to the beginning of the model's turn, in pieces: encoded independently, they contain no
+   * Returns the prompt up to the beginning of the model's turn, in pieces. Encoded independently, the pieces contain no
    * control token but the template's own. Throws a ChatTemplateError.
    */
   render: (chat: Chat) => string[]
-  /** Whether the ids of these pieces contain a control token that does not stand in their text. */
+  /** Returns whether the ids of these pieces contain a control token that is not in their text. */
   isForged: TokenGuard['isForged']
 }
 
 /** The template cannot render these messages. The error's message may be shown to the caller. */
 export class ChatTemplateError extends Error {
-  /** No log has the message. */
+  /** The message is never logged. */
   readonly quotesRequest = true
 
   constructor(message: string, cause?: unknown) {
@@ -52,14 +52,13 @@ export class ChatTemplateError extends Error {
   }
 }
 
-/** How the model itself writes calls, for templates that print none; and the date, for those that name it. */
+/** `writeCalls` writes calls as the model does, for templates that print none. `now` is for those that print a date. */
 export type RenderOptions = { readonly writeCalls?: WriteCalls; readonly now?: () => Date }
 
 /**
- * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`), but for messages
- * that the template would lose or refuse: where its shapes are known, those are fitted to them.
- * Throws when the source cannot be parsed; a model without a template refuses each chat instead, because it may
- * still serve embeddings.
+ * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`). If the template's
+ * shapes are known, messages that it would lose or refuse are first changed to fit it. Throws if the source cannot be
+ * parsed. A model without a template refuses each chat instead, because it may still serve embeddings.
  */
 export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOptions = {}): ChatRenderer {
   const { source, toolSource = null, addedTokens, shapes = PLAIN_SHAPES } = chatTemplate
@@ -92,7 +91,7 @@ export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOp
   }
 }
 
-/** Asks a template what it can print. Takes some milliseconds. Throws when the source cannot be parsed. */
+/** Probes which messages a template can print, in some milliseconds. Throws if the source cannot be parsed. */
 export function probeShapes(
   chatTemplate: ChatTemplate,
   { writeCalls = null, now }: RenderOptions,
@@ -113,7 +112,7 @@ type Printed = {
   readonly tools: readonly Record<string, unknown>[]
 }
 
-/** Returns what renders a template's prompts, with the variables that every template gets. */
+/** Returns a function that renders a template's prompts, with the variables that every template gets. */
 function openTemplate(
   { source, toolSource = null, specialTokens }: ChatTemplate,
   now = () => new Date(wallClockMs()),
@@ -150,7 +149,7 @@ function parseTemplate(source: string, now: () => Date): PythonTemplate {
   }
 }
 
-/** The order of keys is part of the prompt; this is vLLM's. */
+/** The order of keys is part of the prompt, so it is the same as vLLM's. */
 function toTemplateTool(tool: ToolDefinition, safe: SafeValues): Record<string, unknown> {
   const { name, description, parameters, parametersText, strict } = tool
   return {

@@ -1,6 +1,6 @@
 import type { AddedToken } from '#libs/tokenizer/tokenizer.ts'
 
-/** The tokens that a text must not contain: all markers, or only those that are flagged special. */
+/** The tokens that a text must not contain: all markers, or only special tokens. */
 export type GuardedTokens = 'all' | 'special'
 
 export type TokenGuard = {
@@ -10,25 +10,24 @@ export type TokenGuard = {
   readonly guardJson: (value: unknown) => unknown
   /** Splits a prompt rendered from guarded texts into pieces, which must be encoded independently. */
   readonly toPieces: (rendered: string) => string[]
-  /** Whether the ids of the pieces contain more markers than stand in their text. */
+  /** Returns whether the ids of the pieces contain more markers than their text. */
   readonly isForged: (pieces: readonly string[], ids: Uint32Array) => boolean
 }
 
 /**
- * Prevents callers' texts from becoming control tokens. A tokenizer recognizes added tokens by their text alone, so
- * a token's text in a caller's message is split: a break is inserted after its first character, the template
- * renders, and the pieces between the breaks are encoded independently. Without such texts there is one piece, with
- * its usual ids.
+ * Prevents callers' texts from becoming control tokens. A tokenizer recognizes added tokens by their text alone, so a
+ * token's text in a caller's message is split: a break is inserted after its first character, the template renders, and
+ * the pieces between the breaks are encoded independently. Without such texts there is one piece, with its usual ids.
  *
- * A token can also arise where a template joins two texts (`<` + a caller's key + `>`). A text that could be part of
- * one gets an edge at its ends; an edge becomes a break if a token spans it, and is removed otherwise.
+ * A token can also arise where a template joins two texts (`<` + a caller's key + `>`). So a text that could be part of
+ * a token gets an edge at its ends. An edge becomes a break if a token spans it, and is removed otherwise.
  *
- * Breaks and edges are Unicode noncharacters, which are not meant for interchange; one in a caller's text becomes
- * U+FFFD, as does a lone surrogate, which UTF-8 cannot encode.
+ * Breaks and edges are Unicode noncharacters, which are not meant for interchange. Such a noncharacter in a caller's
+ * text becomes U+FFFD, as does a lone surrogate, which UTF-8 cannot encode.
  */
 export function createTokenGuard(options: {
   readonly addedTokens: readonly AddedToken[]
-  /** The template's Jinja: names and texts that it compares with stay unchanged. */
+  /** The template's Jinja. Names and texts that the template compares with stay unchanged. */
   readonly source: string
 }): TokenGuard {
   const markers = options.addedTokens.filter(isMarker)
@@ -83,7 +82,7 @@ const RESERVED = /[\uFDD0\uFDD1]/gu
 /** The depth that schemas may have; templates print this many levels without exhausting the stack. */
 const MAX_DEPTH = 100
 
-/** Some vocabularies also add blanks, letters or words as tokens; those are text. */
+/** Some vocabularies also add blanks, letters or words as tokens; these tokens are text. */
 function isMarker({ text, special }: AddedToken): boolean {
   const characters = Array.from(text).length
   if (special && characters < 2)
@@ -103,7 +102,7 @@ function toPattern(tokens: readonly AddedToken[]): RegExp {
 }
 
 type Parts = {
-  /** Longest first. */
+  /** All tokens, longest first. */
   readonly tokens: readonly string[]
   readonly longest: number
   readonly heads: ReadonlySet<string>
@@ -126,7 +125,7 @@ function collectParts(markers: readonly AddedToken[]): Parts {
   return { tokens, longest: tokens[0]?.length ?? 0, heads, tails, lines: tokens.join('\n') }
 }
 
-/** Every attribute and quoted text of a template: the names that it may look up in a message or a schema. */
+/** Returns every attribute and quoted text of a template: the names that it may look up in a message or a schema. */
 function namesOf(template: string): ReadonlySet<string> {
   return new Set(
     Array.from(template.matchAll(/\.([A-Za-z_]\w*)|'([^'\n]*)'|"([^"\n]*)"/gu), (match) =>

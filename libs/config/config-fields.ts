@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
-/** Fields of the apps' environment schemas. Values arrive as text. */
+/** Fields for the apps' environment schemas. Values arrive as text. */
 
 export const Port = z.coerce.number('expected a port number').int().min(0).max(65_535)
 
-/** `host:port`. With port 0 the kernel chooses a free one. */
+/** `host:port`. With port 0 the kernel chooses a free port. */
 export const HostPort = z.string().regex(/^[^\s:]+:\d{1,5}$/, 'expected host:port')
 
 export const RedisUrl = z.url({ protocol: /^rediss?$/, error: 'expected a redis:// or rediss:// URL' })
@@ -27,14 +27,14 @@ export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
 }
 
 /**
- * How long a record and a hold outlive their generation's deadline. One field, because gateway, worker and billing must
- * have the same value.
+ * How long a record and a hold outlive their generation's deadline. Defined once, because gateway, worker and billing
+ * must have the same value.
  */
 export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).default(60_000)
 
 /**
- * How long a process lives on in the eyes of others without a sign of life; every process must have the same value.
- * A false death costs a generation nothing but a pause, so it may be short; gateways get 7 s more.
+ * How long other processes count a process as alive without a sign of life. Every process must have the same value. It
+ * may be short, because a false death costs a generation only a pause. Gateways get 7 s more.
  */
 export const PresenceTtlMs = z.coerce.number().int().min(1_000).max(60_000).default(3_000)
 
@@ -45,13 +45,13 @@ const ProxyAddress = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
   error: 'expected addresses or ranges, such as 10.0.0.0/8, separated by commas',
 })
 
-/** Proxies before an app, whose `X-Forwarded-For` names the client's address. */
+/** Addresses of the proxies in front of an app, whose `X-Forwarded-For` names the client's address. */
 export const TrustedProxies = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
   .pipe(z.array(ProxyAddress))
 
-/** Logging, and the address of /metrics, /healthz and /readyz, which every app serves. */
+/** The fields that every app has: logging, and the address of /metrics, /healthz and /readyz. */
 export const OpsFields = {
   LOG_LEVEL: LogLevel.default('info'),
   OPS_HOST: z.string().default('127.0.0.1'),

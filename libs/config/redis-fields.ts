@@ -6,9 +6,12 @@ export type RedisServerPlace =
   | { readonly mode: 'single'; readonly url: string }
   | {
       readonly mode: 'sentinel'
-      /** User, password, TLS and database of the servers. Its host is the name under which the sentinels know them. */
+      /**
+       * User, password, TLS and database of the servers. The host of the URL is the name under which the sentinels know
+       * them.
+       */
       readonly url: string
-      /** `host:port` each. With a `rediss` URL they are reached by TLS too. */
+      /** Each is a `host:port`. With a `rediss` URL the sentinels are reached by TLS too. */
       readonly sentinels: readonly string[]
       readonly sentinelPassword: string | undefined
     }
@@ -16,7 +19,7 @@ export type RedisServerPlace =
 /** Where a Redis is and how it is reached. */
 export type RedisPlace =
   | RedisServerPlace
-  /** `urls`: nodes that are asked first; user, password and TLS are those of the first one. */
+  /** `urls` are the nodes that are asked first. User, password and TLS are taken from the first URL. */
   | { readonly mode: 'cluster'; readonly urls: readonly [string, ...string[]] }
 
 /** One URL, or several separated by commas. */
@@ -36,9 +39,9 @@ const Sentinels = z
 
 export const QueueRedisFields = {
   QUEUE_REDIS_MODE: z.enum(['single', 'sentinel', 'cluster']).default('single'),
-  /** With a Cluster one node or several, separated by commas; with Sentinel the host is the master's name. */
+  /** For a Cluster one or several nodes, separated by commas. For Sentinel the host is the master's name. */
   QUEUE_REDIS_URL: RedisUrls,
-  /** `host:port`, separated by commas. */
+  /** Addresses as `host:port`, separated by commas. */
   QUEUE_REDIS_SENTINELS: Sentinels.optional(),
   QUEUE_REDIS_SENTINEL_PASSWORD: z.string().optional(),
 }
@@ -53,7 +56,10 @@ export const BusRedisFields = {
           : undefined,
     })
     .default('single'),
-  /** Several, separated by commas: each gateway uses one of them. With Sentinel the hosts are the masters' names. */
+  /**
+   * One or several servers, separated by commas; each gateway uses one of them. For Sentinel the hosts are the masters'
+   * names.
+   */
   BUS_REDIS_URL: RedisUrls,
   BUS_REDIS_SENTINELS: Sentinels.optional(),
   BUS_REDIS_SENTINEL_PASSWORD: z.string().optional(),
@@ -62,7 +68,7 @@ export const BusRedisFields = {
 type QueueRedis = z.infer<z.ZodObject<typeof QueueRedisFields>>
 type BusRedis = z.infer<z.ZodObject<typeof BusRedisFields>>
 
-/** For `superRefine`: the fields of the queue Redis fit its mode. */
+/** For `superRefine`: checks that the fields of the queue Redis fit its mode. */
 export function checkQueueRedis(config: QueueRedis, context: z.RefinementCtx): void {
   const { QUEUE_REDIS_MODE: mode, QUEUE_REDIS_URL: urls } = config
   const refuse = (message: string) => {
@@ -75,7 +81,7 @@ export function checkQueueRedis(config: QueueRedis, context: z.RefinementCtx): v
   checkSentinels('QUEUE_REDIS', config, context)
 }
 
-/** For `superRefine`: the fields of the bus Redis fit its mode. */
+/** For `superRefine`: checks that the fields of the bus Redis fit its mode. */
 export function checkBusRedis(config: BusRedis, context: z.RefinementCtx): void {
   const { BUS_REDIS_URL: urls } = config
   if (new Set(urls).size < urls.length) {
@@ -110,7 +116,7 @@ export function toQueueRedis(config: Readonly<QueueRedis>): RedisPlace {
   return { mode, url: urls[0], sentinels, sentinelPassword: config.QUEUE_REDIS_SENTINEL_PASSWORD }
 }
 
-/** All servers of the bus, in the configured order. */
+/** Returns all servers of the bus, in the configured order. */
 export function toBusRedis(config: Readonly<BusRedis>): readonly [RedisServerPlace, ...RedisServerPlace[]] {
   const { BUS_REDIS_MODE: mode, BUS_REDIS_URL: urls, BUS_REDIS_SENTINELS: sentinels = [] } = config
   const toPlace = (url: string): RedisServerPlace =>

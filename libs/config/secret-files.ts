@@ -1,18 +1,22 @@
 import { readFileSync, statSync } from 'node:fs'
 
-/** More than any token, key or list of URLs. */
+/** Larger than any token, key or list of URLs. */
 const MAX_BYTES = 64 * 1024
 
-/** A variable whose file was read: the environment with its value. Problems are sentences that begin with a name. */
+/**
+ * `environment` includes the values that were read from files. Each problem is a sentence that begins with a variable's
+ * name.
+ */
 export type ReadSecrets = {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly problems: readonly string[]
 }
 
 /**
- * For each of `names`, `NAME_FILE` may have the path of a file with the value of `NAME`, because other processes can
- * read the environment of a process, and files can be mounted. One newline at the end is not a part of the value. A
- * file that cannot be read, is empty or is longer than 64 KiB is a problem, and so is a variable beside its file.
+ * For each of `names`, `NAME_FILE` may have the path of a file with the value of `NAME`. A mounted file is safer than a
+ * variable, because other processes can read the environment of a process. One newline at the end is not a part of the
+ * value. A file that cannot be read, is empty or is longer than 64 KiB is a problem, and so is a variable that is set
+ * together with its file.
  */
 export function readSecretFiles(
   names: readonly string[],

@@ -1,10 +1,12 @@
 /**
  * The error table of the public interface: our code → HTTP status, the code on the wire, and whether it
  * carries `retry-after`. Source: the interface's section "Errors"; it names no code for 400, 409 and 413, nor for
- * a path or a thing of the caller that does not exist: all of them are `invalid_request`.
+ * a path or a thing of the caller that does not exist: all of them are `invalid_request`, but a prompt that does not fit
+ * its window, whose code is the one by which clients recognize it.
  */
 export const API_ERRORS = {
   invalid_request: { status: 400, wireCode: 'invalid_request', retryAfter: false },
+  context_length_exceeded: { status: 400, wireCode: 'context_length_exceeded', retryAfter: false },
   request_too_large: { status: 413, wireCode: 'invalid_request', retryAfter: false },
   unknown_operation: { status: 404, wireCode: 'invalid_request', retryAfter: false },
   invalid_key: { status: 401, wireCode: 'invalid_key', retryAfter: false },
@@ -31,7 +33,7 @@ export class ApiError extends Error {
   readonly param: string | undefined
   /** Seconds; the gateway rounds and bounds them. */
   readonly retryAfterS: number | undefined
-  /** Its message may quote the request, so no log has it; the code is enough there. */
+  /** True if the message may quote the request. Such a message is not logged; the log has the code alone. */
   readonly quotesRequest: boolean
 
   constructor(

@@ -1,6 +1,6 @@
 /**
- * One typed piece of a generation's output: what a worker publishes and every endpoint renders.
- * There is one per token, so they are checked by the codecs of `libs/event-bus`, which are faster than a schema.
+ * One typed piece of a generation's output. A worker publishes it and every endpoint renders it. Events come once per
+ * token, so the codecs of `libs/event-bus` check them, which are faster than a schema.
  */
 export type GenerationEvent =
   | GenerationClaimed
@@ -19,17 +19,17 @@ export type GenerationEvent =
   | GenerationEnd
   | GenerationError
 
-/** A worker runs it. The first event of every epoch, unless it is declined or fails before. */
+/** A worker runs the generation. The first event of an epoch, unless the generation is declined or fails before. */
 export type GenerationClaimed = {
   readonly type: 'generation-claimed'
   readonly worker: string
-  /** Exact, template and tools included; the first claim's count in every epoch. */
+  /** The exact number of prompt tokens, template and tools included. Every epoch has the count of the first claim. */
   readonly promptTokens: number
-  /** How many token ids of earlier epochs this one continues after; 0 in epoch 1 and after a restart. */
+  /** The number of token ids of earlier epochs that this epoch continues after; 0 in epoch 1 and after a restart. */
   readonly after: number
-  /** A grammar constrains the output: it can be started again, not continued. */
+  /** True if a grammar constrains the output. Such a generation can be restarted, but not continued. */
   readonly guided: boolean
-  /** How long it had waited in this epoch, by the queue Redis; absent where an older worker claimed it. */
+  /** The generation's wait in this epoch, by the clock of the queue Redis; absent in claims of older workers. */
   readonly waitedMs?: number
 }
 
@@ -41,27 +41,27 @@ export const DECLINE_REASONS = [
   'incomplete',
 ] as const
 
-/** A worker gave it back, perhaps after output: the epoch is over, and the gateway queues it again. */
+/** A worker hands the generation back, perhaps after output. Its gateway queues it again, in a new epoch. */
 export type GenerationDeclined = {
   readonly type: 'generation-declined'
   readonly reason: (typeof DECLINE_REASONS)[number]
   /** Exact when the reason is `hold-too-small`, else 0. */
   readonly promptTokens: number
-  /** What a worker needs to run it, when the reason is `misfit`: a feature or `window:N`; else empty. */
+  /** If the reason is `misfit`, a feature or `window:N` that a worker needs to run the generation. Otherwise empty. */
   readonly need: string
   readonly blame: Blame
 }
 
 /**
- * What a generation may have to do with the death, or the hang, of the engine that ran it.
- * - `none`: the engine lives, did not run it yet, or died of another one.
- * - `present`: the engine ran it, among others.
- * - `suspect`: of all that the engine ran, it alone can have been the cause.
+ * How far a generation may have caused the death or the hang of its engine.
+ * - `none`: the engine is alive, had not begun the generation, or was killed by another generation.
+ * - `present`: the engine ran the generation, among others.
+ * - `suspect`: no other generation on the engine can have been the cause.
  */
 export const BLAMES = ['none', 'present', 'suspect'] as const
 export type Blame = (typeof BLAMES)[number]
 
-/** How much of the prompt the engine had cached; sent once, before the first token, where it is above 0. */
+/** How many prompt tokens the engine had cached. Sent once, before the first token, unless it is 0. */
 export type PromptCached = { readonly type: 'prompt-cached'; readonly cachedTokens: number }
 
 /** The vectors of `count` inputs, from index `first` on, are on the bus (`vectors.ts` of `libs/event-bus`). */
@@ -69,7 +69,7 @@ export type VectorsReady = {
   readonly type: 'vectors-ready'
   readonly first: number
   readonly count: number
-  /** Of these inputs. */
+  /** The prompt tokens of these inputs. */
   readonly promptTokens: number
 }
 
@@ -78,23 +78,24 @@ export const FINISH_REASONS = ['stop', 'length', 'tool-calls'] as const
 export type GenerationEnd = {
   readonly type: 'generation-end'
   readonly finishReason: (typeof FINISH_REASONS)[number]
-  /** Over all epochs: tokens that an earlier epoch had generated are part of it. */
+  /** The usage of all epochs, with the tokens that earlier epochs generated. */
   readonly usage: Usage
 }
 
 /** The codes of `API_ERRORS` with which a worker ends a generation. */
 export const GENERATION_ERROR_CODES = [
   'invalid_request',
+  'context_length_exceeded',
   'insufficient_credits',
   'upstream_error',
   'model_unavailable',
 ] as const
 
-/** It failed; nothing is charged. */
+/** The generation failed; nothing is charged. */
 export type GenerationError = {
   readonly type: 'generation-error'
   readonly code: (typeof GENERATION_ERROR_CODES)[number]
-  /** Public. */
+  /** Shown to the caller. */
   readonly message: string
 }
 
@@ -105,6 +106,6 @@ export type Usage = {
   readonly completionTokens: number
   /** Part of the completion tokens. */
   readonly reasoningTokens: number
-  /** What will be charged; set by the gateway alone, where its answers say so. */
+  /** The charge. Only the gateway sets it, for answers that report the cost. */
   readonly costNano?: bigint
 }

@@ -12,7 +12,7 @@ export const Hold = z.object({
   outputPriceNano: Int64Text,
   /** Absent in jobs of older gateways. */
   cachedInputPriceNano: Int64Text.optional(),
-  /** True when money set the amount; then an exact input that does not fit is `insufficient_credits`. */
+  /** True if the account's credits limited the amount. A prompt too long for it fails with `insufficient_credits`. */
   clamped: z.boolean(),
   /** The hold as billing granted and signed it; only billing reads it. */
   receipt: z.string(),
@@ -20,9 +20,9 @@ export const Hold = z.object({
 export type Hold = z.infer<typeof Hold>
 
 /**
- * Everything a worker needs to run one generation. Its deadline is not part of it: the generation's record has that, in
- * Redis' time. Unknown fields are ignored, so that gateways and workers of two releases can run together; what a worker
- * must not ignore is one of the record's needs.
+ * Everything a worker needs to run one generation, except its deadline: the generation's record has the deadline, in
+ * Redis' time. Unknown fields are ignored, so that gateways and workers of two releases can run together. A feature
+ * that a worker must not ignore is one of the record's needs.
  */
 export const GenerationJob = z.object({
   id: z.string(),
@@ -32,13 +32,13 @@ export const GenerationJob = z.object({
   /** The gateway's number for this generation's stream of events; never reused within a boot. */
   stream: z.int(),
   hold: Hold,
-  /** Whose prompt it is: engines keep the cached prefixes of tenants apart. */
+  /** The owner of the prompt. Engines keep the cached prefixes of tenants apart. */
   tenant: z.object({ accountId: z.string(), keyId: z.string() }),
-  /** The output limit before money: the caller's, else the model's. Always set; 0 for embeddings. */
+  /** The caller's output limit, or the model's if the caller sets none. Credits may lower it. 0 for embeddings. */
   maxOutputTokens: z.int().min(0),
   contextWindow: z.int().min(1),
   request: GenerationRequest,
-  /** The W3C text that continues its trace; absent where it is not traced. */
+  /** The W3C `traceparent` of the generation's trace; absent if the generation is not traced. */
   traceparent: z.string().optional(),
 })
 export type GenerationJob = z.infer<typeof GenerationJob>

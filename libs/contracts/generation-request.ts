@@ -31,14 +31,14 @@ export const ToolDefinition = z.object({
   description: z.string().nullable(),
   /** A JSON schema; null means that the tool takes no arguments. */
   parameters: z.record(z.string(), z.unknown()).nullable(),
-  /** The JSON text of `parameters`, where JavaScript's own JSON of it may differ in numbers or in the order of names. */
+  /** The caller's JSON text of `parameters`, if `JSON.stringify` may write other numbers or another order of names. */
   parametersText: z.string().optional(),
-  /** True: calls are constrained to the schema even where the model need not call. Absent: the caller left it open. */
+  /** True: calls are constrained to the schema even if a call is optional. Absent: the caller did not set it. */
   strict: z.boolean().optional(),
 })
 export type ToolDefinition = z.infer<typeof ToolDefinition>
 
-/** The caller's sampling parameters; an absent one falls back to the model's defaults, then to a neutral value. */
+/** The caller's sampling parameters. An absent parameter falls back to the model's default, then to a neutral value. */
 export const Sampling = z.object({
   temperature: z.number().optional(),
   topP: z.number().optional(),
@@ -72,9 +72,14 @@ export const OutputFormat = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('json-schema'),
     schema: z.record(z.string(), z.unknown()),
-    /** The JSON text of `schema`, where JavaScript's own JSON of it may differ in numbers or in the order of names. */
+    /** The caller's JSON text of `schema`, if `JSON.stringify` may write other numbers or another order of names. */
     schemaText: z.string().optional(),
   }),
+  /** The whole text matches it. */
+  z.object({ type: z.literal('regex'), pattern: z.string() }),
+  z.object({ type: z.literal('choice'), choices: z.array(z.string()).min(1) }),
+  /** EBNF, with a rule `root`. */
+  z.object({ type: z.literal('grammar'), grammar: z.string() }),
 ])
 export type OutputFormat = z.infer<typeof OutputFormat>
 
@@ -91,6 +96,10 @@ export const ChatRequest = z.object({
   /** Stop strings; the text before the first match is the answer, the match itself is never sent. */
   stop: z.array(z.string()),
   reasoningEffort: ReasoningEffort,
+  /** The least number of output tokens: before it, neither an end token nor a stop string ends the output. Absent: 0. */
+  minTokens: z.int().min(0).optional(),
+  /** True: an end token does not end the output. */
+  ignoreEos: z.boolean().optional(),
 })
 export type ChatRequest = z.infer<typeof ChatRequest>
 

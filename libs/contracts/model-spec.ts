@@ -10,8 +10,8 @@ const Count = z
   .max(2 ** 31 - 1)
 
 /**
- * One entry of the catalog file: what callers see of a model, and its prices. How its text is rendered and parsed is
- * described in `models/`, for the worker.
+ * One entry of the catalog file: the properties of a model that callers see, and its prices. The files in `models/`
+ * describe to the worker how to render the model's prompts and parse its output.
  */
 export const ModelSpec = z
   .strictObject({
@@ -30,7 +30,7 @@ export const ModelSpec = z
     contextWindow: Count.min(1),
     /** 0 for embedding models. */
     maxOutputTokens: Count,
-    /** Of embedding models: the length of their vectors, and whether those may be cut short (Matryoshka embeddings). */
+    /** The length of an embedding model's vectors, and whether they may be cut short (Matryoshka embeddings). */
     embedding: z
       .strictObject({ dimensions: Count.min(1), matryoshka: z.boolean() })
       .nullable()

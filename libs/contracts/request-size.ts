@@ -8,25 +8,27 @@ import type {
 } from './generation-request.ts'
 import { hasMoreCharacters, textBytes, textCharacters } from './text-size.ts'
 
-/** How large a request is, counted once, where its body is prepared: there no stream waits for the count. */
+/** The size of a request, counted once, where the body is prepared: no stream waits there for the count. */
 export type RequestSize = {
-  /** Of all of its text. */
+  /** The bytes of all text in the request. */
   readonly bytes: number
-  /** Of the text that the template may write into the prompt, and about what it adds: all but the answer's schema. */
+  /**
+   * The bytes of the text that may be in the prompt (all but the answer's schema), and about what the template adds.
+   */
   readonly promptBytes: number
   /**
-   * The price of its grammars, as tokens of input: an engine compiles them while it does nothing else. They count where
-   * work is weighed before it is done, in the hold and in the fair order of the queue, and are never charged.
+   * The cost of compiling the request's grammars, in input tokens: an engine does nothing else while it compiles. The
+   * hold and the fair order of the queue, which weigh work in advance, count these tokens. They are never charged.
    */
   readonly grammarTokens: number
-  /** Names the grammars of a request whose engine compiles them for long; null: it has none, or small ones. */
+  /** A hash of the request's grammars if they take an engine long to compile; null if it has none, or small ones. */
   readonly grammar: string | null
 }
 
-/** What the template adds to a list of tools: its instructions. */
+/** The bytes of the instructions that a template adds to a list of tools. */
 const TOOLS_BYTES = 480
 
-/** Of a schema's text; about as many as a token of JSON has. */
+/** The characters of a schema's text that count as one token: about as many as a token of JSON has. */
 const GRAMMAR_CHARACTERS_PER_TOKEN = 4
 
 /** Smaller grammars are compiled within some hundred milliseconds. */
@@ -39,22 +41,39 @@ export function sizeOf(request: GenerationRequest): RequestSize {
   }
   const tools = request.tools.map(countedTool)
   const outputFormat = countedFormat(request.outputFormat)
-  const answer = outputFormat.type === 'json-schema' ? outputFormat.schema : null
+  const answer = sourceOf(outputFormat)
   const answerBytes = answer === null ? 0 : textBytes(answer)
   const counted = textBytes({ ...request, tools, outputFormat }) - textBytes(EMPTY_CHAT)
   const bytes = counted + (tools.length === 0 ? 0 : TOOLS_BYTES)
   const constrained = tools.filter((tool) => isConstrained(tool, request))
-  const schemas = [answer, ...constrained.map(({ parameters }) => parameters)].filter((one) => one !== null)
-  const grammarCharacters = schemas.reduce((sum, schema) => sum + textCharacters(schema), 0)
+  const sources = [answer, ...constrained.map(({ parameters }) => parameters)].filter((one) => one !== null)
+  const grammarCharacters = sources.reduce<number>((sum, source) => sum + textCharacters(source), 0)
   return {
     bytes,
     promptBytes: bytes - answerBytes,
     grammarTokens: Math.ceil(grammarCharacters / GRAMMAR_CHARACTERS_PER_TOKEN),
-    grammar: grammarCharacters < LARGE_GRAMMAR_CHARACTERS ? null : hash('sha256', JSON.stringify(schemas)),
+    grammar: grammarCharacters < LARGE_GRAMMAR_CHARACTERS ? null : hash('sha256', JSON.stringify(sources)),
   }
 }
 
-/** A schema that has its text is counted once, as the longer one: all digits of a number become tokens. */
+/** The text of which the engine makes the answer's grammar. */
+function sourceOf(format: ReturnType<typeof countedFormat>): unknown {
+  switch (format.type) {
+    case 'text':
+    case 'json-object':
+      return null
+    case 'json-schema':
+      return format.schema
+    case 'regex':
+      return format.pattern
+    case 'choice':
+      return format.choices
+    case 'grammar':
+      return format.grammar
+  }
+}
+
+/** A schema that is present as an object and as text is counted in the longer form: every digit costs tokens. */
 function countedTool(tool: ToolDefinition) {
   const { parametersText: text, ...others } = tool
   return text === undefined ? tool : { ...others, parameters: longer(text, tool.parameters) }
@@ -69,8 +88,8 @@ const longer = (text: string, schema: object | null) =>
   hasMoreCharacters(schema, text.length) ? schema : text
 
 /**
- * Whether the engine constrains a tool's calls to its schema: where the tool is forced or strict, or the format
- * constrains the output.
+ * Returns whether the engine constrains a tool's calls to its schema. It does if the tool is forced or strict, or if
+ * the format constrains the output.
  */
 export function isConstrained(
   { name, strict }: Pick<ToolDefinition, 'name' | 'strict'>,
@@ -80,7 +99,10 @@ export function isConstrained(
   return choice === 'required' || (choice === 'auto' && (strict === true || outputFormat.type !== 'text'))
 }
 
-/** The names of the fields are no text of the caller: they would blur the ratio of tokens to bytes of small requests. */
+/**
+ * An empty request, whose size is subtracted: the names of the fields are not the caller's text, and would distort the
+ * ratio of tokens to bytes of small requests.
+ */
 const EMPTY_CHAT: Omit<ChatRequest, 'messages'> & { messages: [] } = {
   kind: 'chat',
   messages: [],

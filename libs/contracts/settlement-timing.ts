@@ -1,27 +1,27 @@
 /**
- * How long a generation waited and ran, as far as the process that settles it knows. It explains a charge and decides
- * nothing, so whatever of it is missing or unreadable is null, and never a reason to refuse a settlement.
+ * How long a generation waited and ran, as far as the process that settles it knows. The values explain a charge and
+ * decide nothing. A missing or unreadable value is null, and never a reason to refuse a settlement.
  */
 export type SettlementTiming = {
-  /** From the queue to its first claim, by the clock of the queue Redis. */
+  /** From enqueueing to the first claim, by the clock of the queue Redis. */
   readonly waitedMs: number | null
-  /** How many were before it in the queue when it was admitted. */
+  /** How many generations were ahead of it in the queue when it was admitted. */
   readonly ahead: number | null
   /** From its first claim to its first output at the gateway. */
   readonly firstTokenMs: number | null
   /** From its first output to its end. */
   readonly ranMs: number | null
-  /** As in the answer: `stop`, `length`, `tool_calls`. */
+  /** The finish reason in the answer: `stop`, `length`, `tool_calls`. */
   readonly finishReason: string | null
-  /** As in the answer, where it failed. */
+  /** The error code in the answer; null if the generation did not fail. */
   readonly errorCode: string | null
   readonly reasoningTokens: number | null
   readonly streamed: boolean | null
 }
 
 /**
- * Writes it as one text of comma-separated values in the order of the type, such as `14200,124,410,5900,stop,,0,1`. A
- * settlement is kept in Redis for an hour, so names would cost more memory than values. A later version appends values.
+ * Encodes a timing as comma-separated values in the order of the type, such as `14200,124,410,5900,stop,,0,1`. The
+ * values have no names, to save memory: a settlement is kept in Redis for an hour. Later versions append values.
  */
 export function encodeTiming(timing: SettlementTiming): string {
   const { waitedMs, ahead, firstTokenMs, ranMs, finishReason, errorCode, reasoningTokens, streamed } = timing
@@ -30,7 +30,7 @@ export function encodeTiming(timing: SettlementTiming): string {
   return values.map((value) => (typeof value === 'number' ? Math.round(value) : (value ?? ''))).join(',')
 }
 
-/** Reads what `encodeTiming` wrote, in this version or another one. Never throws. */
+/** Decodes the text of `encodeTiming`, of this version or another one. Never throws. */
 export function decodeTiming(text: string): SettlementTiming {
   const [waitedMs, ahead, firstTokenMs, ranMs, finishReason, errorCode, reasoningTokens, streamed] =
     text.split(',')

@@ -22,9 +22,9 @@ export const Settlement = z.object({
   completionTokens: TokenCount,
   /** Boot id of the process that settled. */
   by: z.string(),
-  /** What billing signed when it granted the hold; absent where nothing can be charged. */
+  /** The hold as billing signed it when it granted it; absent if nothing can be charged. */
   receipt: z.string().optional(),
-  /** Of its job; absent where it is not traced. */
+  /** The `traceparent` of the generation's job; absent if the generation is not traced. */
   traceparent: z.string().optional(),
   /** Absent in the entries of older releases. */
   timing: z.string().transform(decodeTiming).optional(),

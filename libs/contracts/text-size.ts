@@ -1,10 +1,9 @@
 /**
- * The one count of the text in a request: of every string in a value and every key, wherever they stand. A count by a
- * list of fields would miss the field that is added next, and what is not counted is work that nobody pays for and
- * nothing bounds.
+ * Counts the text in a request: every string and every key of a value, at any depth. A count by a list of fields would
+ * miss fields that are added later, and text that is not counted is neither paid for nor bounded.
  */
 
-/** About what JSON or a template writes around each entry of an object or list: quotes, separators. */
+/** About as many characters as JSON or a template writes around each entry: quotes, separators. */
 const ENTRY = 3
 
 /** The bytes of the text in `value`, as UTF-8. */
@@ -17,12 +16,12 @@ export function textCharacters(value: unknown): number {
   return measure(value, { lengthOf: (text) => text.length, most: Infinity })
 }
 
-/** Whether `value` has more characters of text. Stops counting as soon as that is known. */
+/** Returns whether `value` has more than `most` characters of text. Stops counting as soon as the answer is known. */
 export function hasMoreCharacters(value: unknown, most: number): boolean {
   return measure(value, { lengthOf: (text) => text.length, most }) > most
 }
 
-/** Without recursion: a caller's schema may be deep. */
+/** Counts without recursion, because a caller's schema may be deep. */
 function measure(
   value: unknown,
   { lengthOf, most }: { lengthOf: (text: string) => number; most: number },

@@ -1,22 +1,22 @@
 /**
- * How many slots a model's load asks for and how long its queue takes: one arithmetic for the scaler, which turns it into
- * replicas, and for the console, which shows what is missing.
+ * Estimates how many slots a model's load needs and how long its queue takes. The scaler turns the result into
+ * replicas, and the console shows how many slots are missing; both use this arithmetic.
  */
 
-/** Slots suffice when they empty a queue within this time: the drain bound of gateways by default. */
+/** Slots suffice when they empty a queue within this time: the default drain bound of gateways. */
 const TARGET_WAIT_MS = 30_000
 
 /**
- * Slots that run or will run, by Little's law: requests per second × mean service time. Not rounded. Of an unknown service
- * time the least is assumed: those that run.
+ * Returns the slots that run or will run, by Little's law: requests per second × mean service time. Not rounded. While
+ * the service time is unknown, the lower bound counts: the running slots.
  */
 export function busySlots(load: { perS: number; running: number; meanMs: number | null }): number {
   return load.meanMs === null ? load.running : Math.max(load.running, (load.perS * load.meanMs) / 1_000)
 }
 
 /**
- * Slots that empty the queue within the target wait, not rounded. Of an unknown service time the most is assumed: one slot
- * each, which is also the bound.
+ * Returns the slots that empty the queue within the target wait, not rounded. While the service time is unknown, the
+ * upper bound counts: one slot per waiting generation.
  */
 export function queueSlots(queue: { waiting: number; meanMs: number | null; targetWaitMs: number }): number {
   return queue.meanMs === null
@@ -24,7 +24,7 @@ export function queueSlots(queue: { waiting: number; meanMs: number | null; targ
     : queue.waiting * Math.min(1, queue.meanMs / queue.targetWaitMs)
 }
 
-/** What is known of one model; rates per second. */
+/** The measured load of one model; rates per second. */
 export type SlotLoad = {
   readonly waiting: number
   readonly running: number
@@ -35,8 +35,9 @@ export type SlotLoad = {
 }
 
 /**
- * How many more slots keep up with what is asked and empty the queue within `TARGET_WAIT_MS`; 0 where the present ones
- * do. What waits beside free slots is claimed at once and needs none.
+ * Returns how many more slots are needed to keep up with the requests and to empty the queue within `TARGET_WAIT_MS`; 0
+ * if the present slots suffice. Waiting generations for which a slot is free need no further slot: they are claimed at
+ * once.
  */
 export function shortOfSlots({ waiting, running, slots, askedPerS, meanMs }: SlotLoad): number {
   const busy = Math.ceil(busySlots({ perS: askedPerS, running, meanMs }) - ROUNDING)
@@ -48,8 +49,9 @@ export function shortOfSlots({ waiting, running, slots, askedPerS, meanMs }: Slo
 }
 
 /**
- * How long the last of what waits now will wait, in ms: what no free slot takes, over the larger of the measured drain
- * and that of full slots. Null where something waits and nothing drains.
+ * Returns how long the last generation that waits now will wait, in ms: the generations that no free slot takes,
+ * divided by the drain rate. That rate is the larger of the measured one and the rate of full slots. Null if
+ * generations wait and nothing drains.
  */
 export function expectedWaitMs({ waiting, running, slots, endsPerS, meanMs }: SlotLoad): number | null {
   const beyondFree = Math.max(0, waiting - freeSlots(slots, running))
@@ -59,7 +61,7 @@ export function expectedWaitMs({ waiting, running, slots, endsPerS, meanMs }: Sl
   return drainPerS === 0 ? null : (beyondFree / drainPerS) * 1_000
 }
 
-/** A need of 2.000000001 slots is one of 2: the excess is the rounding of floating-point products. */
+/** Floating-point products make 2.000000001 slots of 2; this excess is ignored. */
 const ROUNDING = 1e-9
 
 const freeSlots = (slots: number, running: number) => Math.max(0, slots - running)

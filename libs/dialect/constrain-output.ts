@@ -4,14 +4,14 @@ import { isJsonObject, type JsonSchema } from '#libs/json-schema/json-schema.ts'
 import { fitBounds } from './constraints/fit-bounds.ts'
 import { nameReferences } from './constraints/name-references.ts'
 import { toCurrentDraft } from './constraints/to-current-draft.ts'
-import type { CallsShape, EngineConstraint } from './engine-constraint.ts'
+import type { AnswerShape, CallsShape, EngineConstraint } from './engine-constraint.ts'
 import type { ModelFamily } from './family.ts'
 import { TOOL_CALL_FORMATS, type ToolCallFormatName } from './formats.ts'
 import { JSON_GRAMMAR } from './formats/json.ts'
 
 /** The output cannot be constrained as the caller asks. The message may be shown to the caller. */
 export class ConstraintError extends Error {
-  /** No log has the message. */
+  /** The message is never logged. */
   readonly quotesRequest = true
 
   constructor(message: string) {
@@ -23,11 +23,11 @@ export class ConstraintError extends Error {
 type ConstrainedRequest = Pick<ChatRequest, 'tools' | 'toolChoice' | 'parallelToolCalls' | 'outputFormat'>
 
 /**
- * The grammar that the engine applies to a chat's output; null: none. Forced calls override the output format. Where
- * the model may choose, its turn is either calls or an answer of the format, because clients that run tools in a loop
- * send the format of the last turn with every turn before it. The engine itself exempts reasoning between tags from the
- * grammar; harmony's reasoning is the first message of the output and part of the grammar. Throws a ConstraintError
- * when calls are forced and the family has no tool calls.
+ * Returns the grammar that the engine applies to a chat's output; null if there is none. Forced calls override the
+ * output format. If the model may choose, its turn is either calls or an answer in the format, because clients that run
+ * tools in a loop send the format of the last turn with every turn before it. The engine itself exempts reasoning
+ * between tags from the grammar; harmony's reasoning is the first message of the output and part of the grammar. Throws
+ * a ConstraintError if calls are forced and the family has no tool calls.
  */
 export function constrainOutput(
   request: ConstrainedRequest,
@@ -41,8 +41,8 @@ export function constrainOutput(
 }
 
 /**
- * The format that a request's calls are written in: the family's own, or `json` where a grammar constrains the calls
- * and the family's format has none.
+ * Returns the format in which a request's calls are written: the family's own, or `json` if a grammar constrains the
+ * calls and the family's format has none.
  */
 export function callsFormat(
   request: Pick<ChatRequest, 'toolChoice' | 'outputFormat'>,
@@ -56,7 +56,7 @@ export function callsFormat(
   return TOOL_CALL_FORMATS[format].constrain === null ? 'json' : format
 }
 
-/** Whether the output ends after its first call: the caller allows no parallel calls, or names the tool to call. */
+/** Returns whether the output ends after its first call: the caller allows no parallel calls, or names the tool. */
 export function allowsOneCall({
   toolChoice,
   parallelToolCalls,
@@ -74,22 +74,23 @@ function toOutput(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls
     const forced = toolChoice === 'required' ? tools : tools.filter(({ name }) => name === toolChoice.name)
     return { type: 'calls', calls: toCallsShape(toolCalls, forced.map(toConstrained), single) }
   }
-  const schema = toSchema(outputFormat)
-  if (schema === null) return toStrict(request, toolCalls)
+  const shape = toAnswer(outputFormat)
+  if (shape === null) return toStrict(request, toolCalls)
   const header = messagesOf(toolCalls)?.answerHeader
-  const answer = header === undefined ? { schema } : { header, schema }
-  if (toolChoice === 'none' || tools.length === 0 || toolCalls === 'none') return { type: 'json', ...answer }
+  const answer = header === undefined ? shape : { header, ...shape }
+  if (toolChoice === 'none' || tools.length === 0 || toolCalls === 'none')
+    return { type: 'answer', ...answer }
   return {
-    type: 'calls-or-json',
+    type: 'calls-or-answer',
     calls: toCallsShape(toolCalls, tools.map(toConstrained), single),
     ...answer,
   }
 }
 
 /**
- * For a model that is free to call: from the beginning of a call on, the grammar allows the offered tools with any
- * object as arguments, and for strict tools arguments that fit their schema. null where the format does not mark the
- * beginning of a call.
+ * Returns the grammar for a model that may choose to call. From the beginning of a call on, it allows the offered
+ * tools: strict tools with arguments that fit their schema, other tools with any object. Returns null if no tool is
+ * strict, or if the format does not mark the beginning of a call.
  */
 function toStrict(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls']): Output | null {
   const { tools, toolChoice } = request
@@ -123,14 +124,18 @@ function toCallsShape(
 
 const toConstrained = (tool: ToolDefinition) => ({ name: tool.name, schema: toArgumentsSchema(tool) })
 
-function toSchema(format: OutputFormat): JsonSchema | null {
+function toAnswer(format: OutputFormat): AnswerShape | null {
   switch (format.type) {
     case 'text':
       return null
     case 'json-object':
-      return { type: 'object' }
+      return { schema: { type: 'object' } }
     case 'json-schema':
-      return toEngineSchema(exactSchema(format.schema, format.schemaText))
+      return { schema: toEngineSchema(exactSchema(format.schema, format.schemaText)) }
+    case 'regex':
+    case 'choice':
+    case 'grammar':
+      return { text: format }
   }
 }
 
@@ -144,11 +149,13 @@ function toArgumentsSchema({ parameters, parametersText }: ToolDefinition): Json
   return toEngineSchema(hasType ? schema : { ...schema, type: 'object' })
 }
 
-/** The schema with the numbers of its text. Names of digits come first, as in every object of JavaScript. */
+/** Returns the schema with the numbers of its text. Names made of digits come first, as in every JavaScript object. */
 function exactSchema(schema: JsonSchema, text: string | undefined): JsonSchema {
   const exact = text === undefined ? schema : parseExact(text)
   return isJsonObject(exact) ? exact : schema
 }
 
-/** A schema for the same values that the engine's grammar library can read; see `fitBounds` for those that it cannot hold. */
+/**
+ * Returns a schema for the same values that the engine's grammar library can read, less some bounds: see `fitBounds`.
+ */
 const toEngineSchema = (schema: JsonSchema): JsonSchema => fitBounds(toCurrentDraft(nameReferences(schema)))

@@ -2,30 +2,39 @@ import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 
 /**
  * A grammar for the whole output. An engine that is configured with its model's end of thinking (vLLM's
- * `--reasoning-parser`) applies it from there on, any other engine from the first token.
+ * `--reasoning-parser`) applies the grammar after the thinking, any other engine from the first token.
  */
 export type EngineConstraint =
-  | ({ readonly type: 'json' } & JsonShape)
+  | ({ readonly type: 'answer' } & AnswerShape)
   | { readonly type: 'calls'; readonly calls: CallsShape }
   /** Free text, in which each call that begins with `trigger` follows the grammar. */
   | { readonly type: 'text-with-calls'; readonly trigger: string; readonly calls: CallsShape }
-  | ({ readonly type: 'calls-or-json'; readonly calls: CallsShape } & JsonShape)
+  | ({ readonly type: 'calls-or-answer'; readonly calls: CallsShape } & AnswerShape)
   | {
       readonly type: 'after-thinking'
       readonly thinking: { readonly begin: string; readonly end: string }
       readonly output: Exclude<EngineConstraint, { type: 'after-thinking' }>
     }
 
-/** JSON that fits the schema, behind a header where the format has one. */
-type JsonShape = { readonly header?: string; readonly schema: JsonSchema }
+/** JSON that fits the schema, or another text, behind a header where the format has one. */
+export type AnswerShape = { readonly header?: string } & (
+  | { readonly schema: JsonSchema }
+  | { readonly text: TextShape }
+)
+
+/** `grammar` is EBNF with a rule `root`. */
+type TextShape =
+  | { readonly type: 'regex'; readonly pattern: string }
+  | { readonly type: 'choice'; readonly choices: readonly string[] }
+  | { readonly type: 'grammar'; readonly grammar: string }
 
 /** One or more calls and nothing else, each of them `begin`, JSON that fits the schema, `end`. */
 export type CallsShape = {
-  /** Encloses all calls; null: nothing does. */
+  /** The text around all calls; null if there is none. */
   readonly section: { readonly begin: string; readonly end: string } | null
   readonly tags: readonly { readonly begin: string; readonly schema: JsonSchema; readonly end: string }[]
-  /** Between two calls. */
+  /** The text between two calls. */
   readonly separator: string
-  /** There is exactly one call. */
+  /** True: there is exactly one call. */
   readonly single: boolean
 }

@@ -20,15 +20,15 @@ const TemplateVariables = z.record(z.string(), z.union([z.boolean(), z.string(),
 
 /**
  * One file of `models/families/`: how a family of models writes, whatever the model's size and tokenizer. The worker
- * renders prompts, constrains and parses output by it; the simulator writes as it describes.
+ * uses it to render prompts and to constrain and parse output; the simulator uses it to write.
  */
 export const ModelFamily = z
   .strictObject({
-    /** Which models belong to it, and what is particular about them. */
+    /** The models that belong to the family, and their peculiarities. */
     about: z.string().min(1),
     /**
-     * What separates the reasoning from the answer: tags around it, harmony's channels, or nothing, as there is no
-     * reasoning. `answer`: the tags around an answer that follows reasoning.
+     * The markup that separates the reasoning from the answer: tags around the reasoning, or harmony's channels; `none`
+     * if there is no reasoning. `answer`: the tags around an answer that follows reasoning.
      */
     reasoning: z.union([
       z.enum(['none', 'harmony']),
@@ -39,8 +39,8 @@ export const ModelFamily = z
     /** The form of call ids: some templates reject other ids. */
     callIds: z.enum(['opaque', 'nine-characters', 'name-and-number']),
     /**
-     * Tokens that end a turn, in addition to those of the model's config.json and generation_config.json. A tokenizer
-     * of the family that lacks one of these tokens ignores it.
+     * Tokens that end a turn, in addition to the end tokens of the model's config.json and generation_config.json. A
+     * token that a model's tokenizer lacks is ignored.
      */
     stopTokens: z.array(z.string().min(1)).default([]),
     /** The publisher's recommendation, for models without generation_config.json. */

@@ -15,9 +15,10 @@ export type FamilyGuess = {
 type Rule = { readonly family: string; readonly all: readonly string[]; readonly none?: string }
 
 /**
- * A chat template belongs to the first family here whose `all` texts it contains and whose `none` it does not. Families
- * with texts of their own come first, those whose texts other templates contain too come last. Rules are by family and
- * not by format, because families of one format differ in other texts: reasoning tags, control tokens of a turn.
+ * A chat template belongs to the first family whose `all` texts it contains and whose `none` text it does not contain.
+ * Families whose texts are unique come first, families whose texts other templates also contain come last. There is a
+ * rule for each family, not for each format, because families of one format differ in other texts: reasoning tags,
+ * control tokens of a turn.
  */
 const RULES: readonly Rule[] = [
   { family: 'gpt-oss', all: ['<|channel|>', '<|message|>'] },

@@ -1,9 +1,12 @@
 export type StopMatcher = {
-  /** Returns the text that can no longer be part of a stop string. */
-  readonly push: (text: string) => string
+  /**
+   * Returns the text that can no longer be part of a stop string. A stop string that ends in this text counts only where
+   * the output `mayStop`.
+   */
+  readonly push: (text: string, mayStop?: boolean) => string
   /** The stop string that was found; after it, `push` returns no text. */
   readonly matched: () => string | null
-  /** Returns the buffered text, which can no longer be the beginning of a stop string: what follows is another text. */
+  /** Returns the buffered text and starts over. Call it before other output, because no stop string spans that. */
   readonly flush: () => string
 }
 
@@ -13,14 +16,14 @@ export type StopMatcher = {
  * does not depend on how the text is cut, and no stop string makes it slow.
  */
 export function createStopMatcher(stops: readonly string[]): StopMatcher {
-  // The longest first: of several that end at one character, the first in this order wins.
+  // The longest comes first: of several stop strings that end at one character, the first in this order wins.
   const sorted = stops.filter((stop) => stop !== '').sort((a, b) => b.length - a.length)
   const automata = sorted.map((stop) => ({ stop, borders: toBorders(stop), state: 0 }))
   let buffered = ''
   let matched: string | null = null
 
   return {
-    push(text) {
+    push(text, mayStop = true) {
       if (matched !== null) return ''
       if (automata.length === 0) return text
       const all = buffered + text
@@ -31,6 +34,8 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
           let state = automaton.state
           while (state > 0 && stop.charCodeAt(state) !== unit) state = borders[state - 1] ?? 0
           if (stop.charCodeAt(state) === unit) state += 1
+          // What has ended too early may be the beginning of a later one.
+          if (state === stop.length && !mayStop) state = borders[state - 1] ?? 0
           automaton.state = state
           if (state === stop.length) {
             matched = stop
@@ -55,7 +60,7 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
   }
 }
 
-/** For each prefix, the length of its longest proper suffix that is a prefix of `stop` too. */
+/** Returns, for each prefix of `stop`, the length of its longest proper suffix that is a prefix of `stop` too. */
 function toBorders(stop: string): Uint32Array {
   const borders = new Uint32Array(stop.length)
   let length = 0

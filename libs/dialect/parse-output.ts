@@ -20,9 +20,9 @@ export type OutputParser = {
   readonly push: (ids: ArrayLike<number>) => { readonly events: GenerationEvent[]; readonly stopped: boolean }
   /** Returns the events of the buffered rest. Called once, at the end of the output. */
   readonly finish: () => GenerationEvent[]
-  /** Whether a stop string or the only call has ended the output; after `finish`, also one in its events. */
+  /** Returns whether a stop string or the only call has ended the output. After `finish` its events are included. */
   readonly isStopped: () => boolean
-  /** After `finish`: whether the output ended in the middle of a call, whose arguments are no JSON then. */
+  /** After `finish`: returns whether the output ended in the middle of a call, whose arguments are then not JSON. */
   readonly isCut: () => boolean
   /** Tokens of reasoning read so far, without its tags. */
   readonly reasoningTokens: () => number
@@ -32,26 +32,28 @@ export type OutputParser = {
 
 /**
  * Turns a generation's output from token ids into events: drops end ids and special tokens, decodes bytes to text,
- * separates tool calls, reasoning and answer, and stops at stop strings in the answer's text. Each id passes all steps by itself, so the
- * events do not depend on how the engine cuts its output into chunks, and a replay after the loss of a worker repeats
- * them, tool-call ids included. Deltas of one kind are merged within a push.
+ * separates tool calls, reasoning and answer, and stops at stop strings in the answer's text. Each id passes all steps
+ * by itself, so the events do not depend on how the engine cuts its output into chunks, and a replay after the loss of
+ * a worker repeats them, tool-call ids included. Deltas of one kind are merged within a push.
  */
 export function createOutputParser(options: {
   readonly generationId: string
   readonly tokenizer: Tokenizer
-  /** They end the output and are not part of it. */
+  /** The ids that end the output and are not part of it. */
   readonly endIds: ReadonlySet<number>
   readonly family: ParsedFamily
-  /** Empty: tool calls are text. Formats that write values without quotes take the types from these. */
+  /** Empty: tool calls are text. Formats that write values without quotes take the values' types from the tools. */
   readonly tools: readonly ToolDefinition[]
   /** The output ends after its first tool call. */
   readonly singleCall: boolean
   readonly stop: readonly string[]
+  /** No stop string matches before so many tokens. */
+  readonly minTokens?: number
   readonly startsInReasoning: boolean
-  /** Calls of the conversation so far: some families number calls across turns. */
+  /** The number of calls in the conversation so far: some families number calls across turns. */
   readonly earlierCalls: number
 }): OutputParser {
-  const { tokenizer, endIds, family } = options
+  const { tokenizer, endIds, family, minTokens = 0 } = options
   const collector = createCollector((call) =>
     toCallId(family.callIds, {
       generationId: options.generationId,
@@ -61,7 +63,9 @@ export function createOutputParser(options: {
     }),
   )
   const stops = createStopMatcher(options.stop)
-  const stages = createStages(options, withStops(collector, stops))
+  let tokens = 0
+  const sink = withStops(collector, stops, () => tokens > minTokens)
+  const stages = createStages(options, sink)
   const { consume, isReasoning, isOver, markers } = stages
   const markerIds = toMarkerIds(tokenizer, markers)
   const skips = (id: number) => (tokenizer.isSpecial(id) || endIds.has(id)) && !markerIds.has(id)
@@ -72,6 +76,7 @@ export function createOutputParser(options: {
   const isStopped = () => stops.matched() !== null || isOver?.() === true
 
   function read(id: number): void {
+    tokens += 1
     const wasReasoning = isReasoning !== null && isReasoning()
     const text = decoder.push(id)
     if (text !== '') consume(text)
@@ -110,11 +115,11 @@ type Stages = {
   readonly finish: () => void
   /** null: the family has no reasoning. */
   readonly isReasoning: (() => boolean) | null
-  /** Whether the only call is over; null: there are no calls. */
+  /** Returns whether the only call is over; null: there are no calls. */
   readonly isOver: (() => boolean) | null
-  /** Whether a call has begun and is not over; null: there are no calls. */
+  /** Returns whether a call has begun and is not over; null: there are no calls. */
   readonly isOpen: (() => boolean) | null
-  /** The texts that have a meaning to it. */
+  /** The texts that have a meaning to the parser. */
   readonly markers: readonly string[]
 }
 
@@ -128,9 +133,9 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
   const syntax = tools.length === 0 ? null : format
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
   const single = options.singleCall
-  // Without a marker calls stand at the beginning of the answer, so they are looked for behind the reasoning. Marked ones
-  // are read first: models call within their reasoning too, and mention the markup of calls there, and what is no call
-  // stays reasoning.
+  // Unmarked calls stand at the beginning of the answer, so they are searched for after the reasoning is split off.
+  // Marked calls are searched for first, because models call within their reasoning too. Markup of calls that is only
+  // mentioned there stays reasoning.
   const inner = syntax?.list?.unmarked === true ? createTextWithCalls(sink, { syntax, tools, single }) : null
   const onAnswer = inner?.push ?? sink.onText
   const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, onText: onAnswer })
@@ -173,7 +178,7 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
   }
 }
 
-/** The text around calls goes on to the tags, which end what they have buffered where a call begins. */
+/** Passes the text around calls to the parsers of tags, which end their buffered text where a call begins. */
 function behindTags(
   sink: HarmonySink,
   tags: {
@@ -194,11 +199,11 @@ function behindTags(
 }
 
 /**
- * Passes the parts of an output on to the collector, the answer's text up to a stop string. What may begin one is
- * buffered until other text follows, or a call or a thought, which the caller sees behind it. Behind a stop string there is
- * nothing more.
+ * Passes the parts of an output to the collector, and the answer's text only up to a stop string. Text that may begin a
+ * stop string is buffered until other text, a call or a thought follows, and is passed before it. After a stop string
+ * nothing more is passed.
  */
-function withStops(collector: Collector, stops: StopMatcher): HarmonySink {
+function withStops(collector: Collector, stops: StopMatcher, mayStop: () => boolean): HarmonySink {
   const behindText = <Arguments extends readonly unknown[]>(pass: (...args: Arguments) => void) =>
     function (...args: Arguments) {
       if (stops.matched() !== null) return
@@ -206,14 +211,14 @@ function withStops(collector: Collector, stops: StopMatcher): HarmonySink {
       pass(...args)
     }
   return {
-    onText: (text) => collector.text(stops.push(text)),
+    onText: (text) => collector.text(stops.push(text, mayStop())),
     onReasoning: behindText(collector.reasoning),
     onStart: behindText(collector.toolCallStart),
     onArguments: behindText(collector.toolCallArguments),
   }
 }
 
-/** Markers, or parts of them, that the tokenizer flags special: the parser needs them nevertheless. */
+/** Returns the ids of markers, or of parts of them. The parser needs them even if the tokenizer flags them special. */
 function toMarkerIds(tokenizer: Tokenizer, markers: readonly string[]): ReadonlySet<number> {
   const parts = tokenizer.addedTokens.filter(({ text }) => markers.some((marker) => marker.includes(text)))
   return new Set(parts.map(({ id }) => id))
@@ -225,7 +230,7 @@ function createCollector(toId: (call: { readonly name: string; readonly index: n
   let kind: 'reasoning-delta' | 'text-delta' | 'tool-call-delta' | null = null
   let pending = ''
   let calls = 0
-  /** Of the last call. */
+  /** The arguments of the last call. */
   let args = ''
 
   function flush(): void {
@@ -263,7 +268,7 @@ function createCollector(toId: (call: { readonly name: string; readonly index: n
       calls += 1
     },
     toolCalls: () => calls,
-    /** Whether the last call's arguments are JSON. */
+    /** Returns whether the last call's arguments are JSON. */
     isCallWhole: () => isJson(args),
     take(): GenerationEvent[] {
       flush()

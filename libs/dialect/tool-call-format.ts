@@ -8,17 +8,17 @@ import type { JsonValue } from './syntax/write-values.ts'
  * with the other.
  */
 export type ToolCallFormat = {
-  /** `get_weather` with `city` "Paris" and `days` 3, then `clock` without arguments. */
+  /** The text of two calls: `get_weather` with `city` "Paris" and `days` 3, then `clock` without arguments. */
   readonly example: string
   readonly names: NameRule
   readonly read: TextSyntax | MessageSyntax
   /** null: arguments are not JSON, so no JSON schema describes them. */
   readonly constrain: CallGrammar | null
-  /** The text of one or more calls, as the format's chat template renders them. */
+  /** Returns the text of one or more calls, as the format's chat template renders them. */
   readonly write: (calls: readonly CallToWrite[]) => string
 }
 
-/** Calls are messages of their own, beside those of thinking and answer. */
+/** Calls are messages of their own, beside the messages of thinking and answer. */
 export type MessageSyntax = {
   readonly type: 'messages'
   /** Every text that has a meaning. */
@@ -31,16 +31,16 @@ export type MessageSyntax = {
 
 /** Calls as the chat template shows them to the model, letter by letter. */
 export type CallGrammar = {
-  /** Every call begins with it and nothing else does; absent: a model that is free to call cannot be constrained. */
+  /** The text with which every call begins, and nothing else. Absent: calls that are optional cannot be constrained. */
   readonly trigger?: string
-  /** Encloses all calls. */
+  /** The text around all calls. */
   readonly section?: { readonly begin: string; readonly end: string }
-  /** Up to the arguments. */
+  /** Returns the text of a call up to its arguments. */
   readonly begin: (name: string) => string
-  /** Behind the arguments. */
+  /** The text of a call after its arguments. */
   readonly end: string
   readonly separator: string
-  /** For formats of messages: the thinking comes first, and an answer has a header too. */
+  /** Set for formats of messages, in which the thinking comes first, and an answer has a header too. */
   readonly messages?: {
     readonly thinking: { readonly begin: string; readonly end: string }
     readonly answerHeader: string

@@ -4,8 +4,8 @@ import { TOOL_CALL_FORMATS } from './formats.ts'
 import type { JsonValue } from './syntax/write-values.ts'
 
 /**
- * Returns what writes calls as the models of a family write them, for chat templates that print none; null for a family
- * without calls. The values of `args` are those of JSON or of `parseExact`.
+ * Returns a function that writes calls as the models of a family write them, for chat templates that print none; null
+ * for a family without calls. The values of `args` come from JSON or from `parseExact`.
  */
 export function openCallWriter(
   format: ModelFamily['toolCalls'],

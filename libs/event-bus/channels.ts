@@ -1,9 +1,9 @@
 import { KEY_PREFIX } from '#libs/generation-record/keys.ts'
 
-/** One per gateway boot: the frames and pulses of its generations. */
+/** One channel per gateway boot, for the frames and pulses of its generations. */
 export const gatewayChannel = (gateway: string) => `${KEY_PREFIX}gateway:${gateway}`
 
-/** One per worker boot: control messages from gateways. */
+/** One channel per worker boot, for control messages from gateways. */
 export const workerChannel = (worker: string) => `${KEY_PREFIX}worker:${worker}`
 
 /**
@@ -12,20 +12,23 @@ export const workerChannel = (worker: string) => `${KEY_PREFIX}worker:${worker}`
  */
 export const heartbeatChannel = (kind: 'gateway' | 'worker') => `${KEY_PREFIX}heartbeats:${kind}s`
 
-/** One per boot of a gateway or a worker: what it sends here shows it that the bus delivers. */
+/**
+ * One channel per boot of a gateway or a worker. The process sends messages to itself here, to see that the bus
+ * delivers.
+ */
 export const echoChannel = (id: string) => `${KEY_PREFIX}echo:${id}`
 
-/** From gateways to scalers. */
+/** Messages from gateways to scalers. */
 export const DEMAND_CHANNEL = `${KEY_PREFIX}demand`
 
-/** From workers to scalers. */
+/** Messages from workers to scalers. */
 export const CAPACITY_CHANNEL = `${KEY_PREFIX}capacity`
 
-/** From the leading scaler to gateways. */
+/** Messages from the leading scaler to gateways. */
 export const MODEL_STATES_CHANNEL = `${KEY_PREFIX}model-states`
 
-/** From consoles to gateways and workers. */
+/** Messages from consoles to gateways and workers. */
 export const OBSERVE_CHANNEL = `${KEY_PREFIX}observe`
 
-/** From gateways and workers to consoles. */
+/** Messages from gateways and workers to consoles. */
 export const REPORTS_CHANNEL = `${KEY_PREFIX}reports`

@@ -7,17 +7,17 @@ import {
 } from '#libs/contracts/generation-event.ts'
 import { FrameError, readArray, readBoolean, readNumber, readOneOf, readText } from './frame-values.ts'
 
-/** Appends an event to a frame: the code of its type, and its value. */
+/** Appends an event to a frame, as the code of its type and its value. */
 export function appendEvent<Type extends EventType>(parts: unknown[], event: EventOf<Type>): void {
   const codecs: Codecs = CODECS
   const { code, toValue } = codecs[event.type]
   parts.push(code, toValue(event))
 }
 
-/** An event of another release, or a damaged one: it fails its own stream and no other. */
+/** An event of another release, or a damaged one. It fails its own stream and no other. */
 export type Unreadable = { readonly type: 'unreadable'; readonly code: unknown }
 
-/** The event that `appendEvent` wrote; `worker` is the sender of the frame. */
+/** Returns the event that `appendEvent` wrote; `worker` is the sender of the frame. */
 export function toEvent(code: unknown, value: unknown, worker: string): GenerationEvent | Unreadable {
   const fromValue = typeof code === 'number' ? FROM_VALUE[code] : undefined
   if (fromValue === undefined) return { type: 'unreadable', code }
@@ -41,7 +41,7 @@ type Codec<Type extends EventType> = {
 }
 type Codecs = { readonly [Type in EventType]: Codec<Type> }
 
-/** A type of event without an entry, and two entries with the same code, do not compile. */
+/** An event type without an entry does not compile, and neither do two entries with the same code. */
 const CODECS = {
   'generation-claimed': {
     code: 0,
@@ -157,7 +157,7 @@ type Ambiguous = {
 }[EventType]
 type CodeOf<Type extends EventType> = (typeof CODECS)[Type]['code']
 
-/** By code. */
+/** The decoders, indexed by code. */
 const FROM_VALUE = indexByCode(CODECS)
 
 function indexByCode(codecs: [Ambiguous] extends [never] ? Codecs : { readonly ambiguous: Ambiguous }) {

@@ -1,23 +1,23 @@
-/** Which numbers of a sequence, from 1, have arrived. */
+/** Records which numbers of a sequence that starts at 1 have arrived. */
 export type FrameNumbers = {
   /** All numbers up to this one have arrived, or were given up. */
   contiguous(): number
   /** The highest number that is known to exist. */
   highest(): number
-  /** It has arrived, or was given up. */
+  /** True if this number has arrived or was given up. */
   has(number: number): boolean
   add(number: number): void
-  /** The numbers up to this one exist. */
+  /** Records that the numbers up to this one exist. */
   noteHighest(number: number): void
-  /** The first number that exists and has not arrived. */
+  /** Returns the first number that exists and has not arrived. */
   firstMissing(): number | null
-  /** Numbers up to this one cannot come any more. */
+  /** Records that numbers up to this one cannot come any more. */
   giveUp(upTo: number): void
 }
 
 type Range = { start: number; end: number }
 
-/** More gaps than this are not remembered: the numbers behind the last one count as missing. */
+/** The limit of remembered ranges. Beyond it the last range is dropped, so its numbers count as missing. */
 const MOST_RANGES = 1_024
 
 export function createFrameNumbers(): FrameNumbers {

@@ -21,7 +21,7 @@ export type FrameEntry = {
   readonly ids: readonly number[]
 }
 
-/** An entry as it arrived; its event may be one that only another release knows. */
+/** An entry as it arrived; another release may have sent it with an event that is unknown here. */
 export type ReceivedEntry = Omit<FrameEntry, 'event'> & { readonly event: GenerationEvent | Unreadable }
 
 export type Frame = {
@@ -43,7 +43,7 @@ export type Pulse = {
   readonly worker: string
   /** The lowest number of a frame that can still be sent again; `lastNumber` + 1 when there is none. */
   readonly firstKept: number
-  /** The number of the last frame that was published before this pulse; 0 before the first. */
+  /** The number of the last frame that was published before this pulse; 0 before the first frame. */
   readonly lastNumber: number
   readonly streams: readonly StreamState[]
 }
@@ -52,11 +52,11 @@ export type StreamState = {
   readonly stream: number
   readonly epoch: number
   readonly lastSeq: number
-  /** `claiming`: the worker repeats a claim that may be this stream's. */
+  /** `claiming`: the worker repeats a claim that may have been for this stream. */
   readonly state: (typeof STREAM_STATES)[number]
 }
 
-/** In the order of their codes. */
+/** The order is the order of their codes. */
 const STREAM_STATES = ['ended', 'running', 'claiming', 'unknown'] as const
 
 /** A message on a gateway's channel. */
@@ -76,7 +76,7 @@ export function startFrame(worker: string, number: number): FrameParts {
   return [FRAME, worker, number]
 }
 
-/** Replaces the number that the frame was started with. */
+/** Replaces the frame's number, which `startFrame` set. */
 export function numberFrame(parts: FrameParts, number: number): void {
   parts[2] = number
 }
@@ -96,8 +96,8 @@ export function encodePulse({ worker, firstKept, lastNumber, streams }: Pulse): 
 }
 
 /**
- * Throws a FrameError for any other text. An entry without a stream, an epoch and a seq is left out: its stream cannot
- * be known, and the gap that it leaves fails that stream alone.
+ * Throws a FrameError for any other text. An entry without a stream, an epoch and a seq is left out, because its stream
+ * cannot be known; the gap that the entry leaves fails that stream alone.
  */
 export function decodeGatewayMessage(text: string): GatewayMessage {
   const parts = parseArray(text)
@@ -115,7 +115,7 @@ function readFrame(parts: readonly unknown[], worker: string) {
     const seq = parts[at + 2]
     if (typeof stream !== 'number' || typeof epoch !== 'number' || typeof seq !== 'number') continue
     const ids: unknown = parts[at + 5]
-    // The elements are not checked: there may be thousands in a message.
+    // The elements are not checked, because a message may have thousands of them.
     if (Array.isArray(ids)) {
       entries.push({ stream, epoch, seq, event: toEvent(parts[at + 3], parts[at + 4], worker), ids })
     } else {
@@ -129,7 +129,7 @@ function readPulse(parts: readonly unknown[]) {
   const streams: StreamState[] = []
   for (let at = PULSE_START; at < parts.length; at += PULSE_STRIDE) {
     const state = STREAM_STATES[readNumber(parts[at + 3])]
-    // A state that only another release knows is no statement.
+    // A state of another release that is unknown here means nothing.
     if (state === undefined) continue
     streams.push({
       stream: readNumber(parts[at]),

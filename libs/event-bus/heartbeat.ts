@@ -4,11 +4,11 @@ import { FORM } from '#libs/generation-record/keys.ts'
 /** The part of a worker's heartbeat that describes one engine. */
 export const EngineState = z.object({
   model: z.string(),
-  /** Pulls tickets: its engine is healthy and it is not stopping. */
+  /** Pulls generations: its engine is healthy, it is not stopping, and the queue of its model is not paused. */
   ready: z.boolean(),
   slots: z.int(),
   running: z.int(),
-  /** Mean time from claim to end of the last generations; null before the first one ended. */
+  /** Mean time from claim to end of the last generations; null until a generation has ended. */
   meanGenerationMs: z.number().nullable(),
   /** In tokens. */
   contextWindow: z.int(),
@@ -17,7 +17,7 @@ export const EngineState = z.object({
 })
 export type EngineState = z.infer<typeof EngineState>
 
-/** Heartbeats of other forms are ignored, and so are fields that are not known. */
+/** Heartbeats of other forms are ignored, and so are unknown fields. */
 export const Heartbeat = z.object({
   id: z.string(),
   form: z.literal(FORM),
@@ -25,16 +25,16 @@ export const Heartbeat = z.object({
   /** For operators; not unique. */
   name: z.string(),
   engines: z.array(EngineState),
-  /** A gateway whose event loop is late: workers merge what they send it. */
+  /** True for a gateway whose event loop is late. Workers then merge the events that they send to this gateway. */
   late: z.boolean().default(false),
 })
 export type Heartbeat = z.infer<typeof Heartbeat>
 export type ProcessKind = Heartbeat['kind']
 
-/** Between two heartbeats of a process. */
+/** The pause between two heartbeats of a process. */
 export const BEAT_MS = 1_000
 
-/** Null for what another form, or another kind of process, sends. */
+/** Returns null for text that is not a heartbeat of this form and of a known kind of process. */
 export function readHeartbeat(text: string): Heartbeat | null {
   try {
     return Heartbeat.safeParse(JSON.parse(text)).data ?? null

@@ -1,69 +1,71 @@
 import type { ProcessKind } from './heartbeat.ts'
 
 /*
- * The states of a peer. Only the last two are reported, and a heartbeat leads back to the first from each of them.
+ * The states of a peer. Only the last two are reported, and a heartbeat leads from each state back to the first.
  *
  * HEARD
- *   Its last heartbeat is younger than its silence: `ttlMs` for a worker, 7 s more for a gateway, because the death of a
- *   gateway ends what it runs, while the generations of a worker go on elsewhere. A peer that is only watched counts as
- *   heard when this process began to listen.
- *   - The silence is over: SILENT.
+ *   The last heartbeat is younger than the allowed silence: `ttlMs` for a worker, 7 s more for a gateway, because the
+ *   death of a gateway ends the generations that it runs, while the generations of a worker go on elsewhere. A peer
+ *   that is watched but was never heard counts as heard when this process began to listen.
+ *   - The allowed silence is over: SILENT.
  *
  * SILENT
- *   The bus may be at fault and not the peer. Verdict `echo`: this process sends a message to itself.
+ *   Either the peer or the bus may be at fault. Verdict `echo`: this process sends a message to itself.
  *   - An echo comes back that is younger than the end of the silence: DOUBTED.
- *   - It is a process of this one's own kind that nobody watches: nothing, and after `cutOffMs` it is forgotten.
+ *   - The peer is of this process's own kind and nobody watches it: no check, and after `cutOffMs` it is forgotten.
  *
  * DOUBTED
- *   The bus works and brings nothing of the peer. Verdict `look`: its liveness key is read.
+ *   The bus works, but no message of the peer arrives. Verdict `look`: the peer's liveness key is read.
  *   - The key exists: PRESENT.
  *   - The key is gone: MISSING.
- *   - The queue Redis does not answer: DOUBTED, and its clock of answers begins again.
+ *   - The queue Redis does not answer: DOUBTED, and `storeAnswersSinceMs` begins again.
  *
  * PRESENT
- *   It writes its key, so it lives. The next look is due when the key would have expired.
- *   - It was never heard and is not watched: it is forgotten.
- *   - It has been silent for `cutOffMs`: CUT OFF.
+ *   The peer writes its key, so it lives. The next look is due when the key would have expired.
+ *   - The peer was never heard and is not watched: it is forgotten.
+ *   - The peer has been silent for `cutOffMs`: CUT OFF.
  *
  * MISSING
- *   Its key is gone, which may also be the work of a Redis that failed over or restarted. Verdict `look` again at once.
+ *   The peer's key is gone. A Redis that failed over or restarted may also have lost the key. Verdict `look` again at
+ *   once.
  *   - The queue Redis has answered for one whole silence, and the peer was heard before: DEAD.
- *   - It was never heard, so it may be about to write its first key: DEAD only when the key is missing for 2 s.
+ *   - The peer was never heard, so it may be about to write its first key: DEAD only after 2 s without the key.
  *
  * CUT OFF
- *   It lives, but the bus does not bring its messages. Reported once for each silence.
+ *   The peer lives, but the bus does not deliver its messages. Reported once for each silence.
  *
  * DEAD
- *   Reported once. It may have been judged wrongly, as a process that was frozen is: then its next heartbeat revives it.
+ *   Reported once. The judgement may be wrong, for example about a frozen process; the peer's next heartbeat revives
+ *   it.
  *
- * No state is left for a worse one before this process has listened for `listenFirstMs`, nor in a turn in which it
- * stalled: the heartbeats of that time are not read yet.
+ * A peer moves to a worse state only after this process has listened for `listenFirstMs`, and not in a turn in which
+ * this process stalled, because it has not yet read the heartbeats of that time.
  */
 
-/** A peer as the last messages and looks show it. */
+/** A peer as its last messages and the last looks at its key show it. */
 export type JudgedPeer = {
   readonly kind: ProcessKind
   readonly wasHeard: boolean
   readonly isWatched: boolean
-  /** It was reported as cut off, and not heard since. */
+  /** True if the peer was reported as cut off and has not been heard since. */
   readonly isCutOff: boolean
-  /** When it was heard last; before that, since when this process listens. */
+  /** When the peer was heard last; before its first message, when this process began to listen. */
   readonly seenMs: number
-  /** The first of the looks that found no key; null after one that found it. */
+  /** When the first of the looks that found no key was; null after a look that found the key. */
   readonly missingSinceMs: number | null
   /** Infinity while a look is under way. */
   readonly nextLookMs: number
-  /** The result of the look that has ended just now. An older one proves nothing. */
+  /** The result of the look that has just ended. An older result proves nothing. */
   readonly key: 'not-read' | 'exists' | 'gone'
 }
 
-/** This process's own clocks; all times are of one monotonic clock. */
+/** This process's own clocks. All times are from one monotonic clock. */
 export type Clocks = {
   readonly nowMs: number
   readonly startedMs: number
-  /** The last check before now. */
+  /** The time of the last check before now. */
   readonly checkedMs: number
-  /** The last echo over the bus. */
+  /** The time of the last echo over the bus. */
   readonly echoMs: number
   /** Since when the queue Redis has answered without a failure; null while it does not. */
   readonly storeAnswersSinceMs: number | null
@@ -75,13 +77,15 @@ export type JudgeLimits = {
   readonly gatewayExtraMs: number
   readonly listenFirstMs: number
   readonly cutOffMs: number
-  /** A check that comes so much later than the one before shows that this process stalled. */
+  /** A check that is later than the one before by more than this shows that this process stalled. */
   readonly stallMs: number
 }
 
 export type Verdict = 'echo' | 'look' | 'forget' | 'cut-off' | 'dead'
 
-/** A process that was never heard must miss its key for so long: it may be about to write it. */
+/**
+ * The key of a process that was never heard must be missing for so long, because the process may be about to write it.
+ */
 const SECOND_LOOK_MS = 2_000
 
 /** Returns a verdict for each peer whose state asks for an action. Changes nothing. */
@@ -99,12 +103,12 @@ export function judgePeers<Peer extends JudgedPeer>(
   return verdicts
 }
 
-/** How long a process of this kind may be silent, and for how long its liveness key lasts. */
+/** Returns how long a process of this kind may be silent. Its liveness key lasts as long. */
 export function silenceMs(kind: ProcessKind, { ttlMs, gatewayExtraMs }: JudgeLimits): number {
   return kind === 'gateway' ? ttlMs + gatewayExtraMs : ttlMs
 }
 
-/** True when the last check is too old for what arrived since to be read. */
+/** True if the last check is so old that messages may have arrived since and not been read. */
 export function isStalled({ nowMs, checkedMs }: Clocks, { stallMs }: JudgeLimits): boolean {
   return nowMs - checkedMs > stallMs
 }

@@ -1,26 +1,29 @@
-/** Frames that a gateway has not acknowledged yet, to publish them again when it asks. */
+/** Frames that a gateway has not acknowledged yet. They are published again when the gateway asks for them. */
 export type KeptFrames = {
-  /** Counts the next frame to `gateway`, from 1. */
+  /** Returns the number of the next frame to `gateway`; the first is 1. */
   nextNumber(gateway: string): number
-  /** Keeps a frame; the numbers of one gateway come in order. */
+  /** Keeps a frame. The frames of one gateway are kept in the order of their numbers. */
   keep(gateway: string, text: string): void
-  /** Drops the frames up to and including this number: they have arrived. */
+  /** Drops the frames up to and including this number, because they have arrived. */
   drop(gateway: string, upTo: number): void
-  /** Drops all frames to a gateway that is gone. Its numbers go on if it was not. */
+  /** Drops all frames to a gateway that is dead. Its numbers continue if it turns out to live. */
   forget(gateway: string): void
-  /** The lowest number that is kept; one above the last when there is none. */
+  /** Returns the lowest kept number; one above the last number if no frame is kept. */
   firstKept(gateway: string): number
   lastNumber(gateway: string): number
-  /** The kept frames from this number on, in order. */
+  /** Returns the kept frames from this number on, in order. */
   from(gateway: string, number: number): Iterable<string>
-  /** The size of the kept frames of all gateways, as UTF-8. */
+  /** Returns the size of the kept frames of all gateways, as UTF-8. */
   bytes(): number
 }
 
-/** `head` is the index of the first kept frame, whose number is `first`; arrays, not objects, as there are many. */
+/**
+ * `head` is the index of the first kept frame, whose number is `first`. Texts and times are in arrays, not in one
+ * object per frame, because there are many frames.
+ */
 type Link = { first: number; last: number; head: number; texts: string[]; keptMs: number[] }
 
-/** How often the age of kept frames is looked at. */
+/** How often the age of kept frames is checked. */
 const EXPIRE_EVERY_MS = 1_000
 const COMPACT_AT = 1_024
 

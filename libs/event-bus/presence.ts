@@ -14,25 +14,26 @@ import {
 import { createRecentDeaths } from './recent-deaths.ts'
 
 /*
- * Which processes are alive. Each second this process sends a heartbeat on the bus, which the processes of the other kind
- * receive, and an echo to itself, and writes a key that expires after its silence on the queue Redis. `judge-peers.ts`
- * says when a peer is dead; here are the clocks that it reads, so that neither a Redis that fails over, restarts or is
- * full nor a stall of this process looks like the death of all peers.
+ * Finds out which processes are alive. Each second this process sends a heartbeat on the bus, which the processes of
+ * the other kind receive, and an echo to itself. It also writes a liveness key on the queue Redis, which expires after
+ * this process's allowed silence. `judge-peers.ts` decides when a peer is dead. This file keeps the clocks for that
+ * decision, so that a Redis that fails over, restarts or is full, or a stall of this process, does not look like the
+ * death of all peers.
  *
  * LISTENING
- *   Heartbeats and echoes arrive, each noted with its time. Four times a second the peers are judged.
- *   - An echo comes after more than two beats without one: this process was cut off. All peers get their whole silence
- *     again, and the queue Redis has to answer for one silence again.
+ *   Heartbeats and echoes arrive, and the time of each is noted. The peers are judged four times a second.
+ *   - An echo comes after more than two beats without one, so this process was cut off: the allowed silence of all
+ *     peers begins again, and the queue Redis must answer for one whole silence again.
  *   - A check comes more than a beat late: STALLED.
  *   - No echo for 3 s: AWAY.
  *
  * STALLED
- *   What arrived meanwhile is still unread. For this turn nobody is judged and the bus does not count as away.
- *   - The same turn: all peers get their whole silence again, the echo's clock starts again, LISTENING.
+ *   The messages of the stall are still unread. In this turn no peer is judged and the bus does not count as away.
+ *   - The same turn: the allowed silence of all peers and the echo's clock begin again, LISTENING.
  *
  * AWAY
- *   The bus is away, or a connection is dead that never fails by itself. `busAwayMs` says for how long. Both connections
- *   to the bus are opened again, every 3 s, unless they are being opened.
+ *   The bus is away, or a connection is dead without having failed. `busAwayMs` returns for how long. Both connections
+ *   to the bus are opened again every 3 s, unless they are being opened already.
  *   - An echo comes: LISTENING, with the clocks begun again as above.
  */
 
@@ -40,17 +41,20 @@ export type Presence = {
   /** From now on `id` is judged even if it was never heard. Each call needs one `unwatch`. */
   watch(id: string): void
   unwatch(id: string): void
-  /** A message to `id` reached no subscriber: looks for its liveness key at once, and again after 2 s. */
+  /** A message to `id` reached no subscriber: reads the liveness key of `id` at once, and again after 2 s. */
   suspect(id: string): void
   /** Sends a heartbeat at once, without waiting for the next second. */
   announce(): void
-  /** Until the returned function is called, `peers` lists also the processes of this one's own kind. */
+  /** Until the returned function is called, `peers` also lists the processes of this process's own kind. */
   receiveOwnKind(): () => void
-  /** For how long this process has not received its own echo; 0 while the last one is less than 3 s old. */
+  /** Returns for how long this process has not received its own echo; 0 while the last echo is less than 3 s old. */
   busAwayMs(): number
-  /** Boot ids of the gateways among the last 512 deaths of the last 10 min; without those that were heard again. */
+  /**
+   * Returns the boot ids of the gateways among the last 512 deaths of the last 10 min, without gateways that were heard
+   * again.
+   */
   buried(): readonly string[]
-  /** The last heartbeat of each process of the other kind that is not silent. */
+  /** Returns the last heartbeat of each process of the other kind that is not silent. */
   peers(): readonly Heartbeat[]
   /** Deletes the liveness key and stops, so that peers notice the end of this process sooner. */
   stop(): Promise<void>
@@ -59,15 +63,15 @@ export type Presence = {
 const GATEWAY_EXTRA_MS = 7_000
 const LISTEN_FIRST_MS = 5_000
 const CUT_OFF_MS = 15_000
-/** Often enough that a death is seen within half a second after the silence that shows it. */
+/** Often enough to notice a death at most half a second after the allowed silence has ended. */
 const CHECK_MS = 250
-/** A timer may be early by a little; the beat must not wait for the next check then. */
+/** A timer may fire a little early. The beat is sent nevertheless, not only at the next check. */
 const BEAT_SLACK_MS = 50
-/** A beat, because a stall and a heartbeat that was already a second old must not look like three seconds of silence. */
+/** One beat: a stall plus a heartbeat that was already a second old must not look like three seconds of silence. */
 const OWN_STALL_MS = 1_000
 const BUS_AWAY_MS = 3_000
 
-/** Overrides for tests, which cannot wait for as long. */
+/** Overrides for tests, which cannot wait for the real times. */
 export type PresenceTimes = {
   readonly gatewayExtraMs: number
   readonly listenFirstMs: number
@@ -100,20 +104,20 @@ class Peer implements JudgedPeer {
 }
 
 /**
- * Written also when Redis refuses other writes because its memory is full: a full Redis is no death.
+ * Written also when Redis refuses other writes because its memory is full: a full Redis must not look like a death.
  * KEYS: the liveness key. ARGV: its TTL in ms.
  */
 const WRITE_LIVENESS = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
 
 /**
- * Joins the bus and watches the peers. Resolves when this process is subscribed and has tried to write its liveness key;
- * a write that fails is logged, and made again with the next beat. `onDeath` and `onCutOff` are called once for each
+ * Joins the bus and watches the peers. Resolves when this process is subscribed and has tried to write its liveness
+ * key; a write that fails is logged and repeated with the next beat. `onDeath` and `onCutOff` are called once for each
  * silence.
  */
 export async function createPresence(options: {
   self: { id: string; kind: ProcessKind; name: string }
-  /** How long a worker may be silent, and its liveness key lasts; a gateway has 7 s more. */
+  /** How long a worker may be silent, and how long its liveness key lasts. A gateway has 7 s more. */
   ttlMs: number
   engines: () => EngineState[]
   /** True while this gateway's event loop is late. */
@@ -224,7 +228,7 @@ export async function createPresence(options: {
     sendEcho()
   }
 
-  /** A failure is logged with the heartbeat, or noticed by the missing echo. */
+  /** A failed publish is logged for the heartbeat; a lost echo is noticed because it is missing. */
   function sendEcho() {
     bus.publish(ownEcho, '').catch(() => undefined)
   }
@@ -243,7 +247,7 @@ export async function createPresence(options: {
     const now = nowMs()
     if (isStalled(clocks(), limits)) {
       restartClocks()
-      // The echoes of that time are unread too.
+      // The echoes of the stall are unread too.
       echoMs = now
     }
     checkedMs = now
@@ -271,7 +275,7 @@ export async function createPresence(options: {
       else if (verdict === 'cut-off') declareCutOff(id, peer)
       else declareDead(id, peer.kind)
     }
-    // Shows whether the silence is theirs or the bus's, without waiting for the next beat.
+    // An echo shows whether the peers or the bus are silent, without waiting for the next beat.
     if (needsEcho && nowMs() - echoMs < BUS_AWAY_MS) sendEcho()
   }
 
@@ -289,7 +293,7 @@ export async function createPresence(options: {
     const isGone = leftMs === NO_SUCH_KEY
     peer.missingSinceMs = isGone ? (peer.missingSinceMs ?? now) : null
     peer.nextLookMs = now + (isGone ? CHECK_MS : Math.max(0, leftMs))
-    // It was forgotten, or declared dead, while its key was read.
+    // The peer was forgotten or declared dead while its key was read.
     if (peers.get(id) !== peer) return
     peer.key = isGone ? 'gone' : 'exists'
     judge([[id, peer]])
@@ -325,14 +329,14 @@ export async function createPresence(options: {
       if (peer.watchers === 0 && peer.heartbeat === null) peers.delete(id)
     },
     suspect(id) {
-      // Messages to the dead reach no subscriber; nothing new is learned from that.
+      // A peer that is already dead: messages to it reach no subscriber, which proves nothing new.
       if (!peers.has(id) && deaths.has(id)) return
       const peer = peers.get(id) ?? track(id, otherKind)
       if (peer.missingSinceMs === null && peer.nextLookMs !== Infinity) void look(id, peer)
     },
     announce: sendHeartbeat,
     receiveOwnKind() {
-      // Not awaited: while the bus is away, the subscription waits for its return.
+      // Not awaited, because while the bus is away the subscription waits for its return.
       const onError = (error: unknown) =>
         log.warn({ err: error, channel: ownBeats }, 'subscription not changed')
       subscriber.subscribe(ownBeats).catch(onError)
@@ -340,7 +344,7 @@ export async function createPresence(options: {
     },
     busAwayMs() {
       const now = nowMs()
-      // After a stall the echoes of that time are unread.
+      // After a stall the echoes that arrived during the stall are unread.
       return isStalled(clocks(), limits) || now - echoMs < BUS_AWAY_MS ? 0 : now - echoMs
     },
     buried: () => deaths.gateways(),
@@ -361,10 +365,10 @@ export async function createPresence(options: {
   }
 }
 
-/** The answer of PTTL. */
+/** The answer of PTTL for a key that does not exist. */
 const NO_SUCH_KEY = -2
 
-/** A connection that is already being opened again is left alone. */
+/** Opens a connection again, unless that is under way already. */
 function reconnect(redis: Redis): void {
   if (['connecting', 'connect', 'ready'].includes(redis.status)) redis.disconnect(true)
 }

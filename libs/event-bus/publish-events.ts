@@ -14,32 +14,32 @@ import { createKeptFrames } from './kept-frames.ts'
 export type EventPublisher = {
   /**
    * Queues a group of events of one stream for `gateway`: the output of one push of the parser, with all its token ids
-   * on the first event. It is published at the end of this event-loop turn; to a late gateway within 25 ms, unless it
-   * is `urgent`. A stream's urgent groups must come before its others. Never throws.
+   * on the first event. The group is published at the end of this event-loop turn; for a late gateway within 25 ms,
+   * unless it is `urgent`. A stream's urgent groups must come before its other groups. Never throws.
    */
   send(gateway: string, group: readonly FrameEntry[], urgent?: boolean): void
   /** Publishes the state of these streams, after the queued events. */
   pulse(gateway: string, streams: readonly StreamState[]): void
-  /** The gateway has received all frames up to this number; they are not kept any longer. */
+  /** Drops the kept frames up to this number, because the gateway has received them. */
   acknowledge(gateway: string, number: number): void
-  /** Publishes the kept frames from this number on again, 4 MiB at most; returns how many. */
+  /** Publishes the kept frames from this number on again, 4 MiB at most. Returns the number of frames. */
   resend(gateway: string, from: number): number
-  /** Drops what is queued and kept for a gateway that is dead. */
+  /** Drops the queued events and kept frames of a gateway that is dead. */
   forget(gateway: string): void
-  /** Bytes of all frames that are kept until they are acknowledged. */
+  /** Returns the bytes of all frames that are kept until they are acknowledged. */
   keptBytes(): number
   /** Publishes the queued events at once; resolves when Redis has answered or failed. */
   flush(): Promise<void>
 }
 
-/** Redis disconnects a subscriber whose output buffer grows by much more at once. */
+/** Redis disconnects a subscriber whose output buffer grows by much more than this at once. */
 const MAX_FRAME_CHARS = 256 * 1024
-/** For the same reason; the gateway asks for the next page once it has read this one. */
+/** Bounds the subscriber's output buffer too; the gateway asks for the next page after it has read this one. */
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
-/** Longer than the steps of most engines, so that two of them are merged; a timer may be 1 ms late. */
+/** Longer than one step of most engines, so that the events of two steps are merged. A timer may be 1 ms late. */
 const MERGE_MS = 24
 const KEEP_MS = 300_000
-/** The most bytes of frames that a worker keeps, unless it says otherwise. */
+/** The most bytes of frames that a worker keeps by default. */
 export const KEEP_BYTES = 64 * 1024 * 1024
 
 /**
@@ -47,15 +47,15 @@ export const KEEP_BYTES = 64 * 1024 * 1024
  * gateway, not per token. `setImmediate` runs after all sockets of this turn were read, so no event waits for a timer.
  * A frame is split at 256 kB, between groups.
  *
- * To a gateway that is late the events of up to 25 ms are one frame: what such a gateway spends on a token is mostly the
- * writes to its sockets, one for each stream and frame. Urgent groups do not wait and are frames of their own, so that a
- * stream that begins does not make the others' shorter.
+ * For a late gateway the events of up to 25 ms form one frame: most of the time that such a gateway spends on a token
+ * goes into writes to its sockets, one for each stream and frame. Urgent groups do not wait and have frames of their
+ * own, so that a stream that begins does not shorten the merging of the other streams.
  *
- * Frames are kept until the gateway acknowledges them, for 5 min and up to 64 MiB: a publish that failed, or that the
+ * Frames are kept until the gateway acknowledges them, for 5 min and up to 64 MiB. A publish that failed, or that the
  * gateway did not receive, is repeated when the gateway asks for it.
  *
  * `onNoSubscriber` is called when a message reached no subscriber: the gateway may be dead, and the caller should check
- * its liveness key. `onPublish` is called with the number of events of each frame, when it is published first.
+ * its liveness key. `onPublish` is called with the number of events of each frame when the frame is first published.
  */
 export function createEventPublisher(options: {
   redis: { publish(channel: string, message: string): Promise<number> }
@@ -70,9 +70,9 @@ export function createEventPublisher(options: {
   const { redis, worker, onNoSubscriber, onPublish, nowMs, keepBytes = KEEP_BYTES, log } = options
   const { isLate = () => false } = options
   const kept = createKeptFrames({ keepMs: KEEP_MS, keepBytes, nowMs })
-  /** The frames of this turn of the event loop, by gateway. */
+  /** The frames of this event-loop turn, by gateway. */
   let pending = new Map<string, PendingFrame>()
-  /** The frames to late gateways, each with its timer. No frame in `pending` is for the same gateway. */
+  /** The frames for late gateways, each with its timer. `pending` has no frame for the same gateways. */
   const merging = new Map<string, MergingFrame>()
   let scheduled = false
   let failures = 0
@@ -85,7 +85,7 @@ export function createEventPublisher(options: {
         if (receivers === 0) onNoSubscriber(gateway)
       },
       (error: unknown) => {
-        // While the bus is away each of thousands of frames fails.
+        // Only the first failure is logged, because each of thousands of frames fails while the bus is away.
         if (failures === 0) log.warn({ err: error, gateway }, 'publish failed')
         failures += 1
       },
@@ -94,14 +94,14 @@ export function createEventPublisher(options: {
 
   function publishFrame(gateway: string, { parts, events }: PendingFrame): Promise<void> {
     onPublish(events)
-    // Frames are not published in the order in which they were started.
+    // Frames are numbered now, because they are not published in the order in which they were started.
     numberFrame(parts, kept.nextNumber(gateway))
     const text = JSON.stringify(parts)
     kept.keep(gateway, text)
     return publish(gateway, text)
   }
 
-  /** Publishes all that is queued for `gateway`. */
+  /** Publishes everything that is queued for `gateway`. */
   async function publishPending(gateway: string): Promise<void> {
     const frames = [pending.get(gateway), takeMerging(gateway)].filter((frame) => frame !== undefined)
     pending.delete(gateway)
@@ -115,7 +115,7 @@ export function createEventPublisher(options: {
     return frame
   }
 
-  /** The frame of this turn for `gateway`, with room for `chars` more. */
+  /** Returns the frame of this turn for `gateway`, with room for `chars` more. */
   function frameOfTurn(gateway: string, chars: number): PendingFrame {
     const known = pending.get(gateway)
     if (known !== undefined && !isFull(known, chars)) return known
@@ -129,7 +129,7 @@ export function createEventPublisher(options: {
     return frame
   }
 
-  /** The frame in which the events for a late gateway are merged, with room for `chars` more. */
+  /** Returns the frame in which the events for a late gateway are merged, with room for `chars` more. */
   function mergingFrame(gateway: string, chars: number): PendingFrame {
     const known = merging.get(gateway)
     if (known !== undefined && !isFull(known, chars)) return known
@@ -159,7 +159,7 @@ export function createEventPublisher(options: {
       let chars = 0
       for (const entry of group) chars += approximateChars(entry)
       const merges = !urgent && isLate(gateway)
-      // It is on time again; what waits for it comes first.
+      // The gateway is on time again, so its merged events are published before the new group.
       if (!urgent && !merges && merging.has(gateway)) void publishPending(gateway)
       const frame = merges ? mergingFrame(gateway, chars) : frameOfTurn(gateway, chars)
       for (const entry of group) appendEntry(frame.parts, entry)
@@ -174,13 +174,13 @@ export function createEventPublisher(options: {
     acknowledge: kept.drop,
     resend(gateway, from) {
       void publishPending(gateway)
-      // It shows the gateway that what comes before is gone.
+      // The pulse shows the gateway that the frames before the first kept one are gone.
       if (from < kept.firstKept(gateway)) publishPulse(gateway, [])
       let frames = 0
       let bytes = 0
       for (const text of kept.from(gateway, from)) {
         if (bytes >= RESEND_PAGE_BYTES) {
-          // It arrives after the page, and shows the gateway what is still missing.
+          // The pulse arrives after this page and shows the gateway which frames are still missing.
           publishPulse(gateway, [])
           break
         }

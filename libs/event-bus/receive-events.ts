@@ -6,34 +6,34 @@ import { createWorkerLink, type WorkerLink } from './worker-link.ts'
 
 export type EventReceiver = {
   take(message: GatewayMessage): void
-  /** Asks every worker for what it has published since: messages may have been missed. */
+  /** Asks every worker for the frames that it has published meanwhile, because messages may have been missed. */
   catchUp(): void
-  /** Opens the inbox of a new generation. Open it before the ticket is added: subscribe, then enqueue. */
+  /** Opens the inbox of a new generation. Open it before it is queued: subscribe, then enqueue. */
   open(): StreamInbox
   openStreams(): number
-  /** Loses every stream whose current epoch `worker` runs or is expected to run, and forgets its frames. */
+  /** Loses every stream whose current epoch `worker` runs or is expected to run, and forgets the frames of `worker`. */
   loseWorker(worker: string, reason: LossReason): void
   loseAll(reason: LossReason): void
-  /** The generation of this stream is settled: its worker need not keep it any longer. */
+  /** The generation of this stream is settled, so its worker need not keep the stream any longer. */
   settled(worker: string, stream: number): void
-  /** Call it each second: asks for what is missing, and acknowledges what arrived. */
+  /** Must be called each second: asks for missing frames, and acknowledges the ones that arrived. */
   tick(): void
 }
 
-/** `knownTick`: when its worker last sent an event of it, or listed it in a pulse. */
+/** `knownTick` is the tick at which the stream's worker last sent an event of it or listed it in a pulse. */
 type OpenStream = { readonly inbox: StreamInbox; readonly feed: InboxFeed; knownTick: number }
 
-/** A running stream of which its worker has sent nothing for so many seconds is asked about. */
+/** The gateway asks about a running stream when its worker has sent nothing of it for so many seconds. */
 const QUIET_TICKS = 3
 
 /**
  * Distributes the messages of a gateway's channel to the inboxes of its generations. Stream numbers count up and are
- * never reused, so a late event cannot reach the wrong one.
+ * never reused, so a late event cannot reach the wrong inbox.
  *
- * A gap in a worker's frames, or in a stream's events, is asked for at once and each second until it is filled. Events
- * behind a gap are dropped; they come again with it.
+ * When a worker's frames or a stream's events have a gap, the missing frames are requested at once, and each second
+ * until the gap is filled. Events behind a gap are dropped; their frames are sent again together with the missing ones.
  *
- * `onLate` is called with the number of events that were dropped because they are no part of a current run.
+ * `onLate` is called with the number of events that were dropped because they do not belong to a current run.
  */
 export function createEventReceiver(options: {
   control: Pick<ControlSender, 'stop' | 'resend' | 'ask' | 'acknowledge'>
@@ -74,7 +74,7 @@ export function createEventReceiver(options: {
     }
     for (const feed of touched) feed.deliver()
     if (late > 0) onLate(late)
-    // A frame of which something was dropped must come again, after the one that is missing.
+    // A frame from which an event was dropped must come again, after the missing frame.
     if (behind.size === 0 || !link.isMissing(number)) {
       for (const inbox of behind) inbox.lose('frames-lost')
       link.take(number)
@@ -117,7 +117,7 @@ export function createEventReceiver(options: {
     if (state.lastSeq > feed.lastSeq()) {
       if (!link.isMissing()) inbox.lose('frames-lost')
     } else if (state.state === 'ended' && (heard === worker || isExpected)) {
-      // It stopped, and sent no event about it.
+      // The worker has stopped the stream and sent no event about its end.
       inbox.lose('not-running')
     }
   }
@@ -179,7 +179,7 @@ export function createEventReceiver(options: {
   }
 }
 
-/** Where the worker of a stream must be asked whether it runs it; null where there is no reason to. */
+/** Returns the question to the worker of a stream whether it runs the stream; null if there is no reason to ask. */
 function toQuestion(
   { inbox, feed, knownTick }: OpenStream,
   ticks: number,
@@ -197,8 +197,8 @@ function toQuestion(
 const mayRun = ({ state }: StreamState) => state === 'running' || state === 'claiming'
 
 /**
- * Collects the streams that a worker must stop, and sends them at the end of the current work, each of them at most
- * once between two ticks: their frames arrive until the worker has read the message.
+ * Collects the streams that a worker must stop, and sends them at the end of the current work. Each stream is sent at
+ * most once between two ticks, because its frames still arrive until the worker has read the message.
  */
 function createStops(send: ControlSender['stop']) {
   let waiting = new Map<string, StreamEpoch[]>()

@@ -3,17 +3,17 @@ import type { ProcessKind } from './heartbeat.ts'
 /** Processes that were declared dead and not heard since: the last 512 of the last 10 minutes. */
 export type RecentDeaths = {
   add(id: string, kind: ProcessKind): void
-  /** Takes a death back: the process was heard again. */
+  /** Removes a death, because the process was heard again. */
   revive(id: string): void
   has(id: string): boolean
-  /** Boot ids of the gateways among them, the oldest death first. */
+  /** Returns the boot ids of the dead gateways, the oldest death first. */
   gateways(): readonly string[]
 }
 
 const KEEP_MS = 600_000
 const MOST = 512
 
-/** `nowMs` never goes back. */
+/** `nowMs` must never go back. */
 export function createRecentDeaths(nowMs: () => number): RecentDeaths {
   const deaths = new Map<string, { readonly kind: ProcessKind; readonly diedMs: number }>()
   return {

@@ -8,20 +8,20 @@ import { OBSERVE_CHANNEL, REPORTS_CHANNEL } from './channels.ts'
 import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
 
 /**
- * The reports of workers and gateways for operators. They repeat nothing of the heartbeats and the signals about load.
- * Each sends a report every 15 s, and every 2 s while a console observes. Counters count since the start of the sender,
- * so a lost report heals with the next one. Readers ignore fields that they do not know and skip reports of another
- * `v`; what such a report lacks is not known, never 0.
+ * The reports of workers and gateways for operators. They repeat nothing of the heartbeats and the load signals. Each
+ * process sends a report every 15 s, and every 2 s while a console observes. Counters count since the start of the
+ * sender, so the next report makes up for a lost one. Readers ignore unknown fields and skip reports with another `v`.
+ * A field that a report lacks counts as unknown, never as 0.
  */
 
 const V = z.literal(1)
 const count = z.int().min(0)
 const ms = z.number().min(0)
 
-/** From a console, every 5 s while somebody watches. */
+/** A console sends this message every 5 s while somebody watches. */
 const Observe = z.object({
   v: V,
-  /** For how long reports are wanted every 2 s, from its arrival on. */
+  /** For how long reports are wanted every 2 s, counted from the arrival of this message. */
   forMs: z.number().min(0).max(60_000),
 })
 type Observe = z.infer<typeof Observe>
@@ -45,15 +45,18 @@ const EngineReport = z.object({
   model: z.string(),
   /** `host:port`. */
   address: z.string(),
-  /** Null until the engine has said it, as the next two. */
+  /** Null until the engine has reported it; so are the next two fields. */
   version: z.string().nullable(),
   /** In tokens. */
   contextWindow: count.nullable(),
-  /** Accepted by the engine and not begun. */
+  /** Requests that the engine has accepted and not begun. */
   waiting: count.nullable(),
-  /** The reason for which it does not load; null where there is none. */
+  /** Why the engine does not load; null without a problem. */
   problem: z.string().nullable(),
-  /** What of a conversation its model's chat template cannot print; null without a template, or until it is loaded. */
+  /**
+   * The parts of a conversation that the model's chat template cannot print; null without a template, or until it is
+   * loaded.
+   */
   refuses: z.array(z.string()).nullable().default(null),
 })
 export type EngineReport = z.infer<typeof EngineReport>
@@ -64,21 +67,24 @@ export type WorkerReport = z.infer<typeof WorkerReport>
 const ByCode = z.record(z.string(), count)
 
 const ModelReport = z.object({
-  /** `off`: disabled in the catalog. `fixed`: the catalog fixes what callers are answered. */
+  /** `off`: disabled in the catalog. `fixed`: the catalog fixes the answer to callers. */
   catalog: z.enum(['on', 'off', 'fixed']),
-  /** Requests for a generation; counted since the start, as the next five. */
+  /** Requests for a generation. This counter and the next six count since the start of the gateway. */
   asked: count,
-  /** Not admitted, by the code of `API_ERRORS`. */
+  /** Requests that were not admitted, by their code in `API_ERRORS`. */
   refused: ByCode,
   completed: count,
-  /** Left by their callers. */
+  /** Generations whose callers left. */
   cancelled: count,
-  /** Admitted, and ended by an error. */
+  /** Generations that were admitted and ended with an error. */
   failed: ByCode,
-  /** Packed `TimeBuckets`: from admission to the first claim, and from arrival to the first output. */
+  /**
+   * Times from admission to the first claim, as packed `TimeBuckets`. `firstTokenMs` has the times from arrival to the
+   * first output in the same form.
+   */
   queueMs: z.array(z.number()),
   firstTokenMs: z.array(z.number()),
-  /** Since the arrival of the oldest request that waits now. */
+  /** Time since the arrival of the oldest request that waits now. */
   oldestWaitMs: ms.nullable(),
 })
 export type ModelReport = z.infer<typeof ModelReport>
@@ -88,7 +94,7 @@ const TenantReport = z.object({
   model: z.string(),
   waiting: count,
   running: count,
-  /** Since the start. */
+  /** Counted since the start of the gateway. */
   refused: count,
 })
 export type TenantReport = z.infer<typeof TenantReport>
@@ -99,7 +105,7 @@ const OpenReport = z.object({
   model: z.string(),
   stage: z.enum(['admitting', 'waiting', 'running']),
   ageMs: ms,
-  /** Received from the worker so far. */
+  /** Tokens received from the worker so far. */
   tokens: count,
 })
 export type OpenReport = z.infer<typeof OpenReport>
@@ -111,7 +117,7 @@ const EndedReport = z.object({
   kind: z.enum(['failed', 'slow', 'sample']),
   outcome: z.enum(['completed', 'cancelled', 'failed']),
   code: z.string().nullable(),
-  /** How many requests it stands for. */
+  /** How many requests this sample stands for. */
   weight: z.number().min(1),
   endedAgoMs: ms,
   totalMs: ms,
@@ -125,13 +131,13 @@ export type EndedReport = z.infer<typeof EndedReport>
 const GatewayReport = z.object({
   ...OfProcess,
   kind: z.literal('gateway'),
-  /** Every model of its catalog. */
+  /** Every model of the gateway's catalog. */
   models: z.record(z.string(), ModelReport),
-  /** The 20 with most requests open or refused lately. */
+  /** The 20 tenants with the most requests that are open or were refused lately. */
   tenants: z.array(TenantReport),
-  /** The 200 oldest. */
+  /** The 200 oldest open generations. */
   open: z.array(OpenReport),
-  /** While it is observed: since the report before, at most 50 a second. */
+  /** Generations that ended since the previous report, at most 50 a second. Only filled while a console observes. */
   ended: z.array(EndedReport),
 })
 export type GatewayReport = z.infer<typeof GatewayReport>
@@ -154,7 +160,7 @@ export function describeProcess(process_: { id: string; name: string }) {
   }
 }
 
-/** From a console to every process: report every 2 s from now on, for `forMs`. */
+/** Asks every process, on behalf of a console, to report every 2 s from now on, for `forMs`. */
 export async function publishObserve(options: { redis: Redis; log: Logger }, forMs: number): Promise<void> {
   await publishSignal(options, OBSERVE, { v: 1, forMs })
 }
@@ -167,8 +173,8 @@ const UNWATCHED_MS = 15_000
 const WATCHED_MS = 2_000
 
 /**
- * Sends reports on every server of the bus until it is stopped, the first one at once. `build` makes one; `watched`:
- * since the report before, or the beginning, a console has observed this process; `begins`: it did not before that.
+ * Sends reports on every server of the bus until it is stopped, the first report at once. `build` makes a report.
+ * `watched` is true if a console has observed this process since the previous report, `begins` if it did not before.
  */
 export async function startReporter(deps: {
   servers: readonly { readonly bus: Redis; readonly subscriber: Redis }[]

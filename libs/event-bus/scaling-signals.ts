@@ -4,34 +4,40 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { CAPACITY_CHANNEL, DEMAND_CHANNEL, MODEL_STATES_CHANNEL } from './channels.ts'
 
 /**
- * The messages about load that gateways, workers and scalers send each other once a second. The channels are their own
- * because heartbeats go to every process. Counters count since the start of the sender, so that a lost message heals
- * with the next one. Readers ignore fields that they do not know.
+ * The messages about load that gateways, workers and scalers send each other once a second. They have their own
+ * channels, because heartbeats go to every process. Counters count since the start of the sender, so the next message
+ * makes up for a lost one. Readers ignore unknown fields.
  */
 
 const count = z.int().min(0)
 
 /** One model's load as one gateway sees it. */
 const ModelDemand = z.object({
-  /** Requests that are not marked as a client's repetition; counted since the start, as the next four. */
+  /**
+   * Requests that are not marked as a client's repetition. This counter and the next four count since the start of the
+   * gateway.
+   */
   fresh: count,
-  /** Requests that a client's library marks as a repetition of one that was refused or failed. */
+  /** Requests that a client library marks as the repetition of a request that was refused or failed. */
   repeated: count,
   accepted: count,
-  /** Refused with `model_busy`. */
+  /** Requests that were refused with `model_busy`. */
   busy: count,
-  /** Refused because no worker was ready. */
+  /** Requests that were refused because no worker was ready. */
   unserved: count,
-  /** Generations that no worker has claimed, now. */
+  /** The number of generations that no worker has claimed yet. */
   waiting: count,
-  /** Their estimated prompt tokens. */
+  /** The estimated prompt tokens of the waiting generations. */
   waitingTokens: count,
-  /** How long ago a request was refused because no worker was ready, in ms; null when not within the last minute. */
+  /**
+   * How long ago a request was refused because no worker was ready, in ms; null if that did not happen in the last
+   * minute.
+   */
   unservedAgoMs: z.number().min(0).nullable(),
 })
 export type ModelDemand = z.infer<typeof ModelDemand>
 
-/** From a gateway: the models that were asked for within the last minute. */
+/** A gateway's message: the models that were requested within the last minute. */
 export const Demand = z.object({
   /** Boot id of the gateway. */
   id: z.string(),
@@ -43,60 +49,60 @@ export const Demand = z.object({
 export type Demand = z.infer<typeof Demand>
 
 /**
- * loading: not connected to its engine yet, or the engine is not healthy yet. ready: pulls. cordoned: takes nothing
- * more, runs what it has, may come back. draining: takes nothing more and is to stop. sick: its engine was restarted
- * three times within ten minutes.
+ * `loading`: not connected to the engine yet, or the engine is not healthy yet. `ready`: pulls tickets. `cordoned`:
+ * takes nothing more, runs what it has, and may come back. `draining`: takes nothing more and is to stop. `sick`: the
+ * engine was restarted three times within ten minutes.
  */
 export const WorkerPhase = z.enum(['loading', 'ready', 'cordoned', 'draining', 'sick'])
 export type WorkerPhase = z.infer<typeof WorkerPhase>
 
-/** From a worker, one for each engine; also while the engine loads. */
+/** A worker's message for one engine, also sent while the engine loads. */
 export const Capacity = z.object({
   /** Boot id of the worker. */
   id: z.string(),
   /** WORKER_NAME; in Kubernetes the pod's name. */
   name: z.string(),
-  /** Null outside Kubernetes, as the next three. */
+  /** Null outside Kubernetes; so are the next two fields. */
   podUid: z.string().nullable(),
   node: z.string().nullable(),
   pool: z.string().nullable(),
   model: z.string(),
   phase: WorkerPhase,
-  /** 0 as long as the engine has not said how many it runs at once. */
+  /** How many generations the engine runs at once; 0 until the engine has reported it. */
   slots: count,
   running: count,
-  /** Mean time from claim to end of the last generations; null before the first one ended. */
+  /** Mean time from claim to end of the last generations; null until a generation has ended. */
   meanGenerationMs: z.number().min(0).nullable(),
-  /** Generations and tokens since the start. */
+  /** Generations that ended since the start. The next three fields count tokens since the start. */
   ended: count,
   promptTokens: count,
   cachedTokens: count,
   outputTokens: count,
-  /** In tokens, as the engine reports them; null where it does not. */
+  /** In tokens, as the engine reports them; null if the engine does not report them. */
   kvUsed: count.nullable(),
   kvCapacity: count.nullable(),
-  /** For how long it has been loading, in ms; null in other phases. */
+  /** For how long the engine has been loading, in ms; null in other phases. */
   loadingMs: z.number().min(0).nullable(),
-  /** The term of the scaler that cordoned it; null when none did. */
+  /** The term of the scaler that cordoned the worker; null if no scaler did. */
   cordonTerm: count.nullable(),
 })
 export type Capacity = z.infer<typeof Capacity>
 
 /**
- * serving: workers are ready. warming: none is ready, one is starting or will be. stopped: at zero, and a request starts
- * one. starved: no GPU was found for 10 min. off: the model may have no worker.
+ * `serving`: workers are ready. `warming`: none is ready, one is starting or will be. `stopped`: at zero, and a request
+ * starts one. `starved`: no GPU was found for 10 min. `off`: the model is allowed no worker.
  */
 export const ModelState = z.object({
   model: z.string(),
   state: z.enum(['serving', 'warming', 'stopped', 'starved', 'off']),
   ready: count,
   target: count,
-  /** Until the next worker is ready, as predicted, in ms; null where none is starting. */
+  /** The predicted time until the next worker is ready, in ms; null if no worker is starting. */
   etaMs: z.number().min(0).nullable(),
 })
 export type ModelState = z.infer<typeof ModelState>
 
-/** From the leading scaler: every model that it manages. */
+/** The leading scaler's message: every model that it manages. */
 export const ModelStates = z.object({ term: count, models: z.array(ModelState) })
 export type ModelStates = z.infer<typeof ModelStates>
 
@@ -107,7 +113,7 @@ export const DEMAND: Signal<Demand> = { channel: DEMAND_CHANNEL, schema: Demand 
 export const CAPACITY: Signal<Capacity> = { channel: CAPACITY_CHANNEL, schema: Capacity }
 export const MODEL_STATES: Signal<ModelStates> = { channel: MODEL_STATES_CHANNEL, schema: ModelStates }
 
-/** Publishes one message. Never rejects: the next second brings the next one. */
+/** Publishes one message. Never rejects, because the next message follows a second later. */
 export async function publishSignal<Message>(
   options: { redis: Redis; log: Logger },
   signal: Signal<Message>,
@@ -121,8 +127,8 @@ export async function publishSignal<Message>(
 }
 
 /**
- * Subscribes to one kind of signal on a subscriber connection, which may have other subscriptions. Messages that cannot
- * be read, for example of another release, are dropped and logged at debug level.
+ * Subscribes to one kind of signal on a subscriber connection, which may have other subscriptions. Unreadable messages,
+ * for example of another release, are dropped and logged at debug level.
  */
 export async function subscribeSignal<Message>(
   options: { subscriber: Redis; log: Logger },

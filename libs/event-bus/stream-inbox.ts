@@ -3,35 +3,35 @@ import type { Unreadable } from './event-codecs.ts'
 import type { ReceivedEntry } from './frame.ts'
 
 /*
- * An inbox is the gateway's end of one generation's stream. It lives through epochs: the attempts to run the generation,
- * each by another claim. Its state is that of the present epoch; token ids outlive epochs, so that the next worker
- * continues after them.
+ * An inbox is the gateway's end of one generation's stream. It lives through epochs: the attempts to run the
+ * generation, each after another claim. Its state is the state of the present epoch. Token ids outlive epochs, so that
+ * the next worker continues after them.
  *
  * WAITING (`open`, no worker)
- *   Nothing of this epoch was accepted. The gateway may know from the record who claimed it (`expect`), and asks that
- *   worker each second for its stream.
- *   - Event 1 is a claim that continues after exactly the ids that are here: RUNNING, and its sender is the worker.
+ *   No event of this epoch was accepted yet. The gateway may know from the record which worker claimed the epoch
+ *   (`expect`), and asks that worker each second for its stream.
+ *   - Event 1 is a claim that continues exactly after the ids of this inbox: RUNNING, and its sender is the worker.
  *   - Event 1 declines the generation or reports an error: ENDED.
  *   - Event 1 is anything else: LOST as `misfit`.
- *   - A later event comes first: a gap; it must come again after what is missing.
- *   - The expected worker answers twice that it does not run the epoch: LOST as `not-running`. Once is not enough,
- *     because the answer may have overtaken the claim.
+ *   - A later event comes first: a gap. The event must come again after the missing ones.
+ *   - The expected worker answers twice that it does not run the epoch: LOST as `not-running`. One answer is not
+ *     enough, because it may have overtaken the claim.
  *
  * RUNNING (`open`, a worker)
- *   Only this worker counts. Events of any other are strays, whose sender must stop: this is the fence.
- *   - The next event in order: accepted. The last one of the epoch: ENDED.
+ *   Only events of this worker count. Events of any other worker are strays, whose sender must stop: this is the fence.
+ *   - The next event in order: accepted. The last event of the epoch: ENDED.
  *   - An event that was accepted before: ignored.
  *   - An event further on: a gap, as above.
  *   - An event that this release cannot read: LOST as `unreadable`.
  *
  * ENDED
- *   The last event was accepted. Events that come again are ignored, others are strays.
+ *   The last event was accepted. Events that come again are ignored, other events are strays.
  *
  * LOST
- *   The consumer reads `stream-lost` after all that was accepted before; the worker is asked to stop.
+ *   The consumer reads `stream-lost` after all events that were accepted before; the worker is asked to stop.
  *
  * CLOSED
- *   What was accepted can still be read, then the iteration ends. Events are strays.
+ *   Events that were accepted can still be read, then the iteration ends. Further events are strays.
  *
  * From several states:
  *   - `lose`, from WAITING and RUNNING: LOST, with the caller's reason.
@@ -40,17 +40,20 @@ import type { ReceivedEntry } from './frame.ts'
  *   - `close`, from all: CLOSED.
  */
 
-/** An event that the gateway reads of a generation's stream. A loss comes in order, after all that was received before. */
+/**
+ * An event that the gateway reads from a generation's stream. A loss comes in order, after all events received before
+ * it.
+ */
 export type InboxEvent = GenerationEvent | StreamLost
 export type StreamLost = { readonly type: 'stream-lost'; readonly reason: LossReason }
 
 /**
- * The reason for which this epoch gives nothing more.
+ * The reason for which this epoch brings no more events.
  * - `worker-dead`, `bus-away`, `deadline`, `settled`, `no-worker`, `gateway-stopping`: found by the caller of `lose`.
- * - `frames-lost`: its worker no longer keeps a frame that did not arrive.
- * - `not-running`: its worker does not run it.
- * - `misfit`: its worker did not continue after the ids that are here.
- * - `unreadable`: its worker sent an event that this release does not know.
+ * - `frames-lost`: the worker no longer keeps a frame that did not arrive.
+ * - `not-running`: the worker does not run the epoch.
+ * - `misfit`: the worker did not continue after the ids of this inbox.
+ * - `unreadable`: the worker sent an event that this release does not know.
  */
 export type LossReason =
   | 'worker-dead'
@@ -65,65 +68,71 @@ export type LossReason =
   | 'gateway-stopping'
 
 /**
- * The consumer's side of an inbox: events in order, each once, in batches as they arrived. Iteration ends after `close`,
- * never by a loss: `raise` starts the next epoch in the same inbox. One consumer only.
+ * The consumer's side of an inbox: events in order, each once, in batches as they arrived. The iteration ends after
+ * `close`, but not after a loss: `raise` starts the next epoch in the same inbox. Allows only one consumer.
  */
 export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** The gateway's number for the stream. */
   readonly stream: number
   epoch(): number
-  /** Boot id of the worker whose events count in this epoch; null before the first. */
+  /** Boot id of the worker whose events count in this epoch; null before the first event. */
   worker(): string | null
-  /** All token ids that were accepted, over all epochs. Later ids do not change the array. */
+  /** Returns all token ids that were accepted, over all epochs. Later ids do not change the array. */
   ids(): Uint32Array
-  /** The record says that this worker claimed the epoch: it is asked each second until something was heard. */
+  /**
+   * The record says that this worker claimed the epoch. The worker is asked each second until one of its events
+   * arrives.
+   */
   expect(claim: { readonly worker: string; readonly nonce: string }): void
   /**
-   * Starts the next epoch and returns it. From here on nothing of an earlier one is accepted, so the ids that `ids`
-   * returns afterwards are final. What was accepted stays readable, except at a `restart`, which drops the ids and
-   * every event that was not read yet.
+   * Starts the next epoch and returns its number. From here on no event of an earlier epoch is accepted, so the ids
+   * that `ids` returns afterwards are final. Accepted events stay readable, except at a `restart`, which drops the ids
+   * and every unread event.
    */
   raise(options: { readonly restart: boolean }): number
   /** Ends the epoch with a `stream-lost` event, unless it is over. */
   lose(reason: LossReason): void
-  /** Resolves when this epoch is lost or the inbox is closed, for a caller that waits before any worker can have it. */
+  /**
+   * Resolves when this epoch is lost or the inbox is closed. For a caller that waits before any worker can run the
+   * epoch.
+   */
   untilOver(): Promise<void>
   close(): void
 }
 
 /**
- * How an event was met. `gap`: an earlier one is missing, so it is not accepted and must come again. `stray`: it is
- * not part of the current run, and its sender must stop.
+ * How an event was received. `gap`: an earlier event is missing, so this one is not accepted and must come again.
+ * `stray`: the event is not part of the current run, and its sender must stop.
  */
 export type Acceptance = 'accepted' | 'repeated' | 'gap' | 'stray'
 
 /** The subscriber's side of an inbox. */
 export type InboxFeed = {
   accept(entry: ReceivedEntry, worker: string): Acceptance
-  /** Passes the accepted events to the consumer. All that are delivered in one turn of the event loop are one batch. */
+  /** Passes the accepted events to the consumer. All events delivered in one turn of the event loop form one batch. */
   deliver(): void
   /** The seq of the last event that was accepted in this epoch. */
   lastSeq(): number
   /** `ended`: this epoch's last event was accepted. */
   state(): 'open' | 'ended' | 'lost'
-  /** The worker that this epoch is expected from, before it was heard. */
+  /** The worker that is expected to run this epoch, until its first event arrives. */
   expected(): { readonly worker: string; readonly nonce: string } | null
-  /** The expected worker does not know the epoch: the second time it is lost. */
+  /** The expected worker does not know the epoch. The epoch is lost at the second call. */
   noteUnknown(): void
-  /** The expected worker runs the epoch, or may still come to. */
+  /** The expected worker runs the epoch, or may still start to run it. */
   noteKnown(): void
 }
 
 const FIRST_IDS = 64
 const NO_IDS = new Uint32Array(0)
-/** One denial may have overtaken the claim that it denies. */
+/** Two, because one denial may have overtaken the claim that it denies. */
 const DENIALS = 2
 
 type Waiter = (result: IteratorResult<readonly InboxEvent[]>) => void
 
 /**
- * Opens an inbox in its first epoch. `onClose` is called once. `onStop` is called when the epoch's worker must stop: the epoch is lost, or was raised while
- * its worker may still run it.
+ * Opens an inbox in its first epoch. `onClose` is called once. `onStop` is called when the epoch's worker must stop:
+ * the epoch was lost, or it was raised while its worker may still run.
  */
 export function createStreamInbox(
   stream: number,
@@ -136,7 +145,7 @@ export function createStreamInbox(
 
 type Claim = { readonly worker: string; readonly nonce: string }
 
-/** A class, because a gateway has one for each open stream: twenty closures in its place take 1.3 KB. */
+/** A class, because a gateway has one inbox for each open stream, and twenty closures instead would take 1.3 KB. */
 class Inbox implements StreamInbox, InboxFeed {
   readonly stream: number
   readonly #onClose: () => void
@@ -188,7 +197,7 @@ class Inbox implements StreamInbox, InboxFeed {
     this.#denials = 0
     this.#state = 'open'
     if (restart) {
-      // Another array: views of the old one stay as they are.
+      // A new array, so that views of the old one stay as they are.
       this.#ids = NO_IDS
       this.#idCount = 0
       this.#accepted = []
@@ -220,7 +229,7 @@ class Inbox implements StreamInbox, InboxFeed {
 
   [Symbol.asyncIterator]() {
     return {
-      // Not an async function, which would make a second promise for each batch.
+      // Not an async function, because that would make a second promise for each batch.
       next: () => {
         const { promise, resolve } = Promise.withResolvers<IteratorResult<readonly InboxEvent[]>>()
         this.#waiter = resolve
@@ -247,7 +256,7 @@ class Inbox implements StreamInbox, InboxFeed {
     if (this.#ready === null) this.#ready = this.#accepted
     else for (const event of this.#accepted) this.#ready.push(event)
     this.#accepted = []
-    // All that one read of the bus brings is one batch, and so one write to the caller.
+    // All events that one read of the bus brings form one batch, and so one write to the caller.
     if (this.#waiter !== null) queueMicrotask(() => this.#wake())
   }
 
@@ -286,7 +295,7 @@ class Inbox implements StreamInbox, InboxFeed {
     }
   }
 
-  /** Does not deliver: the caller may be in the middle of a batch. */
+  /** Does not deliver, because the caller may be in the middle of a batch. */
   #end(reason: LossReason) {
     this.#state = 'lost'
     this.#over?.resolve()
@@ -307,7 +316,7 @@ class Inbox implements StreamInbox, InboxFeed {
       larger.set(this.#ids.subarray(0, this.#idCount))
       this.#ids = larger
     }
-    // One by one: a typed array's `set` takes longer for the few ids of a step.
+    // One by one, because a typed array's `set` takes longer for the few ids of a step.
     for (const id of more) this.#ids[this.#idCount++] = id
   }
 
@@ -319,7 +328,7 @@ class Inbox implements StreamInbox, InboxFeed {
     if (endsEpoch(event)) this.#state = 'ended'
   }
 
-  /** A claim must continue after the ids that are here. */
+  /** A claim must continue after the ids of this inbox. */
   #mayBeFirst(event: GenerationEvent): boolean {
     return event.type === 'generation-claimed' ? event.after === this.#after : isRefusal(event)
   }

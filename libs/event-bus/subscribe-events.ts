@@ -8,10 +8,10 @@ import type { ControlSender } from './worker-control.ts'
 export type EventSubscriber = Omit<EventReceiver, 'take' | 'catchUp'>
 
 /**
- * Subscribes to this gateway's one channel, once, at boot. When the connection was lost and is back, what was missed is
- * asked for at once.
+ * Subscribes to this gateway's one channel, once, at boot. When a lost connection is back, the missed frames are
+ * requested at once.
  *
- * `onLate` is called with the number of events that were dropped because they are no part of a current run.
+ * `onLate` is called with the number of events that were dropped because they do not belong to a current run.
  */
 export async function subscribeEvents(options: {
   subscriber: Redis
@@ -38,7 +38,7 @@ export async function subscribeEvents(options: {
   await subscriber.subscribe(channel)
 
   async function catchUp() {
-    // Answers that come before the subscription is back would be lost as well.
+    // Answers that arrive before the subscription is restored would be lost as well.
     await subscriber.subscribe(channel)
     receiver.catchUp()
   }

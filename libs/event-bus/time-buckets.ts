@@ -1,24 +1,26 @@
 /**
- * Counts of durations in buckets of a fixed form, four to each doubling from 1 ms to 17 min. Processes count into them
- * since their start and report the counts; a reader adds the counts of many processes and takes the quantiles of a
- * difference.
+ * Counts durations in fixed buckets, four to each doubling from 1 ms to 17 min. Processes count into them from their
+ * start and report the counts; a reader adds the counts of many processes and takes the quantiles of a difference.
  */
 
 const PER_DOUBLING = 4
 const BUCKETS = 20 * PER_DOUBLING + 1
 
-/** A count for each bucket. */
+/** One count for each bucket. */
 export type TimeBuckets = number[]
 
 export const emptyBuckets = (): TimeBuckets => Array.from({ length: BUCKETS }, () => 0)
 
-/** Counts one duration. What is longer than the last bucket counts there. */
+/** Counts one duration. Durations beyond the last bucket count in it. */
 export function countTime(buckets: TimeBuckets, ms: number): void {
   const index = ms <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log2(ms) * PER_DOUBLING))
   buckets[index] = (buckets[index] ?? 0) + 1
 }
 
-/** The duration, in ms, within which this part of the counted ones lies: at most 19 % above the true one. Null without any. */
+/**
+ * Returns the duration, in ms, within which the fraction `part` of the counted durations lies: at most 19 % above the
+ * true quantile. Null without any durations.
+ */
 export function quantileMs(buckets: readonly number[], part: number): number | null {
   const all = buckets.reduce((sum, count) => sum + count, 0)
   if (all <= 0) return null
@@ -30,7 +32,7 @@ export function quantileMs(buckets: readonly number[], part: number): number | n
   return null
 }
 
-/** Without the empty buckets: index, count, index, count, … */
+/** Packs the buckets that are not empty: index, count, index, count, … */
 export function packBuckets(buckets: readonly number[]): number[] {
   return buckets.flatMap((count, index) => (count === 0 ? [] : [index, count]))
 }

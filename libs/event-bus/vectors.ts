@@ -1,30 +1,31 @@
 import type { Redis } from 'ioredis'
 
 /**
- * Embedding vectors travel from a worker to a gateway as binary keys on the bus; a `vectors-ready` event names them.
+ * Embedding vectors travel from a worker to a gateway as binary keys on the bus; a `vectors-ready` event names the
+ * keys.
  *
  * They are not stored beside the record on the queue Redis, which would write all of them, tens of MiB a request, to
- * its append-only file. When they are lost, as a frame may be, the generation fails and costs nothing.
+ * its append-only file. If vectors are lost, as a frame may be, the generation fails and costs nothing.
  */
 export type VectorsPlace = {
   readonly gateway: string
   readonly stream: number
   readonly epoch: number
-  /** Two workers that run the same epoch must not write the same key. */
+  /** Part of the key, because two workers that run the same epoch must not write the same key. */
   readonly worker: string
-  /** Index of the first of the inputs whose vectors these are. */
+  /** Index of the first input whose vector is in this key. */
   readonly first: number
 }
 
-/** Longer than a worker waits for its gateway; vectors that were not taken expire. */
+/** Longer than a worker waits for its gateway. Vectors that were not taken expire. */
 const KEEP_MS = 30_000
 
-/** A gateway's keys share a hash tag: like its channel they belong to one server. */
+/** A gateway's keys share a hash tag, because like its channel they belong to one server. */
 export function vectorsKey({ gateway, stream, epoch, worker, first }: VectorsPlace): string {
   return `mr2:vectors:{${gateway}}:${stream}:${epoch}:${worker}:${first}`
 }
 
-/** Writes vectors of equal length, one after the other, as float32 in the order of memory (little-endian). */
+/** Writes vectors of equal length one after the other, as float32 in memory order (little-endian). */
 export async function writeVectors(
   redis: Redis,
   key: string,
@@ -37,8 +38,8 @@ export async function writeVectors(
 }
 
 /**
- * Reads vectors; it may be repeated, because their worker deletes them once it knows that they were taken. Throws an
- * Error when the key does not exist, or does not contain `count` vectors of `dimensions` numbers.
+ * Reads vectors. The read may be repeated, because the worker deletes the vectors only after it knows that they were
+ * taken. Throws an Error when the key does not exist, or does not contain `count` vectors of `dimensions` numbers.
  */
 export async function readVectors(
   redis: Redis,
@@ -53,7 +54,7 @@ export async function readVectors(
       `its vectors are ${bytes.length} bytes; ${count} of ${dimensions} dimensions are ${expected}`,
     )
   }
-  // A copy, because Float32Array needs an aligned offset and bytes from the socket have any.
+  // A copy, because Float32Array needs an aligned offset, and bytes from the socket may have any offset.
   const numbers = new Float32Array(new Uint8Array(bytes).buffer)
   return Array.from({ length: count }, (_, at) => numbers.subarray(at * dimensions, (at + 1) * dimensions))
 }

@@ -7,14 +7,14 @@ import { workerChannel } from './channels.ts'
 const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
 export type StreamEpoch = z.infer<typeof StreamEpoch>
 
-/** A stream that a worker claimed with this nonce, as the record says; empty where the gateway knows none. */
+/** A stream that a worker claimed with this nonce, as the record says; the nonce is empty if the gateway knows none. */
 const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
 export type AskedStream = z.infer<typeof AskedStream>
 
 /** A scaler renews its cordons each second. */
 const LONGEST_CORDON_MS = 600_000
 
-/** Messages to one worker. Fields that are not known are ignored, and so are other types of messages. */
+/** The messages to one worker. Unknown fields and unknown types of messages are ignored. */
 const WorkerControl = z.discriminatedUnion('type', [
   z.object({ type: z.literal('stop'), gateway: z.string(), streams: z.array(StreamEpoch) }),
   z.object({ type: z.literal('resend'), gateway: z.string(), from: z.int() }),
@@ -41,18 +41,18 @@ type WorkerControl = z.infer<typeof WorkerControl>
 
 /**
  * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber, and never
- * rejects: every message is sent again while there is a reason to.
+ * rejects, because every message is sent again while there is a reason for it.
  */
 export type ControlSender = {
-  /** Stop these streams, up to and including the epoch. */
+  /** Asks the worker to stop these streams, up to and including the epoch. */
   stop(worker: string, streams: readonly StreamEpoch[]): Promise<boolean>
-  /** Publish the kept frames from this number on again. */
+  /** Asks the worker to publish the kept frames from this number on again. */
   resend(worker: string, from: number): Promise<boolean>
-  /** Answer with a pulse that lists these streams. */
+  /** Asks the worker to answer with a pulse that lists these streams. */
   ask(worker: string, streams: readonly AskedStream[]): Promise<boolean>
-  /** Frames up to `number` have arrived; the `settled` streams need not be kept any longer. */
+  /** Reports that the frames up to `number` have arrived and that the `settled` streams need not be kept any longer. */
   acknowledge(worker: string, number: number, settled: readonly number[]): Promise<boolean>
-  /** The vectors of this key have arrived. */
+  /** Reports that the vectors of this key have arrived. */
   vectorsTaken(worker: string, key: string): Promise<boolean>
 }
 
@@ -90,15 +90,15 @@ export function createControlSender(options: {
   }
 }
 
-/** Asks `worker` to drain; resolves with whether a subscriber received the message. For operators. */
+/** Asks `worker` to drain, on behalf of an operator. Resolves with true if a subscriber received the message. */
 export async function sendDrain(redis: Redis, worker: string): Promise<boolean> {
   return (await publish(redis, worker, { type: 'drain' })) > 0
 }
 
 /**
- * Has `worker` take nothing more while it runs what it has; resolves with whether a subscriber received the message. A
- * scaler names its term and for how long (10 min at most), and renews it; an operator (`term` and `forMs` null) cordons
- * until `sendUncordon`. A worker ignores other combinations.
+ * Asks `worker` to take nothing more while it finishes its running generations. Resolves with true if a subscriber
+ * received the message. A scaler gives its term and a duration of at most 10 min, and renews its cordon; an operator
+ * (`term` and `forMs` null) cordons until `sendUncordon`. A worker ignores other combinations.
  */
 export async function sendCordon(
   redis: Redis,
@@ -108,7 +108,10 @@ export async function sendCordon(
   return (await publish(redis, worker, { type: 'cordon', ...cordon })) > 0
 }
 
-/** Ends the cordon of this scaler's term or an earlier one, or with null the operator's; resolves as `sendCordon`. */
+/**
+ * Ends the cordon of this scaler's term or of an earlier term; with null, the operator's cordon. Resolves as
+ * `sendCordon`.
+ */
 export async function sendUncordon(redis: Redis, worker: string, term: number | null): Promise<boolean> {
   return (await publish(redis, worker, { type: 'uncordon', term })) > 0
 }

@@ -1,40 +1,40 @@
 import { createFrameNumbers } from './frame-numbers.ts'
 import type { ControlSender } from './worker-control.ts'
 
-/** The record that one gateway keeps of the frames from one worker. */
+/** A gateway's record of the frames that it receives from one worker. */
 export type WorkerLink = {
   readonly worker: string
-  /** A frame exists; false when it needs no look, because all of it was taken before. */
+  /** Notes that a frame exists. Returns false if all of it was taken before, so that it need not be read. */
   meet(number: number): boolean
-  /** Everything in this frame was taken. */
+  /** Notes that everything in this frame was taken. */
   take(number: number): void
-  /** Frames up to `lastNumber` exist; those before `firstKept` cannot come any more. */
+  /** Notes that frames up to `lastNumber` exist, and that those before `firstKept` cannot come any more. */
   applyPulse(pulse: { readonly firstKept: number; readonly lastNumber: number }): void
-  /** A frame before this one (without one: any) is missing and was asked for. */
+  /** True if a frame before this number (without a number, any frame) is missing. */
   isMissing(before?: number): boolean
-  /** Asks for missing frames: at once for those that were not asked for yet. */
+  /** Asks for missing frames. Frames that were not requested before are requested at once. */
   requestMissing(occasion: 'frame' | 'pulse' | 'tick'): void
-  /** Asks for all frames from the first missing one on: some may have been lost without a trace. */
+  /** Asks for all frames from the first missing one on, because some may have been lost without a trace. */
   requestRest(): void
   /** Acknowledges a stream as settled with the next message. */
   addSettled(stream: number): void
-  /** The worker still lists this stream as ended: repeats a lost acknowledgement. */
+  /** The worker still lists this stream as ended, so a lost acknowledgement is repeated. */
   noteStillKept(stream: number): void
-  /** Call it each second. */
+  /** Must be called each second. */
   tick(): void
-  /** Nothing was received for a minute, and nothing is to be said. */
+  /** True if nothing was received for a minute and nothing is left to acknowledge. */
   isIdle(): boolean
 }
 
 /** In seconds. */
 const ACKNOWLEDGE_AFTER = 5
 const IDLE_AFTER = 60
-/** Frames or settled streams that are acknowledged without waiting. */
+/** So many frames or settled streams are acknowledged without waiting. */
 const ACKNOWLEDGE_AT = 256
 
 /**
- * A link starts at frame 1, also where the first one that is met is a later one: what came before may hold events that
- * are needed, and the worker no longer keeps what was acknowledged.
+ * A link expects frames from number 1 on, even if the first frame that arrives has a higher number: earlier frames may
+ * contain events that are needed, and frames that were acknowledged are no longer kept by the worker.
  */
 export function createWorkerLink(options: {
   worker: string
@@ -45,7 +45,7 @@ export function createWorkerLink(options: {
   let asked = { from: 0, upTo: 0 }
   let acknowledged = 0
   let settled: number[] = []
-  /** Streams that were acknowledged as settled, by the second of the last acknowledgement. */
+  /** Streams that were acknowledged as settled, with the second of their last acknowledgement. */
   const settledSent = new Map<number, number>()
   let second = 0
   let heardSecond = 0
@@ -60,7 +60,7 @@ export function createWorkerLink(options: {
     const from = numbers.firstMissing()
     if (from === null) return
     const isNew = from > asked.upTo
-    // A worker sends a long rest in pages, each followed by a pulse.
+    // A worker sends many missing frames in pages, each followed by a pulse.
     const isNextPage = occasion === 'pulse' && from > asked.from
     if (isNew || isNextPage || occasion === 'tick') request(from)
   }
@@ -90,7 +90,7 @@ export function createWorkerLink(options: {
       heardSecond = second
       numbers.noteHighest(lastNumber)
       numbers.giveUp(firstKept - 1)
-      // An acknowledgement was lost, or has crossed this pulse.
+      // The last acknowledgement was lost, or this pulse was sent before it arrived.
       acknowledged = Math.min(acknowledged, firstKept - 1)
     },
     isMissing(before = Infinity) {
@@ -104,7 +104,7 @@ export function createWorkerLink(options: {
     },
     noteStillKept(stream) {
       const sent = settledSent.get(stream)
-      // An acknowledgement of this second may have crossed the pulse.
+      // This pulse may have been sent before an acknowledgement of this second arrived.
       if (sent === undefined || second - sent < 2) return
       settledSent.delete(stream)
       settled.push(stream)

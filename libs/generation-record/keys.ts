@@ -4,7 +4,7 @@
  */
 
 /**
- * The form of record, tickets, frames and heartbeats that this release speaks. Keys and channels of one form share a prefix,
+ * The form of record, queued jobs, frames and heartbeats that this release speaks. Keys and channels of one form share a prefix,
  * and heartbeats carry it, so that releases of different forms run side by side without seeing each other.
  */
 export const FORM = 2
@@ -55,9 +55,9 @@ export const settlementMarkKey = (model: string) => `${settlementStreamKey(model
 /** Hash, written by billing: the stream's incarnation, which changes when entries were lost, and what it last had. */
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
-/** BullMQ's key prefix for the model's tickets; the queue itself is named `TICKET_QUEUE`. */
-export const ticketPrefix = (model: string) => `${KEY_PREFIX}{${model}}`
-export const TICKET_QUEUE = 'tickets'
+/** BullMQ's key prefix of the model's queue of jobs, one for each generation that waits; the queue is named `JOB_QUEUE`. */
+export const jobQueuePrefix = (model: string) => `${KEY_PREFIX}{${model}}`
+export const JOB_QUEUE = 'generations'
 
 /** The secret of the names under which engines keep the cached prefixes of tenants apart. */
 export const prefixSecretKey = `${KEY_PREFIX}prefix-secret`

@@ -8,8 +8,8 @@ type UnaryMethod<Request, Response> = (
 ) => ClientUnaryCall
 
 /**
- * A unary call as a promise. Rejects with grpc's ServiceError, whose `code` is the status, also when `timeoutMs` has
- * passed and when `signal` cancels the call. `method` must be bound to its client.
+ * Makes a unary call and returns a promise of its answer. Rejects with grpc's ServiceError, whose `code` is the status,
+ * also when `timeoutMs` has passed and when `signal` cancels the call. `method` must be bound to its client.
  */
 export async function callUnary<Request, Response>(
   method: UnaryMethod<Request, Response>,

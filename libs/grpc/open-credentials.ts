@@ -5,8 +5,9 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { RenewedChannelCredentials, RenewedServerCredentials } from './renewed-credentials.ts'
 
 /**
- * Paths of PEM files: the server's certificate, its key, and the authority of client certificates. Without a certificate
- * the server speaks plaintext; with `clientCa` it accepts only clients with a certificate of that authority.
+ * Paths of PEM files: the server's certificate, its key, and the authority of client certificates. Without a
+ * certificate the server speaks plaintext; with `clientCa` it accepts only clients with a certificate of that
+ * authority.
  */
 export type ServerTlsFiles = {
   readonly cert: string | undefined
@@ -14,7 +15,10 @@ export type ServerTlsFiles = {
   readonly clientCa: string | undefined
 }
 
-/** Paths of PEM files: the trusted authority, and the client's certificate and key. Without `ca` it speaks plaintext. */
+/**
+ * Paths of PEM files: the trusted authority, and the client's certificate and key. Without `ca` the client speaks
+ * plaintext.
+ */
 export type ClientTlsFiles = {
   readonly ca: string | undefined
   readonly cert: string | undefined
@@ -30,7 +34,10 @@ type Opening = {
 /** `close` ends the reading of the files; the credentials stay as they are. */
 export type Opened<Credentials> = { readonly credentials: Credentials; readonly close: () => void }
 
-/** Connections that begin after a change of the files use the changed ones. Rejects when the files cannot be used. */
+/**
+ * Opens a server's credentials from files. Connections that begin after a change of the files use the new content.
+ * Rejects when the files cannot be used.
+ */
 export async function openServerCredentials(
   { cert, key, clientCa }: ServerTlsFiles,
   opening: Opening,
@@ -48,7 +55,10 @@ export async function openServerCredentials(
   return { credentials, close: followRenewals({ read, inUse, use, ...opening }) }
 }
 
-/** Like `openServerCredentials`. The server's certificate must be for the host of the called address. */
+/**
+ * Opens a client's credentials like `openServerCredentials`. The server's certificate must be for the host of the
+ * called address.
+ */
 export async function openChannelCredentials(
   { ca, cert, key }: ClientTlsFiles,
   opening: Opening,

@@ -1,12 +1,12 @@
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js'
 
-// The certificate providers of grpc-js (`experimental`) do the same, but their connections listen for one error only: the
-// alert of a server whose certificate was just refused is a second one, and would end the process.
+// The certificate providers of grpc-js (`experimental`) do the same, but their connections listen for one error only.
+// The alert of a server whose certificate was just refused is a second error, and would end the process.
 
 /** Credentials of a server whose certificates can be replaced: connections that begin later get the new ones. */
 export class RenewedServerCredentials extends ServerCredentials {
-  /** With `ca`, clients must have a certificate of it. */
+  /** With `ca`, clients must have a certificate of that authority. */
   constructor(certificates: SecureContextOptions) {
     super({ requestCert: certificates.ca !== undefined }, certificates)
   }
@@ -22,7 +22,7 @@ export class RenewedServerCredentials extends ServerCredentials {
 
 type Connect = ChannelCredentials['_createSecureConnector']
 
-/** Credentials of a client, likewise. */
+/** Credentials of a client whose certificates can be replaced in the same way. */
 export class RenewedChannelCredentials extends ChannelCredentials {
   #current: ChannelCredentials
 
@@ -43,7 +43,10 @@ export class RenewedChannelCredentials extends ChannelCredentials {
     return this === other
   }
 
-  /** A channel asks for one connector, and uses it for all of its connections. */
+  /**
+   * The connector delegates to the latest certificates, because a channel asks for one connector and uses it for all of
+   * its connections.
+   */
   override _createSecureConnector(...target: Parameters<Connect>): ReturnType<Connect> {
     const latest = () => this.#current._createSecureConnector(...target)
     return {

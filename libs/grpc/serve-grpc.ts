@@ -1,8 +1,8 @@
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js'
 
 /**
- * Binds `server` to `address` (`host:port`, port 0 for a free one) and resolves with the port. Plaintext unless
- * `credentials` are given: engines support nothing else, and are called within a pod.
+ * Binds `server` to `address` (`host:port`, port 0 for a free one) and resolves with the port. The server speaks
+ * plaintext unless `credentials` are given, because engines support nothing else and are called within a pod.
  */
 export async function bindGrpc(
   server: Server,
@@ -30,7 +30,7 @@ export async function closeGrpc(server: Server, graceMs: number): Promise<void> 
   clearTimeout(timer)
 }
 
-/** No message limit in either direction: one engine message may repeat a whole long output. */
+/** No message limit in either direction, because one engine message may repeat a whole long output. */
 export const UNLIMITED_MESSAGES = {
   'grpc.max_receive_message_length': -1,
   'grpc.max_send_message_length': -1,

@@ -1,17 +1,17 @@
 import { Metadata, status } from '@grpc/grpc-js'
 
 /**
- * The time limit of one call. grpc-js' own deadlines are dates of the wall clock, which it compares again when a call
- * that waited for its connection is sent: a clock that steps in between ends the call at once, or lets the server work
- * on it for hours. So a call gets no deadline: this timer cancels it, and `metadata` has the limit for the server, as
- * the duration that gRPC sends anyway (PROTOCOL-HTTP2.md, `grpc-timeout`).
+ * The time limit of one call. A deadline of grpc-js is a date of the wall clock, which grpc-js compares again when it
+ * sends a call that waited for its connection: a clock that steps in between ends the call at once, or lets the server
+ * work on it for hours. So a call gets no deadline: this timer cancels it, and `metadata` has the limit for the server,
+ * as the duration that gRPC sends anyway (PROTOCOL-HTTP2.md, `grpc-timeout`).
  */
 export type TimeLimit = {
   readonly metadata: Metadata
-  /** Cancels `call` at the limit. Needs one `end`. */
+  /** Cancels `call` at the limit. Each `begin` needs one `end`. */
   begin(call: { cancel(): void }): void
   end(): void
-  /** The error with which the call ended, as DEADLINE_EXCEEDED where it was this limit that ended it. */
+  /** Returns the error with which the call ended, as DEADLINE_EXCEEDED if this limit ended the call. */
   explain(error: Error): Error
 }
 

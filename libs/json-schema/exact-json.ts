@@ -9,10 +9,10 @@ declare global {
 type RawJson = { readonly rawJSON: string }
 
 /**
- * `JSON.parse`, but numbers that JavaScript would spell otherwise (`1.0`, `1e5`, integers beyond 2^53) become objects
- * of `JSON.rawJSON`, which `JSON.stringify` writes as they were; no thread can be sent such an object. A number beyond
- * every double is Infinity, as with `JSON.parse`. Throws SyntaxError. Where there may be such numbers, it takes about ten
- * times as long as `JSON.parse`.
+ * Parses like `JSON.parse`, except for numbers that JavaScript would spell differently (`1.0`, `1e5`, integers beyond
+ * 2^53). These become `JSON.rawJSON` objects, which `JSON.stringify` writes in their original spelling, and which
+ * cannot be sent to a thread. A number too large for a double becomes Infinity, as with `JSON.parse`. Throws a
+ * SyntaxError. A text that may contain such numbers takes about ten times as long as with `JSON.parse`.
  */
 export function parseExact(json: string): unknown {
   if (!mayChange(json)) return JSON.parse(json)
@@ -23,20 +23,20 @@ export function parseExact(json: string): unknown {
   })
 }
 
-/** The text of a number of `parseExact`; null for any other value. */
+/** Returns the text of a number from `parseExact`; null for any other value. */
 export function numberText(value: unknown): string | null {
   if (typeof value === 'number') return String(value)
   return JSON.isRawJSON(value) ? value.rawJSON : null
 }
 
 /**
- * Whether JavaScript may write a JSON text otherwise than it is: numbers in another spelling, names of digits in another
- * order. Text within strings may make it true as well.
+ * Returns whether a JSON text may change when JavaScript parses it and writes it again: numbers may get another
+ * spelling, and names made of digits another order. Text within strings may make the result true as well.
  */
 export const mayChange = (json: string): boolean => CHANGES.test(json)
 
 /**
- * In this order: a fraction that ends in 0, a small number, `-0`, an exponent, more digits than every double has, a name
- * of digits.
+ * The alternatives match, in this order: a fraction that ends in 0, a small number, `-0`, an exponent, a number of at
+ * least 16 characters (a double may not preserve its digits), and a name made of digits.
  */
 const CHANGES = /\d\.\d*0(?!\d)|\.0{6}|-0(?![.\d])|\d[eE][-+\d]|\d[\d.]{15}|"\d+"\s*:/

@@ -3,9 +3,9 @@ import type { References } from './references.ts'
 import { toPointer, type Subschema } from './subschemas.ts'
 
 /**
- * Finds a schema that refers back to itself before any value inside has been entered (`{"$ref":"#"}`, a → b → a):
- * following it never ends. Through `properties` or `items` a schema may refer to itself, as those of trees and
- * lists do. The depth-first search keeps its own stack: a chain of references may be as long as the schema.
+ * Finds a schema that refers back to itself for the same value (`{"$ref":"#"}`, a → b → a), so that following its
+ * references never ends. Through `properties` or `items` a schema may refer to itself, as schemas of trees and lists
+ * do. The depth-first search keeps its own stack, because a chain of references may be as long as the schema.
  */
 export function findLoop(subschemas: readonly Subschema[], references: References): SchemaProblem | null {
   if (references.size === 0) return null

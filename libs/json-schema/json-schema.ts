@@ -7,10 +7,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether a schema's numbers are all integers, so that its bounds are those of integers. */
+/** Returns whether a schema allows no numbers but integers. Its bounds are then bounds of integers. */
 export function allowsIntegersAlone({ type }: JsonSchema): boolean {
   return type === 'integer' || (Array.isArray(type) && type.includes('integer') && !type.includes('number'))
 }
 
-/** Why a schema is rejected, and the place as a JSON pointer from its root. */
+/** The reason why a schema is rejected, and the place of the problem as a JSON pointer from the root. */
 export type SchemaProblem = { readonly pointer: string; readonly text: string }

@@ -6,17 +6,18 @@ import type { Subschema } from './subschemas.ts'
 export const MAX_LEVELS = 100
 
 /**
- * What the grammars of one request have used so far of the limits that hold for all of them together: an engine compiles
- * one after the other, and does nothing else meanwhile. The checks add to it.
+ * How much the grammars of one request have used of the limits that apply to all of them together. The limits are
+ * shared because an engine compiles one grammar after the other, and does nothing else meanwhile. The checks add to
+ * these counts.
  */
 export type GrammarUse = {
   values: number
   characters: number
-  /** Steps that the counts in patterns repeat. */
+  /** Steps of patterns that quantifiers such as `{3}` repeat. */
   repeatedSteps: number
-  /** Optional properties of objects whose properties are counted. */
+  /** Optional properties of objects with `minProperties` or `maxProperties`. */
   countedProperties: number
-  /** Levels of the schemas that references name. */
+  /** Levels of the schemas that a `$ref` names. */
   referredLevels: number
 }
 
@@ -28,24 +29,26 @@ export const noGrammars = (): GrammarUse => ({
   referredLevels: 0,
 })
 
+/** In all schemas and other grammars of a request. Measured: one text of 500,000 keeps an engine from all other work for 30 s. */
+export const MAX_GRAMMAR_CHARACTERS = 200_000
+
 /** What an engine compiles into grammars within a reasonable time; all but the levels for all schemas of a request. */
 const GRAMMAR_LIMITS: Limits = {
   /** vLLM refuses deeper schemas, counted in the same way. */
   levels: 64,
   /** A tool of 1,000 arguments has about 5,000 values. */
   values: 20_000,
-  /** Measured: one text of 500,000 characters keeps an engine from all other work for 30 s. */
-  characters: 200_000,
+  characters: MAX_GRAMMAR_CHARACTERS,
 }
 
-/** Levels over all schemas of a request that references name. Measured: the engine's process dies of 4,000 to 8,000. */
+/** The most levels of all schemas that a `$ref` names. Measured: 4,000 to 8,000 kill the engine's process. */
 const MAX_REFERRED_LEVELS = 2_000
 
 type Limits = {
-  /** Objects and arrays within each other. */
+  /** Nested objects and arrays. */
   readonly levels: number
   readonly values: number
-  /** Of names and strings. */
+  /** Characters of names and strings. */
   readonly characters: number
 }
 
@@ -54,8 +57,8 @@ export function isWithinLevels(schema: JsonSchema, levels: number): boolean {
 }
 
 /**
- * Rejects schemas that cost the engine more to compile than any use of them is worth. `text` is the schema's JSON, where
- * that may have numbers of more digits than the schema: those count as characters.
+ * Rejects schemas that are too expensive for the engine to compile. `text` is the schema's JSON if its numbers may have
+ * more digits than the parsed schema; long numbers in it count as characters.
  */
 export function checkSize(schema: JsonSchema, use: GrammarUse, text = ''): SchemaProblem | null {
   for (const [number] of text.matchAll(LONG_NUMBER)) use.characters += number.length
@@ -66,10 +69,10 @@ export function checkSize(schema: JsonSchema, use: GrammarUse, text = ''): Schem
   return { pointer: '#', text: `expected at most ${GRAMMAR_LIMITS[exceeded]} ${unit}` }
 }
 
-/** Of more digits than every double has. */
+/** A number of at least 16 characters: a double may not preserve its digits. */
 const LONG_NUMBER = /\d[\d.]{15,}/g
 
-/** Level by level, without recursion: the depth is not known to be safe yet. */
+/** Counts level by level, without recursion, because the depth is not known to be safe yet. */
 function findExceeded(
   schema: JsonSchema,
   limits: Limits,
@@ -96,8 +99,9 @@ function findExceeded(
 }
 
 /**
- * Rejects schemas whose references lead too deep. The grammar library's compiler enters each referred schema once,
- * from within another, in an order that is not specified: so the depth is at most the sum of their levels.
+ * Rejects schemas whose references lead too deep. The grammar library's compiler enters each schema that a `$ref` names
+ * once, from within another one, in an unspecified order. So it goes at most as deep as the sum of the levels of these
+ * schemas.
  */
 export function checkReferredLevels(
   subschemas: readonly Subschema[],

@@ -4,16 +4,15 @@ import { toPointer, type Subschema } from './subschemas.ts'
 /** From each schema that has a `$ref` to the schema that it names. */
 export type References = ReadonlyMap<JsonSchema, JsonSchema>
 
-/** The value that a `$ref` names in `root`; undefined where there is none, and for references out of the schema. */
+/** Returns the value in `root` that a `$ref` names; undefined if there is none, or if it is outside the schema. */
 export function resolveReference(root: unknown, reference: string): unknown {
   const steps = toSteps(reference)
   return steps === null ? undefined : follow(root, steps)
 }
 
 /**
- * Resolves each `$ref`, and returns the first one that is not supported as `problem`. Only `#` and `#/…` are
- * supported: engines fetch nothing, and their grammar library (xgrammar) reads neither anchors nor an `$id` inside
- * a schema.
+ * Resolves each `$ref`, and returns the first unsupported one as `problem`. Only `#` and `#/…` are supported: engines
+ * fetch nothing, and their grammar library (xgrammar) reads neither anchors nor an `$id` inside a schema.
  */
 export function checkReferences(
   root: JsonSchema,

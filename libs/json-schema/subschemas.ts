@@ -49,8 +49,8 @@ const SCHEMA_KEYWORDS = new Set([
 ])
 
 /**
- * The schema and all schemas within it, parents first; `true` and `false` are left out. A `$ref` inside an `enum`
- * or as the name of a property is not a keyword.
+ * Returns the schema and all schemas within it, parents first; `true` and `false` are left out. A `$ref` inside an
+ * `enum` or as the name of a property is not a keyword.
  */
 export function collectSubschemas(root: JsonSchema): Subschema[] {
   const found: Subschema[] = [{ schema: root, parent: null, keys: [], inPlace: false }]
@@ -74,8 +74,8 @@ function schemasUnder(parent: Subschema, keyword: string): Subschema[] {
 }
 
 /**
- * The schema with `map` applied to each schema that its own keywords contain, not to those further inside; the same
- * object where nothing changes. Most schemas stay as they are, and a copy of 20,000 values takes 10 ms.
+ * Returns the schema with `map` applied to each schema directly under its keywords, but not to deeper schemas. Returns
+ * the same object if nothing changes: most schemas do not change, and a copy of 20,000 values takes 10 ms.
  */
 export function mapSubschemas(schema: JsonSchema, map: (inner: JsonSchema) => JsonSchema): JsonSchema {
   const mapOne = (value: unknown): unknown => (isJsonObject(value) ? map(value) : value)

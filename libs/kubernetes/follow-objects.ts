@@ -14,30 +14,33 @@ export const ObjectMeta = z.object({
 })
 
 export type FollowedObjects<Kind> = {
-  /** The last known state, by uid. Empty before the first list. */
+  /** Returns the last known state, by uid. Empty before the first list. */
   current(): ReadonlyMap<string, Kind>
-  /** For how long the state has not followed the server, in ms; 0 while a watch is open, Infinity before the first list. */
+  /**
+   * Returns for how long the state has not followed the server, in ms; 0 while a watch is open, Infinity before the
+   * first list.
+   */
   behindMs(): number
   stop(): Promise<void>
 }
 
 /** A watch is opened again after this long, so that a connection that died silently is noticed soon. */
 const WATCH_S = 60
-/** The server ends a watch at `WATCH_S`; without any sign for so long the connection is dead. */
+/** The server ends a watch at `WATCH_S`, so a connection without any sign for this long is dead. */
 const IDLE_MS = (WATCH_S + 15) * 1_000
 const PAGE = 500
 const FIRST_PAUSE_MS = 200
 const LAST_PAUSE_MS = 5_000
 
 /**
- * Lists the objects of `path` and follows their changes until `stop`. A watch that ends is resumed where it was, from the
- * last object or bookmark; after 410 (too old) the objects are listed again. Failures are repeated for ever with pauses
- * of 0.2 to 5 s, and logged. An object that does not fit `schema` is left out and logged. `onChange` is called after the
+ * Lists the objects of `path` and follows their changes until `stop`. A watch that ends is resumed from its last object
+ * or bookmark; after 410 (too old) the objects are listed again. Failures are logged, and retried without limit with
+ * pauses of 0.2 to 5 s. An object that does not fit `schema` is left out and logged. `onChange` is called after the
  * first list and after each change.
  */
 export function followObjects<Kind extends { metadata: z.infer<typeof ObjectMeta> }>(options: {
   client: KubernetesClient
-  /** With its namespace, without a query. */
+  /** The path with its namespace, without a query. */
   path: string
   labelSelector?: string
   schema: z.ZodType<Kind>
@@ -120,7 +123,7 @@ export function followObjects<Kind extends { metadata: z.infer<typeof ObjectMeta
         await watch(resourceVersion)
         behindSinceMs = nowMs()
         pauseMs = FIRST_PAUSE_MS
-        // A server that ends each watch at once must not be asked in a tight loop.
+        // A pause, because a server that ends each watch at once must not be asked in a tight loop.
         if (nowMs() - startedMs < 1_000) await pause(pauseMs)
       } catch (error) {
         if (stopping.signal.aborted) return

@@ -3,7 +3,9 @@ import { Agent as HttpAgent, request as requestHttp, type IncomingMessage } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { text } from 'node:stream/consumers'
 
-/** The API server answered with another status than 2xx. `status` 410: the resource version is too old. */
+/**
+ * The API server answered with a status other than 2xx. A `status` of 410 says that the resource version is too old.
+ */
 export class KubernetesError extends Error {
   readonly status: number
 
@@ -14,21 +16,22 @@ export class KubernetesError extends Error {
   }
 }
 
-/** The three calls that Millrace makes. Paths begin with `/api` or `/apis`, with their query. */
+/** The three calls that Millrace makes. Paths begin with `/api` or `/apis` and include the query. */
 export type KubernetesClient = {
-  /** Resolves with the parsed body. Rejects with a KubernetesError, or after 10 s. */
+  /** Resolves with the parsed body. Rejects with a KubernetesError, or with a timeout after 10 s. */
   get(path: string): Promise<unknown>
-  /** Merge patch (RFC 7396): null removes a field. Resolves and rejects as `get`. */
+  /** Sends a merge patch (RFC 7396), in which null removes a field. Resolves and rejects as `get`. */
   patch(path: string, body: object): Promise<unknown>
   /**
-   * The lines of an answer that comes piece by piece, parsed. `onOpen` is called when the answer begins, within 10 s. Ends
-   * when the server ends it; throws a KubernetesError, when `signal` aborts, and when nothing came for `idleMs`.
+   * Yields the lines of a streamed answer, parsed. `onOpen` is called when the answer begins, within 10 s. Ends when
+   * the server ends the answer. Throws a KubernetesError; throws also when `signal` aborts, and when nothing arrived
+   * for `idleMs`.
    */
   stream(
     path: string,
     options: { idleMs: number; signal: AbortSignal; onOpen: () => void },
   ): AsyncIterable<unknown>
-  /** Connections that begin later trust these authorities, PEM. */
+  /** Connections that begin later trust these authorities, as PEM. */
   trust(ca: readonly string[]): void
   close(): void
 }
@@ -36,14 +39,14 @@ export type KubernetesClient = {
 const REQUEST_MS = 10_000
 /** The kubelet replaces a pod's token when 80 % of its hour have passed, and keeps the file at the same path. */
 const TOKEN_FRESH_MS = 30_000
-/** etcd refuses objects above 1.5 MiB. */
+/** Larger than any object of the server: etcd refuses objects above 1.5 MiB. */
 const MOST_LINE_BYTES = 8 << 20
-/** A list has up to `limit` objects. */
+/** Larger than one line, because a list has up to `limit` objects. */
 const MOST_BODY_BYTES = 64 << 20
 
 /**
- * `ca` is PEM; without it the system's authorities are trusted. The token file is read again every 30 s, and when the
- * server refuses the token.
+ * Creates a client. `ca` is PEM; without it the system's authorities are trusted. The token file is read again every 30
+ * s, and when the server refuses the token.
  */
 export function createKubernetesClient(options: {
   url: string
@@ -54,7 +57,7 @@ export function createKubernetesClient(options: {
   let authorities = toAuthorities(options.ca)
   const isTls = new URL(url).protocol === 'https:'
   const connection = { keepAlive: true, keepAliveMsecs: 15_000 }
-  // It keeps connections of different authorities apart.
+  // The agent does not share connections between different authorities.
   const agent = isTls ? new HttpsAgent(connection) : new HttpAgent(connection)
   let token: { text: string; readMs: number } | null = null
 

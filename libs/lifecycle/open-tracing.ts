@@ -2,7 +2,10 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTracing, type Tracing } from '#libs/telemetry/tracing.ts'
 import type { Releasers } from './releasers.ts'
 
-/** The tracing of an app as its environment asks for it. What is left is sent when everything else has ended. */
+/**
+ * Opens the tracing of an app as its environment configures it. The remaining spans are sent after everything else has
+ * ended.
+ */
 export async function openTracing(
   app: string,
   options: {

@@ -7,7 +7,10 @@ export type Releasers = {
     resource: Resource,
     release: { run: (resource: Resource) => unknown; limitMs?: number },
   ): Resource
-  /** Releases all resources, the last opened first. Never throws: a failed release is logged, and the others continue. */
+  /**
+   * Releases all resources, the last opened first. Never throws: a failed release is logged, and the other resources
+   * are released too.
+   */
   releaseAll(): Promise<void>
 }
 

@@ -7,21 +7,22 @@ import { createLogger, type Logger } from '#libs/telemetry/logger.ts'
 import { createReleasers, type Releasers } from './releasers.ts'
 
 /**
- * Runs one app: reads its configuration from the environment, then `start` opens its resources and registers a release
- * for each. A wrong configuration, also one that `start` finds, prints one sentence on standard error and exits with 1.
- * On SIGTERM, SIGINT or a failed start the resources are released in reverse order, each within its own limit, and the
- * process exits: with 0 after a signal, with 1 after a failure. A second SIGINT, as a person at a terminal sends it, exits
- * at once. Further SIGTERMs change nothing: a supervisor that restarts during a drain, such as a kubelet, sends another.
+ * Runs one app: reads its configuration from the environment, then calls `start`, which opens the app's resources and
+ * registers a release for each. For a wrong configuration, also one that `start` finds, the app prints one sentence on
+ * standard error and exits with 1. On SIGTERM, SIGINT or a failed start the resources are released in reverse order,
+ * each within its own limit, and the process exits: with 0 after a signal, with 1 after a failure. A second SIGINT, as
+ * a person at a terminal sends it, exits at once. Further SIGTERMs have no effect, because a supervisor that restarts
+ * during a drain, such as a kubelet, sends another one.
  *
- * An unhandled rejection or exception is a bug: it is logged and ends the process with 1, because a process in an unknown
- * state must not handle money.
+ * An unhandled rejection or exception is a bug. It is logged and ends the process with 1, because a process in an
+ * unknown state must not handle money.
  */
 export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   app: { name: string; schema: Schema; environment: Environment },
   start: (context: { config: Readonly<z.infer<Schema>>; log: Logger; releasers: Releasers }) => Promise<void>,
 ): Promise<void> {
-  // The young generation is mostly a few MB, and waking helpers to collect it costs more than they save: a request took
-  // 5 % less CPU time without them at 200/s, over all processes (loads of `npm run bench:request`).
+  // V8's young generation is mostly a few MB, and waking helper threads to collect it costs more than they save:
+  // without them a request took 5 % less CPU time at 200/s, over all processes (loads of `npm run bench:request`).
   setFlagsFromString('--no-parallel-scavenge')
   const config = loadConfigOrExit(app.name, app.schema, app.environment)
   const log = createLogger(app.name, config.LOG_LEVEL)
@@ -37,7 +38,7 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   let stopping = false
   let interrupts = 0
 
-  /** A failure while it stops ends it at once. */
+  /** Releases all resources and exits. A failure during the release exits at once. */
   async function stop(reason: string, exitCode: number) {
     if (stopping) {
       if (exitCode === 0) return
@@ -88,8 +89,8 @@ function loadConfigOrExit<Schema extends z.ZodType>(name: string, schema: Schema
 const MOST_CHARACTERS = 500
 
 /**
- * Libraries print on the console what nobody listens for, errors with all of their properties too. From now on each of
- * their lines is a line of the log.
+ * Turns console output of libraries into log lines, from now on. Libraries print errors that nobody listens for, with
+ * all properties of the error.
  */
 function logConsole(log: Logger): void {
   const toLine = (values: readonly unknown[]) => ({
@@ -100,5 +101,5 @@ function logConsole(log: Logger): void {
   console.warn = (...values: unknown[]) => log.warn(toLine(values), 'a library printed a warning')
 }
 
-/** Before it is cut, so that no half of a password is left. */
+/** Redacted before it is cut, so that no half of a password is left. */
 const toText = (text: string) => redactCredentials(text).slice(0, MOST_CHARACTERS)

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Repeats `ask` until it resolves, with pauses that double from `firstPauseMs` to `lastPauseMs`. Rejects with the last
- * error once `giveUp` returns true; `onFailure` is called with each error before that.
+ * Repeats `ask` until it resolves, with pauses that double from `firstPauseMs` to `lastPauseMs`. When `ask` fails and
+ * `giveUp` returns true, rejects with that error; `onFailure` is called with each earlier error.
  */
 export async function untilAnswered<Answer>(
   ask: () => Promise<Answer>,

@@ -5,19 +5,22 @@
 
 export type Row = { readonly id: string }
 
-/** A view's parts by name: arrays of rows are tables, all else are values. */
+/** A view's parts by name: arrays of rows are tables, all other parts are values. */
 export type Parts = Readonly<Record<string, unknown>>
 
-/** The event `snapshot`: everything. `asOf` is UTC. */
+/** The event `snapshot`: the whole view. `asOf` is UTC. */
 export type Snapshot<View> = { readonly asOf: string; readonly view: View }
 
-/** Rows that are new, or changed: of those only the changed fields. Then the ids of those that are gone. */
+/**
+ * `changed` has the whole of each new row, and of each changed row only the changed fields. `gone` has the ids of
+ * removed rows.
+ */
 export type Changes<One extends Row = Row> = {
   readonly changed: readonly (Partial<One> & Row)[]
   readonly gone: readonly string[]
 }
 
-/** The event `delta`, once a second: one line. Tables and values that did not change are absent. */
+/** The event `delta`, sent once a second as one line. Tables and values that did not change are absent. */
 export type Delta = {
   readonly asOf: string
   readonly tables: Readonly<Record<string, Changes>>
@@ -40,7 +43,7 @@ export function toDelta(before: Parts, after: Parts, asOf: string): Delta {
   return { asOf, tables, values }
 }
 
-/** The view after a delta. What it does not name stays the same object. */
+/** Returns the view after a delta. Parts that the delta does not name stay the same objects. */
 export function applyDelta<View extends Parts>(view: View, delta: Delta): View {
   const tables = Object.entries(delta.tables).map(([name, changes]) => {
     const rows = view[name]
@@ -49,7 +52,7 @@ export function applyDelta<View extends Parts>(view: View, delta: Delta): View {
   return { ...view, ...delta.values, ...Object.fromEntries(tables) }
 }
 
-/** New rows come after the others: the order is the viewer's business. */
+/** New rows come after the others, because the viewer sorts them. */
 function applyChanges(rows: readonly Row[], { changed, gone }: Changes): readonly Row[] {
   const left = new Map(rows.map((row) => [row.id, row]))
   for (const id of gone) left.delete(id)
@@ -70,7 +73,7 @@ function toChanges(before: readonly (Parts & Row)[], after: readonly (Parts & Ro
   return { changed, gone: [...known.keys()] }
 }
 
-/** Null when no field changed. Without an array for each row: it runs for every row of every second. */
+/** Returns null if no field changed. Makes no array per row, because this runs for every row every second. */
 function changedFields(before: Parts, after: Parts & Row): Row | null {
   let changed: Record<string, unknown> | null = null
   for (const name of Object.keys(after)) {

@@ -2,24 +2,25 @@ import { z } from 'zod'
 
 /**
  * The live picture of a cluster as the console serves it: rows of models, workers, tenants and requests. The page and
- * `millrace top` read them; both ignore fields that they do not know. Numbers are rounded to three digits, and the rates
- * and means of models and engines stay while they are within 2 % of what was sent, so that noise is not sent again.
- * `null` means not known; it is never 0.
+ * `millrace top` read them; both ignore unknown fields. Numbers are rounded to three digits. The rates and means of
+ * models and engines keep their last sent value while they are within 2 % of it, so that noise is not sent again.
+ * `null` means unknown, never 0.
  */
 
 const count = z.number()
 const unknownAsNull = z.number().nullable()
 
-/** Quantiles of the last 60 s, in ms; null where nothing was measured. */
+/** Quantiles over the last 60 s, in ms; null if nothing was measured. */
 export const Quantiles = z.object({ p50: unknownAsNull, p95: unknownAsNull })
 export type Quantiles = z.infer<typeof Quantiles>
 
-/** Requests refused a second, by the code of `API_ERRORS`; a code without any is absent. */
+/** Refused requests per second, by the code of `API_ERRORS`; a code without refusals is absent. */
 const ByCode = z.record(z.string(), z.number())
 
 /**
- * ok: workers keep up. short: more slots are needed. warming: no worker is ready, one is starting. unserved: no worker is
- * ready. switched-off: the catalog has it disabled. fixed: the catalog fixes what callers are answered.
+ * `ok`: workers keep up. `short`: more slots are needed. `warming`: no worker is ready, one is starting. `unserved`: no
+ * worker is ready. `switched-off`: the catalog has disabled the model. `fixed`: the catalog fixes the answer to
+ * callers.
  */
 export const ModelNowState = z.enum(['ok', 'short', 'warming', 'unserved', 'switched-off', 'fixed'])
 export type ModelNowState = z.infer<typeof ModelNowState>
@@ -35,12 +36,12 @@ export const ModelNow = z.object({
   slots: count,
   workers: z.object({ ready: count, all: count }),
   askedPerS: count,
-  /** Generations that ended, as their settlements are counted. */
+  /** Generations that ended, counted by their settlements. */
   endsPerS: count,
   failedPerS: count,
   meanGenerationMs: unknownAsNull,
   expectedWaitMs: unknownAsNull,
-  /** By `libs/demand`; 0 where the slots suffice. */
+  /** The missing slots as `libs/demand` computes them; 0 if the slots suffice. */
   shortSlots: count,
   tokensPerS: z.object({ prompt: count, cached: count, completion: count }),
   queueMs: Quantiles,
@@ -49,7 +50,10 @@ export const ModelNow = z.object({
 })
 export type ModelNow = z.infer<typeof ModelNow>
 
-/** A model in the list of all: what a line shows, because each second hundreds of lines change. */
+/**
+ * A model in the list of all models, with only the fields that a line shows, because hundreds of lines change each
+ * second.
+ */
 export const ModelLine = ModelNow.pick({
   id: true,
   state: true,
@@ -66,11 +70,13 @@ export const ModelLine = ModelNow.pick({
 })
 export type ModelLine = z.infer<typeof ModelLine>
 
-/** silent: it was there within the last 10 min, and sends nothing. The others are the phases of `Capacity`. */
+/**
+ * `silent`: it sent messages within the last 10 min, and sends none now. The other states are the phases of `Capacity`.
+ */
 export const EngineNowState = z.enum(['ready', 'loading', 'cordoned', 'draining', 'sick', 'silent'])
 export type EngineNowState = z.infer<typeof EngineNowState>
 
-/** One engine; a worker with several has several rows. */
+/** One engine. A worker with several engines has several rows. */
 export const WorkerNow = z.object({
   /** `<worker> <model>`. */
   id: z.string(),
@@ -80,33 +86,33 @@ export const WorkerNow = z.object({
   name: z.string(),
   model: z.string(),
   state: EngineNowState,
-  /** Since it is in this state as far as this console has seen it; UTC. */
+  /** Since when this console has seen the engine in this state; UTC. */
   since: z.string(),
   running: count,
   slots: count,
-  /** 0 to 1. */
+  /** A share from 0 to 1. */
   kvUse: unknownAsNull,
-  /** The part of the prompt tokens of the last seconds that the engine had cached; 0 to 1. */
+  /** The share of the prompt tokens of the last seconds that the engine had cached; 0 to 1. */
   cacheHits: unknownAsNull,
   outputPerS: count,
   meanGenerationMs: unknownAsNull,
   loadingMs: unknownAsNull,
-  /** Age of its last message in ms, when that is more than 3 s; else 0. */
+  /** Age of the worker's last message in ms if that is more than 3 s, else 0. */
   seenMs: count,
   node: z.string().nullable(),
   pool: z.string().nullable(),
-  /** From its reports; null for a worker that sends none, such as one of an older release. */
+  /** From the worker's reports; null for a worker that sends none, such as a worker of an older release. */
   host: z.string().nullable(),
   version: z.string().nullable(),
-  /** Accepted by the engine and not begun. */
+  /** Requests that the engine has accepted and not begun. */
   engineWaiting: unknownAsNull,
   engineVersion: z.string().nullable(),
   address: z.string().nullable(),
   contextWindow: unknownAsNull,
   pendingSettlements: unknownAsNull,
-  /** The reason for which the model does not load. */
+  /** Why the model does not load. */
   problem: z.string().nullable(),
-  /** What of a conversation the model's chat template cannot print, so that requests with it are refused. */
+  /** The parts of a conversation that the model's chat template cannot print. Requests with them are refused. */
   refuses: z.array(z.string()).nullable(),
 })
 export type WorkerNow = z.infer<typeof WorkerNow>
@@ -121,16 +127,16 @@ export const ProcessNow = z.object({
   pid: count,
   version: z.string(),
   startedAt: z.string(),
-  /** Age of its last report, when that is more than twice the interval; else 0. */
+  /** Age of the process's last report in ms if that is more than twice the interval, else 0. */
   seenMs: count,
-  /** Gateways alone have this and the next two. */
+  /** This field and the next two are null for workers. */
   openStreams: unknownAsNull,
   loopDelayMs: unknownAsNull,
   pendingSettlements: unknownAsNull,
 })
 export type ProcessNow = z.infer<typeof ProcessNow>
 
-/** One account at one model, over all gateways that list it among their busiest 20. */
+/** One account's load on one model, over all gateways that list the account among their busiest 20. */
 export const TenantNow = z.object({
   /** `<account> <model>`. */
   id: z.string(),
@@ -142,15 +148,15 @@ export const TenantNow = z.object({
 })
 export type TenantNow = z.infer<typeof TenantNow>
 
-/** A request that a gateway has open: one of its 200 oldest. */
+/** One of the 200 oldest open requests of a gateway. */
 export const OpenRequest = z.object({
   id: z.string(),
   accountId: z.string(),
   model: z.string(),
-  /** admitting: until it is queued. waiting: for a worker. running: claimed. */
+  /** `admitting`: not queued yet. `waiting`: queued for a worker. `running`: claimed. */
   stage: z.enum(['admitting', 'waiting', 'running']),
   startedAt: z.string(),
-  /** Received from the worker so far. */
+  /** Tokens received from the worker so far. */
   tokens: count,
 })
 export type OpenRequest = z.infer<typeof OpenRequest>
@@ -161,7 +167,9 @@ export const EndedRequest = z.object({
   id: z.string(),
   accountId: z.string(),
   model: z.string(),
-  /** failed: a group of refusals or failures. slow: one of the slowest. sample: stands for `weight` others. */
+  /**
+   * `failed`: a group of refusals or failures. `slow`: one of the slowest. `sample`: one of `weight` similar requests.
+   */
   kind: z.enum(['failed', 'slow', 'sample']),
   outcome: z.enum(['completed', 'cancelled', 'failed']),
   /** A code of `API_ERRORS`; null unless the request failed. */
@@ -169,9 +177,9 @@ export const EndedRequest = z.object({
   /** How many requests this row stands for. */
   weight: count,
   endedAt: z.string(),
-  /** From its arrival to its end, in ms. */
+  /** Time from the request's arrival to its end, in ms. */
   totalMs: count,
-  /** Null where it was never claimed, or has no output. */
+  /** Null if the request was never claimed; the next fields are null if it has no output. */
   waitedMs: unknownAsNull,
   firstTokenMs: unknownAsNull,
   promptTokens: unknownAsNull,
@@ -179,7 +187,7 @@ export const EndedRequest = z.object({
 })
 export type EndedRequest = z.infer<typeof EndedRequest>
 
-/** Sums over all models. */
+/** The cluster's sums over all models. */
 export const ClusterNow = z.object({
   askedPerS: count,
   waiting: unknownAsNull,
@@ -193,11 +201,14 @@ export const ClusterNow = z.object({
   refusedPerS: ByCode,
   endsPerS: count,
   failedPerS: count,
-  /** The part of the generations that ended within 60 s that failed by our fault; null where none ended. */
+  /**
+   * The share of the generations ended within the last 60 s that failed through a fault of this service; null if none
+   * ended.
+   */
   failedShare: unknownAsNull,
-  /** `used_memory` over `maxmemory` of the fullest queue Redis; null where it has no limit. */
+  /** `used_memory` divided by `maxmemory` of the fullest queue Redis; null if it has no limit. */
   redisMemory: unknownAsNull,
-  /** Releases of the processes that send reports, with how many run each. */
+  /** The releases of the processes that send reports, each with the number of its processes. */
   versions: z.record(z.string(), z.number()),
 })
 export type ClusterNow = z.infer<typeof ClusterNow>
@@ -205,21 +216,23 @@ export type ClusterNow = z.infer<typeof ClusterNow>
 export const Problem = z.object({
   /** `<name> <subject>`. */
   id: z.string(),
-  /** The alert's name without `Millrace` where one of `deploy/helm/millrace/files/rules` says the same. */
+  /**
+   * The alert's name without `Millrace`, if an alert of `deploy/helm/millrace/files/rules` reports the same problem.
+   */
   name: z.string(),
   severity: z.enum(['page', 'ticket']),
-  /** A sentence with its values. */
+  /** One sentence with the measured values. */
   text: z.string(),
   since: z.string(),
-  /** The model or the worker that it concerns: the screen to link. */
+  /** The model or the worker concerned, whose screen is linked. */
   model: z.string().nullable(),
   worker: z.string().nullable(),
-  /** In this repository, such as `docs/runbooks/queue-old.md`. */
+  /** A path in this repository, such as `docs/runbooks/queue-old.md`. */
   runbook: z.string(),
 })
 export type Problem = z.infer<typeof Problem>
 
-/** Equally spaced values up to `until`; null where nothing is known. */
+/** Equally spaced values up to `until`; null for unknown values. */
 export const Series = z.object({
   stepMs: count,
   until: z.string(),

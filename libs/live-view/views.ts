@@ -12,38 +12,38 @@ import {
   WorkerNow,
 } from './rows.ts'
 
-/** Histories of one model or of the cluster, by what they show. */
+/** The histories of one model or of the cluster, named by their value. */
 export const HISTORIES = ['waiting', 'running', 'asked', 'output', 'refused', 'firstToken'] as const
 export type HistoryName = (typeof HISTORIES)[number]
 
-/** Those that are kept for hours: of each model, so each name costs memory. */
+/** The histories that are kept for hours. They are kept for each model, so each name costs memory. */
 export const LONG_HISTORIES = ['waiting', 'running'] as const
 export type LongHistoryName = (typeof LONG_HISTORIES)[number]
 
 const Histories = z.record(z.enum(HISTORIES), Series)
 const LongHistories = z.record(z.enum(LONG_HISTORIES), Series)
 
-/** The sources that do not answer at this moment: their part of the picture is old. */
+/** For each source, how long it has not answered. While a source does not answer, its part of the picture is old. */
 const Sources = z.object({
-  /** For how long no message came over the bus, in ms; 0 while they come. */
+  /** For how long no message has arrived over the bus, in ms; 0 while messages arrive. */
   busAwayMs: z.number(),
   /** For how long the queue Redis has not answered, in ms; 0 while it answers. */
   queueAwayMs: z.number(),
 })
 
 /**
- * The parts of each view. A part that is an array of rows is a table: a delta has its changed rows. Any other part is
- * a value: a delta has the whole of it when it changed. Histories are in snapshots alone; a viewer appends what deltas
- * bring.
+ * The parts of each view. A part that is an array of rows is a table, and a delta has only its changed rows. Any other
+ * part is a value, and a delta has the whole value if it changed. Only snapshots have histories; a viewer appends the
+ * values of deltas to them.
  */
 export const NowView = z.object({
   sources: Sources,
   cluster: ClusterNow,
   problems: z.array(Problem),
   models: z.array(ModelLine),
-  /** The histories of the cluster: 10 min by 1 s. */
+  /** The cluster's histories: 10 min in steps of 1 s. */
   histories: Histories,
-  /** By model: `waiting` over 10 min by 10 s. */
+  /** `waiting` of each model: 10 min in steps of 10 s. */
   sparklines: z.record(z.string(), Series),
 })
 export type NowView = z.infer<typeof NowView>
@@ -55,7 +55,7 @@ export const WorkersView = z.object({
 })
 export type WorkersView = z.infer<typeof WorkersView>
 
-/** `ended`: the newest first, at most 500. */
+/** `ended` begins with the newest request and has at most 500. */
 export const RequestsView = z.object({
   sources: Sources,
   open: z.array(OpenRequest),
@@ -71,9 +71,9 @@ export const ModelView = z.object({
   tenants: z.array(TenantNow),
   workers: z.array(WorkerNow),
   open: z.array(OpenRequest),
-  /** 10 min by 1 s. */
+  /** 10 min in steps of 1 s. */
   histories: Histories,
-  /** 6 h by 10 s. */
+  /** 6 h in steps of 10 s. */
   longHistories: LongHistories,
 })
 export type ModelView = z.infer<typeof ModelView>

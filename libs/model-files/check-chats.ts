@@ -12,7 +12,7 @@ import type { Model } from './model.ts'
 /** Conversations as transformers renders them, written by `scripts/python/references/render_chats.py`. */
 export const ChatReference = z.strictObject({
   madeBy: z.string(),
-  /** The local time at which they were rendered, for templates that name the date. */
+  /** The local time of rendering, for templates that print the date. */
   now: z.string(),
   cases: z
     .array(
@@ -21,7 +21,7 @@ export const ChatReference = z.strictObject({
         messages: z.array(ChatMessage),
         tools: z.array(ToolDefinition),
         switches: z.record(z.string(), z.union([z.boolean(), z.string(), z.number()])),
-        /** Absent, with `ids`, where the template refuses the conversation. */
+        /** `prompt` and `ids` are absent if the template refuses the conversation. */
         prompt: z.string().optional(),
         ids: z.array(z.int()).optional(),
         refused: z.string().optional(),
@@ -41,8 +41,8 @@ export type ChatDifference = {
 }
 
 /**
- * Renders every conversation of the reference, as it is, and compares its token ids. Returns the differences. What the
- * template loses or refuses of it is no difference: transformers does so as well.
+ * Renders every conversation of the reference unchanged and compares its token ids. Returns the differences. Parts of a
+ * conversation that the template drops or refuses are no difference, because transformers drops or refuses them too.
  */
 export async function checkChats(
   { tokenizer, template }: Pick<Model, 'tokenizer' | 'template'>,

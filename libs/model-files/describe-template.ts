@@ -4,7 +4,10 @@ import type { ModelFamily } from '#libs/dialect/family.ts'
 import { openCallWriter } from '#libs/dialect/write-calls.ts'
 import type { Model } from './model.ts'
 
-/** What of a conversation a model's chat template cannot print, and what is changed for it; null without a template. */
+/**
+ * Describes the parts of a conversation that a model's chat template cannot print, and how conversations are changed to
+ * fit it. Returns null without a template.
+ */
 export function describeTemplate(
   { template }: Pick<Model, 'template'>,
   { toolCalls }: Pick<ModelFamily, 'toolCalls'>,

@@ -8,15 +8,15 @@ import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 import { isModelFile, type ModelFiles } from './model-files.ts'
 import { unzip } from './unzip.ts'
 
-/** vLLM's servicer sets no limits; these are those of vLLM's own gateway for the same call. */
+/** vLLM's servicer sets no limits. These are the limits of vLLM's own gateway for the same call. */
 const LIMITS = { packedBytes: 200 * 2 ** 20, entries: 50, unpackedBytes: 500 * 2 ** 20 }
 const TIMEOUT_MS = 60_000
 
 /**
  * Fetches the model's files from the engine at `address` (`host:port`) with vLLM's GetTokenizer, which streams a zip in
- * chunks and sends its SHA-256 with the last one. Opens a connection for this call. Throws a ModelFetchError when the
- * engine does not answer or has no such files (it has none when it was started with a Hugging Face id instead of a
- * folder), and for an archive that is incomplete, damaged or larger than the limits.
+ * chunks and sends its SHA-256 with the last one. Opens a connection for this call. Throws a ModelFetchError if the
+ * engine does not answer, if it has no such files (it was started with a Hugging Face id instead of a folder), or if
+ * the archive is incomplete, damaged or larger than the limits.
  */
 export async function fetchModelFiles(
   address: string,

@@ -13,18 +13,18 @@ import { toEndIds } from './to-end-ids.ts'
 /** A model and its family. */
 export type LoadedModel = Model & {
   readonly family: ModelFamily
-  /** Where the model's files are; null where they were fetched from an engine. */
+  /** The folder of the model's files; null if they were fetched from an engine. */
   readonly folder: string | null
-  /** Ids that end a turn, by the model's own files or by its family. */
+  /** The ids that end a turn, by the model's own files or by its family. */
   readonly endIds: ReadonlySet<number>
-  /** For the parameters that a request leaves open: generation_config.json's, or the family's without that file. */
+  /** Defaults for parameters that a request omits: generation_config.json's, or the family's without that file. */
   readonly samplingDefaults: SamplingDefaults
 }
 
 /**
- * Loads `<modelsFolder>/<name>.json`, the family that it names, and the model's files: those of its folder, or those
- * that `fetchFiles` returns where it names none. A chat template that it names replaces theirs. Throws an error that
- * names the file.
+ * Loads the manifest `<modelsFolder>/<name>.json`, the family that it names, and the model's files. The files come from
+ * the manifest's folder, or from `fetchFiles` if the manifest names no folder. A chat template that the manifest names
+ * replaces the templates in these files. Throws an error that names the file.
  */
 export async function loadModel(
   modelsFolder: string,
@@ -77,7 +77,7 @@ async function readTemplate(modelsFolder: string, path: string | undefined): Pro
   }
 }
 
-/** Takes precedence over every other place of a chat template. */
+/** A template in this file takes precedence over every other chat template of the model. */
 const TEMPLATE_FILE = 'chat_template.jinja'
 
 async function readAs<Schema extends z.ZodType>(schema: Schema, path: string): Promise<z.infer<Schema>> {
@@ -88,7 +88,7 @@ async function readAs<Schema extends z.ZodType>(schema: Schema, path: string): P
   }
 }
 
-/** One line. */
+/** Returns one line; a ZodError's own message is many lines of JSON. */
 function toReason(error: unknown): string {
   if (error instanceof z.ZodError) {
     return error.issues.map(({ path, message }) => [...path, message].join(': ')).join('; ')

@@ -17,7 +17,7 @@ const NAMES: ReadonlySet<string> = new Set([
 
 export const isModelFile = (name: string): boolean => NAMES.has(name)
 
-/** Throws an error that names the folder or the file. */
+/** Reads the model's files from a folder. Throws an error that names the folder or the file. */
 export async function readModelFolder(folder: string): Promise<ModelFiles> {
   const names = (await listFolder(folder)).filter(isModelFile).sort()
   if (!names.includes('tokenizer.json')) throw new Error(`there is no ${join(folder, 'tokenizer.json')}`)

@@ -13,7 +13,7 @@ export const ModelManifest = z.strictObject({
    * Without it the worker fetches these files from the engine.
    */
   folder: FileName.optional(),
-  /** A Jinja file under `models/` that replaces the chat templates of those files. */
+  /** A Jinja file under `models/` that replaces the chat templates of the model's files. */
   chatTemplate: FilePath.optional(),
 })
 export type ModelManifest = z.infer<typeof ModelManifest>

@@ -6,13 +6,13 @@ import type { ModelFiles } from './model-files.ts'
 /** The settings of the small files beside tokenizer.json, each of which may be absent. */
 export type ModelSettings = {
   readonly templates: Pick<ChatTemplate, 'source' | 'toolSource'>
-  /** By the names that chat templates use: `bos_token`, `eos_token`, … */
+  /** The texts of special tokens, by the names that chat templates use: `bos_token`, `eos_token`, … */
   readonly specialTokens: Readonly<Record<string, string>>
-  /** Of config.json and generation_config.json. */
+  /** The ids of end tokens in config.json and generation_config.json. */
   readonly eosIds: readonly number[]
-  /** Of the output layer; 0 when config.json does not name it. */
+  /** The size of the output layer; 0 if config.json does not name it. */
   readonly vocabularySize: number
-  /** Of generation_config.json; null without that file. */
+  /** The sampling defaults of generation_config.json; null without that file. */
   readonly generationDefaults: SamplingDefaults | null
 }
 
@@ -79,7 +79,10 @@ function toSpecialTokens(config: z.infer<typeof SpecialTokens>): Record<string, 
   return tokens
 }
 
-/** A template's own file takes precedence over a field of another; chat_template.json belongs to image processors. */
+/**
+ * The precedence is: chat_template.jinja, then chat_template.json (which image processors have), then
+ * tokenizer_config.json.
+ */
 function toTemplates(
   files: ModelFiles,
   tokenizer: z.infer<typeof TokenizerConfig>,

@@ -5,16 +5,17 @@ import { promisify } from 'node:util'
 import { crc32, inflateRaw } from 'node:zlib'
 
 export type ZipLimits = {
-  /** Entries of the archive, of every kind. */
+  /** The most entries of the archive, of every kind. */
   readonly entries: number
-  /** All unpacked files together. */
+  /** The most bytes of all unpacked files together. */
   readonly unpackedBytes: number
 }
 
 /**
  * Returns the files of a zip (PKZIP APPNOTE 4.3) whose names `wants` accepts; the limits count the other files too.
- * Throws a ZipError for an archive that is damaged, exceeds its limits, is encrypted or in the zip64 format, or names a
- * file twice, and for a name that is not a plain file name: it could lead out of the folder that it is written to.
+ * Throws a ZipError if the archive is damaged, exceeds its limits, is encrypted or in the zip64 format, or names a file
+ * twice. Throws one also for a name that is not a plain file name, because such a name could lead out of the target
+ * folder.
  */
 export async function unzip(
   archive: Buffer,
@@ -96,7 +97,7 @@ function* readDirectory(archive: Buffer, limits: ZipLimits): Generator<Entry> {
   }
 }
 
-/** The end record is last, except for a comment. */
+/** The end record comes last; only a comment may follow it. */
 function findEnd(archive: Buffer): number {
   const first = Math.max(0, archive.length - END_BYTES - LONGEST_COMMENT)
   for (let at = archive.length - END_BYTES; at >= first; at--) {
@@ -124,7 +125,7 @@ async function unpack(archive: Buffer, entry: Entry): Promise<Buffer> {
 
 async function inflate(packed: Buffer, { name, method, unpackedBytes }: Entry): Promise<Buffer> {
   if (method === 0) return packed
-  // The limits counted the size of the directory entry; a file that is larger fails here.
+  // The limits counted the size in the directory entry. A file that is larger than its entry says fails here.
   if (method === 8)
     return await promisify(inflateRaw)(packed, { maxOutputLength: Math.max(1, unpackedBytes) })
   throw new ZipError(`${name} is compressed with the unsupported method ${method}`)

@@ -3,12 +3,12 @@ declare const nanoCredits: unique symbol
 /** An amount of money: whole nano-credits (10⁻⁹ credit). Never a JavaScript number, which rounds above 2⁵³. */
 export type NanoCredits = bigint & { readonly [nanoCredits]: true }
 
-/** The largest int64, and so the largest PostgreSQL bigint. */
+/** The largest int64, which is also the largest PostgreSQL bigint. */
 const MAX_NANO = 2n ** 63n - 1n
 
 const NANO_PER_CREDIT = 1_000_000_000n
 
-/** Throws a RangeError for negative amounts and for amounts above the largest int64. */
+/** Converts an amount. Throws a RangeError for negative amounts and for amounts above the largest int64. */
 export function toNanoCredits(amount: bigint | string): NanoCredits {
   const value = BigInt(amount)
   assertNanoCredits(value)
@@ -22,7 +22,7 @@ export function parseCredits(text: string): NanoCredits {
   return toNanoCredits(whole + fraction.padEnd(9, '0'))
 }
 
-/** Credits in decimal, such as `1.5`, `0.000000001` or `-2`. Amounts of any size; never rounds. */
+/** Formats an amount of any size as decimal credits, such as `1.5`, `0.000000001` or `-2`. Never rounds. */
 export function formatCredits(amount: bigint): string {
   if (amount < 0n) return `-${formatCredits(-amount)}`
   const fraction = (amount % NANO_PER_CREDIT).toString().padStart(9, '0').replace(/0+$/, '')

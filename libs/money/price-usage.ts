@@ -5,8 +5,8 @@ import type { TokenPrices } from './price.ts'
 const TOKENS_PER_PRICE = 1_000_000n
 
 /**
- * What a settlement of these tokens costs, in nano-credits: the rule of `apps/billing/sql/functions/price_tokens.sql`,
- * with its one rounding up. `cached` is part of `prompt`.
+ * Returns the price of a settlement of these tokens, in nano-credits. Follows the rule of
+ * `apps/billing/sql/functions/price_tokens.sql`, with its one rounding up. `cached` is part of `prompt`.
  */
 export function priceUsage(
   tokens: { prompt: number; cached: number; completion: number },
@@ -20,8 +20,8 @@ export function priceUsage(
 }
 
 /**
- * Nano-credits as a JSON number of credits: the double that is nearest to the exact decimal. Up to 9,007,199 credits all
- * nine decimals survive in it; above, only the text of nano-credits is exact.
+ * Converts nano-credits to a JSON number of credits: the double nearest to the exact decimal. Up to 9,007,199 credits
+ * the number keeps all nine decimals; above, only the text of nano-credits is exact.
  */
 export function toCreditsNumber(nano: bigint): number {
   return Number(formatCredits(nano))

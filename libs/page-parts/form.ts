@@ -7,6 +7,8 @@ import type { PageApp } from './page-app.ts'
 export type Field = {
   readonly name: string
   readonly label: string
+  /** What refusals call it, where that is another name. */
+  readonly param?: string
   readonly kind?: 'text' | 'lines' | 'file' | 'choice' | 'number' | 'date'
   readonly value?: string
   readonly isRequired?: boolean
@@ -53,7 +55,10 @@ export function openForm(app: PageApp, form: Form): void {
       if (result === undefined) app.closeDialog()
     } catch (error) {
       failure = toFailure(error)
-      wrong = form.fields.find(({ name }) => name === failure?.param)?.name
+      const { param: refused } = failure
+      wrong = form.fields.find(
+        ({ name, param }) => refused !== undefined && [name, param].includes(refused),
+      )?.name
     }
     phase = failure?.isUnknown === true ? 'unknown' : 'open'
     app.redraw()

@@ -1,6 +1,6 @@
 /**
- * The server of the bus that belongs to a gateway: there it subscribes, and there workers publish to it. By a hash of its
- * boot id, so all processes must have the same servers in the same order.
+ * Returns the bus server of a gateway: the gateway subscribes there, and workers publish to it there. A hash of the
+ * gateway's boot id selects the server, so all processes must have the same servers in the same order.
  */
 export function toBusServer<Server>(gateway: string, servers: readonly [Server, ...Server[]]): Server {
   // FNV-1a, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/

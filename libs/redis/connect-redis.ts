@@ -11,17 +11,17 @@ export type RedisClient = Redis | Cluster
 /**
  * The behaviour of a connection while Redis is unreachable.
  * - `fail-fast`: commands fail within 500 ms, so that a request can be refused in time.
- * - `patient`: commands and subscriptions wait until the server is back; for consumers and subscribers. What was under
- *   way when the connection broke is sent again, so only commands that may run twice belong here.
- * - `bounded`: commands wait for the connection that is being opened, and fail with it, or after 5 s. Without blocking
- *   commands.
+ * - `patient`: commands and subscriptions wait until the server is back; for consumers and subscribers. Commands that
+ *   were under way when the connection broke are sent again, so only commands that may run twice belong here.
+ * - `bounded`: commands wait for the connection that is being opened, and fail if it fails, or after 5 s. Not for
+ *   blocking commands.
  *
- * All close a connection on which an answer is long overdue, because the server vanished without closing it: `patient`
- * after 15 s, which is longer than BullMQ's longest blocking read. None but `patient` repeats a command after a
- * reconnect: code that knows a PUBLISH or a script to be idempotent repeats it.
+ * All three close a connection on which an answer is long overdue, because the server may have vanished without closing
+ * it: `patient` after 15 s, which is longer than BullMQ's longest blocking read. Only `patient` repeats a command after
+ * a reconnect; elsewhere, code that knows a PUBLISH or a script to be idempotent repeats it.
  *
- * A server that answers READONLY was a master and is now a replica: the command fails, and the connection is closed, so
- * that the next one goes to the new master.
+ * A server that answers READONLY was a master and is now a replica. The command fails, and the connection is closed, so
+ * that the next connection goes to the new master.
  */
 export type RedisPatience = 'fail-fast' | 'patient' | 'bounded'
 
@@ -34,13 +34,13 @@ type Connecting<Place> = {
 }
 
 /**
- * A TLS connection that failed can fail once more: a server's alert that arrives after the client refused its certificate
- * is a second 'error' (`_emitTLSError` of node:tls). ioredis listens for one error of each connection, those to sentinels
- * and nodes included; without a listener the second would end the process.
+ * A TLS connection that failed can fail once more: a server's alert that arrives after the client refused its
+ * certificate is a second 'error' (`_emitTLSError` of node:tls). ioredis listens for one error of each connection,
+ * including connections to sentinels and nodes. Without this listener the second error would end the process.
  */
 watchTlsConnections((socket) => socket.on('error', () => {}))
 
-/** Opens a connection and resolves when Redis has answered, however long that takes. Failed attempts are logged. */
+/** Opens a connection and resolves when Redis has answered, without a time limit. Failed attempts are logged. */
 export async function connectRedis(options: Connecting<RedisServerPlace>): Promise<Redis>
 export async function connectRedis(options: Connecting<RedisPlace>): Promise<RedisClient>
 export async function connectRedis(options: Connecting<RedisPlace>): Promise<RedisClient> {
@@ -50,7 +50,7 @@ export async function connectRedis(options: Connecting<RedisPlace>): Promise<Red
     redis.once('ready', resolve)
     await promise
   }
-  // The nodes are connected by their first command, which would be refused if a second one came meanwhile.
+  // A node is connected by its first command, and a second command would be refused until it is connected.
   if (redis instanceof Cluster) await Promise.allSettled(redis.nodes('master').map((node) => node.ping()))
   return redis
 }
@@ -65,13 +65,13 @@ export function openRedis({ place, name, patience, log }: Connecting<RedisPlace>
   redis.on('error', report)
   if (redis instanceof Cluster) {
     redis.on('node error', report)
-    // Without slots, or with all nodes refusing the login, there is no other sign.
+    // This event is the only sign of a Cluster without slots, or of nodes that all refuse the login.
     redis.on('reconnecting', () => report(new Error('no node of the Cluster can serve')))
   }
   return redis
 }
 
-/** While a node of a Cluster is away, each command for it fails to connect: a line a second is enough. */
+/** Logs at most one failure a second: while a node of a Cluster is away, each command for it fails to connect. */
 function reportFailures(name: string, log: Logger): (error: unknown, node?: string) => void {
   let [reportedMs, unreported] = [-Infinity, 0]
   return (error, node) => {
@@ -85,23 +85,23 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 }
 
 /**
- * Commands that one callback sends, or the promises that settle after it, go out in one write, which the server reads,
+ * Sends the commands of one callback, and of the promises that settle after it, in one write, which the server reads,
  * logs and answers at once. Commands sent in `withNextWrite` wait for the next such write. The nodes of a Cluster are
- * ioredis' own, without this.
+ * ioredis' own clients and do not gather writes.
  */
 class Server extends Redis {
-  /** Its writes are kept back, until this turn ends or `#lateFlush` fires. */
+  /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */
   #gathering: Redis['stream'] | null = null
-  /** Set while all that is kept back may wait. */
+  /** Set while all corked commands may wait. */
   #lateFlush: NodeJS.Timeout | undefined
-  /** `withNextWrite` calls its `send`. */
+  /** True while `withNextWrite` calls its `send`. */
   #mayWait = false
 
   override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
     const [command] = sent
-    // After a reconnect ioredis subscribes again and looks at no answer, and one that fails would end the process as an
-    // unhandled rejection. One that the server refuses is reported; that the connection is lost once more, or closed on
-    // purpose, shows otherwise.
+    // After a reconnect ioredis subscribes again and ignores the answers, so a failed one would end the process as an
+    // unhandled rejection. A refusal by the server is reported here. A connection that is lost again or closed on
+    // purpose is noticed elsewhere.
     if (SUBSCRIBES.has(command.name)) {
       command.promise.catch((error: unknown) => {
         if (error instanceof ReplyError) this.emit('error', error)
@@ -149,15 +149,15 @@ class Server extends Redis {
 
 /**
  * Sends the commands that `send` issues before it returns together with the connection's next other command, or after
- * 20 ms. Use it for commands whose answer is not urgent. It saves a write, which wakes up the server, and an answer, which
- * wakes up this process: for settlements that is 7 % of a request's CPU time at 200 requests/s. With a Cluster the commands
- * are sent at once.
+ * 20 ms. Use it for commands whose answer is not urgent. It saves a write, which wakes up the server, and an answer,
+ * which wakes up this process: for settlements that is 7 % of a request's CPU time at 200 requests/s. For a Cluster the
+ * commands are sent at once.
  */
 export function withNextWrite<Result>(redis: RedisClient, send: () => Result): Result {
   return redis instanceof Server ? redis.withNextWrite(send) : send()
 }
 
-/** Four times the pause between two requests at 200/s; half of what billing gathers settlements for. */
+/** Four times the pause between two requests at 200/s, and half of the time for which billing gathers settlements. */
 const MOST_WAIT_MS = 20
 
 /** Without a bound, a burst of a thousand requests would be one write of megabytes. */
@@ -195,12 +195,12 @@ function openCluster(urls: readonly [string, ...string[]], name: string, patienc
   const cluster = new Cluster(nodes, {
     clusterRetryStrategy: retryDelayMs,
     enableOfflineQueue,
-    // Finds a promoted replica although nothing was sent to the failed master's slots.
+    // So often that a promoted replica is found even while no command goes to the failed master's slots.
     slotsRefreshInterval: 1_000,
     scaleReads: 'master',
-    // A command whose connection was closed may have run: only a patient one is sent again.
+    // A command whose connection was closed may have run, so only `patient` sends it again.
     retryDelayOnFailover: isPatient ? 100 : 0,
-    // Names stay names: a certificate is for a name.
+    // Host names are not resolved here, because a certificate is for a name.
     ...(tls ? { dnsLookup: (host, found) => found(null, host) } : {}),
     redisOptions: {
       ...COMMON,
@@ -223,12 +223,12 @@ const retryDelayMs = (attempt: number) => Math.min(attempt * 100, 1_000)
 
 const COMMON = {
   connectTimeout: CONNECT_MS,
-  // A half-open connection never answers the end of it, and a new one is opened only after that.
+  // A half-open connection never confirms its end; after this time a new connection is opened without that.
   disconnectTimeout: 250,
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const
 
-/** A command of a `fail-fast` connection has failed after this long without an answer. */
+/** A command of a `fail-fast` connection fails after this long without an answer. */
 export const FAIL_FAST_MS = 500
 
 const PATIENCE = {

@@ -3,8 +3,8 @@ import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * Reads from each server which keys it deletes when its memory is full; null when the server does not say. Asks INFO,
- * which managed servers allow where they refuse CONFIG.
+ * Returns for each server which keys it deletes when its memory is full; null if the server does not report it. Asks
+ * INFO, which managed servers allow even if they refuse CONFIG.
  */
 export async function readEvictionPolicies(redis: Redis | Cluster): Promise<(string | null)[]> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis]
@@ -13,12 +13,12 @@ export async function readEvictionPolicies(redis: Redis | Cluster): Promise<(str
   )
 }
 
-/** True when the server would delete keys by itself: waiting work, and settlements that are not charged yet. */
+/** True if the server would delete keys by itself: waiting work, and settlements that are not charged yet. */
 export const evicts = (policy: string | null) => policy !== null && policy !== 'noeviction'
 
 /**
- * Throws a ConfigError where the queue Redis evicts keys. Where it does not say, or does not answer now, that is logged:
- * billing looks again each minute, and its metric is an alarm.
+ * Throws a ConfigError if the queue Redis evicts keys. If the server does not report its policy, or does not answer
+ * now, that is only logged: billing checks the policy each minute, and an alert uses its metric.
  */
 export async function refuseEviction(redis: Redis | Cluster, { log }: { log: Logger }): Promise<void> {
   const policies = await readEvictionPolicies(redis).catch((error: unknown): (string | null)[] => {

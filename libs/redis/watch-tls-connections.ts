@@ -1,7 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { TLSSocket } from 'node:tls'
 
-/** Calls back with each TLS connection that this process begins to open, until the returned function is called. */
+/**
+ * Calls `onOpening` for each TLS connection that this process begins to open, until the returned function is called.
+ */
 export function watchTlsConnections(onOpening: (socket: TLSSocket) => void): () => void {
   // The channel of all client connections: https://nodejs.org/api/diagnostics_channel.html#event-netclientsocket
   const onMessage = (message: unknown) => {

@@ -2,10 +2,10 @@
 type Box<Value> = { value: Value | null }
 
 /**
- * A Map whose values come and go, such as those of requests. V8 links the table that a Map has outgrown to the next one,
- * so once an old table is in the old generation, garbage or not, it keeps all later tables alive, with all values that
- * were in them, until the next full collection: each request's objects are copied twice by collections that should have
- * freed them. Here the tables hold boxes, and a deleted value's box is empty.
+ * A Map for values that come and go, such as the values of requests. When a Map outgrows its table, V8 links the old
+ * table to the next one. Once an old table is in the old generation, garbage or not, it keeps all later tables and
+ * their values alive until the next full collection. Each request's objects are then copied twice by collections that
+ * should have freed them. Here the tables hold boxes, and a deleted value's box is empty.
  */
 export class ShortLivedMap<Key extends string | number, Value extends object> {
   readonly #boxes = new Map<Key, Box<Value>>()
@@ -28,7 +28,7 @@ export class ShortLivedMap<Key extends string | number, Value extends object> {
     else box.value = value
   }
 
-  /** Returns whether it was there. */
+  /** Returns true if the key was there. */
   delete(key: Key): boolean {
     const box = this.#boxes.get(key)
     if (box === undefined) return false
@@ -40,7 +40,7 @@ export class ShortLivedMap<Key extends string | number, Value extends object> {
     return this.#boxes.keys()
   }
 
-  /** In the order in which their keys were set. */
+  /** Yields the values in the order in which their keys were set. */
   *values(): Generator<Value, void> {
     for (const { value } of this.#boxes.values()) if (value !== null) yield value
   }

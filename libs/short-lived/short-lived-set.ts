@@ -9,19 +9,19 @@ export class ShortLivedSet<Item extends object> {
     return this.#items.size
   }
 
-  /** Returns the number with which it can be deleted. An object added twice is there twice. */
+  /** Returns the number with which the item can be deleted. An item that was added twice is in the set twice. */
   add(item: Item): number {
     this.#added += 1
     this.#items.set(this.#added, item)
     return this.#added
   }
 
-  /** Returns whether it was there. */
+  /** Returns true if the item was there. */
   delete(number: number): boolean {
     return this.#items.delete(number)
   }
 
-  /** In the order in which they were added. */
+  /** Yields the items in the order in which they were added. */
   [Symbol.iterator](): Generator<Item, void> {
     return this.#items.values()
   }

@@ -2,18 +2,18 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from 'prom-client'
 import { declareMetrics } from './declare-metrics.ts'
 
-/** Node samples by a timer of this period, and a sample includes the period. */
+/** Node's monitor uses a timer of this period, and each sample includes the period. */
 const PERIOD_MS = 50
 
 /**
- * The period of prom-client's own monitor, which cannot be left out: it wakes the process once a minute, not 100 times
- * a second.
+ * The period of prom-client's own monitor, which cannot be switched off. With this period it wakes the process once a
+ * minute instead of 100 times a second.
  */
 export const IDLE_MONITOR_PERIOD_MS = 60_000
 
 /**
  * Replaces prom-client's metrics of the event loop by two: how late the loop was since the last scrape, without the
- * period of the samples. To sample 100 times a second, as prom-client does, is half of what an idle process costs.
+ * period of the samples. prom-client samples 100 times a second, which is half of the cost of an idle process.
  */
 export function measureEventLoopLag(registry: Registry): void {
   for (const { name } of registry.getMetricsAsArray()) {

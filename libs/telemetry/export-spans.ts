@@ -13,13 +13,13 @@ import { startSpan } from './start-span.ts'
 import type { Tracing } from './tracing.ts'
 import { VERSION } from './version.ts'
 
-/** Spans beyond it are dropped: tracing must not take a process's memory while the collector is away. */
+/** Further spans are dropped, so that tracing cannot fill a process's memory while the collector is away. */
 const MOST_SPANS = 4_096
 const SPANS_PER_EXPORT = 512
 const EXPORT_EVERY_MS = 2_000
 const EXPORT_LIMIT_MS = 3_000
 
-/** Tracing to a collector, as `createTracing` describes it. */
+/** Sends spans to a collector, as `createTracing` describes. */
 export function exportSpans(options: {
   app: string
   instance: string
@@ -63,7 +63,7 @@ export function exportSpans(options: {
   }
 }
 
-/** The exporter, with a line in the log for each batch that was lost. */
+/** Wraps the exporter and logs a line for each batch that was lost. */
 function logFailures(exporter: SpanExporter, log: Logger): SpanExporter {
   return {
     export(spans, report) {

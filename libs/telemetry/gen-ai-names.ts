@@ -1,12 +1,13 @@
 /**
- * The metrics of the OpenTelemetry conventions for generative AI, as options of prom-client's Histogram. The conventions
- * (github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-metrics.md) have the status Development: a
- * renamed metric is a change of this file alone. Names follow OpenTelemetry's rules for Prometheus: `.` becomes `_`, and
- * the unit `s` becomes the suffix `_seconds`.
+ * The metrics of the OpenTelemetry conventions for generative AI, as options of prom-client's Histogram. The
+ * conventions (github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-metrics.md) have the status
+ * Development; if a metric is renamed, only this file changes. Names follow OpenTelemetry's rules for Prometheus: `.`
+ * becomes `_`, and the unit `s` becomes the suffix `_seconds`.
  *
- * Every boundary of the conventions is there, so dashboards written for them work. Added are boundaries above the last
- * one, because a request may wait for a worker and a generation may take 10 minutes, and the two objectives (2 s to the
- * first token, 80 ms per output token), which an alert could not measure between two boundaries.
+ * Every boundary of the conventions is included, so dashboards written for them work. Two kinds of boundaries are
+ * added. Boundaries above the last one are for requests that wait for a worker and generations that take 10 minutes.
+ * The objectives (2 s to the first token, 80 ms per output token) are boundaries too, because an alert cannot measure
+ * an objective between two boundaries.
  */
 const OPERATION_S = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const LONGER_OPERATION_S = [...OPERATION_S, 163.84, 327.68, 655.36]
@@ -19,42 +20,45 @@ const TOKENS = [
 ]
 
 export const GEN_AI = {
-  /** By the gateway: from the request's header to the last byte of its response. */
+  /** Measured by the gateway, from the request's header to the last byte of its response. */
   requestDuration: {
     name: 'gen_ai_server_request_duration_seconds',
     help: 'Duration of a request for a generation, to the last byte of its response',
     labelNames: ['gen_ai_operation_name', 'gen_ai_request_model', 'error_type'],
     buckets: LONGER_OPERATION_S,
   },
-  /** By the gateway: from the request's header to the first token; successful responses alone. */
+  /** Measured by the gateway, from the request's header to the first token, for successful responses only. */
   timeToFirstToken: {
     name: 'gen_ai_server_time_to_first_token_seconds',
     help: 'Time to the first output token of a successful response, waiting for a worker included',
     labelNames: ['gen_ai_operation_name', 'gen_ai_request_model'],
     buckets: FIRST_TOKEN_S,
   },
-  /** By the gateway: the time after the first token divided by the tokens after it; successful responses alone. */
+  /**
+   * Measured by the gateway: the time after the first token divided by the tokens after it, for successful responses
+   * only.
+   */
   timePerOutputToken: {
     name: 'gen_ai_server_time_per_output_token_seconds',
     help: 'Time per output token after the first one of a successful response',
     labelNames: ['gen_ai_operation_name', 'gen_ai_request_model'],
     buckets: OUTPUT_TOKEN_S,
   },
-  /** By the gateway: billed tokens of a generation, once for each `gen_ai_token_type` (`input`, `output`). */
+  /** Counted by the gateway: billed tokens of a generation, once for each `gen_ai_token_type` (`input`, `output`). */
   tokenUsage: {
     name: 'gen_ai_client_token_usage',
     help: 'Billed tokens of a generation, by type',
     labelNames: ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_token_type'],
     buckets: TOKENS,
   },
-  /** By the worker, as a client of its engine: one call of the engine. */
+  /** Measured by the worker as a client of its engine: one call of the engine. */
   operationDuration: {
     name: 'gen_ai_client_operation_duration_seconds',
     help: 'Duration of a call of the engine',
     labelNames: ['gen_ai_operation_name', 'gen_ai_request_model', 'error_type'],
     buckets: LONGER_OPERATION_S,
   },
-  /** By the worker: from the call of the engine to its first output; without queue and rendering. */
+  /** Measured by the worker, from the call of the engine to its first output, without queue and rendering. */
   timeToFirstChunk: {
     name: 'gen_ai_client_operation_time_to_first_chunk_seconds',
     help: 'Time from the call of the engine to its first output',
@@ -64,9 +68,9 @@ export const GEN_AI = {
 } as const
 
 /**
- * Returns a function from a model's id to the value of the label `gen_ai_request_model`: the id itself for the first `max`
- * different ones, `other` for all after them. Call it with ids of the catalog only: an id that a client invented would
- * use up a place.
+ * Returns a function from a model's id to the value of the label `gen_ai_request_model`: the id itself for the first
+ * `max` different ids, `other` for all later ones. Call it only with ids of the catalog: an id invented by a client
+ * would use up a place.
  */
 export function boundModelLabel(max = 100): (id: string) => string {
   const labels = new Set<string>()

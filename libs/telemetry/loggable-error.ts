@@ -24,13 +24,14 @@ const MOST_PATH = 8
 const OMITTED = '(omitted: it may quote a text of the request)'
 
 /**
- * An error as a log may have it, with only the fields that are named here. ioredis hangs the whole command on
- * its errors, with passwords and with what was published; pg the row and the parameters; others the request. What remains
- * are type, message, code and stack, each bounded, also of causes and of the errors in an AggregateError.
+ * Converts an error to the fields that a log may contain. ioredis attaches the whole command to its errors, with
+ * passwords and published data; pg attaches the row and the parameters; other libraries attach the request. Only type,
+ * message, code, syscall, constraint and stack are kept, each bounded, also for causes and for the errors in an
+ * AggregateError.
  *
- * A message is a text of its author, so credentials in it are redacted, and it is left out where it quotes an input: that
- * of a SyntaxError (`JSON.parse` quotes what it read), of a ZodError (only codes and paths are kept), and that of an error
- * that says so by `quotesRequest`.
+ * A message may contain credentials, which are redacted, or a quoted input, in which case the message is left out.
+ * Messages that are left out: of a SyntaxError (`JSON.parse` quotes its input), of a ZodError (only codes and paths are
+ * kept), and of an error that is marked with `quotesRequest`.
  */
 export function toLoggableError(error: unknown): LoggableError {
   return describe(error, MOST_CAUSES)
@@ -46,23 +47,23 @@ export function redactCredentials(text: string): string {
   )
 }
 
-/** For people, on standard error: the message and the stack. */
+/** Formats an error for people, on standard error: the message and the stack. */
 export function toPrintedError(error: unknown): string {
   const { type, message, stack } = toLoggableError(error)
   return `${type}: ${message}${stack === undefined ? '' : `\n${stack}`}`
 }
 
 const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
-  // Up to the last @ before a space: a password may have one that is not encoded.
+  // Matches up to the last @ before a space, because a password may contain an @ that is not encoded.
   [/\b([a-z][a-z0-9+.-]*:\/\/)\S*@/gi, '$1***@'],
   [/\b(Bearer|Basic) [^\s"']+/gi, '$1 ***'],
   [/\b(mr_(?:live|manage)_)\w+/g, '$1***'],
-  // A server that does not know a command, such as a renamed one, repeats its arguments.
+  // A server that does not know a command, such as a renamed one, repeats its arguments in the error.
   [/with args beginning with: .*/gs, 'with args ***'],
 ]
 
 function describe(error: unknown, causes: number): LoggableError {
-  // Neither text nor fields of what is no error: it may be an answer, or a request.
+  // For a value that is not an error neither text nor fields are kept, because it may be an answer or a request.
   if (!(error instanceof Error)) return { type: typeof error, message: 'not an error' }
   const stack = toFrames(error)
   return {
@@ -87,7 +88,7 @@ function toMessage(error: Error): string {
   return redactCredentials(withoutValues(error, message))
 }
 
-/** Node quotes a wrong argument, and PostgreSQL a value of the wrong form (class 22). */
+/** Removes quoted values: Node quotes a wrong argument, and PostgreSQL quotes a value of the wrong form (class 22). */
 function withoutValues(error: Error, message: string): string {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (code.startsWith('ERR_INVALID_ARG')) return message.replace(/ Received .*/s, '')
@@ -102,7 +103,7 @@ function toIssues({ issues }: z.ZodError): string {
   return [...shown, ...(issues.length > MOST_ISSUES ? [`${issues.length} in all`] : [])].join('; ')
 }
 
-/** The names of fields are ours; keys that are not words may be anybody's. */
+/** Keeps the names of our fields. Keys that are not words may be a caller's text. */
 function toPath(path: readonly PropertyKey[]): string {
   const names = path
     .slice(0, MOST_PATH)
@@ -118,7 +119,7 @@ function toCode(error: Error): { code?: string | number } {
 const toWord = (value: unknown) =>
   typeof value === 'string' ? cut(value, MOST_WORD_CHARACTERS) : typeof value
 
-/** The lines below the message, which the stack repeats. */
+/** Returns the stack's lines below the message, because the stack repeats the message. */
 function toFrames({ stack = '', message }: Error): string {
   const start = message === '' ? 0 : stack.indexOf(message) + message.length
   return stack
@@ -130,7 +131,10 @@ function toFrames({ stack = '', message }: Error): string {
     .join('\n')
 }
 
-/** Ends with a place in a file; a message that was replaced later is still in the stack, and must not pass as a frame. */
+/**
+ * A stack line ends with a place in a file. The check is needed because the stack may contain an original message that
+ * was replaced later, which must not pass as a frame.
+ */
 const FRAME = /^ {4}at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/
 
 const cut = (text: string, most: number) => (text.length <= most ? text : `${text.slice(0, most)}…`)

@@ -3,12 +3,13 @@ import { redactCredentials, toLoggableError } from './loggable-error.ts'
 
 export type { Logger } from 'pino'
 
-/** Fields that are nested deeper are left out. */
+/** Fields that are nested deeper than this are left out. */
 const MOST_DEPTH = 4
 
 /**
- * Logs are events with fields, one JSON line each, on standard output by default. Wherever an error is in the fields, under any name
- * and in any depth, it is written as `toLoggableError` returns it; texts are without credentials.
+ * Creates a logger. Logs are events with fields, one JSON line each, on standard output by default. Every error in the
+ * fields, under any name and at any depth, is written as `toLoggableError` returns it. Credentials are removed from
+ * texts.
  */
 export function createLogger(app: string, level: string, destination?: DestinationStream): Logger {
   const options: LoggerOptions = {
@@ -17,14 +18,14 @@ export function createLogger(app: string, level: string, destination?: Destinati
     timestamp: pino.stdTimeFunctions.isoTime,
     hooks: {
       logMethod([first, ...others], method) {
-        // pino would take the message of an error that comes alone as the message of the line.
+        // Without this, pino would use the message of an error that comes alone as the message of the line.
         const given: unknown = first
         const fields = given instanceof Error ? { err: given } : given
         const safe = [fields, ...others].map((value) => toSafe(value, MOST_DEPTH))
         Reflect.apply(method, this, safe)
       },
     },
-    // Also in the fields that a child logger adds to all of its lines.
+    // Covers errors in the fields that a child logger adds to all of its lines.
     serializers: { err: (error: unknown) => (error instanceof Error ? toLoggableError(error) : error) },
   }
   return destination === undefined ? pino(options) : pino(options, destination)

@@ -8,9 +8,9 @@ import { VERSION } from './version.ts'
 export type Readiness = () => { ready: true } | { ready: false; reason: string }
 
 /**
- * Serves `/metrics` (Prometheus), `/healthz` (200 while the event loop runs) and `/readyz` (200, or 503 with the reason) on
- * a port of their own, so that they are not reachable through the public port. Resolves when the server listens; rejects
- * when the port is taken.
+ * Serves `/metrics` (Prometheus), `/healthz` (200 while the event loop runs) and `/readyz` (200, or 503 with the
+ * reason) on a separate port, so that they are not reachable through the public port. Resolves when the server listens;
+ * rejects when the port is taken.
  */
 export async function serveOps(options: {
   /** The app's name, for `millrace_build_info`. */

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import { RandomIdGenerator, type IdGenerator } from '@opentelemetry/sdk-trace'
 
-/** The id of the span with this key. Every process computes the same, so a span can be linked without being received. */
+/**
+ * Returns the id of the span with this key. Every process computes the same id, so a span can be linked without being
+ * received.
+ */
 export function toSpanId(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 16)
 }
 
-/** Random ids, except for a span that `withKey` starts: its id is made from its key. */
+/** Makes random ids, except for a span that `withKey` starts: its id is made from its key. */
 export function createSpanIds(): {
   generator: IdGenerator
   withKey: <Started>(key: string, start: () => Started) => Started

@@ -1,32 +1,32 @@
 import type { Attributes, SpanKind } from '@opentelemetry/api'
 
 /**
- * One step of a traced request. Spans are passed as values; what starts one ends it. Attributes and names never hold
- * text of a prompt or of an output.
+ * One step of a traced request. Spans are passed as values; the code that starts a span ends it. Attributes and names
+ * never contain text of a prompt or of an output.
  */
 export type Span = {
-  /** For the log; undefined where the request is not traced. */
+  /** For the log; undefined if the request is not traced. */
   readonly traceId: string | undefined
-  /** The W3C text that continues the trace in another process; undefined where the request is not traced. */
+  /** The W3C text that continues the trace in another process; undefined if the request is not traced. */
   readonly traceparent: string | undefined
-  /** Starts a step within this one. */
+  /** Starts a step within this step. */
   child(name: string, options?: SpanOptions): Span
   set(attributes: Attributes): void
   event(name: string, attributes?: Attributes): void
-  /** Marks it as failed. `errorType` is a code of a bounded set. */
+  /** Marks the step as failed. `errorType` is a code of a bounded set. */
   fail(errorType: string): void
-  /** Later calls have no effect. */
+  /** Ends the span. Later calls have no effect. */
   end(): void
 }
 
 export type SpanOptions = {
   readonly kind?: keyof typeof SpanKind
   readonly attributes?: Attributes
-  /** W3C texts of related traces; those that cannot be read are left out. */
+  /** W3C texts of related traces; unreadable texts are left out. */
   readonly links?: readonly (string | undefined)[]
 }
 
-/** The span of everything that is not traced. It costs nothing. */
+/** The span of everything that is not traced; its methods do nothing. */
 export const NO_SPAN: Span = {
   traceId: undefined,
   traceparent: undefined,
@@ -38,7 +38,7 @@ export const NO_SPAN: Span = {
 }
 
 type Step<Result> = {
-  /** Turns what the step threw into a code of a bounded set. */
+  /** Converts the error of the step into a code of a bounded set. */
   readonly toErrorType: (error: unknown) => string
   readonly run: (span: Span) => Result | Promise<Result>
 }
@@ -52,7 +52,7 @@ export async function traceStep<Result>(
   return await runWithin(parent.child(name, options), { run, toErrorType })
 }
 
-/** Runs one step. `span` ends with it, and is marked as failed when it throws. */
+/** Runs one step. `span` ends with the step, and is marked as failed if the step throws. */
 export async function runWithin<Result>(span: Span, { run, toErrorType }: Step<Result>): Promise<Result> {
   try {
     return await run(span)
@@ -65,9 +65,12 @@ export async function runWithin<Result>(span: Span, { run, toErrorType }: Step<R
 }
 
 export type StartOptions = SpanOptions & {
-  /** A W3C text of another process. */
+  /** The W3C text that another process sent. */
   readonly parent?: string | undefined
-  /** Unique within the trace: from it follows the span's id, so that later spans of the trace can be linked to it. */
+  /**
+   * Unique within the trace. The span's id is made from the key, so that later spans of the trace can be linked to this
+   * span.
+   */
   readonly key?: string
   /** Keys of spans of the parent's trace, which other processes may have made. */
   readonly linkedKeys?: readonly string[]

@@ -12,7 +12,7 @@ import {
 import { toSpanId } from './span-ids.ts'
 import { NO_SPAN, type Span, type SpanOptions, type StartOptions } from './span.ts'
 
-/** Starts a span under `parent`; without one the sampler decides about a new trace. */
+/** Starts a span under `parent`. Without a parent the sampler decides about a new trace. */
 export function startSpan(tracer: Tracer, name: string, options: StartOptions): Span {
   const parent = parseTraceparent(options.parent)
   if (parent === null) return open(tracer, name, { ...options, context: ROOT_CONTEXT })

@@ -2,18 +2,18 @@ import type { Logger } from './logger.ts'
 import { NO_SPAN, type Span, type StartOptions } from './span.ts'
 
 export type Tracing = {
-  /** Begins a trace, or continues the trace of `parent`. Returns NO_SPAN where the request is not traced. */
+  /** Begins a trace, or continues the trace of `parent`. Returns NO_SPAN if the request is not traced. */
   start(name: string, options?: StartOptions): Span
-  /** Sends what is left; resolves after some seconds at most. Never rejects. */
+  /** Sends the remaining spans. Resolves after some seconds at most, and never rejects. */
   close(): Promise<void>
 }
 
 export const NO_TRACING: Tracing = { start: () => NO_SPAN, close: async () => undefined }
 
 /**
- * Traces a share of the requests and sends their spans as OTLP over HTTP. Without an endpoint it does nothing, and loads
- * nothing: the packages are a sixth of the modules of a process. There is no context manager: what has no span in its
- * hands is not traced.
+ * Traces a share of the requests and sends their spans as OTLP over HTTP. Without an endpoint nothing is traced and no
+ * package is loaded, because the packages are a sixth of a process's modules. There is no context manager: code without
+ * a span at hand is not traced.
  */
 export async function createTracing(options: {
   app: string

@@ -1,7 +1,10 @@
 import { getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 
-/** What a thread sends: that it is ready for its first task, then its reply to each. `usedMs`: its processor time so far. */
+/**
+ * The messages of a thread: `ready` before its first task, then one reply for each task. `usedMs` is the thread's
+ * processor time so far.
+ */
 export type Reply<Answer = unknown> = Outcome<Answer> & { readonly usedMs: number }
 
 type Outcome<Answer = unknown> =
@@ -10,8 +13,8 @@ type Outcome<Answer = unknown> =
   | { readonly status: 'failed'; readonly error: unknown }
 
 /**
- * Called on the thread: answers each task with the plain data that `handle` returns or resolves with. Messages have no
- * type, so the module names that of its tasks.
+ * Called on the thread. Answers each task with the plain data that `handle` returns or resolves with. Messages have no
+ * type, so the module names the type of its tasks.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function serveTasks<Task>(handle: (task: Task) => unknown): void {
@@ -28,8 +31,8 @@ export function serveTasks<Task>(handle: (task: Task) => unknown): void {
 }
 
 /**
- * On Linux a priority is a thread's own. Where all cores are busy, this thread gets a third of the time that the event
- * loops get, whose streams would wait for it otherwise; where one is free, it loses nothing.
+ * Lowers this thread's priority; on Linux each thread has its own. When all cores are busy, this thread gets a third of
+ * the time of an event loop, so that streams do not wait for it. When a core is free, the thread loses nothing.
  */
 function yieldToEventLoops(): void {
   if (process.platform === 'linux') setPriority(0, Math.min(LOWEST, getPriority(0) + STEPS))
@@ -38,7 +41,7 @@ function yieldToEventLoops(): void {
 const STEPS = 5
 const LOWEST = 19
 
-/** Node's processor times, which are in microseconds. */
+/** Converts Node's processor times, which are in microseconds. */
 export function toMs({ user, system }: NodeJS.CpuUsage): number {
   return (user + system) / 1_000
 }

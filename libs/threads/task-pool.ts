@@ -1,32 +1,32 @@
 import type { Transferable } from 'node:worker_threads'
 import { createTaskThread, TaskThreadError, type TaskThread } from './task-thread.ts'
 
-/** Whose task it is, and whether somebody still waits for it. */
+/** The owner of a task. `isWaiting` returns false when nobody waits for the task any more. */
 export type TaskOwner = { readonly id: string; readonly isWaiting: () => boolean }
 
 export type TaskPool<Task> = {
-  /** As of a `TaskThread`. Tasks without an owner are of one and the same, who may have all threads. */
+  /** Runs a task as `TaskThread.run` does. All tasks without an owner share one queue and may use all threads. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[], owner?: TaskOwner): Promise<Answer>
   close(): Promise<void>
 }
 
 /**
- * Up to `size` threads for one kind of task, so that a task that takes long delays no other. The first starts at once;
- * another one when a task arrives while all are busy. Tasks wait in queues of their owners, `limits.waiting` in all, and
- * owners take turns. One owner has all threads but one at most, so where there are several threads its tasks delay those
- * of others by none, and where there is one by the task that runs.
+ * Up to `size` threads for one kind of task, so that a long task delays no other. The first thread starts at once, and
+ * a further thread when a task arrives while all are busy. Tasks wait in one queue per owner, `limits.waiting` in all,
+ * and owners take turns. One owner uses at most all threads but one. So with several threads its tasks do not delay
+ * other owners' tasks; with one thread they delay them by the running task.
  */
 export function createTaskPool<Task>(
   options: Parameters<typeof createTaskThread>[0] & {
     readonly size: number
-    /** Tasks of one owner that may wait; without it as many as of all. */
+    /** How many tasks of one owner may wait; by default as many as of all owners. */
     readonly waitingOfOwner?: number
   },
 ): TaskPool<Task> {
   const { size, waitingOfOwner = options.limits.waiting, ...each } = options
   const threads: TaskThread<Task>[] = []
-  /** The owner whose turn is next is the first one. */
+  /** The first owner in the map has the next turn. */
   const queues = new Map<string, Turn<Task>[]>()
   const running = new Map<string, number>()
   const idle = [open()]
@@ -75,7 +75,10 @@ export function createTaskPool<Task>(
     else next.turn.resolve(begin(next.owner, thread))
   }
 
-  /** The first task of the first owner who may run one; that owner's next turn comes after those of the others. */
+  /**
+   * Returns the first task of the first owner who may run one. That owner's next turn comes after the turns of the
+   * others.
+   */
   function takeTurn(): { owner: string; turn: Turn<Task> } | null {
     for (const [owner, queue] of queues) {
       const turn = mayRun(owner) ? queue.shift() : undefined

@@ -1,6 +1,6 @@
-// Own code and not piscina (5.3.2): there a task with a signal, which its deadline would be, passes the bounded queue
-// (`maxQueue` is not applied to it), a deadline starts when the task is queued and not when it begins, tasks with and
-// without a signal overtake each other, and threads have no name in profiles.
+// Our own code instead of piscina (5.3.2). In piscina a task with a signal, which is needed for a deadline, is not
+// counted in the bounded queue (`maxQueue`). A deadline starts when the task is queued and not when it begins. Tasks
+// with and without a signal overtake each other, and threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { toMs, type Reply } from './serve-tasks.ts'
@@ -9,8 +9,8 @@ import { toMs, type Reply } from './serve-tasks.ts'
 export type TaskThread<Task> = {
   /**
    * Resolves with the module's answer to a task. Both are plain data; the objects in `transfer` move to the thread.
-   * Messages have no type, so the caller names the answer's. Throws a TaskThreadError when the task was not done, and
-   * an ordinary one when the module threw.
+   * Messages have no type, so the caller names the type of the answer. Throws a TaskThreadError if the task was not
+   * done, and an ordinary error if the module threw.
    */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[]): Promise<Answer>
@@ -21,16 +21,17 @@ export type TaskThreadLimits = {
   /** Tasks that may wait while one is done. */
   readonly waiting: number
   /**
-   * Processor time for one task. A thread that takes more, or ten times of it by the clock, is stopped: on a machine that
-   * is short of processors, or was frozen, a task may wait longer than it works.
+   * Processor time for one task. A thread that uses more, or that takes ten times as long by the clock, is stopped. The
+   * two limits differ because a task may wait longer than it works on a machine that is short of processors or was
+   * frozen.
    */
   readonly taskMs: number
   readonly heapMib: number
 }
 
 /**
- * Why a task was not done: `too-many` are waiting already; it was `too-hard`: it exceeded its time or memory limit;
- * `not-started`: its thread did not start; `unwanted`: nobody waits for it any more.
+ * Why a task was not done. `too-many`: too many tasks wait already. `too-hard`: the task exceeded its time or memory
+ * limit. `not-started`: its thread did not start. `unwanted`: nobody waits for the task any more.
  */
 type Reason = keyof typeof MESSAGES
 
@@ -51,16 +52,19 @@ export class TaskThreadError extends Error {
   }
 }
 
-/** A start loads the module's imports: half a second, and many times that on a machine that is short of processors. */
+/**
+ * Starting a thread loads the module's imports, which takes half a second, and many times that on a machine that is
+ * short of processors.
+ */
 const START_MS = 60_000
 
-/** How much longer than its processor time a task may take by the clock. */
+/** A task may take this many times its processor time by the clock. */
 const MOST_WAITING = 10
 
 /**
- * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *starting*, *idle*, *busy* with one task, or
- * *ending* because a task exceeded its time. It starts at once, so that the first task need not wait for it; after it
- * has ended, and not before, the next task starts it again: there is never more than one.
+ * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *starting*, *idle*, *busy* with one task,
+ * or *ending* because a task exceeded its time. It starts at once, so that the first task need not wait for the start.
+ * After the thread has ended, the next task starts it again, so there is never more than one.
  */
 export function createTaskThread<Task>(options: {
   /** The thread's name in logs and profiles. */
@@ -109,7 +113,7 @@ export function createTaskThread<Task>(options: {
     return started
   }
 
-  /** Takes the task from the thread. */
+  /** Removes the task from the thread and returns it. */
   function finish(): Work | null {
     clearTimeout(timer)
     const finished = busy
@@ -135,7 +139,7 @@ export function createTaskThread<Task>(options: {
     busy.begin(thread)
   }
 
-  /** Looks at the task when it may have used its time, and again when it has used the rest. */
+  /** Checks the task when it may have used its processor time, and again after the rest of that time. */
   function watch(task: Work, untilMs: number, usedByTaskMs = 0) {
     const restMs = Math.max(limits.taskMs - usedByTaskMs, 1)
     timer = setTimeout(
@@ -144,7 +148,7 @@ export function createTaskThread<Task>(options: {
           stop('too-hard')
           return
         }
-        // It is not answered within a long native call; then the clock decides.
+        // The thread does not answer during a long native call; then the clock decides.
         timer = setTimeout(() => stop('too-hard'), untilMs - performance.now())
         thread.cpuUsage().then(
           (usage) => {

@@ -1,6 +1,6 @@
 /**
- * GPT-2's alphabet, in which a byte-level vocabulary writes its tokens, by byte: printable Latin-1 bytes are their own
- * characters, the 68 others are U+0100 and up, in order.
+ * GPT-2's alphabet, in which a byte-level vocabulary writes its tokens, indexed by byte. Printable Latin-1 bytes are
+ * their own characters; the 68 other bytes are U+0100 and up, in order.
  */
 export const CHARACTER_OF_BYTE: readonly string[] = (() => {
   const printable = (byte: number) =>

@@ -36,7 +36,7 @@ const TokenizerJson = z.object({
 
 export type TokenizerFile = {
   readonly json: string
-  /** By id, added tokens included. */
+  /** The texts of all tokens by id, added tokens included. */
   readonly tokens: readonly (string | undefined)[]
   /** The token that replaces characters which the vocabulary lacks; null without one. */
   readonly unknownId: number | null
@@ -45,7 +45,7 @@ export type TokenizerFile = {
   readonly steps: { readonly model: unknown; readonly normalizer: unknown; readonly preTokenizer: unknown }
   /** Not validated yet: see `parseDecoderSteps`. */
   readonly decoder: unknown
-  /** The pre-tokenizer puts a blank before the beginning of a text, but not after a special token. */
+  /** True if the pre-tokenizer puts a blank before the beginning of a text, but not after a special token. */
   readonly prependsFirst: boolean
 }
 

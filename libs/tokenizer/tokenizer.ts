@@ -9,15 +9,15 @@ import { openPlainEncoder, type PlainEncoder } from './encoding/plain-encoder.ts
 import { createPieceCache, type PieceCache } from './encoding/piece-cache.ts'
 import { parseTokenizerFile, type TokenizerFile } from './tokenizer-file.ts'
 
-/** Text to token ids and back, as a tokenizer.json describes it. */
+/** Converts text to token ids and back, as a tokenizer.json describes it. */
 export type Tokenizer = {
-  /** Text to ids, without adding special tokens; special tokens written in the text become their ids. */
+  /** Encodes a text without adding special tokens; special tokens written in the text become their ids. */
   encode(text: string): Promise<Uint32Array>
-  /** A complete text, with the special tokens that the post-processor puts around it: the input of an embedding. */
+  /** Encodes a complete text, with the special tokens that the post-processor puts around it, as for embeddings. */
   encodeWhole(text: string): Promise<Uint32Array>
-  /** The concatenated ids of pieces that are encoded independently: no token spans the end of a piece. */
+  /** Encodes pieces independently and concatenates their ids: no token spans the end of a piece. */
   encodePieces(pieces: readonly string[]): Promise<Uint32Array>
-  /** Ids to text, special tokens included. Unknown ids add nothing; invalid UTF-8 becomes U+FFFD. */
+  /** Decodes ids, special tokens included. Unknown ids add nothing; invalid UTF-8 becomes U+FFFD. */
   decode(ids: ArrayLike<number>): string
   /** Decodes ids one by one, as the continuation of other text. */
   openTextStream(): TextStream
@@ -35,13 +35,13 @@ export type AddedToken = {
   readonly id: number
   readonly text: string
   readonly special: boolean
-  /** It also replaces characters that the vocabulary lacks, so its id in a prompt may come from plain text. */
+  /** True if it also replaces characters that the vocabulary lacks: its id in a prompt may come from plain text. */
   readonly isUnknown?: boolean
 }
 
 /**
- * Throws for a tokenizer.json of another shape than Hugging Face documents, or that needs an unsupported step. Without
- * `cache` nothing is kept; a cache belongs to one tokenizer.
+ * Creates the tokenizer that a tokenizer.json describes. Throws if the file has another shape than Hugging Face
+ * documents, or needs an unsupported step. Without `cache` nothing is kept; a cache belongs to one tokenizer.
  * `wrapEncoder` may take over texts from the encoder of this tokenizer.json, and gives them the same ids.
  */
 export async function createTokenizer(
@@ -53,7 +53,7 @@ export async function createTokenizer(
   } = {},
 ): Promise<Tokenizer> {
   const file = readTokenizerFile(json)
-  // What is returned must not keep `file`, which has all merges.
+  // The tokenizer must not keep `file`, which has all merges.
   const { tokens, addedTokens, unknownId } = file
   const decoder = createDecoder(file)
   const native = await openNativeEncoder(file)
@@ -92,7 +92,7 @@ export async function createTokenizer(
   }
 }
 
-/** Leaves to `encoder` what is not plain. */
+/** Encodes plain texts with `plain`, and all others with `encoder`. */
 function withPlainTexts(plain: PlainEncoder | null, encoder: Encoder): Encoder {
   if (plain === null) return encoder
   return {

@@ -31,7 +31,8 @@ export async function ensureDependencies({ dev }) {
 
 async function install(reason, { dev }) {
   refuseForeignModules(reason)
-  // An outdated full installation stays a full one: the next `npm test` would have to install it again.
+  // An outdated full installation is replaced by a full one, because the next `npm test` would have to install it
+  // again.
   const all = dev || hasDevPackages()
   say(
     all
@@ -57,7 +58,10 @@ async function install(reason, { dev }) {
   say('dependencies are installed')
 }
 
-/** npm ci empties node_modules first; through a link it would empty the folder of another checkout. */
+/**
+ * Throws a SetupError if node_modules is a link: npm ci empties node_modules first, and through a link it would empty
+ * the folder of another checkout.
+ */
 function refuseForeignModules(reason) {
   const path = join(REPOSITORY, 'node_modules')
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return
@@ -74,14 +78,14 @@ function realpathOf(path) {
   }
 }
 
-/** Why the installed packages are not those of the lock file; undefined when they are. */
+/** Returns why the installed packages differ from the lock file; undefined if they agree. */
 function whyInstall({ dev }) {
   try {
     const installed = readInstalled()
     if (installed === undefined) return 'they are not installed yet'
     const wanted = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8')).packages
     const wrong = Object.entries(wanted).find(([path, entry]) => {
-      // The repository itself, and what only development needs.
+      // Skips the repository itself, and packages that only development needs.
       if (path === '' || (!dev && (entry.dev === true || entry.devOptional === true))) return false
       // Packages for other platforms are optional and absent; present ones must have the right version.
       return installed[path] === undefined
@@ -103,7 +107,7 @@ function describe(path, installed) {
   return installed[path] === undefined ? `${name} is missing` : `${name} differs from the lock file`
 }
 
-/** The packages in node_modules by path, as npm noted them at its end; undefined when there are none. */
+/** Returns the packages in node_modules by path, as npm listed them after its last run; undefined if there are none. */
 function readInstalled() {
   const path = join(REPOSITORY, 'node_modules/.package-lock.json')
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).packages : undefined
@@ -119,7 +123,7 @@ function hasDevPackages() {
 
 async function npmCi({ dev }) {
   const npm = process.env.npm_execpath
-  // Named in full: NODE_ENV and a user's .npmrc may omit others.
+  // Named in full, because NODE_ENV or a user's .npmrc may omit groups.
   const groups = [dev ? '--include=dev' : '--omit=dev', '--include=optional']
   const args = ['ci', ...groups, '--loglevel=error', '--no-progress']
   const [command, commandArgs] = npm?.endsWith('.js') ? [process.execPath, [npm, ...args]] : ['npm', args]

@@ -1,7 +1,7 @@
 /** When this script started, by its monotonic clock. */
 export const startedAt = performance.now()
 
-/** One line on standard output with the seconds since the start. */
+/** Prints one line on standard output with the seconds since the start. */
 export function say(text) {
   const seconds = Math.round((performance.now() - startedAt) / 1000)
   console.log(`[${String(seconds).padStart(3)} s] ${text}`)

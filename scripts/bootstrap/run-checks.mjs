@@ -9,13 +9,13 @@ const FOLDERS = ['apps', 'libs', 'test', 'scripts', 'bench']
 
 const CACHE = join(REPOSITORY, 'node_modules/.cache/checks')
 
-// One checker reads a type once that several would read each for itself.
+// One checker, because several checkers would each read the same types.
 const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1']
 const INCREMENTAL = ['--incremental', '--tsBuildInfoFile', join(CACHE, 'types.tsbuildinfo')]
 
 const CHECKS = [
   { name: 'types', args: [...TSC, ...INCREMENTAL] },
-  // Code of browsers: without the types of Node.
+  // Code for browsers, checked without the types of Node.
   { name: 'types of the console', args: [...TSC, '-p', 'apps/console/page'] },
   { name: 'types of the account page', args: [...TSC, '-p', 'apps/gateway/page'] },
   { name: 'lint', args: ['node_modules/oxlint/bin/oxlint', '--type-aware', ...FOLDERS] },
@@ -36,14 +36,14 @@ const IMPORTS = {
 }
 
 /**
- * Compiler and linter are Go programs. On one thread, with a heap that may grow to five times what is in use, they take a
- * third and two thirds of the processor time that they take by default.
+ * The compiler and the linter are Go programs. With one thread, and with a heap that may grow to five times the memory
+ * in use, they take a third and two thirds of the processor time that they take by default.
  */
 const ENVIRONMENT = { GOMAXPROCS: '1', GOGC: '400' }
 
 /**
- * Runs the checks, as many at a time as there are `lanes`, and resolves with the names of those that passed and that
- * failed. The output of a check is printed when it fails. A check that passed on the same files is not run again.
+ * Runs the checks, at most `lanes` at a time. Resolves with the names of the checks that passed and that failed. The
+ * output of a check is printed when it fails. A check that passed on the same files is not run again.
  *
  * @returns {Promise<{ passed: string[]; failed: string[] }>}
  */
@@ -81,7 +81,10 @@ async function runCheck({ name, args }, sources) {
   return false
 }
 
-/** One hash of the names and contents of all files in these folders of the repository, and of the files at its root. */
+/**
+ * Returns one hash of the names and contents of all files in these folders of the repository, and of the files at its
+ * root.
+ */
 function hashSources(folders) {
   const hash = createHash('sha256')
   const root = readdirSync(REPOSITORY, { withFileTypes: true }).filter((entry) => entry.isFile())
@@ -101,7 +104,7 @@ function hashSources(folders) {
   return hash.digest('hex')
 }
 
-/** The hash of the files on which this check passed last; undefined when it has not passed yet. */
+/** Returns the hash of the files on which this check last passed; undefined if it has not passed yet. */
 function readPassed(name) {
   try {
     return readFileSync(fileOf(name), 'utf8')

@@ -6,8 +6,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM']
 let isInterrupted = false
 
 /**
- * Runs a program under the installed Node, in this terminal, and resolves with its exit code. `within` is a command that
- * runs the command behind it.
+ * Runs a program under the installed Node, in this terminal, and resolves with its exit code. `within` is a command
+ * that runs the command appended to it.
  */
 export async function runNode(args, env = {}, within = []) {
   const [command, ...rest] = [...within, NODE, ...args]
@@ -16,7 +16,7 @@ export async function runNode(args, env = {}, within = []) {
   )
 }
 
-/** Runs a program under the installed Node and resolves with its exit code and all that it wrote. */
+/** Runs a program under the installed Node and resolves with its exit code and all of its output. */
 export async function runNodeQuietly(args, env = {}) {
   if (isInterrupted) return { code: 1, output: 'interrupted' }
   const child = spawn(NODE, args, {

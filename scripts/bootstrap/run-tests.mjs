@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { REPOSITORY } from './repository.mjs'
 import { runNode } from './run-node.mjs'
 
-/** Keeps the compiled code of the tests and of all that they start; the processes of the tests inherit it. */
+/** Keeps the compiled code of the tests and of all processes that they start; the processes inherit this setting. */
 const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/compiled')
 
-/** Runs Vitest with these arguments, as an argument of `within` if given; resolves with how many tests passed and failed, and their cost. */
+/**
+ * Runs Vitest with these arguments, as an argument of `within` if given. Resolves with the numbers of passed and failed
+ * tests, and their cost.
+ */
 export async function runTests(args, within = []) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-counts-'))
   const file = join(folder, 'counts.json')

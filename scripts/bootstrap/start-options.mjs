@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { REPOSITORY } from './repository.mjs'
 
-/** Wrong options. The message names what is wrong and what is allowed. */
+/** Wrong options. The message names the wrong option and the allowed values. */
 export class UsageError extends Error {}
 
 export const HELP = `Runs a whole Millrace cluster on this machine: Redis, PostgreSQL, billing, simulated engines with
@@ -31,8 +31,8 @@ Environment
 Ctrl-C stops everything in order; the state stays for the next start.`
 
 /**
- * The settings of the cluster from the command line and the environment, or `'help'`. Throws a UsageError for anything
- * unknown or out of range.
+ * Reads the settings of the cluster from the command line and the environment. Returns `'help'` if help is asked for.
+ * Throws a UsageError for anything unknown or out of range.
  */
 export function parseStartOptions(args, environment) {
   const { values } = parse(args)

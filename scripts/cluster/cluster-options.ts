@@ -4,7 +4,7 @@ import { z } from 'zod'
 export const ClusterOptions = z.strictObject({
   host: z.string(),
   port: z.int(),
-  /** Absolute path of the folder that holds all state. */
+  /** Absolute path of the folder that contains all state. */
   home: z.string(),
   logLevel: z.string(),
   /** A real engine that serves the chat model in place of the simulator. */

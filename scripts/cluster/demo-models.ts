@@ -5,7 +5,10 @@ import { REPOSITORY } from '../servers/start-app.ts'
 import type { ClusterOptions } from './cluster-options.ts'
 import { SANDBOX_ENGINES } from './sandbox-models.ts'
 
-/** Relative to the repository, where the apps run: its absolute path may contain the separator, a comma. */
+/**
+ * Paths relative to the repository, where the apps run, because the repository's absolute path may contain a comma, the
+ * separator.
+ */
 const CATALOG_FILES = ['deploy/catalog.demo.json', 'deploy/catalog.sandbox.json']
 export const CATALOG = CATALOG_FILES.join(',')
 export const CHAT_MODEL = 'demo-chat'
@@ -21,8 +24,8 @@ const ENGINES = [
 ] as const
 
 /**
- * The values of SIMULATOR_ENGINES and WORKERS: one simulated engine and one worker per line. When a real engine
- * is given, it serves the chat model, with one worker.
+ * Returns the values of SIMULATOR_ENGINES and WORKERS: one simulated engine and one worker per line of the table. If a
+ * real engine is given, it serves the chat model, with one worker.
  */
 export async function planModels(
   engine: ClusterOptions['engine'],

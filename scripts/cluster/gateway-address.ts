@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SetupError } from '../servers/setup-error.ts'
 import { CHAT_MODEL } from './demo-models.ts'
 
-/** Where a client on this machine reaches a gateway that listens on `host`. */
+/** Returns the URL at which a client on this machine reaches a gateway that listens on `host`. */
 export function gatewayUrl({ host, port }: { host: string; port: number }): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
-/** Throws a SetupError when the gateway could not listen there. */
+/** Throws a SetupError if the gateway could not listen at this address. */
 export async function assertPortFree({ host, port }: { host: string; port: number }): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const server = createServer()
@@ -32,7 +32,7 @@ export async function assertPortFree({ host, port }: { host: string; port: numbe
   }
 }
 
-/** Waits until one short generation goes through the whole cluster. Throws a SetupError after 60 s. */
+/** Waits until one short generation passes through the whole cluster. Throws a SetupError after 60 s. */
 export async function waitUntilServing(options: {
   url: string
   key: string
@@ -64,7 +64,7 @@ async function tryChat({ url, key }: { url: string; key: string }): Promise<stri
   }
 }
 
-/** The line to try first. */
+/** Returns the curl line that a user tries first. */
 export function curlLine({ url, key }: { url: string; key: string }): string {
   const body = { model: CHAT_MODEL, stream: true, messages: [{ role: 'user', content: 'Hello!' }] }
   return `curl -N ${url}/v1/chat/completions -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '${JSON.stringify(body)}'`

@@ -6,11 +6,11 @@ import { identifyProcess, isRunning, ProcessIdentity } from '../servers/process-
 import { SetupError } from '../servers/setup-error.ts'
 import { readJson, writePrivate } from './private-file.ts'
 
-/** A process of the cluster and where it listens, by role: `ops`, `admin`, `http`, `redis`, `postgres`. */
+/** A process of the cluster and its addresses, by role: `ops`, `admin`, `http`, `redis`, `postgres`. */
 const Member = GuardedGroup.extend({ addresses: z.record(z.string(), z.string()) })
 export type Member = z.infer<typeof Member>
 
-/** cluster.json: who runs the cluster of this folder, and the processes that it started. */
+/** cluster.json: the process that runs the cluster of this folder, and the processes that it started. */
 const ClusterFile = z.strictObject({
   address: z.string(),
   runner: ProcessIdentity,
@@ -25,7 +25,7 @@ export type HomeLock = {
 }
 
 /**
- * Makes this process the only one that runs the cluster of `home`. Throws a SetupError, with the address, when another
+ * Makes this process the only one that runs the cluster of `home`. Throws a SetupError, with the address, if another
  * process runs it. Processes that a killed runner left are ended first, if both their number and their start time match
  * the file.
  */
@@ -44,7 +44,7 @@ export async function lockHome(home: string, address: string): Promise<HomeLock>
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, JSON.stringify(mine), { mode: 0o600 })
   try {
-    // A link appears whole or not at all, and only once: of two starts in the same moment one wins.
+    // A link appears whole or not at all, and only once, so of two simultaneous starts one wins.
     linkSync(draft, path)
   } catch {
     const winner = readJson(path, ClusterFile)

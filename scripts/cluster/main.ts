@@ -1,5 +1,5 @@
-// Runs the cluster for `npm start`: scripts/start.mjs starts this under the installed Node, with the options as
-// one JSON argument and a pipe as descriptor 3, whose end is the request to stop.
+// Runs the cluster for `npm start`. scripts/start.mjs starts this program under the installed Node, with the options as
+// one JSON argument and a pipe as descriptor 3; the end of the pipe is the request to stop.
 import { Socket } from 'node:net'
 import { redactCredentials, toPrintedError } from '#libs/telemetry/loggable-error.ts'
 import { createSay } from '../servers/say.ts'
@@ -13,7 +13,7 @@ import { createProcessList } from './process-list.ts'
 import { loadSecrets } from './secrets.ts'
 import { startCluster } from './start-cluster.ts'
 
-/** Signals within this time of the first are the same Ctrl-C, passed on by a shell or npm as well. */
+/** Signals within this time after the first are the same Ctrl-C, passed on by a shell or npm as well. */
 const SAME_REQUEST_MS = 1_000
 
 class StopRequest extends Error {}
@@ -21,7 +21,7 @@ class StopRequest extends Error {}
 const options = ClusterOptions.parse(JSON.parse(process.argv[2] ?? ''))
 const say = createSay(performance.now() - options.startedMsAgo)
 const stop = new AbortController()
-// The reader of the output may be gone; the cluster runs on, and stops in order.
+// The reader of the output may have ended. The cluster runs on, and stops in order.
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 process.exitCode = await run().then(
@@ -35,7 +35,7 @@ process.exitCode = await run().then(
   },
 )
 
-/** Starts the cluster and runs it until it is asked to stop; rejects with the reason of its end. */
+/** Starts the cluster and runs it until it is asked to stop. Rejects with the reason of its end. */
 async function run(): Promise<never> {
   const url = gatewayUrl(options)
   const { home } = options

@@ -10,14 +10,14 @@ import type { ProcessUser } from '../servers/start-process.ts'
 export type PostgresPlace = { binaries: PostgresBinaries; directory: string; user: ProcessUser | undefined }
 
 /**
- * Decides which PostgreSQL runs, as whom, and where its data are: where an earlier start left them; else `home`/postgres,
- * or `elsewhere`/postgres when the user that PostgreSQL needs instead of root cannot reach `home` (for example below /root).
- * Throws a SetupError when none of the installations is of the version that made the data, and when no user that it could
- * run as may use them: existing data are never passed over for an empty folder.
+ * Decides which PostgreSQL runs, as which user, and where its data are: where an earlier start left them, else in
+ * `home`/postgres. If the user that PostgreSQL needs instead of root cannot reach `home` (for example below /root), the
+ * data are in `elsewhere`/postgres. Throws a SetupError if no installation has the version that made the data, or if no
+ * user that PostgreSQL could run as may use them: existing data are never passed over for an empty folder.
  */
 export function placePostgres(options: {
   home: string
-  /** The preferred one first, as `ensurePostgres` returns them. */
+  /** The installations, the preferred one first, as `ensurePostgres` returns them. */
   installations: readonly PostgresBinaries[]
   say: Say
   elsewhere?: string
@@ -43,7 +43,7 @@ function folderElsewhere(home: string): string {
   return `/var/lib/millrace-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`
 }
 
-/** The owner of the data: root can run PostgreSQL as that user, not only as the `usual` one. */
+/** Returns the owner of the data: root can run PostgreSQL as that user, not only as the `usual` one. */
 function userOfData(directory: string, usual: ProcessUser | undefined): ProcessUser | undefined {
   const { uid, gid } = statSync(directory)
   const isUsable = usual === undefined ? uid === process.getuid?.() : uid !== 0
@@ -61,7 +61,7 @@ function userOfData(directory: string, usual: ProcessUser | undefined): ProcessU
   return user
 }
 
-/** The preferred installation, or the one whose major version made the existing data. */
+/** Returns the preferred installation, or the one whose major version made the existing data. */
 function chooseBinaries(installations: readonly PostgresBinaries[], directory: string): PostgresBinaries {
   const version = join(directory, 'PG_VERSION')
   if (existsSync(directory) && !existsSync(version)) {
@@ -76,7 +76,7 @@ function chooseBinaries(installations: readonly PostgresBinaries[], directory: s
   )
 }
 
-/** The binaries themselves, or a copy where the user can run them. */
+/** Returns the binaries themselves, or a copy in a place where the user can run them. */
 function makeReachable(options: {
   binaries: PostgresBinaries
   user: ProcessUser | undefined

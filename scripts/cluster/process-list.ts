@@ -3,11 +3,11 @@ import { SetupError } from '../servers/setup-error.ts'
 import type { Say } from '../servers/say.ts'
 import type { HomeLock, Member } from './lock-home.ts'
 
-/** Clients before their servers, so that each part stops while everything it needs still runs. */
+/** Clients stop before their servers, so that each part stops while everything it needs still runs. */
 const STOP_ORDER = ['console', 'gateway', 'worker', 'simulator', 'billing', 'postgres', 'redis']
 
 export type ProcessList = {
-  /** Takes over a started process: writes it to the home's lock and watches it. */
+  /** Takes over a started process: writes it to the lock file of the home folder and watches it. */
   add(started: RunningProcess, addresses: Member['addresses']): void
   /** Stops everything in order. */
   stopAll(): Promise<void>
@@ -15,7 +15,7 @@ export type ProcessList = {
   killAll(): void
 }
 
-/** The cluster's processes. `onUnexpectedEnd` is called when one ends without having been stopped. */
+/** The cluster's processes. `onUnexpectedEnd` is called when a process ends without having been stopped. */
 export function createProcessList(options: {
   lock: HomeLock
   say: Say

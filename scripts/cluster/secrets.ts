@@ -13,13 +13,13 @@ const Secrets = z.strictObject({
 })
 export type Secrets = z.infer<typeof Secrets>
 
-/** The passwords between the parts of this cluster, made on the first start. */
+/** Returns the passwords between the parts of this cluster, made on the first start. */
 export function loadSecrets(home: string): Secrets {
   const path = join(home, 'secrets.json')
   const known = readJson(path, Secrets)
   if (known !== undefined) return known
   if (existsSync(join(home, 'account.json'))) {
-    // The database keeps the old password: a new one could not open it.
+    // The database keeps the old password, and a new password could not open it.
     throw new SetupError(`${path} is missing; restore it, or set MILLRACE_HOME to a new folder.`)
   }
   const secrets = {

@@ -18,7 +18,7 @@ import type { Secrets } from './secrets.ts'
 
 const DATABASE = 'millrace'
 const MODELS_DIR = join(REPOSITORY, 'models')
-/** After a Ctrl-C a long answer is cut off early, with an error for its caller. */
+/** After a Ctrl-C, long answers are cut off after 5 s, with an error for the caller. */
 const DRAIN = { DRAIN_GRACE_MS: '5000' }
 const LOG_KEPT_BYTES = 16 * 1024 * 1024
 
@@ -33,12 +33,13 @@ type Context = {
 }
 
 /**
- * Starts every part, servers before their clients, as many at once as that order allows. Resolves with the URLs of
- * billing's admin interface and of the console when all are ready. Started processes are in `list`, also when this rejects.
+ * Starts every part, servers before their clients, with as many at once as that order allows. Resolves with the URLs of
+ * billing's admin interface and of the console when all are ready. Started processes are in `list`, also when this
+ * function rejects.
  */
 export async function startCluster(context: Context): Promise<{ adminUrl: string; consoleUrl: string }> {
   const { options, secrets } = context
-  // The gateway starts last: no other part may take its port before.
+  // Reserved, because the gateway starts last and no other part may take its port before.
   reservePort(options.port)
   const plan = await planModels(options.engine)
   const [redisUrl, databaseUrl] = await together(context, [
@@ -72,11 +73,12 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     PORT: String(options.port),
     BILLING_ADDRESS: billingAddress,
     FALLBACK_CATALOG: CATALOG,
-    // Its only account is that of who develops against it, or of a fuzzer.
+    // The bound is high, because the only account belongs to a developer or to a fuzzer.
     REFUSED_BODIES_PER_S: '1000',
   }
   const consolePort = await freePort()
-  // A cookie is sent to all ports of a host name, so the console has one that no other server on this machine has.
+  // A cookie is sent to all ports of a host name, so the console gets a host name that no other server on this machine
+  // has.
   const consoleUrl = `http://${randomBytes(8).toString('hex')}.localhost:${consolePort}`
   const consoleEnv = {
     ...redisUrls,
@@ -84,7 +86,7 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     CONSOLE_ORIGIN: consoleUrl,
     BILLING_ADMIN_URL: adminUrl,
   }
-  // Not every program can resolve that name; they show a bearer token in place of a cookie.
+  // Not every program can resolve that host name. Programs use this address, with a bearer token instead of a cookie.
   const consoleAddresses = { console: consoleUrl, consolePrograms: `http://127.0.0.1:${consolePort}` }
   await together(context, [
     runApp(context, 'gateway', { env: gatewayEnv, addresses: { http: gatewayUrl(options) } }),
@@ -93,7 +95,7 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
   return { adminUrl, consoleUrl }
 }
 
-/** Resolves with all of `starts`; rejects with the first failure, after the others have ended too. */
+/** Resolves with the results of all `starts`. Rejects with the first failure, after the other starts have ended too. */
 async function together<const Starts extends readonly Promise<unknown>[]>(
   context: Context,
   starts: Starts,
@@ -141,7 +143,7 @@ async function startDatabase({ options, secrets, list, say, signal }: Context): 
   return postgres.url(DATABASE)
 }
 
-/** Creates the database unless it is there. `serverUrl` is that of any database of the same server. */
+/** Creates the database unless it exists. `serverUrl` is the URL of any database of the same server. */
 async function ensureDatabase(serverUrl: string, name: string): Promise<void> {
   const client = new Client({ connectionString: serverUrl })
   await client.connect()
@@ -171,7 +173,7 @@ async function runApp(
   say(`${app} is ready`)
 }
 
-/** The log file of a part. A large one of earlier starts is renamed to .old, of which one is kept. */
+/** Returns the log file of a part. A large file of earlier starts is renamed to .old; one such file is kept. */
 function logFile(home: string, name: string): string {
   const path = join(home, 'logs', `${name}.log`)
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0

@@ -1,24 +1,27 @@
 /** A dashboard as this project describes it; `toGrafana` gives it Grafana's form. */
 export type Dashboard = {
-  /** Also the name of its file. */
+  /** The dashboard's name, and the name of its file. */
   readonly name: string
   readonly title: string
-  /** It shows one model, which is chosen above the panels. */
+  /** The dashboard shows one model, which is chosen above the panels. */
   readonly byModel?: true
   readonly panels: readonly Panel[]
 }
 
 export type Panel = {
   readonly title: string
-  /** One sentence on how to read it. */
+  /** One sentence that explains how to read the panel. */
   readonly help: string
   readonly unit: Unit
   readonly kind?: 'lines' | 'number'
-  /** PromQL by legend; a legend may name labels: `{{model}}`. `$namespace` and `$model` are the chosen values. */
+  /**
+   * PromQL expressions by legend. A legend may name labels: `{{model}}`. `$namespace` and `$model` are the chosen
+   * values.
+   */
   readonly shows: Readonly<Record<string, string>>
 }
 
-/** Names of Grafana. */
+/** Grafana's names of units. */
 type Unit = 'short' | 's' | 'reqps' | 'percentunit' | 'ops' | 'bool'
 
 const PANELS_PER_ROW = 3
@@ -27,7 +30,7 @@ const HEIGHT = 8
 
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' }
 
-/** The dashboard in the form of a Grafana file. */
+/** Returns the dashboard in the form of a Grafana file. */
 export function toGrafana({ name, title, byModel, panels }: Dashboard) {
   const namespace = variable('namespace', 'label_values(millrace_build_info, namespace)')
   const model = variable(

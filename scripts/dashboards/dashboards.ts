@@ -7,7 +7,9 @@ import { SERVICE } from './service.ts'
 
 const DASHBOARDS = [SERVICE, CAPACITY, MODEL_DASHBOARD, MONEY]
 
-/** The dashboards of the chart: the content of each file, by its path in the repository. Each panel has one line. */
+/**
+ * Returns the content of each dashboard file of the chart, by its path in the repository. Each panel takes one line.
+ */
 export function dashboardFiles(): ReadonlyMap<string, string> {
   return new Map(
     DASHBOARDS.map((dashboard) => {

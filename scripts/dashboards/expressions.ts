@@ -1,16 +1,16 @@
 const NAMESPACE = 'namespace="$namespace"'
 
-/** A selector of a metric in the chosen namespace, with further matchers. */
+/** Returns a selector of a metric in the chosen namespace, with further matchers. */
 export function select(metric: string, ...matchers: readonly string[]): string {
   return `${metric}{${[NAMESPACE, ...matchers].join(', ')}}`
 }
 
-/** Its increase per second. */
+/** Returns the increase per second of a metric in the chosen namespace. */
 export function rate(metric: string, ...matchers: readonly string[]): string {
   return `rate(${select(metric, ...matchers)}[$__rate_interval])`
 }
 
-/** A quantile of a histogram, over all series that agree in the labels `by`. */
+/** Returns a quantile of a histogram, over all series that agree in the labels `by`. */
 export function quantile(
   q: number,
   histogram: string,
@@ -21,10 +21,10 @@ export function quantile(
   return `histogram_quantile(${q}, sum by (${labels}) (${rate(`${histogram}_bucket`, ...where)}))`
 }
 
-/** The mean of a histogram's values. */
+/** Returns the mean of a histogram's values. */
 export function mean(histogram: string, ...matchers: readonly string[]): string {
   return `sum(${rate(`${histogram}_sum`, ...matchers)}) / sum(${rate(`${histogram}_count`, ...matchers)})`
 }
 
-/** A sum by labels. */
+/** Returns a sum by labels. */
 export const sumBy = (labels: string, expr: string) => `sum by (${labels}) (${expr})`

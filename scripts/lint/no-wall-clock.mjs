@@ -1,6 +1,5 @@
-// A plugin of oxlint: the present by the wall clock is read in one module only (libs/clock/wall-clock.ts), for dates. That
-// clock may step by hours, so nothing that lasts may depend on it. `new Date(value)`, `Date.parse` and `Date.UTC` read no
-// clock.
+// A plugin for oxlint: only one module (libs/clock/wall-clock.ts) reads the wall clock, for dates. The wall clock may
+// step by hours, so no duration may depend on it. `new Date(value)`, `Date.parse` and `Date.UTC` read no clock.
 
 const MESSAGE = 'The wall clock may step: performance.now() for durations, wallClockMs() for dates.'
 
@@ -11,7 +10,8 @@ const noWallClock = {
       (node.type === 'Identifier' && node.name === 'Date') ||
       (node.type === 'MemberExpression' && nameOf(node) === 'Date')
     return {
-      // Called or passed on: `Date.now`, `globalThis.Date.now`, `Date['now']`, `Temporal.Now`, `performance.timeOrigin`.
+      // Reports `Date.now`, `globalThis.Date.now`, `Date['now']`, `Temporal.Now` and `performance.timeOrigin`, called
+      // or passed on.
       MemberExpression(node) {
         const name = nameOf(node)
         if (name === 'now' && isDate(node.object)) report(node)
@@ -24,7 +24,7 @@ const noWallClock = {
       NewExpression(node) {
         if (isDate(node.callee) && node.arguments.length === 0) report(node)
       },
-      // Without `new` it returns the present as text, whatever its arguments.
+      // Without `new`, `Date` returns the present as text, whatever its arguments.
       CallExpression(node) {
         if (isDate(node.callee)) report(node)
       },

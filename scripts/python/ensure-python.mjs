@@ -5,7 +5,10 @@ import { REPOSITORY } from '../bootstrap/repository.mjs'
 import { SetupError } from '../bootstrap/fail.mjs'
 import { say } from '../bootstrap/progress.mjs'
 
-/** The Python environments and their packages. Names with a dot are ignored when a cluster checks its state folder. */
+/**
+ * The Python environments and their packages. When a cluster checks its state folder, it ignores names with a leading
+ * dot.
+ */
 const ENVIRONMENTS = {
   clients: { folder: '.millrace/.python', requirements: 'test/python/requirements.txt' },
   references: {

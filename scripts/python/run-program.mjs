@@ -7,7 +7,7 @@ export async function runProgram(command, args, { env, limitMs }) {
   const child = spawn(command, args, {
     cwd: REPOSITORY,
     stdio: ['ignore', 'inherit', 'inherit'],
-    // No compiled Python in the work tree.
+    // PYTHONDONTWRITEBYTECODE keeps compiled Python out of the work tree.
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...env },
     timeout: limitMs,
   })

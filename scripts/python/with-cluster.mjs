@@ -11,8 +11,9 @@ import { SetupError } from '../bootstrap/fail.mjs'
 import { say, startedAt } from '../bootstrap/progress.mjs'
 
 /**
- * Runs `use` with a cluster of its own, on a free port and in a new home that is removed afterwards. `use` receives the
- * home and the environment variables with which clients and operators reach the cluster; it resolves with the exit code.
+ * Runs `use` with a separate cluster, on a free port and in a new home folder that is removed afterwards. `use`
+ * receives the home folder and the environment variables with which clients and operators reach the cluster; it
+ * resolves with the exit code.
  */
 export async function withCluster(use) {
   const home = makeHome()
@@ -29,7 +30,10 @@ export async function withCluster(use) {
   }
 }
 
-/** Mode 0711: PostgreSQL runs as another user and passes through. Installed programs are shared with `npm start`. */
+/**
+ * Makes the home folder with mode 0711, because PostgreSQL runs as another user and passes through it. Installed
+ * programs are shared with `npm start`.
+ */
 function makeHome() {
   const home = mkdtempSync(join(tmpdir(), 'millrace-python-'))
   chmodSync(home, 0o711)
@@ -39,7 +43,7 @@ function makeHome() {
   return home
 }
 
-/** The runner of `npm start`, which stops its cluster when the pipe on descriptor 3 ends. */
+/** Starts the runner of `npm start`, which stops its cluster when the pipe on descriptor 3 ends. */
 function startCluster(home, port) {
   const options = {
     host: '127.0.0.1',
@@ -81,7 +85,10 @@ function readEnvironment(home) {
   }
 }
 
-/** Below the kernel's ephemeral range, from which an outgoing connection could take the port before the gateway does. */
+/**
+ * Chooses a port below the kernel's ephemeral range, from which an outgoing connection could take the port before the
+ * gateway does.
+ */
 async function freePort() {
   for (;;) {
     const port = randomInt(12_000, 32_768)

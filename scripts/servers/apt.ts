@@ -5,7 +5,7 @@ import { findExecutable } from './find-executable.ts'
 
 const run = promisify(execFile)
 
-/** How long another package manager is waited for: a fresh machine installs its updates when it starts. */
+/** How long to wait for another package manager: a fresh machine installs its updates when it starts. */
 const LOCK_LIMIT_S = 60
 const UPDATE_LIMIT_MS = 120_000
 const INSTALL_LIMIT_MS = 600_000
@@ -15,18 +15,18 @@ const ENV = { DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
 
 type AptOptions = {
   signal?: AbortSignal | undefined
-  /** Between two tries to update the lists. */
+  /** The pause between two tries to update the lists. */
   pauseMs?: number
 }
 
-/** The path of apt-get where it may install packages: only root may. */
+/** Returns the path of apt-get if this process may install packages, which needs root. */
 export function findApt(): string | undefined {
   return process.getuid?.() === 0 ? findExecutable('apt-get') : undefined
 }
 
 /**
  * Installs the first of `choices` that is available, after an update of the package lists. Waits for another package
- * manager that works at the same time. Rejects when none can be installed.
+ * manager that runs at the same time. Rejects if none can be installed.
  */
 export async function installWithApt(
   apt: string,
@@ -41,7 +41,7 @@ export async function installWithApt(
       const lock = ['-o', `DPkg::Lock::Timeout=${LOCK_LIMIT_S}`]
       await run(apt, ['install', '-y', '-q', '--no-install-recommends', ...lock, ...packages], {
         env,
-        // Not ended by the signal: an interrupted installation would have to be repaired by hand.
+        // `signal` does not end the installation, because an interrupted one would have to be repaired by hand.
         timeout: INSTALL_LIMIT_MS,
         maxBuffer: MAX_OUTPUT_BYTES,
       })
@@ -53,7 +53,10 @@ export async function installWithApt(
   }
   throw failure
 
-  /** Without new lists the old ones are used. apt does not wait for their lock itself, so the update is repeated. */
+  /**
+   * Updates the package lists; if that fails, the old ones are used. Repeated, because apt does not wait for the lock
+   * of the lists.
+   */
   async function updateLists(): Promise<void> {
     const tries = Math.ceil((LOCK_LIMIT_S * 1_000) / pauseMs)
     for (let left = tries; left > 0; left -= 1) {

@@ -4,14 +4,14 @@ import { COMPILE_CACHE } from './compile-cache.ts'
 import type { GuardedGroup } from './end-process.ts'
 
 export type Guard = {
-  /** From now on, the guard ends this process group when this process ends first. */
+  /** From now on, the guard ends this process group if this process ends first. */
   watch(group: GuardedGroup): void
   release(pid: number): void
 }
 
 /**
- * Starts a small process that outlives this one, also after a SIGKILL, and ends the process groups that are left. The
- * kernel closes the pipe between them whenever this process ends. The guard does not keep the event loop alive.
+ * Starts a small process that outlives this one, also after a SIGKILL, and then ends the remaining process groups. The
+ * kernel closes the pipe between the two whenever this process ends. The guard does not keep the event loop alive.
  */
 export function createGuard(): Guard {
   const guard = spawn(process.execPath, [fileURLToPath(new URL('guard.ts', import.meta.url))], {

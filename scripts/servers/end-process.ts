@@ -9,13 +9,13 @@ export const StopPlan = z.strictObject({
 })
 export type StopPlan = z.infer<typeof StopPlan>
 
-/** A process group that must not outlive its owner: its leader, and how it is stopped. */
+/** A process group that must not outlive its owner: its leader, and how the group is stopped. */
 export const GuardedGroup = z.strictObject({ name: z.string(), identity: ProcessIdentity, stop: StopPlan })
 export type GuardedGroup = z.infer<typeof GuardedGroup>
 
 /**
- * Ends a process group that need not be a child of this process: sends the signal, waits for the grace, kills. Does
- * nothing when the leader has ended. Never throws.
+ * Ends a process group that need not be a child of this process: sends the signal, waits for the grace, then kills the
+ * group. Does nothing if the leader has ended. Never throws.
  */
 export async function endProcess({ identity, stop }: GuardedGroup): Promise<void> {
   if (!isRunning(identity)) return
@@ -30,11 +30,11 @@ export async function endProcess({ identity, stop }: GuardedGroup): Promise<void
   }
 }
 
-/** Signals a whole process group. Does nothing when it has ended already. */
+/** Sends a signal to a whole process group. Does nothing if the group has ended already. */
 export function signalGroup(leader: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal)
   } catch {
-    // ESRCH: it has ended already.
+    // ESRCH: the group has ended already.
   }
 }

@@ -3,7 +3,10 @@ import { findExecutable } from './find-executable.ts'
 import { lastErrorLine } from './last-error-line.ts'
 import { sayWhile, type Say } from './say.ts'
 
-/** The headless shell draws, lays out and enforces policies with the code of the others, at a third of their processor time. */
+/**
+ * The headless shell is first: it draws, lays out and enforces policies with the same code as the other programs, at a
+ * third of their processor time.
+ */
 const NAMES = [
   'chromium-headless-shell',
   'chromium',
@@ -12,12 +15,12 @@ const NAMES = [
   'google-chrome',
 ] as const
 
-/** Debian's packages: the second where the first is not to be had. */
+/** Debian's packages; the second is used if the first is not available. */
 const PACKAGES = ['chromium-headless-shell', 'chromium'] as const
 
 /**
- * The path of a Chromium of this machine: the one on the PATH, else Debian's (as root), installed now. Null where there is
- * none and none can be installed; the reason is reported to `say`.
+ * Returns the path of a Chromium of this machine: the one on the PATH, else Debian's, which is installed now if this
+ * process is root. Returns null if there is none and none can be installed; the reason is reported to `say`.
  */
 export async function ensureChromium({ say }: { say: Say }): Promise<string | null> {
   const found = onPath()

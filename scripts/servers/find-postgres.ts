@@ -9,8 +9,8 @@ const DEBIAN_FOLDER = '/usr/lib/postgresql'
 const OLDEST_MAJOR = 15
 
 /**
- * The PostgreSQL installations on this machine, the preferred one first: on the PATH, Debian's (newest first), and the
- * one that `ensurePostgres` installed into `tools`. Older than 15 does not count.
+ * Returns the PostgreSQL installations on this machine, the preferred one first: on the PATH, Debian's (newest first),
+ * and the one that `ensurePostgres` installed into `tools`. Versions older than 15 do not count.
  */
 export function findPostgres(tools: string): PostgresBinaries[] {
   return [onPath(), ...debianFolders(), installedBinaries(tools)]
@@ -19,7 +19,7 @@ export function findPostgres(tools: string): PostgresBinaries[] {
     .filter((found) => found !== undefined)
 }
 
-/** Where `ensurePostgres` installs PostgreSQL. */
+/** Returns the folder into which `ensurePostgres` installs PostgreSQL. */
 export function installedFolder(tools: string): string {
   return join(tools, 'postgresql')
 }
@@ -51,7 +51,7 @@ function inspect(folder: string): PostgresBinaries | undefined {
     const major = Number(/\d+/.exec(execFileSync(postgres, ['--version'], { encoding: 'utf8' }))?.[0])
     return major >= OLDEST_MAJOR ? { initdb, postgres, major } : undefined
   } catch {
-    // It does not run, for example because a library is missing.
+    // The installation does not run, for example because a library is missing.
     return undefined
   }
 }

@@ -4,15 +4,15 @@ import { createServer, type ListenOptions, type Server } from 'node:net'
 import { promisify } from 'node:util'
 
 /**
- * Below the kernel's ephemeral range (32768 and up by default on Linux), from which an outgoing connection could take a
- * port between this check and its use, or while the server that has it starts again.
+ * Ports are below the kernel's ephemeral range (32768 and up by default on Linux). An outgoing connection could take a
+ * port of that range between this check and its use, or while its server restarts.
  */
 const FIRST_PORT = 12_000
-/** Ports; a run of the tests uses some hundreds. */
+/** A number of ports; a run of the tests uses some hundreds. */
 const ENOUGH = 2_000
 const LAST_PORT = lastPortBelow(readEphemeralRange())
 
-/** Each process begins at a random port, so that it rarely passes over those of another one. */
+/** Each process begins at a random port, so that it rarely meets ports of another process. */
 let next = randomInt(FIRST_PORT, LAST_PORT + 1)
 
 const reserved = new Set<number>()
@@ -23,8 +23,8 @@ export function reservePort(port: number): void {
 }
 
 /**
- * Returns a loopback port that is free now, not reserved, and that no process of this machine was given before, unless
- * that one has ended.
+ * Returns a loopback port that is free now and not reserved, and that no other running process of this machine has
+ * claimed.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -35,9 +35,9 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Resolves with true if no other process has claimed the port: one could take it before the server that it was given for
- * listens, or while that server starts again. The claim is a socket of Linux' abstract namespace, which ends with this
- * process however it ends.
+ * Resolves with true if no other process has claimed the port. Without the claim, another process could take the port
+ * before its server listens, or while that server restarts. The claim is a socket of Linux' abstract namespace, which
+ * ends with this process however it ends.
  */
 export async function claimPort(port: number): Promise<boolean> {
   const claim = await listen({ path: `\0millrace-port-${port}` })
@@ -46,8 +46,8 @@ export async function claimPort(port: number): Promise<boolean> {
 }
 
 /**
- * The last port below `range`, as `ip_local_port_range` has it; where that leaves too few, as by default on Linux: then an
- * outgoing connection may take a port that is meant for a server.
+ * Returns the last port below `range`, a text in the form of `ip_local_port_range`. If too few ports are below the
+ * range, returns Linux' default limit, and an outgoing connection may take a port that is meant for a server.
  */
 export function lastPortBelow(range: string): number {
   const last = Number(range.split(/\s/u)[0]) - 1
@@ -62,7 +62,7 @@ function readEphemeralRange(): string {
   }
 }
 
-/** Resolves with true when a server could listen on this loopback port now. */
+/** Resolves with true if a server could listen on this loopback port now. */
 export async function isFree(port: number): Promise<boolean> {
   const server = await listen({ port, host: '127.0.0.1' })
   if (server === null) return false

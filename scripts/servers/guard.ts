@@ -1,5 +1,5 @@
-// The program behind `createGuard`: reads process groups line by line. When its input ends, its owner has ended; then it
-// ends the remaining groups, the last started one first.
+// The program that `createGuard` starts. It reads process groups line by line. When its input ends, its owner has
+// ended, and it ends the remaining groups, the last started one first.
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { GuardedGroup, endProcess } from './end-process.ts'

@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import type { ProcessUser } from './start-process.ts'
 
-/** The user that PostgreSQL runs as: undefined for the current one; for root, which it refuses, `postgres` or `nobody`. */
+/**
+ * Returns the user that PostgreSQL runs as: undefined for the current user; `postgres` or `nobody` if the current user
+ * is root, which PostgreSQL refuses.
+ */
 export function postgresUser(): ProcessUser | undefined {
   if (process.getuid?.() !== 0) return undefined
   const user = lookUp('postgres') ?? lookUp('nobody')
@@ -19,7 +22,7 @@ function lookUp(name: string): ProcessUser | undefined {
   }
 }
 
-/** Returns true when `user` may use `path`, by a flag of test(1): -x to run or enter it, -r to read it. */
+/** Returns true if `user` may use `path`. The flag is a flag of test(1): -x to run or enter it, -r to read it. */
 export function canUse(user: ProcessUser | undefined, flag: '-x' | '-r', path: string): boolean {
   try {
     execFileSync('test', [flag, path], { cwd: '/', stdio: 'ignore', ...user })

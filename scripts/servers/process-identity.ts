@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 
 /**
- * Distinguishes a process from a later one with the same number by its start time, in clock ticks since the boot that
- * `bootId` names (proc(5), field 22 of `stat`).
+ * Identifies a process by its number and its start time, so that a later process with the same number differs. The
+ * start time is in clock ticks since the boot that `bootId` names (proc(5), field 22 of `stat`).
  */
 export const ProcessIdentity = z.strictObject({
   pid: z.int().min(2),
@@ -12,10 +12,10 @@ export const ProcessIdentity = z.strictObject({
 })
 export type ProcessIdentity = z.infer<typeof ProcessIdentity>
 
-/** The identity of a running process; undefined when there is none with this number, or only a zombie. */
+/** Returns the identity of a running process; undefined if no process has this number, or only a zombie has. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
-    // The second field is the command's name in parentheses and may itself hold spaces and parentheses.
+    // The second field is the command's name in parentheses and may itself contain spaces and parentheses.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const [state, startTicks] = [fields[0], fields[19]]
@@ -26,7 +26,7 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   }
 }
 
-/** Returns true when exactly this process still runs, not a later one with its number. */
+/** Returns true if exactly this process still runs, not a later one with its number. */
 export function isRunning(identity: ProcessIdentity): boolean {
   const now = identifyProcess(identity.pid)
   return now !== undefined && now.startTicks === identity.startTicks && now.bootId === identity.bootId

@@ -1,6 +1,8 @@
 export type Say = (text: string) => void
 
-/** One line on standard output with the seconds since `startedAt` of the monotonic clock. */
+/**
+ * Returns a function that prints one line on standard output with the seconds since `startedAt` of the monotonic clock.
+ */
 export function createSay(startedAt: number): Say {
   return (text) => {
     const seconds = Math.round((performance.now() - startedAt) / 1000)

@@ -8,7 +8,7 @@ export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
  * Runs one app's `main.ts` under this same Node and resolves when its /readyz returns 200. The app's environment is
- * `env`, PATH, HOME, the compile cache and the ops address: nothing else of this process's environment configures it by
+ * `env`, PATH, HOME, the compile cache and the ops address, so that no other variable of this process configures it by
  * accident.
  */
 export async function startApp(options: {

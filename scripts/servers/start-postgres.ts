@@ -7,7 +7,7 @@ import type { PostgresBinaries } from './find-postgres.ts'
 import { startProcess, waitUntilReady, type ProcessUser, type RunningProcess } from './start-process.ts'
 
 export type PostgresServer = RunningProcess & {
-  /** The connection URL of a database on this server, for its superuser. */
+  /** Returns the connection URL of a database on this server, for its superuser. */
   url(database: string): string
 }
 
@@ -19,8 +19,8 @@ export const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
 const SUPERUSER = 'millrace'
 
 /**
- * Starts PostgreSQL on loopback with its data in `directory` (made by initdb when there is none); resolves when it
- * answers. `user` is the user that it runs as when this process is root, which PostgreSQL refuses.
+ * Starts PostgreSQL on loopback with its data in `directory`, which initdb makes if there are none. Resolves when
+ * PostgreSQL answers. `user` is the user that PostgreSQL runs as if this process is root, which PostgreSQL refuses.
  */
 export async function startPostgres(options: {
   binaries: PostgresBinaries
@@ -31,9 +31,9 @@ export async function startPostgres(options: {
   /** Gives up a start that is still under way. */
   signal?: AbortSignal | undefined
   user?: ProcessUser | undefined
-  /** Data that need not survive a power cut, only kill -9: nothing is flushed from the kernel to the disk. */
+  /** True for data that need not survive a power cut, only kill -9: nothing is flushed from the kernel to the disk. */
   throwaway: boolean
-  /** In addition to POSTGRES_SETTINGS. */
+  /** Settings in addition to POSTGRES_SETTINGS. */
   settings?: Readonly<Record<string, string>> | undefined
 }): Promise<PostgresServer> {
   const { binaries, directory, port, password, throwaway } = options
@@ -58,7 +58,7 @@ export async function startPostgres(options: {
     env: POSTGRES_ENVIRONMENT,
     logFile: options.logFile,
     user: options.user,
-    // SIGINT is PostgreSQL's fast shutdown: it ends the sessions; SIGTERM would wait for clients to leave.
+    // SIGINT is PostgreSQL's fast shutdown, which ends the sessions; SIGTERM would wait for clients to leave.
     stop: { signal: 'SIGINT', graceMs: 20_000 },
   })
   const url = (database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
@@ -70,10 +70,12 @@ export async function startPostgres(options: {
   return { ...running, url }
 }
 
-/** Messages in English, because our own messages quote them. */
+/** PostgreSQL's messages are in English, because our own messages quote them. */
 const POSTGRES_ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C' }
 
-/** Makes the data folder beside its place and moves it there, so that an interrupted initdb leaves no data folder. */
+/**
+ * Makes the data folder next to the final one and moves it there, so that an interrupted initdb leaves no data folder.
+ */
 export async function makePostgresData(
   options: Pick<
     Parameters<typeof startPostgres>[0],
@@ -104,7 +106,7 @@ function initArguments(directory: string, passwordFile: string): string[] {
   return ['-D', directory, '--encoding=UTF8', '--locale=C', ...access]
 }
 
-/** One connection: true when the server takes queries. */
+/** Opens one connection. Resolves with true if the server takes queries. */
 async function answers(connectionString: string): Promise<boolean> {
   const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 })
   client.on('error', () => {})

@@ -14,11 +14,11 @@ export type RunningProcess = {
   /** Resolves when the process has ended, with a text such as `exit code 1` or `signal SIGKILL`. */
   exited: Promise<string>
   hasExited(): boolean
-  /** Everything that this process has written so far, both streams. */
+  /** Returns everything that this process has written so far, on both streams. */
   logs(): string
-  /** Sends the stop signal, kills it after the grace, resolves when it has ended. */
+  /** Sends the stop signal, and kills the process after the grace. Resolves when the process has ended. */
   stop(): Promise<void>
-  /** kill -9; resolves when it has ended. */
+  /** Kills the process with SIGKILL. Resolves when it has ended. */
   kill(): Promise<void>
   signal(signal: NodeJS.Signals): void
 }
@@ -33,18 +33,18 @@ export type ProcessOptions = {
   env: NodeJS.ProcessEnv
   logFile: string
   stop: StopPlan
-  /** Another user to run as; needs root. */
+  /** Another user to run the process as; needs root. */
   user?: ProcessUser | undefined
-  /** Written to its standard input: keeps secrets off the command line. */
+  /** Text for the process's standard input, which keeps secrets off the command line. */
   input?: string
 }
 
 let guard: Guard | undefined
 
 /**
- * Starts a process in a group of its own, so that a Ctrl-C in the terminal does not reach it and its owner decides the
- * order of stopping, and puts it under the guard, so that it does not outlive its owner. Rejects when the command cannot
- * be started.
+ * Starts a process in a process group of its own and puts it under the guard. With its own group a Ctrl-C in the
+ * terminal does not reach it, so its owner decides the order of stopping; the guard ends it if its owner ends first.
+ * Rejects if the command cannot be started.
  */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const { name, logFile, stop: stopPlan } = options
@@ -75,7 +75,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     exited.resolve(signal === null ? `exit code ${code}` : `signal ${signal}`)
   })
   const pid = await started.promise
-  // A process that ended at once has no identity any more, and nothing to guard.
+  // A process that ended at once has no identity any more, and there is nothing to guard.
   const identity = identifyProcess(pid) ?? { pid, startTicks: '', bootId: '' }
   guard.watch({ name, identity, stop: stopPlan })
   child.stdin?.on('error', () => {})
@@ -110,8 +110,8 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
 }
 
 /**
- * Polls `probe` until it resolves with true. Rejects with the last log lines when the process ends first or when
- * `limitMs` have passed, and with the signal's reason when that aborts; then the process is stopped as well, because the
+ * Polls `probe` until it resolves with true. Rejects with the last log lines if the process ends first or `limitMs`
+ * have passed, and with the signal's reason if the signal aborts. The process is then stopped as well, because the
  * caller has no handle on it yet.
  */
 export async function waitUntilReady(
@@ -135,7 +135,7 @@ export async function waitUntilReady(
   }
 }
 
-/** The end of a process's log, for people. */
+/** Returns the end of a process's log, for people. */
 export function lastLines(running: RunningProcess, count = 15): string {
   return running.logs().trimEnd().split('\n').slice(-count).join('\n')
 }

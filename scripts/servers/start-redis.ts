@@ -4,8 +4,8 @@ import { startProcess, waitUntilReady, type RunningProcess } from './start-proce
 export type RedisServer = RunningProcess & { url: string }
 
 /**
- * The settings that the queue Redis needs everywhere: queued work survives a restart (AOF) and is never evicted. No
- * snapshots: the AOF is the one copy.
+ * The settings that the queue Redis needs everywhere: queued work survives a restart (AOF) and is never evicted. There
+ * are no snapshots, because the AOF is the one copy.
  */
 export const REDIS_SETTINGS: Readonly<Record<string, string>> = {
   appendonly: 'yes',
@@ -14,14 +14,14 @@ export const REDIS_SETTINGS: Readonly<Record<string, string>> = {
   'maxmemory-policy': 'noeviction',
 }
 
-/** Starts a redis-server on loopback with its data in `directory`; resolves when it answers. */
+/** Starts a redis-server on loopback with its data in `directory`. Resolves when it answers. */
 export async function startRedis(options: {
   binary: string
   directory: string
   port: number
   password: string
   logFile: string
-  /** Besides REDIS_SETTINGS, or instead of them. */
+  /** Settings besides REDIS_SETTINGS, or instead of some of them. */
   settings?: Readonly<Record<string, string>> | undefined
   /** Gives up a start that is still under way. */
   signal?: AbortSignal | undefined
@@ -53,7 +53,10 @@ export async function startRedis(options: {
   return { ...running, url }
 }
 
-/** One connection, one PING: true when the server serves (not while it still loads its data). */
+/**
+ * Opens one connection and sends one PING. Resolves with true if the server serves, which it does not while it loads
+ * its data.
+ */
 async function answers(url: string): Promise<boolean> {
   const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, enableReadyCheck: false })
   redis.on('error', () => {})

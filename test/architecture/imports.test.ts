@@ -4,9 +4,18 @@ import { sourceFiles, type SourceFile } from './source-files.ts'
 
 /** Which lib may import which. A lib that is not here may not exist. */
 const LIBS: Readonly<Record<string, readonly string[]>> = {
-  'admin-contract': ['contracts', 'money'],
+  'account-contract': ['contracts', 'http-contract'],
+  'admin-contract': ['contracts', 'http-contract', 'money'],
   'api-key': [],
-  'billing-client': ['contracts', 'grpc', 'money', 'short-lived', 'telemetry'],
+  'billing-client': [
+    'account-contract',
+    'contracts',
+    'grpc',
+    'http-contract',
+    'money',
+    'short-lived',
+    'telemetry',
+  ],
   'catalog-file': ['contracts'],
   certificates: ['telemetry'],
   'chat-template': ['clock', 'contracts', 'json-schema', 'tokenizer'],
@@ -18,19 +27,20 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'event-bus': ['clock', 'contracts', 'generation-record', 'short-lived', 'telemetry'],
   'generation-record': ['contracts', 'redis'],
   grpc: ['certificates', 'telemetry'],
+  'http-contract': [],
+  'job-queue': ['clock', 'generation-record', 'telemetry'],
   'json-schema': [],
   kubernetes: ['certificates', 'telemetry'],
   lifecycle: ['certificates', 'config', 'telemetry'],
   'model-files': ['chat-template', 'contracts', 'dialect', 'grpc', 'tokenizer'],
   'live-view': [],
   money: [],
-  'page-parts': ['clock', 'money'],
+  'page-parts': ['account-contract', 'clock', 'money'],
   pages: [],
   redis: ['config', 'telemetry'],
   'short-lived': [],
   telemetry: [],
   threads: ['telemetry'],
-  'ticket-queue': ['contracts', 'generation-record', 'telemetry'],
   tokenizer: [],
 }
 

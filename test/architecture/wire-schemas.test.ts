@@ -8,11 +8,19 @@ import { sourceFiles } from './source-files.ts'
  */
 const STRICT: readonly { readonly path: RegExp; readonly reads: string }[] = [
   {
-    path: /^apps\/gateway\/endpoints\/self-service\/key-schemas\.ts$/,
+    path: /^libs\/account-contract\/resources\/[\w-]+\.ts$/,
     reads: 'bodies of the public interface',
   },
+  {
+    path: /^apps\/gateway\/endpoints\/fields\/(?:reasoning-switches|structured-outputs)\.ts$/,
+    reads: 'fields of the public interface, of which nothing may be ignored',
+  },
   { path: /^apps\/console\/http\/sign-in\.ts$/, reads: 'the body of the page’s sign-in' },
-  { path: /^libs\/admin-contract\/(?:operation|resources\/[\w-]+)\.ts$/, reads: 'operators’ requests' },
+  { path: /^libs\/admin-contract\/resources\/[\w-]+\.ts$/, reads: 'operators’ requests' },
+  {
+    path: /^libs\/http-contract\/operation\.ts$/,
+    reads: 'parts of a request in which an operation has no field',
+  },
   { path: /^apps\/ctl\/(?:command|resources\/[\w-]+)\.ts$/, reads: 'options of the command line' },
   {
     path: /^apps\/ctl\/archive\/manifest\.ts$/,

@@ -6,14 +6,16 @@ const LASTING = [
   /^mr2:\{[^}]+\}:(settlements|settlements:(mark|confirmed|state|dead)|virtual|finish)$/u,
   // One for the whole cluster.
   /^mr2:prefix-secret$/u,
-  // BullMQ's own of each queue, and the one ticket that a model has.
-  /^mr2:\{[^}]+\}:tickets:(meta|id|events|marker|delayed|ticket)$/u,
+  // BullMQ's own of each queue.
+  /^mr2:\{[^}]+\}:generations:(meta|id|events|marker|stalled)$/u,
 ]
 
 /** Of each model: there when something waits, and only then. */
 const EMPTY_AT_REST = [
   /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-bytes)$/u,
-  /:tickets:(wait|active|prioritized|failed|completed|paused|stalled|waiting-children)$/u,
+  /:generations:(wait|active|prioritized|delayed|failed|completed|paused|waiting-children)$/u,
+  // A job.
+  /:generations:[0-9a-f-]+\.[\d.]+$/u,
 ]
 
 /** The mark of what the fault `bad-entry` writes. */
@@ -22,7 +24,7 @@ export const BAD_ENTRY = 'written-by-a-fault'
 const REST_LIMIT_MS = 45_000
 
 /**
- * The problems of the queue Redis when nothing runs: sets of waiting work and tickets that do not empty, and keys that
+ * The problems of the queue Redis when nothing runs: sets of waiting work and of jobs that do not empty, and keys that
  * would stay for ever although nothing owns them.
  */
 export async function checkKeys(url: string): Promise<{ problems: string[]; keys: number }> {

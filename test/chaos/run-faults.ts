@@ -5,6 +5,7 @@ import type { FaultyCluster, Link } from '#test/support/faulty-cluster/faulty-cl
 import type { Part } from '#test/support/faulty-cluster/part.ts'
 import type { LinkState } from '#test/support/faulty-cluster/tcp-proxy.ts'
 import { BAD_ENTRY } from './check-keys.ts'
+import { disturbJobs } from './disturb-jobs.ts'
 import { runKiller } from './run-killer.ts'
 import { ALL_WORKERS, describe, disturbedBy, labelOf, type Fault, type Planned } from './schedule.ts'
 
@@ -84,6 +85,9 @@ async function make(
       return await cluster.loseWrites(fault.ms)
     case 'bad-entry':
       return await writeBadEntry(cluster)
+    case 'lose-jobs':
+    case 'double-jobs':
+      return await disturbJobs(cluster.queueUrl, fault)
     case 'cut':
       linkOf(cluster, fault.link).cut()
       return

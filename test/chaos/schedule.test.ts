@@ -7,7 +7,7 @@ const COUNTS = { gateways: 2, workers: 3, billings: 2 }
 function draw(seed: number, scopes?: readonly Scope[]) {
   const options = {
     counts: COUNTS,
-    faults: 200,
+    faults: 400,
     meanGapMs: 1_000,
     ...(scopes === undefined ? {} : { scopes }),
   }
@@ -36,6 +36,8 @@ test('a schedule is in the order of time and has every kind of fault', () => {
     'engine',
     'step-clock',
     'bad-entry',
+    'lose-jobs',
+    'double-jobs',
   ])
     expect(kinds).toContain(kind)
   const labels = new Set(planned.map(({ fault }) => labelOf(fault)))

@@ -13,6 +13,8 @@ export type Fault =
   | { readonly kind: 'lose-writes'; readonly part: 'queue'; readonly ms: number }
   /** An entry that no release can read is in the settlement stream of a model. */
   | { readonly kind: 'bad-entry'; readonly part: 'queue' }
+  /** All jobs of a model's queue are removed, or there twice, as long as it lasts. */
+  | { readonly kind: 'lose-jobs' | 'double-jobs'; readonly part: 'queue'; readonly ms: number }
   | { readonly kind: 'cut'; readonly link: string }
   | {
       readonly kind: 'refuse' | 'stall' | 'half-open'
@@ -128,6 +130,8 @@ function disturbanceMs(fault: Fault): number {
     case 'cut':
       return 1_500
     case 'step-clock':
+    case 'lose-jobs':
+    case 'double-jobs':
       // It disturbs nothing.
       return 0
     case 'freeze':
@@ -221,6 +225,10 @@ function drawLinkFault(random: Random, link: string): Fault {
 }
 
 function drawServerFault(random: Random): Fault {
+  if (random.chance(0.25)) {
+    const kind = random.pick(['lose-jobs', 'double-jobs'] as const)
+    return { kind, part: 'queue', ms: random.int(500, 5_000) }
+  }
   const part = random.pick(['queue', 'queue', 'bus', 'bus', 'postgres'] as const)
   if (part === 'postgres') return { kind: 'kill', part, downMs: random.int(0, 2_000) }
   if (part === 'queue' && random.chance(0.25))
@@ -257,6 +265,9 @@ export function describe(fault: Fault): string {
       return `step the clock of ${fault.part} by ${fault.aheadMs} ms for ${fault.ms} ms`
     case 'bad-entry':
       return `an entry that nobody can read in the settlements of a model`
+    case 'lose-jobs':
+    case 'double-jobs':
+      return `${kind.replace('-', ' all ')} of a model for ${fault.ms} ms`
     case 'freeze':
       return `freeze ${fault.part} for ${fault.ms} ms`
     case 'cut':

@@ -59,12 +59,13 @@ export function createTally(): Tally {
 
 /**
  * A stream that has begun goes on whatever fails, unless its gateway does. A request that has not is refused while billing
- * or the queue are away; workers and engines are never a reason, because some of them always serve.
+ * or the queue are away; workers and engines are never a reason, because some of them always serve, nor are lost or doubled
+ * jobs.
  */
 function isNeedless(each: Asked, done: readonly Done[]): boolean {
   const { outcome, ask, call } = each
   if (outcome.kind !== 'error' || ask.guided) return false
-  const reasons = around(each, done)
+  const reasons = around(each, done).filter(({ label }) => !CHANGES_NOTHING.test(label))
   return outcome.streamed
     ? reasons.every(({ label, disturbed }) => disturbed !== call.gateway || !ENDS_STREAMS.test(label))
     : reasons.every(({ disturbed }) => disturbed.startsWith('worker'))
@@ -72,6 +73,8 @@ function isNeedless(each: Asked, done: readonly Done[]): boolean {
 
 const isBesideKillersAlone = (faults: readonly Done[]) =>
   faults.length > 0 && faults.every(({ label }) => label === KILLER)
+
+const CHANGES_NOTHING = /^(lose|double)-jobs/u
 
 const ENDS_STREAMS = /^(kill|terminate|freeze) gateway/u
 

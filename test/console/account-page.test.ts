@@ -1,7 +1,7 @@
 import { createServer, request as forward } from 'node:http'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Browser, Page } from 'playwright-core'
-import { KeyAnswer } from '#apps/gateway/endpoints/self-service/schemas.ts'
+import { ACCOUNT } from '#libs/account-contract/account-contract.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { exactCredits } from '#libs/page-parts/money.ts'
 import { freePort } from '#test/support/free-port.ts'
@@ -130,7 +130,7 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
     const spendable = page.locator('.spendable')
     const headers = { authorization: `Bearer ${demo.keys.full}` }
     const response = await fetch(`${demo.cluster.baseUrl}/key`, { headers })
-    const { nano } = KeyAnswer.parse(await response.json()).data
+    const { nano } = ACCOUNT.readKey.answer.parse(await response.json()).data
     await spendable.waitFor()
     const copied = async (place: string) => spendable.locator(place).first().getAttribute('data-copy')
     expect(await copied('.figure .money')).toBe(nano.spendable)

@@ -163,7 +163,7 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
       const { ids, end } = await collect(client, {
         ...request,
         maxTokens: 400,
-        constraint: { type: 'json', schema },
+        constraint: { type: 'answer', schema },
       })
       expect(end).toMatchObject({ finishReason: 'stop', completionTokens: ids.length })
       expect(ids.length).toBeGreaterThan(3)

@@ -63,7 +63,7 @@ describe.each(LIVE_TARGETS.filter(isSalted))('$name', (target) => {
     expect(await cached(null)).toBe(CACHED_TOKENS)
   })
 
-  test.each([null, { type: 'json', schema: { type: 'integer' } } as const])(
+  test.each([null, { type: 'answer', schema: { type: 'integer' } } as const])(
     'gives the same tokens with any salt, under the constraint %j',
     async (constraint) => {
       const ask = await openAsk(target, constraint)

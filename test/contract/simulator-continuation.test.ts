@@ -28,6 +28,8 @@ type Params = {
   readonly seed?: number
   readonly logitBias?: Readonly<Record<number, number>>
   readonly maxTokens: number
+  readonly minTokens?: number
+  readonly ignoreEos?: boolean
 }
 
 async function generate({ client }: EngineUnderTest, promptIds: readonly number[], params: Params) {
@@ -45,7 +47,8 @@ async function brokenCuts(engine: EngineUnderTest, prompt: Uint32Array, params: 
   const rests = await Promise.all(
     cuts.map((cut) => {
       const maxTokens = params.maxTokens - cut
-      return generate(engine, [...prompt, ...ids.slice(0, cut)], { ...params, maxTokens })
+      const minTokens = Math.max(0, (params.minTokens ?? 0) - cut)
+      return generate(engine, [...prompt, ...ids.slice(0, cut)], { ...params, maxTokens, minTokens })
     }),
   )
   const broken = cuts.filter((cut) => {
@@ -73,6 +76,8 @@ describe('a call whose prompt has the ids so far goes on with exactly those that
     ['filler', () => chat('[[tokens=70]]'), {}],
     ['filler of another seed', () => chat('[[tokens=70]]'), { temperature: 1, seed: 77 }],
     ['broken characters', () => chat('[[raw=invalid-utf8]]'), {}],
+    ['an answer that must be longer', () => chat('Hello'), { minTokens: 60, temperature: 1, seed: 3 }],
+    ['an answer that no end token ends', () => chat('Hello'), { ignoreEos: true, maxTokens: 50 }],
     ['sampling', () => chat('Hello'), { temperature: 1, seed: 5 }],
     ['a bias', () => chat('Hello there'), { temperature: 1, seed: 5, logitBias: biased }],
     ['a bias in thinking', calling, { temperature: 1, seed: -9, logitBias: biased }, 'demo-reasoning'],

@@ -145,7 +145,7 @@ test('one input that is too long is 400 with its index and both numbers, and fre
   const tokens = await countTokens([long])
   const { charge } = await chargeOf(async () => {
     const answer = await embed(call(['short', long]))
-    expect(answer).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
+    expect(answer).toMatchObject({ status: 400, error: { code: 'context_length_exceeded' } })
     const message = 'error' in answer ? answer.error.message : ''
     for (const number of ['index 1', String(tokens), '4096']) expect(message).toContain(number)
   })

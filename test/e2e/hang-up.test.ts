@@ -1,8 +1,9 @@
 import { connect, type Socket } from 'node:net'
-import { Queue } from 'bullmq'
+import type { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TICKET_QUEUE, ticketPrefix, waitingKey } from '#libs/generation-record/keys.ts'
+import { waitingKey } from '#libs/generation-record/keys.ts'
+import { openJobQueue } from '#libs/job-queue/job-queue.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chatOk } from '../support/chat.ts'
 import type { TestAccount } from '../support/cluster.ts'
@@ -16,14 +17,20 @@ const { model } = FILE_MODELS['hang-up'].engine
 let cluster: SharedCluster
 let account: TestAccount
 let redis: Redis
+/** The model's queue, as BullMQ's tools see it. */
+let bull: Queue
 
 beforeAll(async () => {
   cluster = await sharedCluster()
   account = await cluster.createAccount('100')
   redis = new Redis(cluster.redisUrl, { maxRetriesPerRequest: null })
+  bull = openJobQueue(redis, model)
 })
 
-afterAll(() => redis.disconnect())
+afterAll(async () => {
+  await bull.close()
+  redis.disconnect()
+})
 
 const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running', { model })
 const queued = async () => await redis.zcard(waitingKey(model, 'chat'))
@@ -43,16 +50,18 @@ test('hanging up while it runs frees the engine, and what was generated is charg
   expect((await cluster.balance(account)).posted).toBeLessThan(before)
 })
 
-test('hanging up while it waits in the queue costs nothing and never runs', async () => {
+test('hanging up while it waits in the queue costs nothing, takes its job away, and it never runs', async () => {
   const first = ask('Talk [[tokens=400]]')
   await first.firstText
   const before = (await cluster.balance(account)).openHolds
   const waiting = ask('Talk [[tokens=1400]]')
   await expect.poll(async () => (await cluster.balance(account)).openHolds).toBe(before + 1)
   await expect.poll(queued).toBe(1)
+  expect(await bull.getWaitingCount()).toBe(1)
   waiting.hangUp()
   await expect(waiting.answer).rejects.toThrow('aborted')
   await expect.poll(async () => (await cluster.balance(account)).openHolds).toBe(before)
+  await expect.poll(async () => await bull.getWaitingCount()).toBe(0)
   expect((await first.answer).finishReason).toBe('stop')
 
   const after = await chatOk(call('Next'))
@@ -60,18 +69,16 @@ test('hanging up while it waits in the queue costs nothing and never runs', asyn
   await expectBalancedBooks(cluster, [account])
 })
 
-test('a generation whose ticket is lost while it waits runs all the same', async () => {
+test('a generation whose job is lost while it waits runs all the same', async () => {
   const first = ask('Talk [[tokens=100]]')
   await first.firstText
   const waiting = ask('Still there?')
   await expect.poll(queued).toBe(1)
-  const queue = new Queue(TICKET_QUEUE, { connection: redis, prefix: ticketPrefix(model) })
-  await expect.poll(async () => (await queue.getDelayed()).length).toBe(1)
-  await queue.obliterate({ force: true })
-  expect(await queue.getDelayed()).toEqual([])
+  await expect.poll(async () => await bull.getWaitingCount()).toBe(1)
+  await bull.drain()
+  expect(await bull.getWaitingCount()).toBe(0)
   expect((await waiting.answer).text).toBe('You said: Still there?')
   await first.answer
-  await queue.close()
   await expectBalancedBooks(cluster, [account])
 })
 

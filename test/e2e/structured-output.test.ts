@@ -270,3 +270,58 @@ test('numbers that JavaScript would round are those of the schema, and bounds of
   })
   expect(await ask('"auto"')).toMatchObject({ status: 200 })
 })
+
+test.each<[structured: object, answer: RegExp]>([
+  [{ regex: '[a-z]{3}-[0-9]{2}' }, /^[a-z]{3}-[0-9]{2}$/],
+  [{ choice: ['red', 'green'] }, /^(?:red|green)$/],
+])(
+  'structured_outputs %j of vLLM’s clients constrains the answer, also behind reasoning',
+  async (...given) => {
+    const [structured, answer] = given
+    for (const model of ['demo-chat', 'demo-reasoning']) {
+      const { content } = await ask('Hello', Object.fromEntries([['structured_outputs', structured]]), model)
+      expect(content).toMatch(answer)
+    }
+    await expectBalancedBooks(cluster, [account])
+  },
+)
+
+test('structured_outputs.json is a schema, also behind reasoning', async () => {
+  for (const model of ['demo-chat', 'demo-reasoning']) {
+    const { content } = await ask(
+      'Hello',
+      Object.fromEntries([['structured_outputs', { json: schema }]]),
+      model,
+    )
+    expect(reviewOf(content)).toBe('fits')
+  }
+})
+
+test('a grammar that the engine cannot follow is the caller’s mistake, and free', async () => {
+  await expectBalancedBooks(cluster, [account])
+  const before = await cluster.balance(account)
+  const asking = ask('Hello', Object.fromEntries([['guided_grammar', 'root ::= "yes" | "no"']]))
+  await expect(asking).rejects.toMatchObject({ status: 400, code: 'invalid_request' })
+  await expectBalancedBooks(cluster, [account])
+  expect((await cluster.balance(account)).posted).toBe(before.posted)
+})
+
+test('every answer of a load tool is as long as it asks for', async () => {
+  const body = {
+    model: 'demo-chat',
+    messages: [{ role: 'user' as const, content: 'Hello' }],
+    ...Object.fromEntries([['ignore_eos', true]]),
+    max_tokens: 40,
+  }
+  const whole = await openai.chat.completions.create(body)
+  expect([whole.usage?.completion_tokens, whole.choices[0]?.finish_reason]).toEqual([40, 'length'])
+  const least = {
+    ...body,
+    ...Object.fromEntries([
+      ['min_tokens', 30],
+      ['ignore_eos', false],
+    ]),
+  }
+  const { usage } = await openai.chat.completions.create(least)
+  expect(usage?.completion_tokens).toBeGreaterThanOrEqual(30)
+})

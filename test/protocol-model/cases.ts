@@ -17,6 +17,8 @@ export const ANY_FAULTS: Budget = {
   'worker-outdated': 1,
   'hand-back': 2,
   'engine-dies': 2,
+  'job-lost': 1,
+  'job-doubled': 1,
   'hang-up': 1,
 }
 
@@ -55,6 +57,12 @@ export const WEAKENED_CASES: readonly (Case & { readonly breaks: string })[] = [
     name: 'settling wants the worker of the record',
     weaker: { settleFence: 'worker' },
     faults: { total: 1, failover: 1 },
+    breaks: NO_GOOD_END,
+  },
+  {
+    name: 'a worker claims only with a job',
+    weaker: { claims: 'with-job' },
+    faults: { total: 1, 'job-lost': 1 },
     breaks: NO_GOOD_END,
   },
   {

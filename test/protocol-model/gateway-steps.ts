@@ -1,6 +1,6 @@
 import type { Rules } from './rules.ts'
 import { lift, settle } from './scripts.ts'
-import { MOST_EPOCHS, PLACES, TOKENS, released, withGateway, wrong } from './state.ts'
+import { MOST_EPOCHS, PLACES, TOKENS, released, withGateway, withMoreJobs, wrong } from './state.ts'
 import type { Gateway, Place, State, WorkerName } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
 
@@ -66,12 +66,13 @@ function liftSteps(state: State): Step[] {
   const { epoch, ids } = state.gateway
   const label = `the gateway lifts to epoch ${epoch} with ${ids} ids`
   const [lifted, answer] = lift(state, { epoch, ids })
-  const next = answer === 'settled' ? settledForIt(lifted) : liftAnswered(lifted)
+  // The job is sent together with the lift.
+  const next = answer === 'settled' ? settledForIt(lifted) : withMoreJobs(liftAnswered(lifted), 1)
   return [
     step(label, next),
     ...faultStep(state, { fault: 'answer-lost', label: `${label}, but the answer is lost` }, (lost) => {
       const [unanswered] = lift(lost, { epoch, ids })
-      return unanswered
+      return withMoreJobs(unanswered, 1)
     }),
     ...faultStep(state, { fault: 'lift-delayed', label: `${label}, but Redis has not read it` }, (late) => ({
       ...late,
@@ -156,7 +157,8 @@ function ended(state: State, due: number): State {
 
 function over(state: State, { due, settling }: { due: number; settling: boolean }): State {
   const left = { ...state.left, ...NEVER_WHEN_OVER }
-  return withGateway({ ...state, left }, { ...OVER, due, settling })
+  // It takes its job away, where that still waits.
+  return withGateway(withMoreJobs({ ...state, left }, -1), { ...OVER, due, settling })
 }
 
 /** The watch over the worker that runs it, as far as the gateway knows one. */

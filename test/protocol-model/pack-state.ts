@@ -50,6 +50,7 @@ function pack(state: State, words: Uint32Array, { swap }: { swap: boolean }): vo
   word = word * 8 + (state.mark ?? 7)
   word = word * 4 + (state.billed ?? 3)
   word = word * 4 + Number(state.keyMissing) * 2 + Number(state.misjudged)
+  word = word * 4 + state.jobs
   word = word * 8 + (delayedLift?.epoch ?? 0)
   words[5] = word * 4 + (delayedLift?.ids ?? 0)
   word = left.total

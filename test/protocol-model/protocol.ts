@@ -30,6 +30,8 @@ const NO_FAULTS: Budget = {
   'worker-outdated': 0,
   'hand-back': 0,
   'engine-dies': 0,
+  'job-lost': 0,
+  'job-doubled': 0,
   'hang-up': 0,
 }
 

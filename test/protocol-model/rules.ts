@@ -13,6 +13,8 @@ export type Rules = {
   readonly repeatedClaimChecked: boolean
   /** When a worker starts anew an epoch that it had before: never, when it has let go of it, or also while it runs. */
   readonly epochStartedAnew: 'never' | 'when-let-go' | 'always'
+  /** When a worker claims: with a job, and now and then without one, or only with a job. */
+  readonly claims: 'also-without-job' | 'with-job'
   /** Whether a worker whose claim is unanswered counts as one that runs the generation. */
   readonly claimingIsListed: boolean
   /** Until when the record says which worker to watch: until the first event of the epoch, or always. */
@@ -49,6 +51,7 @@ export const SOUND: Rules = {
   fenceHasWorker: true,
   repeatedClaimChecked: true,
   epochStartedAnew: 'never',
+  claims: 'also-without-job',
   claimingIsListed: true,
   recordNamesWorker: 'until-first-event',
   endKept: 'until-settled',

@@ -2,6 +2,8 @@
 export const TOKENS = 2
 /** More epochs than the faults of any case explain. */
 export const MOST_EPOCHS = 7
+/** Jobs that may wait at once: the generation's own, and one more that is doubled or left over. */
+export const MOST_JOBS = 2
 /** Writes that a failover can lose. */
 export const MOST_LOST_WRITES = 2
 
@@ -32,6 +34,10 @@ export const FAULTS = [
   'hand-back',
   /** The engine of a worker dies of another generation; the worker hands back what it ran. */
   'engine-dies',
+  /** A job of the queue is removed: a failover lost it, or an operator removed it. */
+  'job-lost',
+  /** A job of the queue is there twice. */
+  'job-doubled',
   /** The caller disconnects: not counted among the faults. */
   'hang-up',
 ] as const
@@ -115,6 +121,8 @@ export type State = {
   readonly run: number
   /** The gateway's liveness key was lost in a failover. */
   readonly keyMissing: boolean
+  /** Jobs of the queue that wait: each gives a worker a turn. */
+  readonly jobs: number
   readonly delayedLift: { readonly epoch: number; readonly ids: number } | null
   readonly gateway: Gateway
   readonly workers: readonly [Worker, Worker]
@@ -145,6 +153,7 @@ export function initialState(budget: Budget): State {
     earlier: [],
     run: 0,
     keyMissing: false,
+    jobs: 0,
     delayedLift: null,
     gateway: {
       doing: 'open',
@@ -180,6 +189,10 @@ export function withWorker(state: State, place: Place, change: Partial<Worker>):
     ...state,
     workers: place === 0 ? [{ ...first, ...change }, second] : [first, { ...second, ...change }],
   }
+}
+
+export function withMoreJobs(state: State, count: number): State {
+  return { ...state, jobs: Math.max(0, Math.min(MOST_JOBS, state.jobs + count)) }
 }
 
 /** The worker has nothing of this generation any more. */

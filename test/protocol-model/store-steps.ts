@@ -1,6 +1,6 @@
 import type { Rules } from './rules.ts'
 import { lift } from './scripts.ts'
-import { wrong, type State } from './state.ts'
+import { MOST_JOBS, withMoreJobs, wrong, type State } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
 
 /** What Redis and billing can do next. */
@@ -11,6 +11,12 @@ export function storeSteps(state: State, rules: Rules): Step[] {
     const [lifted] = lift(state, delayedLift)
     const label = `Redis executes the delayed lift to epoch ${delayedLift.epoch}`
     steps.push(step(label, { ...lifted, delayedLift: null }))
+  }
+  if (state.jobs > 0) {
+    const lost = { fault: 'job-lost', label: 'a job is lost' } as const
+    const doubled = { fault: 'job-doubled', label: 'a job is doubled' } as const
+    steps.push(...faultStep(state, lost, (from) => withMoreJobs(from, -1)))
+    if (state.jobs < MOST_JOBS) steps.push(...faultStep(state, doubled, (from) => withMoreJobs(from, 1)))
   }
   const { keptUnder } = state.gateway
   if (store.stream.length > 0 || (keptUnder !== null && mark !== run))

@@ -1,6 +1,6 @@
 import type { Rules } from './rules.ts'
 import { claim, settle } from './scripts.ts'
-import { IDLE, PLACES, TOKENS, released, withWorker, wrong } from './state.ts'
+import { IDLE, PLACES, TOKENS, released, withMoreJobs, withWorker, wrong } from './state.ts'
 import type { Place, State, Store, Worker } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
 
@@ -35,18 +35,23 @@ function claimSteps(state: State, place: Place, rules: Rules): Step[] {
   if (holdsRun(worker)) return secondClaimSteps(state, place, rules)
   const fits = !(rules.needsMatched && worker.outdated && record !== null && record.ids > 0)
   const steps: Step[] = []
-  if (isClaiming || (record !== null && record.waiting && fits)) {
-    const label = isClaiming ? `worker ${place} repeats its claim` : `worker ${place} claims`
-    const [after, answer] = claim(state, place, rules)
+  const mayClaim = record !== null && record.waiting && fits
+  if (isClaiming || (mayClaim && (state.jobs > 0 || rules.claims === 'also-without-job'))) {
+    const how = state.jobs > 0 ? 'with a job' : 'without a job'
+    const label = isClaiming ? `worker ${place} repeats its claim` : `worker ${place} claims ${how}`
+    const taking = isClaiming ? state : withMoreJobs(state, -1)
+    const [after, answer] = claim(taking, place, rules)
     const next = answer === null ? released(after, place) : claimed(after, place, { ...answer, rules })
     steps.push(step(label, next))
     if (!isClaiming) {
       const lost = `worker ${place} claims, but the answer is lost`
       const unanswered = (from: State) =>
-        withWorker(claim(from, place, rules)[0], place, { doing: 'claiming' })
+        withWorker(claim(withMoreJobs(from, -1), place, rules)[0], place, { doing: 'claiming' })
       steps.push(...faultStep(state, { fault: 'answer-lost', label: lost }, unanswered))
     }
   }
+  if (!isClaiming && !mayClaim && state.jobs > 0)
+    steps.push(step(`worker ${place} takes a job for nothing`, withMoreJobs(state, -1)))
   if (!isClaiming && !worker.outdated) {
     const label = `worker ${place} is of a release that cannot continue`
     const outdate = (from: State) => withWorker(from, place, { outdated: true })
@@ -59,7 +64,8 @@ function claimSteps(state: State, place: Place, rules: Rules): Step[] {
 function secondClaimSteps(state: State, place: Place, rules: Rules): Step[] {
   const { record } = state.store
   if (record === null || !record.waiting) return []
-  const [after, answer] = claim(state, place, rules)
+  if (state.jobs === 0 && rules.claims === 'with-job') return []
+  const [after, answer] = claim(withMoreJobs(state, -1), place, rules)
   if (answer === null) return []
   const isNewer = answer.epoch > state.workers[place].epoch
   const starts = isNewer || rules.epochStartedAnew === 'always'

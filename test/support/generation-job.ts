@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Claiming, Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_ENGINE_DEATHS, packJob } from '#libs/generation-record/pack-job.ts'
+import { jobDate, toJobId, type QueuedJob } from '#libs/job-queue/job-queue.ts'
 
 /** A job of real values; tests name what matters to them. */
 export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
@@ -60,5 +61,15 @@ export function generationClaim(fields: Partial<Claiming> = {}): Claiming {
     serves: { features: ['chat', 'continue'], window: 4_096 },
     buried: [],
     ...fields,
+  }
+}
+
+/** The job of a generation that waits in its first epoch. */
+export function queuedJob(model: string, generation: string = randomUUID()): QueuedJob {
+  return {
+    id: toJobId(generation, 1, 1),
+    model,
+    kind: 'chat',
+    data: { generation, epoch: 1, account: 'account-1', estimatedTokens: 100, waitsSince: jobDate() },
   }
 }

@@ -55,6 +55,10 @@ export const FILE_MODELS = {
     like: 'demo-chat',
     engine: { model: 'version-skew/served', files: 'demo', maxModelLen: 16_384, stepMs: 3 },
   },
+  'queue-tools': {
+    like: 'demo-chat',
+    engine: { model: 'queue-tools/narrow', ...NARROW, maxNumSeqs: 4, stepMs: 10, sequenceMs: 0 },
+  },
   // So slow that a stream, and its hold, are there during all tests of the file.
   roles: { like: 'demo-chat', engine: { model: 'roles/slow', files: 'demo', stepMs: 400 } },
 } as const

@@ -1,6 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Tables } from '../database/tables.ts'
+import { toLabel } from './key-fields.ts'
 
 /** A management key that may be used now. */
 export type Manager = {
@@ -9,14 +11,6 @@ export type Manager = {
   readonly label: string
   readonly name: string
   readonly expiresAt: Date | null
-}
-
-/** A management key is unknown, revoked or expired, or its account is closed. */
-export class NotAManager extends Error {
-  constructor() {
-    super('the management key is not valid')
-    this.name = 'NotAManager'
-  }
 }
 
 const MINUTE_MS = 60_000
@@ -50,22 +44,23 @@ export async function findManagementKey(
   }
 }
 
-/** Throws NotAManager. */
+/** Throws an ApiError for a management key that is unknown, revoked or expired, or whose account is closed. */
 export async function readManager(db: Kysely<Tables>, id: string, now: Date): Promise<Manager> {
   const key = await selectUsable(db, now).where('m.id', '=', id).executeTakeFirst()
-  if (key === undefined) throw new NotAManager()
+  if (key === undefined) throw new ApiError('invalid_key', 'The management key is no longer valid.')
   return {
     id: key.id,
     accountId: key.account_id,
-    label: `${key.prefix}…${key.last4}`,
+    label: toLabel(key),
     name: key.name,
     expiresAt: key.expires_at,
   }
 }
 
 /**
- * Likewise, in a transaction that changes keys: the changes of an account wait for each other, and for a revocation of
- * one of its management keys. The account's row is not locked, because money waits for that one.
+ * Reads the management key as `readManager` does, and locks the management keys of its account, so that changes of the
+ * account's keys and revocations of its management keys run one after the other. It does not lock the account's row,
+ * for which reservations would wait.
  */
 export async function lockManager(db: Kysely<Tables>, id: string, now: Date): Promise<Manager> {
   await sql`

@@ -1,12 +1,15 @@
 import { sql, type Kysely } from 'kysely'
-import type { KeyUsage } from '#proto/types/millrace/billing/KeyUsage.ts'
+import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
 import { readSpan, selectUsage } from '../admin/resources/usage.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Scope } from './scope.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 
-const NOTHING: KeyUsage = { totalNano: '0', dayNano: '0', weekNano: '0', monthNano: '0' }
+/** Nano-credits, in all and since the beginning of the day, the week and the month in UTC. Weeks begin on Monday. */
+export type Usage = Pick<AccountKey['nano'], 'usage' | 'usage_daily' | 'usage_weekly' | 'usage_monthly'>
+
+const NOTHING: Usage = { usage: '0', usage_daily: '0', usage_weekly: '0', usage_monthly: '0' }
 
 type UsageRow = { id: string; total: string; day: string; week: string; month: string }
 
@@ -15,7 +18,7 @@ export async function readUsage(
   db: Kysely<Tables>,
   { column, ids, since }: { column: Scope['column']; ids: readonly string[]; since: Date },
   now: Date,
-): Promise<(id: string) => KeyUsage> {
+): Promise<(id: string) => Usage> {
   const start = new Date(Math.floor(since.getTime() / HOUR_MS) * HOUR_MS)
   const span = await readSpan(db, { start, end: new Date(now.getTime() + 60_000) })
   const from = (period: string) =>
@@ -28,7 +31,7 @@ export async function readUsage(
   const usages = new Map(
     rows.map(({ id, total, day, week, month }) => [
       id,
-      { totalNano: total, dayNano: day, weekNano: week, monthNano: month },
+      { usage: total, usage_daily: day, usage_weekly: week, usage_monthly: month },
     ]),
   )
   return (id) => usages.get(id) ?? NOTHING

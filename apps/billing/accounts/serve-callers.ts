@@ -1,38 +1,52 @@
 import { status, type sendUnaryData } from '@grpc/grpc-js'
 import type { Kysely } from 'kysely'
+import { z } from 'zod'
+import type { AccountOperationId } from '#libs/account-contract/account-contract.ts'
+import type { Asker } from '#libs/billing-client/ask-account.ts'
 import { toKeyMessage } from '#libs/billing-client/billing-wire.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import type { AskRequest__Output } from '#proto/types/millrace/billing/AskRequest.ts'
+import type { AskResponse } from '#proto/types/millrace/billing/AskResponse.ts'
 import type { BillingHandlers } from '#proto/types/millrace/billing/Billing.ts'
 import type { LookUpKeyResponse } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
+import { AdminError } from '../admin/admin-error.ts'
 import type { Tables } from '../database/tables.ts'
-import { listAccountKeys } from './account-keys.ts'
-import { manageKey } from './manage-key.ts'
-import { findManagementKey, NotAManager, readManager } from './managers.ts'
-import { readActivity } from './read-activity.ts'
-import { listGenerations, readGeneration } from './read-generations.ts'
-import { readKey, readManagementKey } from './read-key.ts'
-import type { Scope } from './scope.ts'
+import { ACTIVITY_OPERATIONS } from './activity.ts'
+import { GENERATION_OPERATIONS } from './generations.ts'
+import type { Implementation } from './implement.ts'
+import { toRefusal } from './key-limits.ts'
+import { KEY_OPERATIONS } from './keys.ts'
+import { findManagementKey } from './managers.ts'
+import { OWN_KEY_OPERATIONS } from './own-key.ts'
 
-type Calls = Pick<
-  BillingHandlers,
-  | 'ReadKey'
-  | 'ReadGeneration'
-  | 'ListGenerations'
-  | 'ReadActivity'
-  | 'LookUpManagementKey'
-  | 'ListAccountKeys'
-  | 'ManageKey'
->
+const OPERATIONS: Readonly<Record<AccountOperationId, Implementation>> = {
+  ...OWN_KEY_OPERATIONS,
+  ...GENERATION_OPERATIONS,
+  ...ACTIVITY_OPERATIONS,
+  ...KEY_OPERATIONS,
+}
+
+const BY_ID: ReadonlyMap<string, Implementation> = new Map(Object.entries(OPERATIONS))
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-const MAX_PAGE = 50
+const AskedJson = z.object({
+  params: z.unknown(),
+  query: z.unknown(),
+  headers: z.unknown(),
+  body: z.unknown(),
+})
 
 /**
  * What callers read of their own keys, and what management keys do. `db` has few connections of its own, which bound how
  * many run at once: the others wait for a connection until they fail, and money never waits for them.
  */
-export function serveCallers(deps: { db: Kysely<Tables>; nowMs: () => number; log: Logger }): Calls {
+export function serveCallers(deps: {
+  db: Kysely<Tables>
+  nowMs: () => number
+  log: Logger
+}): Pick<BillingHandlers, 'LookUpManagementKey' | 'Ask'> {
   const { db, log } = deps
   const now = () => new Date(deps.nowMs())
 
@@ -44,46 +58,26 @@ export function serveCallers(deps: { db: Kysely<Tables>; nowMs: () => number; lo
         callback({ code: status.INVALID_ARGUMENT, details: error.message })
         return
       }
-      if (error instanceof NotAManager) {
-        callback({ code: status.UNAUTHENTICATED, details: error.message })
-        return
-      }
       log.warn({ err: error }, 'a caller’s request was not answered')
       callback({ code: status.UNAVAILABLE, details: 'the database did not answer' })
     }
   }
 
-  async function scopeOf({ keyId, managementKeyId }: Asker): Promise<Scope> {
-    if (managementKeyId === '') return { column: 'key_id', id: readUuid(keyId) }
-    const { accountId } = await readManager(db, readUuid(managementKeyId), now())
-    return { column: 'account_id', id: accountId }
-  }
-
-  async function keyOf({ keyId, managementKeyId }: Asker) {
-    if (managementKeyId === '') return await readKey(db, readUuid(keyId), now())
-    const manager = await readManager(db, readUuid(managementKeyId), now())
-    return await readManagementKey(db, manager, now())
+  async function ask(request: AskRequest__Output): Promise<AskResponse> {
+    const implementation = BY_ID.get(request.operation)
+    if (implementation === undefined) throw new RangeError('there is no such operation')
+    const [asker, asked] = [readAsker(request), readAsked(request.json)]
+    try {
+      return { json: JSON.stringify(await implementation(asked, { db, now: now(), asker })) }
+    } catch (error) {
+      const refusal = error instanceof AdminError ? toRefusal(error) : error
+      if (!(refusal instanceof ApiError)) throw error
+      const { code, message, param = '' } = refusal
+      return { refusal: { code, message, param } }
+    }
   }
 
   return {
-    ReadKey({ request }, callback) {
-      void answer(async () => ({ key: await keyOf(request) }), callback)
-    },
-    ReadGeneration({ request }, callback) {
-      const read = async () =>
-        await readGeneration(db, await scopeOf(request), readUuid(request.reservationId))
-      void answer(read, callback)
-    },
-    ListGenerations({ request }, callback) {
-      const { limit, cursor } = request
-      const read = async () =>
-        await listGenerations(db, await scopeOf(request), { limit: readLimit(limit), cursor })
-      void answer(read, callback)
-    },
-    ReadActivity({ request }, callback) {
-      const { from, to } = request
-      void answer(async () => await readActivity(db, await scopeOf(request), { from, to }), callback)
-    },
     LookUpManagementKey({ request }, callback) {
       const find = async (): Promise<LookUpKeyResponse> => {
         const key = await findManagementKey(db, request.keySha256, now())
@@ -91,30 +85,24 @@ export function serveCallers(deps: { db: Kysely<Tables>; nowMs: () => number; lo
       }
       void answer(find, callback)
     },
-    ListAccountKeys({ request: { managementKeyId, limit, cursor } }, callback) {
-      const list = async () => {
-        const { accountId } = await readManager(db, readUuid(managementKeyId), now())
-        return await listAccountKeys(db, { accountId, limit: readLimit(limit), cursor }, now())
-      }
-      void answer(list, callback)
-    },
-    ManageKey({ request }, callback) {
-      const manage = async () => {
-        readUuid(request.managementKeyId)
-        if (!request.create) readUuid(request.keyId)
-        return await manageKey(db, request, now())
-      }
-      void answer(manage, callback)
+    Ask({ request }, callback) {
+      void answer(async () => await ask(request), callback)
     },
   }
 }
 
-/** One of the two ids; the other one is empty. */
-type Asker = { readonly keyId: string; readonly managementKeyId: string }
+function readAsker({ keyId, managementKeyId }: AskRequest__Output): Asker {
+  return managementKeyId === undefined
+    ? { keyId: readUuid(keyId ?? '') }
+    : { managementKeyId: readUuid(managementKeyId) }
+}
 
-function readLimit(limit: number): number {
-  if (limit < 1 || limit > MAX_PAGE) throw new RangeError('limit')
-  return limit
+function readAsked(json: string) {
+  try {
+    return AskedJson.parse(JSON.parse(json))
+  } catch (error) {
+    throw new RangeError('the request is not JSON of its four parts', { cause: error })
+  }
 }
 
 function readUuid(text: string): string {

@@ -2,6 +2,9 @@ import { z } from 'zod'
 import { ADMIN, ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
 import { ADMIN_ERRORS, AdminErrorBody, type AdminErrorCode } from '#libs/admin-contract/admin-errors.ts'
 import type { Operation } from '#libs/admin-contract/operation.ts'
+import { describeDocument, toReference } from '#libs/http-contract/describe-document.ts'
+import { describeParameters } from '#libs/http-contract/describe-parameters.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
 
 const ABOUT = `Accounts, keys, credits and the books of one Millrace, for its operators and their tools.
 
@@ -19,29 +22,18 @@ const COMMON_ERRORS = [
 
 /** The contract of the admin interface as an OpenAPI 3.1 document. */
 export function describeAdmin() {
-  const paths: Record<string, Record<string, object>> = {}
-  for (const [id, operation] of Object.entries(ADMIN)) {
-    const path = (paths[operation.path] ??= {})
-    path[operation.method.toLowerCase()] = { operationId: id, ...describeOperation(operation) }
-  }
-  return {
-    openapi: '3.1.0',
-    info: {
-      title: 'Millrace for operators',
-      version: '1.0.0',
-      description: ABOUT,
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-    },
-    servers: [{ url: ADMIN_ROOT }],
-    security: [{ token: [] }],
-    paths,
-    components: {
-      securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: 'A credential of this interface.' },
-      },
-      schemas: describeSchemas(),
-    },
-  }
+  return describeDocument({
+    title: 'Millrace for operators',
+    about: ABOUT,
+    root: ADMIN_ROOT,
+    scheme: { name: 'token', description: 'A credential of this interface.' },
+    operations: Object.entries<Operation>(ADMIN).map(([id, operation]) => ({
+      path: operation.path,
+      method: operation.method,
+      described: { operationId: id, ...describeOperation(operation) },
+    })),
+    registry: z.globalRegistry,
+  })
 }
 
 function describeOperation(operation: Operation) {
@@ -63,19 +55,6 @@ function describeOperation(operation: Operation) {
       ]),
     },
   }
-}
-
-function describeParameters(location: 'path' | 'query', schema: z.ZodObject) {
-  return Object.entries(schema.shape).map(([name, field]) => {
-    const { description, ...described } = toSchema(field)
-    return {
-      name,
-      in: location,
-      required: !z.safeParse(field, undefined).success,
-      ...(description === undefined ? {} : { description }),
-      schema: described,
-    }
-  })
 }
 
 function describeRequest(operation: Operation) {
@@ -107,22 +86,9 @@ function describeStatus(codes: readonly AdminErrorCode[]) {
   }
 }
 
-/** Every schema with an id; a schema that contains another one refers to it. */
-function describeSchemas() {
-  const { schemas } = z.toJSONSchema(z.globalRegistry, { io: 'input', uri: toReference })
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, { $schema: _dialect, $id: _uri, ...schema }]) => [name, schema]),
-  )
-}
-
 /** A reference where the schema has an id. */
 function toSchema(schema: z.ZodType): Record<string, unknown> {
   const id = z.globalRegistry.get(schema)?.id
   if (id !== undefined) return { $ref: toReference(id) }
-  const { $schema: _dialect, ...described } = z.toJSONSchema(schema, { io: 'input' })
-  return described
-}
-
-function toReference(name: string): string {
-  return `#/components/schemas/${name}`
+  return documentedAs(schema)
 }

@@ -6,6 +6,7 @@ import type {
   Operation,
   ReadOperation,
 } from '#libs/admin-contract/operation.ts'
+import { parseAsked, type Asked, type ParsedOf } from '#libs/http-contract/parse-asked.ts'
 import type { Role } from '#libs/admin-contract/roles.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../books/reconcile.ts'
@@ -60,16 +61,6 @@ export type Changed<Answer> = { readonly answer: Answer; readonly audit: AuditEn
 /** `parts` are read one after another, as fast as the caller reads the answer. */
 export type Export = { readonly contentType: string; readonly parts: AsyncIterable<string> }
 
-/** A request, not validated. */
-export type Asked = { readonly params: unknown; readonly query: unknown; readonly body: unknown }
-
-/** A validated request. */
-type Parsed<Op extends Operation> = {
-  readonly params: z.output<Op['params']>
-  readonly query: z.output<Op['query']>
-  readonly body: z.output<Op['body']>
-}
-
 /** One operation of the contract, with the function that serves it. Throws an AdminError for a request that is wrong. */
 export type Implementation<Op extends Operation = Operation> = { readonly operation: Op } & (
   | { readonly kind: 'read'; serve(asked: Asked, context: AdminContext): Promise<unknown> }
@@ -84,49 +75,35 @@ export type Implementation<Op extends Operation = Operation> = { readonly operat
 
 export function implementRead<Op extends ReadOperation>(
   operation: Op,
-  run: (asked: Parsed<Op>, context: AdminContext) => Promise<z.input<Op['answer']>>,
+  run: (asked: ParsedOf<Op>, context: AdminContext) => Promise<z.input<Op['answer']>>,
 ): Implementation<Op> {
   return {
     operation,
     kind: 'read',
-    serve: async (asked, context) => await run(parse(operation, asked), context),
+    serve: async (asked, context) => await run(parseAsked(operation, asked, toInvalidRequest), context),
   }
 }
 
 /** `run` is called in a transaction, which writes the audit entry as well. */
 export function implementChange<Op extends ChangeOperation>(
   operation: Op,
-  run: (asked: Parsed<Op>, context: AdminContext) => Promise<Changed<z.input<Op['answer']>>>,
+  run: (asked: ParsedOf<Op>, context: AdminContext) => Promise<Changed<z.input<Op['answer']>>>,
 ): Implementation<Op> {
   return {
     operation,
     kind: 'change',
     status: operation.status,
-    serve: async (asked, context) => await run(parse(operation, asked), context),
+    serve: async (asked, context) => await run(parseAsked(operation, asked, toInvalidRequest), context),
   }
 }
 
 export function implementExport<Op extends ExportOperation>(
   operation: Op,
-  run: (asked: Parsed<Op>, context: AdminContext) => Promise<Export>,
+  run: (asked: ParsedOf<Op>, context: AdminContext) => Promise<Export>,
 ): Implementation<Op> {
   return {
     operation,
     kind: 'export',
-    serve: async (asked, context) => await run(parse(operation, asked), context),
+    serve: async (asked, context) => await run(parseAsked(operation, asked, toInvalidRequest), context),
   }
-}
-
-function parse<Op extends Operation>(operation: Op, { params, query, body }: Asked): Parsed<Op> {
-  return {
-    params: parseWith<Op['params']>(operation.params, params),
-    query: parseWith<Op['query']>(operation.query, query),
-    body: parseWith<Op['body']>(operation.body, body),
-  }
-}
-
-function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  throw toInvalidRequest(result.error)
 }

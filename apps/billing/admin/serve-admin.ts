@@ -4,6 +4,8 @@ import type { Kysely } from 'kysely'
 import { ADMIN, ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
 import { ADMIN_ERRORS } from '#libs/admin-contract/admin-errors.ts'
 import type { Operation } from '#libs/admin-contract/operation.ts'
+import type { Asked } from '#libs/http-contract/parse-asked.ts'
+import { toRoute } from '#libs/http-contract/path.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { isDatabaseUnavailable } from '../database/database-errors.ts'
 import { runTransaction } from '../database/run-transaction.ts'
@@ -11,7 +13,7 @@ import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../books/reconcile.ts'
 import { AdminError, toErrorBody } from './admin-error.ts'
 import { describeAdmin } from './describe-admin.ts'
-import type { Actor, AdminContext, Asked, Export, Implementation, LiveState } from './implement.ts'
+import type { Actor, AdminContext, Export, Implementation, LiveState } from './implement.ts'
 import { OPERATIONS } from './operations.ts'
 import { createSignIn } from './sign-in.ts'
 import { writeAudit } from './write-audit.ts'
@@ -98,7 +100,7 @@ export function createAdminServer(deps: {
     const { operation } = implementation
     app.route({
       method: operation.method,
-      url: ADMIN_ROOT + operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      url: ADMIN_ROOT + toRoute(operation.path),
       // Before the body is read.
       onRequest: async (request) => void actorOf(request, operation),
       async handler(request, reply) {

@@ -11,7 +11,7 @@ import {
 } from './reconcile.ts'
 import { rollHours } from './roll-hours.ts'
 
-/** Any number that nothing else in this database uses. */
+/** The number of the advisory lock: any number that nothing else in this database uses. */
 const LOCK = 7_351_002
 
 const KEEP_RUNS = '90 days'
@@ -20,18 +20,22 @@ type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] 
 
 /**
  * Makes the partitions of the coming months, drops old timings, sums up closed hours of usage, reconciles the books
- * every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether any of it is due; one of
- * them does it, and all of them show the newest result in their metrics. What failed is logged and repeated. Returns a
- * function that stops it and waits for the current check.
+ * every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether any of these tasks is
+ * due. One replica does the task, and all replicas show the newest result in their metrics. A failed task is logged and
+ * repeated. Returns a function that stops the checks and waits for the current one.
  *
- * The only clock is PostgreSQL's. If that one was ahead for a while, what it dated then does not count as done: the books
- * are reconciled all the same, and `dated-in-the-future` is one of the contradictions until those dates have come.
+ * The only clock is PostgreSQL's. If that clock was ahead for a while, runs that it dated in the future do not count as
+ * done: the books are reconciled all the same, and `dated-in-the-future` is one of the contradictions until those dates
+ * have come.
  */
 export function checkBooks(options: {
   pool: Pool
   everyMs: number
   checkMs: number
-  /** Now, in Unix ms by PostgreSQL's clock, and not carried on by this process: it may have been suspended. */
+  /**
+   * Reads now, in Unix ms, from PostgreSQL. The time is not carried on by this process, because the process may have
+   * been suspended.
+   */
   readNowMs: () => Promise<number>
   metrics: Pick<BillingMetrics, 'reconciliationRows' | 'reconciledAt'>
   log: Logger
@@ -52,7 +56,7 @@ export function checkBooks(options: {
     metrics.reconciledAt.set(newest.at.getTime() / 1_000)
   }
 
-  /** Its failure keeps the seal waiting for nothing: until the next try, rows go to the partitions that exist. */
+  /** A failure does not delay the seal: until the next try, rows go to the partitions that exist. */
   async function prepareMonths(now: Date) {
     try {
       const { rows } = await pool.query<{ made: string[] }>('select prepare_months(at => $1) as made', [now])
@@ -75,7 +79,7 @@ export function checkBooks(options: {
     }
   }
 
-  /** Until the next try, the usage of these hours is read row by row. */
+  /** A failure does no harm: until the next try, the usage of these hours is read row by row. */
   async function roll() {
     try {
       await rollHours(pool, stopping.signal)
@@ -106,7 +110,7 @@ export function checkBooks(options: {
   }
 }
 
-/** Null when it is not due, or when another replica is doing it. */
+/** Reconciles if a reconciliation is due. Returns null if none is due, or if another replica is reconciling. */
 async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<ReconciliationCount[] | null> {
   return await inTransaction(pool, async (client) => {
     await allowLongStatements(client)
@@ -133,8 +137,8 @@ async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<Reconci
 }
 
 /**
- * Runs and seals of a day to come, and a ledger whose numbering has reached a month to come. A later seal waits for the
- * day of the newest one, because each continues the chain of the one before.
+ * Counts runs and seals that are dated in the future, and a ledger whose numbering has reached a future month. Such a
+ * seal delays the next one until its day, because each seal continues the chain of the seal before.
  */
 async function countFuture(client: PoolClient, now: Date): Promise<ReconciliationCount> {
   const { rows } = await client.query<{ count: number }>(

@@ -23,7 +23,7 @@ type ArchiveRow = {
 
 type OpenRow = { month: string; problem: string | null; last_seq: bigint | null; chain: Buffer | null }
 
-/** The ended months, the oldest first: archived ones, and those in the database. */
+/** Returns the ended months, the oldest first: the archived months, then the months in the database. */
 export async function readMonths(
   db: Kysely<Tables>,
   { keepMonths, now }: { keepMonths: number; now: Date },

@@ -1,13 +1,15 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import { inTransaction } from '../database/open-pool.ts'
 
-/** A question and how many rows contradict it. */
+/** A question, and the number of rows that contradict it. */
 export type ReconciliationCount = { readonly question: string; readonly rows: number }
 
-/** Asks every question of `sql/functions/reconcile.sql`: `whole` from the first entry on, else from the newest seal. */
+/**
+ * Asks every question of `sql/functions/reconcile.sql`. `whole`: from the first entry on, else from the newest seal on.
+ */
 export type Reconcile = (whole: boolean) => Promise<ReconciliationCount[]>
 
-/** It may read years of entries; the limit of other statements is far lower. */
+/** A reconciliation may read years of entries; the limit of other statements is far lower. */
 const LIMIT_MS = 10 * 60_000
 
 export function createReconcile(pool: Pool): Reconcile {
@@ -18,7 +20,7 @@ export function createReconcile(pool: Pool): Reconcile {
     })
 }
 
-/** Until the end of the client's transaction. */
+/** Raises the limit of the client's statements until the end of its transaction. */
 export async function allowLongStatements(client: PoolClient): Promise<void> {
   await client.query("select set_config('statement_timeout', $1, true)", [`${LIMIT_MS}ms`])
 }
@@ -33,7 +35,7 @@ export async function countContradictions(
   return rows.map(({ name, count }) => ({ question: name, rows: Number(count) }))
 }
 
-/** The client has a limit of its own, which also applies when the server is unreachable. */
+/** Raises the client's own limit for this query, which applies also when the server is unreachable. */
 export function toLongQuery(text: string, values: unknown[]): QueryConfig {
   const query: QueryConfig & { query_timeout: number } = { text, values, query_timeout: LIMIT_MS + 1_000 }
   return query

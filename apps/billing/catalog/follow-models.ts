@@ -3,8 +3,8 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { VersionWatch } from '../database/watch-versions.ts'
 
 /**
- * The ids of all models that were ever in the catalog, disabled ones too, because settlements of them may still arrive.
- * Updated by the version watch; the first read must succeed.
+ * Keeps the ids of all models that were ever in the catalog, also disabled ones, because their settlements may still
+ * arrive. The version watch updates the ids. Rejects when the first read fails.
  */
 export async function followModels(deps: {
   pool: Pool

@@ -35,14 +35,15 @@ const TRAITS = [
   'enabled',
 ] as const
 
-/** Models that stay as they are although a publication lacks them: these ids, or all. */
+/** Models that stay as they are although they are missing in a publication: these ids, or all. */
 export type KeptModels = 'all' | readonly string[]
 
 /**
- * Makes `models` the catalog from `effectiveAt` on: new and changed models become rows, changed prices become new price
- * versions, and missing models that are not in `keep` are disabled, because reservations still name them. Publishing the
- * same again changes nothing. If something changed, the catalog's version is raised and watchers are notified. With `dryRun` it only
- * returns the changes. Runs in the caller's transaction; other publications wait for its end.
+ * Makes `models` the catalog from `effectiveAt` on. New and changed models become rows, and changed prices become new
+ * price versions. Missing models that are not in `keep` are disabled and not deleted, because reservations still name
+ * them. Publishing the same again changes nothing. If something changed, the catalog's version is raised and watchers
+ * are notified. With `dryRun` the function only returns the changes. It runs in the caller's transaction; other
+ * publications wait for its end.
  */
 export async function publishCatalog(
   transaction: Kysely<Tables>,
@@ -91,12 +92,14 @@ export async function publishCatalog(
   return { status: 'published', changes }
 }
 
-/** When the transaction commits, every gateway reads the catalog again. */
+/**
+ * Notifies every gateway, which then reads the catalog again. The notification is sent when the transaction commits.
+ */
 export async function notifyWatchers(db: Kysely<Tables>): Promise<void> {
   await sql`select pg_notify('millrace_catalog', next_version('catalog')::text)`.execute(db)
 }
 
-/** `007` is the price 7. */
+/** Writes prices without leading zeros: `007` is the price 7. */
 function normalizePrices(model: ModelSpec): ModelSpec {
   const toText = (price: string) => BigInt(price).toString()
   return {

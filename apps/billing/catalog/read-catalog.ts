@@ -13,13 +13,13 @@ export type PriceVersion = {
 
 type Price = 'inputPriceNano' | 'cachedInputPriceNano' | 'outputPriceNano'
 
-/** `price` is null until its first price begins: until then the model cannot be called. */
+/** `price` is null until the model's first price begins. Until then the model cannot be called. */
 export type PublishedModel = {
   readonly traits: Omit<ModelSpec, Price>
   readonly price: PriceVersion | null
 }
 
-/** All models at the time `at`, disabled ones too, by id. */
+/** Returns all models at the time `at`, also disabled ones, ordered by id. */
 export async function readPublishedModels(db: Kysely<Tables>, at: Date): Promise<PublishedModel[]> {
   const rows = await db
     .selectFrom('models as m')
@@ -47,7 +47,7 @@ export async function readPublishedModels(db: Kysely<Tables>, at: Date): Promise
   return rows.map((row) => ({ traits: toTraits(row), price: toPrice(row) }))
 }
 
-/** All models that have a price at the time `at`, disabled ones too, by id. */
+/** Returns all models that have a price at the time `at`, also disabled ones, ordered by id. */
 export async function readModels(db: Kysely<Tables>, at: Date): Promise<ModelSpec[]> {
   const published = await readPublishedModels(db, at)
   return published.flatMap(({ traits, price }) => {
@@ -57,7 +57,7 @@ export async function readModels(db: Kysely<Tables>, at: Date): Promise<ModelSpe
   })
 }
 
-/** The catalog and its version, of one snapshot. */
+/** Returns the catalog and its version, read in one snapshot. */
 export async function readCatalog(
   pool: Pool,
   nowMs: number,

@@ -10,15 +10,19 @@ type Build = {
   readonly definition: string
 }
 
-/** A statement of a build. `isBrief`: it needs its table's lock, and waits for it only as long as the client's limit. */
+/**
+ * Runs one statement of a build. `isBrief`: the statement needs its table's lock, and waits for it at most
+ * `lockTimeoutMs`.
+ */
 type Run = (statement: string, isBrief: boolean) => Promise<void>
 
 /**
- * Runs a file of `create index concurrently if not exists …` statements, each by itself: they cannot run in a
- * transaction. An index whose build was interrupted is invalid: it is dropped first. Finished ones stay.
+ * Runs a file of `create index concurrently if not exists …` statements, each by itself, because they cannot run in a
+ * transaction. An index whose build was interrupted is invalid, and is dropped first. Finished indexes stay.
  *
- * PostgreSQL cannot build the index of a partitioned table concurrently. So it is built for each partition, and then the
- * table's own index, which has no content, takes them over. A partition that is attached later gets its index by that.
+ * PostgreSQL cannot build the index of a partitioned table concurrently. So an index is built for each partition, and
+ * then attached to the table's own index, which has no content. A partition that is attached later gets its index from
+ * the table's.
  */
 export async function buildIndexes(
   client: PoolClient,
@@ -33,7 +37,7 @@ export async function buildIndexes(
     throw new Error(`${name} may only have "create index concurrently if not exists", found: ${statement}`)
   })
   const run: Run = async (statement, isBrief) => {
-    // A concurrent build may wait for locks: writers pass it meanwhile.
+    // A concurrent build may wait for locks, because it does not stop writers meanwhile.
     await client.query(`set lock_timeout = ${isBrief ? options.lockTimeoutMs : 0}`)
     await options.run(statement)
   }
@@ -60,7 +64,10 @@ async function buildOne(client: PoolClient, build: Build, run: Run): Promise<voi
   await run(`create ${unique}index concurrently if not exists ${index} on ${table} ${definition}`, false)
 }
 
-/** Undefined where there is no such index. The one of a partitioned table is valid once every partition has its own. */
+/**
+ * Returns undefined if there is no such index. The index of a partitioned table is valid once every partition has its
+ * own.
+ */
 async function isValid(client: PoolClient, index: string): Promise<boolean | undefined> {
   const { rows } = await client.query<{ indisvalid: boolean }>(
     'select indisvalid from pg_index where indexrelid = to_regclass($1)',
@@ -76,7 +83,7 @@ async function isPartitioned(client: PoolClient, table: string): Promise<boolean
   return rows.length > 0
 }
 
-/** The partitions whose own index is not yet a part of the table's. */
+/** Returns the partitions whose own index is not yet attached to the table's. */
 async function listWithout(client: PoolClient, index: string, table: string): Promise<string[]> {
   const { rows } = await client.query<{ partition: string }>(
     `select p.inhrelid::regclass::text as partition from pg_inherits p

@@ -4,8 +4,8 @@ import { listMissing, readApplied, SQL_FOLDER, type Applied } from './missing-pa
 import { readSchema } from './read-schema.ts'
 
 /**
- * Throws a ConfigError that names what the database lacks of this version's schema. A database that a newer version has
- * migrated lacks nothing. Needs only the rights of the service's role.
+ * Throws a ConfigError that names the parts of this version's schema that the database lacks. A database that a newer
+ * version has migrated lacks nothing. Needs only the rights of the service's role.
  */
 export async function checkSchema(pool: Pool, folder = SQL_FOLDER): Promise<void> {
   const [schema, applied] = await Promise.all([readSchema(folder), readAppliedOrNone(pool)])
@@ -16,7 +16,10 @@ export async function checkSchema(pool: Pool, folder = SQL_FOLDER): Promise<void
   ])
 }
 
-/** An empty database has no list, and one of an older version no right to read it. */
+/**
+ * Returns no parts where the list cannot be read: an empty database has no list, and in a database of an older version
+ * the service's role has no right to read it.
+ */
 async function readAppliedOrNone(pool: Pool): Promise<ReadonlyMap<string, Applied>> {
   try {
     return await readApplied(pool)

@@ -9,16 +9,16 @@ export type DatabaseClock = {
   stop(): Promise<void>
 }
 
-/** A reading whose way took longer than this says too little, unless it is the first one. */
+/** A reading that took longer than this is too imprecise, and is used only if it is the first one. */
 const SLOW_MS = 1_000
 
-/** This machine's clock may differ from PostgreSQL's by as much before it is logged. */
+/** This machine's clock may differ from PostgreSQL's by this much before a warning is logged. */
 const AGREES_WITHIN_MS = 5_000
 
 /**
- * The time of everything that billing writes and decides by a date: prices that begin, keys, tickets and sessions that
- * expire, months, seals. It is PostgreSQL's, read every `everyMs` and carried on by the monotonic clock, so that replicas
- * agree whatever their machines' clocks say. While PostgreSQL is away it is carried on.
+ * The clock of everything that billing writes and decides by a date: prices that begin, keys, tickets and sessions that
+ * expire, months, seals. It is PostgreSQL's clock, read every `everyMs` and carried on by the monotonic clock, also
+ * while PostgreSQL is away. So replicas agree whatever their machines' clocks show.
  */
 export async function createDatabaseClock(options: {
   pool: Pool
@@ -40,7 +40,7 @@ export async function createDatabaseClock(options: {
   const nowMs = () => Math.round(performance.now() + aheadMs)
   compare()
 
-  /** Compares this machine's own clock, which decides nothing here, and logs that it is wrong. */
+  /** Compares this machine's own clock, which decides nothing here, and logs if it is wrong. */
   function compare() {
     const ownAheadMs = Math.round(wallClockMs() - nowMs())
     const agreed = agrees
@@ -72,7 +72,7 @@ export async function createDatabaseClock(options: {
   }
 }
 
-/** Unix ms, of the moment of the answer and not of the transaction's beginning. */
+/** Returns Unix ms, at the moment of the answer and not at the transaction's beginning. */
 export async function readDatabaseTimeMs(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ now: Date }>('select clock_timestamp() as now')
   const now = rows[0]?.now

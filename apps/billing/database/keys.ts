@@ -15,11 +15,14 @@ type KeyRow = {
   spend_limit: bigint | null
   limit_spent: bigint
   limit_held: bigint
-  /** The price of one token of input and one of output of the cheapest model that the key may use; null: none has one. */
+  /**
+   * The lowest price of one input and one output token among the models that the key may use; null: no model has a
+   * price.
+   */
   least: bigint | null
 }
 
-/** `$1` is the time: the spending period and the prices are those of now. */
+/** `$1` is the time that selects the spending period and the prices. */
 const SELECT_KEYS = `
   with prices as materialized (
     select m.id, price_tokens(
@@ -42,10 +45,13 @@ const SELECT_KEYS = `
     select min(c.least) as least from prices c where c.least > 0 and (k.models is null or c.id = any (k.models))
   ) c`
 
-/** More changes than this become a resync: reading everything again is cheaper for both sides. */
+/** More changes than this become a resync: then reading everything again is cheaper for both sides. */
 const MAX_CHANGES = 1_000
 
-/** The keys with these hashes, in their order; null for one that is unknown, revoked, expired, or of a closed account. */
+/**
+ * Returns the keys with these hashes, in the order of the hashes; null for a key that is unknown, revoked, expired, or
+ * of a closed account.
+ */
 export async function findUsableKeys(
   pool: Pool,
   sha256s: readonly Buffer[],
@@ -64,7 +70,7 @@ export async function findUsableKeys(
   })
 }
 
-/** The changes after `since` (null: the reader has nothing yet), and the reader's new version. */
+/** Returns the changes after `since` (null: the reader has nothing yet), and the reader's new version. */
 export async function readKeyChanges(
   pool: Pool,
   since: bigint | null,
@@ -79,7 +85,7 @@ export async function readKeyChanges(
     [new Date(nowMs), since, MAX_CHANGES + 1],
   )
   if (rows.length > MAX_CHANGES) return { version: current, resync: true, keys: [] }
-  // Rows may be newer than `current`, never older.
+  // Rows may be newer than `current`, because they are read after it.
   const version = rows.reduce((latest, row) => (row.version > latest ? row.version : latest), current)
   return { version, resync: false, keys: rows.map(toBillingKey) }
 }
@@ -106,8 +112,9 @@ function toBillingKey(row: KeyRow): BillingKey {
 }
 
 /**
- * What is posted or left of the limit counts, holds included: a hold that is released makes the key able to pay again,
- * and no gateway would learn of it. Where both are short it is the account, as in `reserve`.
+ * Compares the posted credits, and the rest of the spend limit, without subtracting holds. A release of a hold sends no
+ * notification to gateways, so a key that is short only because of holds must not be refused. If both are short, the
+ * shortage is the account's, as in `reserve`.
  */
 function toShortage({
   posted,

@@ -6,29 +6,29 @@ import { buildIndexes } from './build-indexes.ts'
 import { listMissing, readApplied, SQL_FOLDER } from './missing-parts.ts'
 import { readSchema, type SchemaPart, type SqlFile } from './read-schema.ts'
 
-/** Any number that nothing else in this database uses. */
+/** The number of the advisory lock: any number that nothing else in this database uses. */
 const LOCK = 7_351_001
 
-/** For the whole migration. Building an index on a big table takes minutes. */
+/** The longest time for the whole migration. Building an index on a big table takes minutes. */
 const LIMIT_MS = 60 * 60 * 1000
 const TURN_POLL_MS = 100
 
 /**
- * Statements on a table wait behind one that waits for the table's lock. So a migration waits this long, lets the
- * others pass and tries again. Shorter than PostgreSQL's deadlock_timeout (1 s): of a migration and a money function
- * that wait for each other, the migration gives way.
+ * A statement that waits for a table's lock makes later statements on the table wait behind it. So a migration waits
+ * only this long, lets the others pass and tries again. The limit is shorter than PostgreSQL's deadlock_timeout (1 s):
+ * if a migration and a money function wait for each other, the migration gives way.
  */
 const LOCK_TIMEOUT_MS = 500
 const LOCK_RETRY_MS = 1_000
 
 /**
- * Brings the database to this version's schema while the version before goes on serving: runs the new files of
+ * Brings the database to this version's schema while the earlier version goes on serving: runs the new files of
  * `sql/tables/`, each in a transaction of its own; builds the indexes, if their file has changed; then replaces
- * functions and grants in one transaction, if one of their files has. Replicas that start together take turns.
+ * functions and grants in one transaction, if one of their files has changed. Replicas that start together take turns.
  *
- * Where a newer version has migrated, indexes, functions and grants stay as they are. Throws a ConfigError when the
- * database is of an earlier checkout, and an error when a file of `sql/tables/` has changed since it was run, when a
- * file fails, and when its locks are not free for `lockLimitMs`.
+ * If a newer version has migrated, indexes, functions and grants stay as they are. Throws a ConfigError when the
+ * database was made by an earlier checkout. Throws an error when a file of `sql/tables/` has changed since it was run,
+ * when a file fails, and when its locks are not free for `lockLimitMs`.
  */
 export async function migrate(
   pool: Pool,
@@ -48,14 +48,14 @@ export async function migrate(
       log.info({ migration: part.name }, 'migrated')
     }
   } finally {
-    // The session ends, and with it its turn and its settings.
+    // This ends the session, and with it the advisory lock and the settings.
     client.release(true)
   }
 }
 
 /**
- * Asks repeatedly instead of waiting inside PostgreSQL: a statement that waits keeps its snapshot, and a concurrent
- * index build waits for all older snapshots to end.
+ * Asks for the lock repeatedly instead of waiting inside PostgreSQL: a statement that waits keeps its snapshot, and a
+ * concurrent index build waits for all older snapshots to end.
  */
 async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
   const giveUpAtMs = performance.now() + LIMIT_MS
@@ -68,7 +68,7 @@ async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
   }
 }
 
-/** Makes the list of the parts that were run. Throws a ConfigError for a database from before there was such a list. */
+/** Makes the list of the parts that were run. Throws a ConfigError for a database that is older than this list. */
 async function prepareList(client: PoolClient): Promise<void> {
   const { rows: earlier } = await client.query("select where to_regclass('schema_migrations') is not null")
   if (earlier.length > 0) {
@@ -105,7 +105,7 @@ async function patiently(
   }
 }
 
-/** A lock was not free in time, or a deadlock: nothing was done. */
+/** Returns whether a lock was not free in time, or there was a deadlock: nothing was done. */
 function isLockConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '55P03' || error.code === '40P01')
 }
@@ -125,7 +125,8 @@ async function apply(client: PoolClient, part: SchemaPart, version: number): Pro
     await client.query('begin')
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
     if (part.kind === 'functions') {
-      // A body may call a function of a later file. So all are run once unchecked and then again: order does not matter.
+      // A function may call one of a later file. So all files are first run unchecked and then again: their order does
+      // not matter.
       await client.query('set local check_function_bodies = off')
       for (const file of part.files) await runFile(client, file)
       await client.query('set local check_function_bodies = on')
@@ -140,7 +141,7 @@ async function apply(client: PoolClient, part: SchemaPart, version: number): Pro
 }
 
 async function runFile(client: PoolClient, { name, text }: SqlFile): Promise<void> {
-  // The client's own limit on a query, which is for money's, would cut a migration short.
+  // The client's own limit on a query, which is meant for money functions, would cut a migration short.
   const query = { text, query_timeout: LIMIT_MS }
   try {
     await client.query(query)

@@ -1,21 +1,22 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Schema, SchemaPart } from './read-schema.ts'
 
-/** This version's schema. */
+/** The folder of this version's schema. */
 export const SQL_FOLDER = new URL('../sql/', import.meta.url)
 
-/** A part as it was run last, and the schema version of the code that ran it. */
+/** A part as it was last run, and the schema version of the code that ran it. */
 export type Applied = { readonly name: string; readonly sha256: string; readonly version: number }
 
-/** By name. The list is in the table `schema_parts`, which `migrate` makes. */
+/** Returns the parts that were run, by name. Their list is the table `schema_parts`, which `migrate` makes. */
 export async function readApplied(db: Pool | ClientBase): Promise<ReadonlyMap<string, Applied>> {
   const { rows } = await db.query<Applied>('select name, sha256, version from schema_parts')
   return new Map(rows.map((row) => [row.name, row]))
 }
 
 /**
- * The parts that the database lacks, in their order. Where a newer version has migrated, indexes, functions and grants
- * count as there: they serve this version too. Throws an Error when a file of `sql/tables/` has changed since it was run.
+ * Returns the parts that the database lacks, in the order in which they are run. If a newer version has migrated,
+ * indexes, functions and grants are not missing: the newer ones serve this version too. Throws an Error when a file of
+ * `sql/tables/` has changed since it was run.
  */
 export function listMissing(schema: Schema, applied: ReadonlyMap<string, Applied>): SchemaPart[] {
   const parts = schema.parts.filter(({ name, sha256 }) => applied.get(name)?.sha256 !== sha256)

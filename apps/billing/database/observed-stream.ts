@@ -1,26 +1,28 @@
 import { toInterval, toTimestamp } from './database-time.ts'
 
-/** One observation of a settlement stream; times are those of its Redis server. */
+/** One observation of a settlement stream; times are by its Redis server's clock. */
 export type ObservedStream = {
   readonly model: string
   readonly runId: string
   readonly observedAtMs: number
   readonly lastId: { readonly ms: bigint; readonly seq: bigint }
-  /** Up to this time everything is settled; null: unknown, or the watermark need not move. */
+  /** Time up to which everything is settled; null: unknown, or the watermark need not move. */
   readonly settledUntilMs: number | null
   /** Time of the latest observation that this database has recorded, as stored in Redis; null: none. */
   readonly confirmedMs: number | null
 }
 
-/** The clock of a stream's Redis server went on or back (negative) by `byMs`, to `timeMs`. */
+/** The clock of a stream's Redis server jumped by `byMs` (negative: back), to `timeMs`. */
 export type ClockJump = { readonly model: string; readonly timeMs: number; readonly byMs: number }
 
-/** What the database knows of a stream after an observation. */
+/** The state of a stream in the database after an observation. */
 export type RecordedStream = {
   readonly model: string
-  /** Time of the latest observation that it has recorded; null: none. */
+  /** Time of the latest observation that the database has recorded; null: none. */
   readonly recordedMs: number | null
-  /** Not null: it lacks the confirmed observation, because it went back in time. Nothing was recorded. */
+  /**
+   * Not null: the database went back in time and lacks the confirmed observation. The new observation is not recorded.
+   */
   readonly forgotten: {
     /** Redis time since which settlements may be lost; null: all of them. */
     readonly fromMs: number | null

@@ -6,32 +6,33 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { checkPooled, toPooledConfig } from './pooler.ts'
 import { toRenewedTls } from './renewed-tls.ts'
 
-/** PostgreSQL's bigint. */
+/** The type number of PostgreSQL's bigint. */
 const INT8 = types.builtins.INT8
 
-/** A statement of billing takes milliseconds; one that takes this long will not end by itself. */
+/** A statement of billing takes milliseconds; a statement that takes this long will not end by itself. */
 const STATEMENT_TIMEOUT_MS = 5_000
 
-/** Connections: one for each batch in flight and for the sweeper, the rest for key look-ups and watches. */
+/** One connection for each batch in flight and one for the sweeper; the rest is for key look-ups and watches. */
 const MAX_CONNECTIONS = 10
 
-/** Limits of a pool; default: those of the money functions. */
+/** The limits of a pool; default: `MONEY_BOUNDS`. */
 export type PoolBounds = { readonly connections: number; readonly statementMs: number }
 
 export const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statementMs: STATEMENT_TIMEOUT_MS }
 
-/** The service may do what `sql/roles.sql` grants to this role. */
+/** The role under which the service works. `sql/roles.sql` grants its rights. */
 export const SERVICE_ROLE = 'millrace_service'
 
 /**
- * PostgreSQL compiles a plan of a high estimated cost before it runs it. Billing's statements read few rows of tables that
- * grow without end, and their estimates grow with the tables: compiling took 300 ms where running takes 10.
+ * PostgreSQL compiles a plan with a high estimated cost before it runs the plan. Billing's statements read few rows of
+ * tables that grow without end, and the estimates grow with the tables: compiling took 300 ms where running takes 10
+ * ms.
  */
 const NO_JIT = 'jit=off'
 
 /**
- * Settings of every connection to billing's database: bigint arrives as BigInt, because numbers would round money,
- * neither statements nor forgotten transactions may keep locks or snapshots for long, and no statement is compiled.
+ * Settings of every connection to billing's database. A bigint arrives as BigInt, because numbers would round money.
+ * Limits keep statements and forgotten transactions from holding locks or snapshots for long. No statement is compiled.
  * With a `role` the connection works under it from its first statement on, or fails.
  */
 export function connectionConfig(
@@ -54,24 +55,27 @@ export function connectionConfig(
   }
 }
 
-/** Connecting and planning again would delay the first calls after a pause. */
+/** Idle connections stay this long, because connecting and planning again would delay the first calls after a pause. */
 const IDLE_MS = 10 * 60_000
 
 const RETRY_MS = 500
 const LOG_EVERY_MS = 5_000
 
-/** What is between billing and PostgreSQL: nothing, or a pooler that gives out connections for a transaction each. */
+/** The pooler between billing and PostgreSQL: none, or one that gives out a connection for each transaction. */
 export type Pooler = 'none' | 'transaction'
 
 /**
  * Opens the pool and resolves when PostgreSQL has answered. Waits for a database that cannot be reached or is still
  * starting, calls `onWait` with the reason of each failed attempt, and throws after `waitMs`. Throws a ConfigError at
- * once when the login may not work as `role`, or when the pooler is not as billing needs it, and an Error when a
- * certificate file of the URL cannot be read.
+ * once when the login may not work as `role`, or when the pooler lacks what billing needs. Throws an Error at once when
+ * a certificate file of the URL cannot be read.
  */
 export async function openPool(options: {
   url: string
-  /** The role of its connections; default: the user of the URL. Behind a pooler the login must have it by itself. */
+  /**
+   * The role of the pool's connections; default: the user of the URL. Behind a pooler, the login must have the role
+   * set.
+   */
   role?: string
   /** Default: none. */
   pooler?: Pooler
@@ -98,9 +102,9 @@ export async function openPool(options: {
     max,
     idleTimeoutMillis: IDLE_MS,
   })
-  // The pool copies its options once, and gives the copy to each new connection.
+  // The pool copies its options once and gives the copy to each new connection, so `ssl` must be a getter on the copy.
   Object.defineProperty(pool.options, 'ssl', { enumerable: true, get: () => config.ssl })
-  // Not the error itself: it has the whole connection as a property.
+  // Only the message is logged, because the error has the whole connection as a property.
   pool.on('error', ({ message }) => log.warn({ reason: message }, 'idle database connection lost'))
   // The pool handles errors of idle connections only. When a connection in use is lost its next query fails; without a
   // listener the error event would end the process.
@@ -156,7 +160,10 @@ export async function inTransaction<Result>(
   }
 }
 
-/** As options of the connection: the server sets them before the first statement, and `reset` keeps them. */
+/**
+ * Adds settings to the URL as options of the connection: the server sets them before the first statement, and `reset`
+ * keeps them.
+ */
 function withSettings(url: string, settings: readonly string[]): string {
   const target = new URL(url)
   const others = target.searchParams.get('options') ?? ''
@@ -165,12 +172,15 @@ function withSettings(url: string, settings: readonly string[]): string {
   return target.href
 }
 
-/** `pg` reads the files that the URL names whenever it connects. */
+/** Returns whether a file that the URL names cannot be read: `pg` reads these files whenever it connects. */
 function isUnreadableFile(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && ['open', 'read'].includes(String(error.syscall))
 }
 
-/** A pooler may drop the option with the role, and the connection would have all rights of its login. */
+/**
+ * Throws if the connection does not work as `role`. A pooler may drop the option that sets the role, and the connection
+ * would have all rights of its login.
+ */
 async function assertRole(pool: Pool, role: string | undefined): Promise<void> {
   const { rows } = await pool.query<{ name: string }>('select current_user::text as name')
   const found = rows[0]?.name
@@ -180,12 +190,12 @@ async function assertRole(pool: Pool, role: string | undefined): Promise<void> {
   ])
 }
 
-/** A ConfigError where no wait helps; null for any other failure. */
+/** Returns a ConfigError if waiting does not help, and null for any other failure. */
 function toRefusal(error: unknown, url: string): ConfigError | null {
   if (error instanceof ConfigError) return error
   if (!(error instanceof DatabaseError)) return null
   const place = `PostgreSQL at ${withoutPassword(url)}`
-  // A role that does not exist, and one that the login is no member of.
+  // The codes mean that the role does not exist, or that the login is no member of it.
   if (error.code === '22023' || error.code === '42501') {
     return new ConfigError([`${place} refuses the login: ${error.message}`], {
       cause: error,

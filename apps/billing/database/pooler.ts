@@ -3,19 +3,20 @@ import { ConfigError } from '#libs/config/load-config.ts'
 
 // A pooler in transaction mode, such as PgBouncer, gives each transaction any of its connections to PostgreSQL. So
 // nothing that belongs to a session works: no settings sent at the start, no LISTEN, no session locks. Named statements
-// work where the pooler keeps those of its clients apart, which PgBouncer does with max_prepared_statements > 0.
+// work only if the pooler keeps the statements of its clients apart, as PgBouncer does with max_prepared_statements >
+// 0.
 
-/** Without the settings that are sent when a connection begins: a pooler refuses them, or drops them silently. */
+/** Removes the settings that are sent when a connection begins: a pooler refuses them, or drops them silently. */
 export function toPooledConfig(config: ClientConfig): ClientConfig {
   const { statement_timeout: _statement, idle_in_transaction_session_timeout: _idle, ...rest } = config
   return rest
 }
 
-/** What a connection must have by its login. */
+/** The settings that a connection must have by its login. */
 export type PooledNeeds = {
   /** Default: any. */
   readonly role?: string | undefined
-  /** The highest limits. Zero, which is none, is too high. */
+  /** The highest permitted limits. Zero means no limit, and is refused. */
   readonly statementMs: number
   readonly idleMs: number
 }
@@ -31,7 +32,10 @@ type Found = {
 
 const NAME = 'check_connection'
 
-/** A named statement looks for itself: a pooler that keeps the statements of its clients apart gives it another name. */
+/**
+ * This named statement looks for its own name among the prepared statements: a pooler that keeps the statements of its
+ * clients apart gives it another name.
+ */
 const CHECK = `select session_user::text as login, current_user::text as role,
     (extract(epoch from current_setting('statement_timeout')::interval) * 1000)::int as statement_ms,
     (extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval) * 1000)::int as idle_ms,
@@ -39,9 +43,8 @@ const CHECK = `select session_user::text as login, current_user::text as role,
     exists (select from pg_prepared_statements where name = '${NAME}') as keeps_name`
 
 /**
- * Checks one connection behind a pooler: whether it works as the role, has the limits, compiles no statement, and named
- * statements are safe.
- * Throws a ConfigError that says what to change, or what PostgreSQL or its connection throws.
+ * Checks that one connection behind a pooler works as the role, has the limits, compiles no statement, and keeps named
+ * statements apart. Throws a ConfigError that says what to change, or what PostgreSQL or its connection throws.
  */
 export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<void> {
   const problems = await findProblems(client, needs)
@@ -53,7 +56,8 @@ async function findProblems(client: Pool | PoolClient, needs: PooledNeeds): Prom
     const { rows } = await client.query<Found>({ name: NAME, text: CHECK })
     return rows.flatMap((found) => listProblems(found, needs))
   } catch (error) {
-    // Another client's statement of this name, or none although this client has prepared it.
+    // The codes mean that another client's statement has this name, or that there is none although this client has
+    // prepared it.
     const isMixed = error instanceof DatabaseError && (error.code === '42P05' || error.code === '26000')
     if (isMixed) return [MIXED]
     throw error

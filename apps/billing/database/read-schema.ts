@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 
-/** A file's first word is its place: `0003-reservations.sql`. */
+/** A file of `tables/` begins with its number in the order: `0003-reservations.sql`. */
 const TABLES_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
 
 export type SqlFile = { readonly name: string; readonly text: string }
 
-/** Run and recorded as one: a file of `tables/`, the file of indexes, or all functions with the roles. */
+/** A part is run and recorded as one: a file of `tables/`, the file of indexes, or all functions with the roles. */
 export type SchemaPart = {
   readonly kind: 'tables' | 'indexes' | 'functions'
   readonly name: string
@@ -14,10 +14,10 @@ export type SchemaPart = {
   readonly files: readonly SqlFile[]
 }
 
-/** `version` is raised with each change of the folder. Parts are in the order in which they are run. */
+/** `version` is raised with each change of the folder. `parts` are in the order in which they are run. */
 export type Schema = { readonly version: number; readonly parts: readonly SchemaPart[] }
 
-/** Reads a folder like `sql/`, as its README describes it. */
+/** Reads a folder of the form that `sql/README.md` describes. */
 export async function readSchema(folder: URL): Promise<Schema> {
   const [version, tables, functions, roles, indexes] = await Promise.all([
     readFile(new URL('version.txt', folder), 'utf8'),
@@ -38,7 +38,7 @@ export async function readSchema(folder: URL): Promise<Schema> {
     parts: [
       ...tables.map((file) => toPart('tables', file.name, [file])),
       toPart('indexes', indexes.name, [indexes]),
-      // Roles last, in one transaction with the functions: a function and its caller's rights change together.
+      // Roles come last, in one transaction with the functions: a function and its caller's rights change together.
       toPart('functions', 'functions and roles', [...functions, roles]),
     ],
   }

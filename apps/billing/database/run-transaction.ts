@@ -4,7 +4,9 @@ import type { Tables } from './tables.ts'
 
 const MAX_TRIES = 3
 
-/** Runs `run` in a transaction; again, in a new one, when that conflicted with another transaction. */
+/**
+ * Runs `run` in a transaction. If the transaction conflicts with another one, `run` runs again in a new transaction.
+ */
 export async function runTransaction<Result>(
   db: Kysely<Tables>,
   run: (transaction: Kysely<Tables>) => Promise<Result>,

@@ -29,7 +29,9 @@ export type Tables = {
     requests_per_minute: number | null
     tokens_per_minute: bigint | null
     rotated_from: string | null
-    /** What operators have set on it, which its account may not undo: `OperatorLimits`, written as JSON. */
+    /**
+     * The limits that operators have set on the key, which its account may not undo: `OperatorLimits`, written as JSON.
+     */
     operator_limits: ColumnType<unknown, string | undefined, string>
     /** Set by a trigger. */
     version: Generated<bigint>
@@ -110,7 +112,7 @@ export type Tables = {
     prompt_tokens: number
     cached_tokens: number
     completion_tokens: number
-    /** Numeric: wider than bigint. */
+    /** The column is numeric, because a cost may exceed a bigint. */
     cost: string
     charged: bigint
     late: boolean
@@ -183,11 +185,11 @@ export type Tables = {
   }
   admin_sessions: {
     id: string
-    /** Null for a session of the configured token. */
+    /** Null: the session belongs to the configured token. */
     credential_id: string | null
     role: Role
     user_agent: string | null
-    /** Null for a ticket. */
+    /** Null: the row is a ticket. */
     sha256: Buffer | null
     ticket_sha256: Buffer | null
     created_at: Date
@@ -200,7 +202,7 @@ export type LedgerKind = 'topup' | 'adjustment' | 'charge' | 'write-off'
 
 export type SpendPeriod = 'day' | 'week' | 'month' | 'total'
 
-/** Queries over a pool, which the caller ends. */
+/** Returns a query builder over the pool. The caller ends the pool. */
 export function toKysely(pool: Pool): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
 }

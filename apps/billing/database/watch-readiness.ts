@@ -4,8 +4,8 @@ import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 import { checkPooled, type PooledNeeds } from './pooler.ts'
 
 /**
- * Checks every `everyMs` whether the database answers; behind a pooler also whether its connections are still as
- * `pooled` wants them. Ready at the start, because the database has just answered.
+ * Checks every `everyMs` whether the database answers; behind a pooler also whether its connections still have the
+ * settings of `pooled`. The result is ready at the start, because the database has just answered.
  */
 export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null; everyMs: number }): {
   readiness: Readiness

@@ -7,17 +7,20 @@ import { toRenewedTls } from './renewed-tls.ts'
 export type Watched = 'keys' | 'catalog'
 
 export type VersionWatch = {
-  /** Calls `onChange` after each change, and sometimes without one. Returns a function that stops it. */
+  /** Calls `onChange` after each change, and sometimes without one. Returns a function that unsubscribes. */
   subscribe(watched: Watched, onChange: () => void): () => void
   close(): Promise<void>
 }
 
 /**
- * Reports changes made by any replica: PostgreSQL notifies at commit, and because notifications are lost while there is
- * no connection, the versions are also compared every `pollMs`.
+ * Reports changes made by any replica. PostgreSQL sends a notification at commit. Notifications are lost while there is
+ * no connection, so the versions are also compared every `pollMs`.
  */
 export function watchVersions(options: {
-  /** Of a direct connection, on which PostgreSQL notifies; null: there is none, and the versions are only compared. */
+  /**
+   * URL of a direct connection, on which PostgreSQL sends notifications; null: there is none, and the versions are only
+   * compared.
+   */
   url: string | null
   pool: Pool
   log: Logger

@@ -27,10 +27,10 @@ export type Settled = {
 
 /**
  * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
- * transaction and idempotent. Reserves and settlements try a short way first, which costs a fraction and does a batch
- * only where nothing is special about any of its calls: `reserve_one` and `settle_one` for a batch of one, else
- * `reserve_plain` and `settle_plain`. The answers are those of `reserve` and `settle`. Throws what PostgreSQL or its
- * connection throws; deadlocks and serialization failures are tried again.
+ * transaction and idempotent. Reserves and settlements try a fast path first: `reserve_one` and `settle_one` for a
+ * batch of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction, does a batch only if none of
+ * its calls is special, and gives the answers of `reserve` and `settle`. Throws what PostgreSQL or its connection
+ * throws; deadlocks and serialization failures are tried again.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
@@ -38,13 +38,16 @@ export type Money = {
   extend(calls: readonly ExtendCall[]): Promise<HoldAnswer[]>
   release(reservationIds: readonly string[]): Promise<boolean[]>
   settle(settlements: readonly Settlement[]): Promise<Settled[]>
-  /** At most `most` per model; `more`: others may be overdue. */
+  /** Expires at most `most` holds of each model. `more`: other holds may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
-  /** Models with an open hold that expires once their stream is settled; `untilMs`: the present of the queue Redis. */
+  /**
+   * Returns the models with an overdue hold, which expires once their stream is settled. `untilMs`: now, by the clock
+   * of the queue Redis.
+   */
   overdueModels(untilMs: number): Promise<string[]>
-  /** Writes only what changes. Returns, for each stream, what the database has of it. */
+  /** Records observations; writes only changes. Returns, for each stream, the state in the database. */
   noteObservations(streams: readonly ObservedStream[], freezeMs: number): Promise<RecordedStream[]>
-  /** Keeps holds from expiring by a clock that jumped. */
+  /** Prevents holds from expiring because a clock has jumped. */
   freezeWatermarks(jumps: readonly ClockJump[]): Promise<void>
 }
 
@@ -74,7 +77,7 @@ type SettledRow = { result: SettleResult; cost: string; charged: bigint }
 
 const MAX_TRIES = 5
 
-/** `holdGraceMs`: how long after its deadline a hold lasts. */
+/** `holdGraceMs`: the time for which a hold lasts after its deadline. */
 export function createMoney(options: {
   pool: Pool
   receipts: Receipts
@@ -87,7 +90,10 @@ export function createMoney(options: {
 
   const now = () => toTimestamp(nowMs())
 
-  /** A prepared statement, so that each connection plans it once. `Row` is the row type of the function. */
+  /**
+   * Calls a function as a prepared statement, so that each connection plans it once. `Row` is the row type of the
+   * function.
+   */
   async function call<Row extends QueryResultRow>(
     name: string,
     parameters: Readonly<Record<string, unknown>>,
@@ -107,7 +113,7 @@ export function createMoney(options: {
     }
   }
 
-  /** No row: nothing was done, as an id is known or there twice. */
+  /** Returns no rows if nothing was done, because an id is already known or is in the batch twice. */
   async function tryShortReserve(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
     const [only] = calls
     if (only === undefined || calls.length > 1) {
@@ -125,7 +131,7 @@ export function createMoney(options: {
     }).catch(noneOfDuplicate)
   }
 
-  /** No row: nothing was done, as something is special about one of them. */
+  /** Returns no rows if nothing was done, because one of the settlements needs `settle`. */
   async function tryShortSettle(settlements: readonly Settlement[]): Promise<SettledRow[]> {
     const [only] = settlements
     if (only === undefined || settlements.length > 1) {
@@ -165,7 +171,7 @@ export function createMoney(options: {
     at: now(),
   })
 
-  /** `reservation`: the fields of the receipt that the row does not have. */
+  /** `reservation` has the fields of the receipt that the row lacks. */
   function toHoldAnswer(row: HoldRow, reservation: ReserveCall): HoldAnswer {
     switch (row.status) {
       case 'granted': {
@@ -208,7 +214,7 @@ export function createMoney(options: {
     }
   }
 
-  /** For calls that have only the id of the reservation. */
+  /** Converts the rows of calls that have only the id of the reservation. */
   function toHoldAnswers(
     calls: readonly { readonly reservationId: string }[],
     rows: readonly ReservationRow[],
@@ -225,7 +231,7 @@ export function createMoney(options: {
     )
   }
 
-  /** The json object that `sql/functions/settle.sql` takes, or null. */
+  /** Returns the json object that `sql/functions/settle.sql` takes; null without a genuine receipt. */
   function receiptOf({ id, receipt }: Settlement): string | null {
     const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
     if (genuine === null) return null
@@ -267,7 +273,8 @@ export function createMoney(options: {
       const released = new Map<string, boolean>()
       let open = [...reservationIds]
       for (let attempt = 1; open.length > 0; attempt += 1) {
-        // Each further try means that another replica has reserved one of these ids since, at most once per id.
+        // Each further try means that another replica has reserved one of these ids meanwhile, which happens at most
+        // once per id.
         if (attempt > MAX_TRIES) throw new Error(`a release was interrupted by reserves ${MAX_TRIES} times`)
         const rows = await call<{ id: string; released: boolean | null }>('release', { ids: open, at: now() })
         for (const row of rows) if (row.released !== null) released.set(row.id, row.released)
@@ -314,7 +321,7 @@ const toSettled = (row: SettledRow): Settled => ({
   costNano: BigInt(row.cost),
 })
 
-/** For `catch`: no rows where a row with the same id exists, and every other error again. */
+/** For `catch`: returns no rows if a row with the same id exists, and throws every other error. */
 function noneOfDuplicate(error: unknown): [] {
   if (isDuplicate(error)) return []
   throw error
@@ -326,5 +333,5 @@ function callAt<Call>(calls: readonly Call[], index: number): Call {
   return call
 }
 
-/** The minutes of a key's rate are those of the clock. */
+/** The minutes of a key's rate limit are whole minutes of the clock. */
 const secondsToNextMinute = (nowMs: number) => 60 - (Math.floor(nowMs / 1_000) % 60)

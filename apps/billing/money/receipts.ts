@@ -6,18 +6,18 @@ const Int64 = z
   .regex(/^\d{1,19}$/)
   .transform(BigInt)
 
-/** A field that another release has added is ignored: the signature is over the text, whatever is in it. */
+/** Unknown fields, which another release has added, are ignored: the signature covers the whole text. */
 const Grant = z.object({
   reservationId: z.uuid(),
   accountId: z.uuid(),
   keyId: z.uuid(),
   model: z.string(),
   inputTokens: z.int(),
-  /** Wanted. */
+  /** The output tokens that the caller wanted. */
   outputTokens: z.int(),
   deadlineMs: z.int(),
   priceVersion: Int64,
-  /** Of `priceVersion`, whose number may belong to another price after a restore. */
+  /** The prices of `priceVersion`. After a restore its number may belong to another price. */
   inputPriceNano: Int64,
   cachedInputPriceNano: Int64,
   outputPriceNano: Int64,
@@ -34,7 +34,10 @@ export type Receipt = Readonly<z.infer<typeof Grant>>
 
 export type Receipts = {
   sign(receipt: Receipt): string
-  /** Null when the signature is wrong, or the receipt is of another reservation or cannot be read. Never throws. */
+  /**
+   * Returns null when the signature is wrong, or when the receipt belongs to another reservation or cannot be read.
+   * Never throws.
+   */
   verify(text: string, reservationId: string): Receipt | null
 }
 
@@ -42,8 +45,8 @@ export type Receipts = {
 const MAC_BYTES = 16
 
 /**
- * The first secret signs, and all of them verify: a secret can be replaced while receipts of the old one are still in
- * use. A receipt is base64url of the grant as a JSON object, a dot, base64url of its MAC.
+ * Receipts that the first secret signs and all secrets verify, so that a secret can be replaced while receipts of the
+ * old one are still in use. A receipt is base64url of the grant as a JSON object, a dot, and base64url of its MAC.
  */
 export function createReceipts(secrets: readonly [string, ...string[]]): Receipts {
   const [signing, ...others] = secrets
@@ -77,10 +80,10 @@ function readGrant(json: string): Receipt | null {
   }
 }
 
-/** Prepared once: importing a secret costs half as much as signing a receipt. */
+/** Each key is made once, because importing a secret costs half as much as signing a receipt. */
 const toKey = (secret: string) => createSecretKey(Buffer.from(secret))
 
-/** For `JSON.stringify`. */
+/** Replacer for `JSON.stringify`. */
 export function bigintToText(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
 }

@@ -22,8 +22,8 @@ const MAX_DEADLINE_AHEAD_MS = 24 * 60 * 60 * 1000
 /**
  * Serves one gateway's stream: calls go to the lane, and the replies of one event-loop turn are sent as one message. A
  * call that fails gets an error reply; only a broken connection ends the stream. While a gateway does not read its
- * replies, no calls are read from it. Returns a function that ends the stream: no more calls are taken, and the stream
- * ends after the last reply.
+ * replies, no calls are read from it. Returns a function that ends the stream: from then on no calls are taken, and the
+ * stream ends after the last reply.
  */
 export function serveMoney(
   stream: MoneyCallStream,
@@ -97,7 +97,7 @@ export function serveMoney(
   stream.on('cancelled', () => {
     gone = true
   })
-  // Sent at once, so that the gateway can distinguish a working stream from a failed attempt.
+  // The metadata is sent at once, so that the gateway can distinguish a working stream from a failed attempt.
   stream.sendMetadata(new Metadata())
 
   function end() {

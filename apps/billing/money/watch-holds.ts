@@ -4,12 +4,15 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { inTransaction } from '../database/open-pool.ts'
 import type { BillingMetrics } from '../metrics.ts'
 
-/** Each open hold is read once, by an index of them alone: 50,000, scattered over a million rows, took 0.3 s. */
+/**
+ * The count reads each open hold once, through an index of open holds alone: 50,000 holds, scattered over a million
+ * rows, took 0.3 s.
+ */
 const LIMIT_MS = 2_000
 
 /**
- * Counts the open holds of all replicas every `everyMs`, and keeps the age of the oldest. Both are absent from the
- * metrics while the database does not answer. Returns a function that stops it and waits for the current count.
+ * Counts the open holds of all replicas every `everyMs`, and keeps the age of the oldest one. Both metrics are absent
+ * while the database does not answer. Returns a function that stops the counting and waits for the current count.
  */
 export function watchHolds(options: {
   pool: Pool

@@ -1,27 +1,32 @@
-/** What the latest look at a stream found, in Redis' time. */
+/** The findings of the latest look at a stream; times are by the clock of Redis. */
 export type StreamLook = {
   readonly timeMs: number
-  /** Of the newest entry; null: the stream or its group does not exist yet. */
+  /** Time of the newest entry; null: the stream or its group does not exist yet. */
   readonly lastEntryMs: number | null
-  /** Everything that was in it is committed. */
+  /** All entries of the stream are committed. */
   readonly isSettled: boolean
 }
 
 export type Looks = {
-  /** Of these models, those to look at now. Then they are looked at, and `note` is called with what was found. */
+  /**
+   * Returns the models whose streams are to be looked at now. The caller looks at them and calls `note` with each look.
+   */
   due(models: readonly string[]): string[]
-  /** Entries come, or came lately, or are not committed, or nothing is known: it is looked at in each round. */
+  /**
+   * Returns whether a stream is looked at in each round: entries came lately or are not committed, or nothing is known
+   * of it.
+   */
   isLively(model: string): boolean
   note(model: string, look: StreamLook): void
-  /** An entry was read. */
+  /** Notes that an entry of this model's stream was read. */
   touch(model: string): void
-  /** Nothing is known any more: all streams are looked at. */
+  /** Forgets all looks, so that all streams are looked at in the next round. */
   forget(): void
 }
 
 /**
- * An idle stream is looked at more rarely once its newest entry is this old: by then its mark has passed the answers of
- * all gateways that wait for it, the repeated ones too.
+ * A stream is idle, and looked at more rarely, once its newest entry is this old. By then the stream's mark has passed
+ * the answers of all gateways that wait for it, repeated answers included.
  */
 const LIVELY_MS = 10_000
 
@@ -29,16 +34,16 @@ const LIVELY_MS = 10_000
 const MOST_IDLE = 64
 
 /**
- * Chooses the streams that a round of the sweeper looks at: lively ones always, idle ones each `idleEveryMs` in turn. Of an
- * idle stream there is nothing new: only a change of its Redis server, a gateway that waits for its mark, or entries of
- * another, dead replica, and each of these may wait. A hold that is to expire does not wait for it: the sweeper looks at
- * the streams of such holds by itself.
+ * Chooses the streams that a round of the sweeper looks at: lively streams always, idle streams each `idleEveryMs` in
+ * turn. A look at an idle stream can only find a change of its Redis server, a gateway that waits for its mark, or
+ * entries of another, dead replica, and each of these may wait. An overdue hold does not wait for it: the sweeper also
+ * looks at the streams of the models with overdue holds.
  */
 export function createLooks(options: { idleEveryMs: number; monotonicMs: () => number }): Looks {
   const { idleEveryMs, monotonicMs } = options
   const latest = new Map<string, { readonly atMs: number; readonly isLively: boolean }>()
 
-  /** Since the latest choice. A look that began before must not hide an entry that was read since. */
+  /** Models whose entries were read since the latest choice. A look that began before must not hide such an entry. */
   const touched = new Set<string>()
 
   const isLively = (model: string) => latest.get(model)?.isLively ?? true

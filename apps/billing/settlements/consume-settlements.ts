@@ -9,29 +9,30 @@ import { toFailures, type SettlementStreams } from './settlement-streams.ts'
 import type { StreamEntry, StreamFailure } from './settlement-streams.ts'
 
 export type SettlementConsumer = {
-  /** Claims the entries of this model that another consumer, probably dead, has not acknowledged. */
+  /** Claims the entries of this model that another consumer, probably a dead one, has not acknowledged. */
   requestClaim(model: string): void
-  /** Ends after the current batch; another replica claims the entries that are not acknowledged then. */
+  /** Stops after the current batch. Another replica claims the entries that are not acknowledged by then. */
   stop(): Promise<void>
 }
 
 /** The most entries in one commit. */
 const MAX_BATCH = 512
 
-/** So many entries are committed at once: more of them would make each hardly cheaper. */
+/** A batch of this many entries is committed at once: with more of them each would be hardly cheaper. */
 const FULL_BATCH = 64
 
 /**
- * Takes settlements from the streams of all models: read, settle, acknowledge after the commit. One batch at a time;
- * all other entries stay in Redis. Runs until `stop`: while Redis or PostgreSQL is unavailable it tries again, and
- * entries that cannot be read or settled go to the dead letters with an alarm.
+ * Takes settlements from the streams of all models: reads, settles, and acknowledges them after the commit. One batch
+ * at a time; all other entries stay in Redis. Runs until `stop`. While Redis or PostgreSQL is unavailable it tries
+ * again. Entries that cannot be read or settled go to the dead letters with an alarm.
  *
- * The streams are read without blocking, at once while entries come and else after a pause: a blocking read needs a
+ * The streams are read without blocking: at once while entries come, else after a pause. A blocking read would need a
  * connection of its own, in a Redis Cluster one for each model.
  *
- * A commit costs several times what one more entry in it costs, and the reservations of new requests wait for the same
- * database. So a batch that is not full waits for what arrives within `gatherMs` after it was read. Until it is committed
- * its entries are pending: they hold the watermark back, and another replica claims them if this one ends.
+ * A commit costs several times as much as one more entry in it, and the reservations of new requests wait for the same
+ * database. So a batch that is not full waits for the entries that arrive within `gatherMs` after it was read. Until it
+ * is committed its entries are pending: they keep the watermark from moving, and another replica claims them if this
+ * one ends.
  */
 export function consumeSettlements(options: {
   streams: SettlementStreams
@@ -39,11 +40,11 @@ export function consumeSettlements(options: {
   settle: SettleEntries
   /** Called with the model of each entry that was read. */
   onEntry: (model: string) => void
-  /** How long an entry must be unacknowledged before it is claimed from another consumer. */
+  /** The time after which an unacknowledged entry of another consumer is claimed. */
   claimIdleMs: number
-  /** How long a batch that is not full waits for more. */
+  /** The time for which a batch that is not full waits for more entries. */
   gatherMs: number
-  /** Between two reads without entries. */
+  /** The pause after a read without entries. */
   readPauseMs: number
   metrics: BillingMetrics
   log: Logger
@@ -118,7 +119,7 @@ export function consumeSettlements(options: {
     })
   }
 
-  /** Acts on all models at once. Where it fails the entries stay this consumer's, and are read again. */
+  /** Acts on all models at once. After a failure the entries stay with this consumer, and are read again. */
   async function each<Entry>(
     ofModels: readonly (readonly [string, readonly Entry[]])[],
     act: (model: string, entries: readonly Entry[]) => Promise<void>,

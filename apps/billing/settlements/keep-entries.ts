@@ -1,15 +1,15 @@
 import type { StreamState } from './settlement-streams.ts'
 import type { SettledUntil } from './watermark.ts'
 
-/** Entries are kept this long behind the watermark: after a restore from a backup they are read again. */
+/** Entries are kept for this time behind the watermark: after a restore from a backup they are read again. */
 const KEEP_MS = 60 * 60 * 1000
 
 /** The most entries per model: 130 MB at 650 bytes each, most of it the receipt. */
 const MAX_KEPT = 200_000
 
 /**
- * The time before which entries of a stream may be dropped, by their ids. Ids and clock may disagree after a clock went
- * back: an entry is dropped only when it is settled by both.
+ * Returns the time before which entries of a stream may be dropped, by their ids. Ids and clock may disagree after a
+ * clock went back, so an entry is dropped only when it is settled by both.
  */
 export function dropBeforeMs(
   { length, oldestId }: Pick<StreamState, 'length' | 'oldestId'>,
@@ -17,7 +17,7 @@ export function dropBeforeMs(
 ): number {
   const byAge = Math.min(untilMs - KEEP_MS, Number(upTo.ms))
   if (length <= MAX_KEPT || oldestId === null) return byAge
-  // Assumes that entries arrived evenly. Where they did not, the next rounds approach the limit.
+  // Assumes that entries arrived evenly. If they did not, the next rounds approach the limit.
   const settledMs = Math.min(untilMs, Number(upTo.ms))
   const spanMs = Math.max(0, settledMs - Number(oldestId.ms))
   return Math.max(byAge, settledMs - Math.floor((spanMs * MAX_KEPT) / length))

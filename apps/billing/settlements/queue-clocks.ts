@@ -1,24 +1,30 @@
-/** When an observation was made: its time by its Redis server, and between which moments of the monotonic clock. */
+/**
+ * The time of an observation: `timeMs` by its Redis server. The request was sent at `sentMs` and answered at
+ * `answeredMs` by the monotonic clock.
+ */
 export type Reading = { readonly timeMs: number; readonly sentMs: number; readonly answeredMs: number }
 
 export type QueueClocks = {
   /**
-   * Returns by how far the clock of the model's server has jumped since the last reading; negative: back; 0: it ran on;
-   * null: this is the first one.
+   * Returns how far the clock of the model's server has jumped since the last reading. Negative: back; 0: no jump;
+   * null: this is the first reading.
    */
   note(model: string, reading: Reading): number | null
-  /** The present by the server whose clock is furthest ahead; null: unknown. */
+  /** Returns now by the server whose clock is furthest ahead; null: unknown. */
   nowMs(): number | null
 }
 
-/** More than this is a jump. Holds end 30 s and more behind the clock, so less does no harm. */
+/**
+ * A difference above this is a jump. A hold expires at least 30 s after its end by this clock, so a smaller one does no
+ * harm.
+ */
 export const JUMP_MS = 5_000
 
 /**
- * Follows the clocks of the queue Redis servers beside this process' monotonic clock, for each model, because the models
- * of a Redis Cluster have several. A server's clock is known as exactly as its answer was quick: a reading bounds its
- * lead over the monotonic clock from both sides, and only bounds that do not meet show a jump. So neither a slow answer
- * nor a stall of this process looks like one.
+ * Compares the clocks of the queue Redis servers with this process' monotonic clock. There is one comparison per model,
+ * because the models of a Redis Cluster are on several servers. The precision of a reading is the time that its answer
+ * took: the reading bounds the server's lead over the monotonic clock from both sides. Two readings show a jump only if
+ * their bounds do not meet. So neither a slow answer nor a stall of this process looks like a jump.
  */
 export function createQueueClocks(monotonicMs: () => number): QueueClocks {
   const leads = new Map<string, { readonly least: number; readonly most: number }>()

@@ -6,30 +6,36 @@ export type ReadRound = {
   readonly entries: StreamEntry[]
   /** Models that could not be read. */
   readonly failures: readonly StreamFailure[]
-  /** Every model had its turn; else the next round goes on at once. */
+  /** True if every model had its turn. If false, the caller begins the next round without a pause. */
   readonly isAll: boolean
 }
 
 export type RoundReader = {
-  /** Never rejects. */
+  /** Reads one round. Never rejects. */
   read(models: readonly string[]): Promise<ReadRound>
-  /** New entries alone, while those of the last round are not acknowledged yet. Never rejects. */
+  /** Reads only new entries, while the entries of the last round are not acknowledged yet. Never rejects. */
   readMore(models: readonly string[]): Promise<ReadRound>
-  /** Claims the entries of this model that another consumer, probably dead, has not acknowledged. */
+  /** Claims the entries of this model that another consumer, probably a dead one, has not acknowledged. */
   requestClaim(model: string): void
-  /** Its next read takes what this consumer received already, once a growing pause is over. */
+  /**
+   * Notes a failure with this model's stream. After a pause, which grows with each failure, the next read takes the
+   * entries that this consumer has already received.
+   */
   failed(model: string): void
 }
 
 /**
- * The most new entries of one round, and of one reply: about 650 B each, most of it the receipt. So a round holds at most
- * 1 MB, however many models have a backlog, where all of it was 166 MB for 1,000 models.
+ * The most new entries of one round, and of one reply. An entry has about 650 B, most of it the receipt, so a round
+ * holds at most 1 MB, however many models have a backlog. Without a bound, 1,000 models took 166 MB.
  */
 const MOST_ENTRIES = 1_024
-/** Streams in one command, and entries of each: what every model gets before one with a backlog gets more. */
+/**
+ * The streams in one command, and the entries of each: every model gets this share before a model with a backlog gets
+ * more.
+ */
 const MOST_STREAMS = 64
 const SHARE = 8
-/** Models in trouble that are read beside the new entries in one round, and entries of each. */
+/** The models in trouble that are read beside the new entries in one round, and the entries of each. */
 const MOST_TROUBLED = 16
 const TROUBLED_SHARE = 32
 
@@ -37,15 +43,16 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 1_000
 
 /**
- * Reads the streams in rounds of bounded size, fair between models: each gets a small share, then those that have more
- * divide the rest of the round. A round that ends before every model had its turn is continued by the next one.
+ * Reads the streams in rounds of bounded size, fair between models. Each model gets a small share; then the models that
+ * have more entries divide the rest of the round. If a round ends before every model had its turn, the next round
+ * continues with the others.
  *
- * A model whose stream cannot be read waits longer and longer; then the entries of a read whose reply was lost are read
- * first.
+ * A model whose stream cannot be read waits, longer after each failure. Then the entries of a read whose reply was lost
+ * are read first.
  */
 export function createRoundReader(options: {
   streams: Pick<SettlementStreams, 'readNew' | 'readOwn' | 'claim'>
-  /** How long an entry must be unacknowledged before it is claimed from another consumer. */
+  /** The time after which an unacknowledged entry of another consumer is claimed. */
   claimIdleMs: number
   /** A clock that never goes back. */
   monotonicMs: () => number
@@ -53,12 +60,12 @@ export function createRoundReader(options: {
   const { streams, claimIdleMs, monotonicMs } = options
   /** The id from which each claim continues. */
   const claims = new Map<string, string>()
-  /** Models whose last attempt failed: this consumer may have entries of theirs. */
+  /** Models whose last attempt failed. This consumer may have received entries of their streams. */
   const failing = new Map<string, { readonly retryMs: number; readonly atMs: number }>()
-  /** How many models had their turn since the first one of the list had it. */
+  /** The number of models that had their turn since the first one of the list had it. */
   let turn = 0
 
-  /** Of models in trouble: this consumer's own entries, and those that are claimed. */
+  /** Reads the entries of models in trouble: entries that this consumer has received, and entries that it claims. */
   async function readTroubled(models: readonly string[]): Promise<Omit<ReadRound, 'isAll'>> {
     const results = await Promise.allSettled(models.map(recover))
     return {
@@ -82,7 +89,10 @@ export function createRoundReader(options: {
     return entries
   }
 
-  /** New entries of the models that are not failing: a share for each model, then the rest of the round for those that have more. */
+  /**
+   * Reads new entries of the models that are not failing: a share for each model, then the rest of the round for the
+   * models that have more.
+   */
   async function readShares(all: readonly string[]): Promise<ReadRound> {
     const models = all.filter((model) => !failing.has(model))
     if (models.length === 0) return { entries: [], failures: [], isAll: true }

@@ -10,17 +10,17 @@ import { createSettlementStreams } from './settlement-streams.ts'
 import { sweep } from './sweep.ts'
 import type { TimingWriter } from './write-timings.ts'
 
-/** Of the last batch and the leaving. */
+/** The longest time for the last batch and for leaving the streams. */
 const STOP_LIMIT_MS = 3_000
 
 /**
- * Takes settlements and sweeps until stopped. Owns the connection. `consumer` is this process's name among billing's
+ * Takes settlements and sweeps until stopped. It owns the connection. `consumer` is this process's name among billing's
  * replicas, and no later process may have it.
  *
  * Returns a function that stops it: the current batch is finished, then the connection is closed.
  */
 export function runSettlements(options: {
-  /** Its commands fail when Redis does not answer for seconds. */
+  /** A client whose commands fail when Redis does not answer for seconds. */
   redis: Redis | Cluster
   consumer: string
   money: Money
@@ -29,14 +29,14 @@ export function runSettlements(options: {
   metrics: BillingMetrics
   tracing: Tracing
   log: Logger
-  /** How long an entry of another consumer must be unacknowledged to count as abandoned. */
+  /** The time after which an unacknowledged entry of another consumer counts as abandoned. */
   claimIdleMs: number
-  /** Between two reads of the streams without entries. */
+  /** The pause after a read of the streams without entries. */
   readPauseMs: number
-  /** How long a batch that is not full waits for more entries. */
+  /** The time for which a batch that is not full waits for more entries. */
   gatherMs: number
   sweepEveryMs: number
-  /** Between two observations of an idle stream. */
+  /** The time between two observations of an idle stream. */
   idleSweepEveryMs: number
 }): () => Promise<void> {
   const { redis, consumer, money, timings, models, metrics, tracing, log } = options

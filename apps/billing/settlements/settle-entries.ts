@@ -13,7 +13,7 @@ import type { TimingWriter } from './write-timings.ts'
 export type ModelSettlement = Settlement & { readonly model: string }
 
 /**
- * Settles a batch and resolves when it is committed, with the entries that cannot be settled, each with its reason.
+ * Settles a batch and resolves when it is committed, with the entries that cannot be settled and the reason for each.
  * Rejects only when the signal aborts.
  */
 export type SettleEntries = (
@@ -25,9 +25,10 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 2_000
 
 /**
- * While PostgreSQL cannot settle anything a batch is tried again, because no settlement may be lost. Every other error is
- * one of an entry: a value that PostgreSQL rejects, or one that this release cannot handle. It would fail the whole batch
- * each time, so the entries of such a batch are settled one by one, and those that fail alone are returned.
+ * While PostgreSQL cannot settle anything a batch is tried again, because no settlement may be lost. Every other error
+ * belongs to an entry: PostgreSQL rejects a value of it, or this release cannot handle it. Such an entry would fail the
+ * whole batch each time. So the entries of the batch are settled one by one, and the entries that fail alone are
+ * returned.
  */
 export function createSettleEntries(deps: {
   money: Money
@@ -72,9 +73,9 @@ export function createSettleEntries(deps: {
   }
 
   /**
-   * Whether the database could settle nothing at all. An error that says neither that the database is away nor that a value
-   * is wrong may be of both kinds, such as a missing right: then an empty batch decides, which fails for every reason but
-   * an entry.
+   * Returns whether the database could settle nothing at all. Some errors show neither that the database is away nor
+   * that a value is wrong, such as a missing right. Then an empty batch is settled: it fails for every reason except an
+   * entry.
    */
   async function isOutage(error: unknown): Promise<boolean> {
     if (isRejectedValue(error)) return false
@@ -87,7 +88,7 @@ export function createSettleEntries(deps: {
     }
   }
 
-  /** An entry that is not traced has no parent, and must not begin a trace. */
+  /** An entry without a trace has no parent span, and must not begin a trace. */
   function traceSettlement({ id, epoch, outcome, traceparent }: Settlement): Span {
     if (traceparent === undefined) return NO_SPAN
     return tracing.start('settle', {
@@ -108,7 +109,7 @@ export function createSettleEntries(deps: {
           'settlement alarm',
         )
       }
-      // A repetition returns the numbers of the first settlement, which were counted then.
+      // A repeated settlement returns the numbers of the first one, which were counted then.
       if (result === 'replayed' || result === 'different') continue
       if (settlement !== undefined && chargedNano > 0n) {
         metrics.chargedCredits.inc({ model: toLabel(settlement.model) }, Number(chargedNano) / 1e9)
@@ -128,7 +129,8 @@ export function createSettleEntries(deps: {
     if ((await settle(settlements, signal)) === null) return []
     const refused: { index: number; problem: string }[] = []
     for (const [index, settlement] of settlements.entries()) {
-      // A batch of one as well: a connection may have been lost in a way that no rule here knows.
+      // A batch of one is also tried again: a connection may have been lost in a way that `isOutage` does not
+      // recognize.
       const answer = await settle([settlement], signal)
       if (answer !== null) refused.push({ index, problem: toProblem(answer.refusal) })
     }
@@ -136,14 +138,14 @@ export function createSettleEntries(deps: {
   }
 }
 
-/** Without the receipt, because any process that has it can settle the hold. */
+/** The receipt is left out of logs, because any process that has it can settle the hold. */
 function toLogFields(settlement: ModelSettlement | undefined) {
   if (settlement === undefined) return undefined
   const { model, epoch, outcome, promptTokens, cachedTokens, completionTokens, by } = settlement
   return { model, epoch, outcome, promptTokens, cachedTokens, completionTokens, by }
 }
 
-/** Without an answer the batch was refused, and its entries are settled one by one. */
+/** If there is no answer, the batch was refused and its entries are settled one by one. */
 function endSettlement(span: Span, answer: Settled | undefined): void {
   if (answer === undefined) span.fail('refused')
   else span.set({ 'millrace.result': answer.result })

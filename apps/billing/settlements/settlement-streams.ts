@@ -8,7 +8,7 @@ import { parseStreamId, type StreamId } from './stream-id.ts'
 /** A model whose stream could not be read or changed, and why. */
 export type StreamFailure = { readonly model: string; readonly error: unknown }
 
-/** One entry of a stream; `fields` is null when it was deleted. */
+/** One entry of a stream; `fields` is null when the entry was deleted. */
 export type StreamEntry = {
   readonly model: string
   readonly id: string
@@ -22,53 +22,57 @@ export type StreamState = {
   /** Redis time of the latest observation that the database has recorded; null: unknown. */
   readonly confirmedMs: number | null
   readonly length: number
-  /** Null: no entries. */
+  /** Null: the stream has no entries. */
   readonly oldestId: StreamId | null
 }
 
 /** A stream at one instant of its Redis server. */
 export type StreamObservation = {
-  /** As in `SettlementMark`: of the server and of the stream's incarnation on it. */
+  /** The run id as in `SettlementMark`: of the server and of the stream's incarnation on it. */
   readonly runId: string
-  /** The server's part of the run id: another one, or the same after a restart or a promotion, has another. */
+  /**
+   * The server's part of the run id. It differs between servers, and changes with a restart or a promotion of a server.
+   */
   readonly server: string
   readonly incarnation: string
-  /** Entries were lost since the last observation, or the whole stream: the incarnation is new. */
+  /** True if entries, or the whole stream, were lost since the last observation: the incarnation is new. */
   readonly lost: boolean
   readonly timeMs: number
-  /** Entries that could not be settled. */
+  /** The number of entries that could not be settled. */
   readonly deadLetters: number
-  /** Null when the stream or our group does not exist. */
+  /** Null when the stream or billing's group does not exist. */
   readonly stream: StreamState | null
 }
 
 /** The id before all others; also Redis' reply when a claim has reached the end. */
 export const STREAM_START = '0-0'
 
-/** All of billing's replicas read as this group, so that each entry goes to one of them. */
+/** The consumer group of all of billing's replicas, so that each entry goes to one of them. */
 const GROUP = 'billing'
 
 const DEAD_LETTERS_KEPT = 10_000
 
-/** Lua passes at most some thousands of values to one command; an entry that could not be buried would stop its model. */
+/**
+ * Lua passes at most some thousands of values to one command. An entry that could not be buried would stop its model.
+ */
 const MOST_BURIED_FIELDS = 200
 const MOST_REASON_CHARACTERS = 1_000
 
-/** A model's settlements that cannot be read or settled, for operators. */
+/** The key of a model's settlements that cannot be read or settled, for operators. */
 export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:dead`
 
-/** The time of the latest observation of the model's stream that the database has recorded. */
+/** The key of the time of the latest observation of a model's stream that the database has recorded. */
 const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed`
 
 /**
  * The settlement streams, for one consumer of the group. Every command is about one model, whose keys a Redis Cluster
- * keeps on one node: while a node is away, the models of the others go on. Only new entries are read of many models in
- * one command where one server has all of them: a thousand idle streams would else cost a thousand commands.
+ * keeps on one node: while a node is away, the models of the other nodes go on. Only `readNew` reads many models in one
+ * command, if one server has all of them: otherwise a thousand idle streams would cost a thousand commands.
  */
 export function createSettlementStreams(options: { redis: Redis | Cluster; consumer: string }) {
   const { redis, consumer } = options
 
-  /** At most `count` of each model. */
+  /** Reads at most `count` entries of each model. */
   async function read(models: readonly string[], start: string, count: number): Promise<StreamEntry[]> {
     const modelOf = new Map(models.map((model) => [settlementStreamKey(model), model]))
     const places = [...modelOf.keys(), ...models.map(() => start)]
@@ -83,7 +87,10 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     })
   }
 
-  /** The group is created if it does not exist, with the stream's first entry next. */
+  /**
+   * Reads new entries of one model. Creates the group if it does not exist; its next entry is then the first of the
+   * stream.
+   */
   async function readNewOf(model: string, count: number): Promise<StreamEntry[]> {
     try {
       return await read([model], '>', count)
@@ -99,7 +106,10 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
   }
 
   return {
-    /** Entries that no consumer has received, at most `count` of each model; and the models that could not be read. */
+    /**
+     * Reads entries that no consumer has received, at most `count` of each model, and returns the models that could not
+     * be read.
+     */
     async readNew(
       models: readonly string[],
       count: number,
@@ -108,7 +118,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
         try {
           return { entries: await read(models, '>', count), failures: [] }
         } catch (error) {
-          // One stream that has no group, or is no stream, fails the whole command: then each is read by itself.
+          // One stream without a group, or a key that is no stream, fails the whole command. Then each model is read by
+          // itself.
           if (!isReply(error)) return { entries: [], failures: models.map((model) => ({ model, error })) }
         }
       }
@@ -120,16 +131,17 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * At most `count` entries that this consumer received and has not acknowledged; none when a failover has lost the
-     * group.
+     * Reads at most `count` entries that this consumer has received and not acknowledged. Returns none when a failover
+     * has lost the group.
      */
     readOwn: async (model: string, count: number): Promise<StreamEntry[]> =>
       await read([model], '0', count).catch(noneWithoutGroup([])),
 
     /**
-     * Claims at most `count` entries from the id `start` on that were delivered at least `minIdleMs` ago and are not acknowledged.
-     * `next` is the id to continue from, null at the end: Redis examines a few thousand entries per call, and the
-     * first ones may just have been claimed. None when a failover has lost the group.
+     * Claims at most `count` entries, from the id `start` on, that were delivered at least `minIdleMs` ago and are not
+     * acknowledged. `next` is the id to continue from, or null at the end. A call may return no entries before the end:
+     * Redis examines only a few thousand entries per call, and the first ones may just have been claimed. Returns none
+     * when a failover has lost the group.
      */
     async claim(
       model: string,
@@ -145,7 +157,7 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
       return { entries, next: next === STREAM_START ? null : next }
     },
 
-    /** All of one model. */
+    /** Acknowledges entries, all of one model. */
     async acknowledge(model: string, entries: readonly StreamEntry[]): Promise<void> {
       await redis.xack(settlementStreamKey(model), GROUP, ...entries.map(({ id }) => id))
     },
@@ -175,15 +187,15 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
       }
     },
 
-    /** Gives the stream another incarnation, because this one has lost entries. */
+    /** Gives the stream another incarnation, because this incarnation has lost entries. */
     async renew(model: string, incarnation: string): Promise<void> {
       await redis.eval(RENEW, 1, settlementStateKey(model), incarnation, newIncarnation())
     },
 
     /**
-     * Stores that the latest observation which the database has recorded is of the time `recordedMs`; and for those who
-     * wait with a settlement until it is committed, that all entries up to `committedMs` of the run `runId` are. Null:
-     * not known, or stored already.
+     * Stores `recordedMs`, the time of the latest observation that the database has recorded. Also stores the mark, for
+     * gateways that keep a settlement until it is committed: all entries up to `committedMs` of the run `runId` are
+     * committed. Null: not known, or stored already.
      */
     async confirm(
       model: string,
@@ -203,11 +215,11 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
 
     /**
      * Lets the group read the entries since `fromMs` again, because the database has lost an observation that it had
-     * confirmed. False when another replica has done it.
+     * confirmed. Returns false when another replica has done so.
      */
     async readAgain(model: string, confirmedMs: number, fromMs: number): Promise<boolean> {
       const keys = [settlementStreamKey(model), confirmedKey(model), settlementMarkKey(model)]
-      // The last id of the millisecond before.
+      // The last id of the preceding millisecond.
       const after = fromMs <= 0 ? '0-0' : `${fromMs - 1}-18446744073709551615`
       return (await redis.eval(READ_AGAIN, 3, ...keys, GROUP, confirmedMs, after)) === 1
     },
@@ -262,7 +274,7 @@ const isReply = (error: unknown) => error instanceof Error && error.name === 'Re
 
 const isNoGroup = (error: unknown) => error instanceof Error && error.message.startsWith('NOGROUP')
 
-/** Of results in the order of `models`. */
+/** Returns the failures among results that are in the order of `models`. */
 export function toFailures(
   results: readonly PromiseSettledResult<unknown>[],
   models: readonly string[],

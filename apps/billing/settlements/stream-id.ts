@@ -8,7 +8,7 @@ export function parseStreamId(text: string): StreamId {
   return { ms: BigInt(ms), seq: BigInt(seq) }
 }
 
-/** Below 0 when `a` comes first, 0 when they are the same. */
+/** Returns a number below 0 when `a` comes first, and 0 when the ids are the same. */
 export function compareStreamIds(a: StreamId, b: StreamId): number {
   if (a.ms !== b.ms) return a.ms < b.ms ? -1 : 1
   if (a.seq !== b.seq) return a.seq < b.seq ? -1 : 1

@@ -10,7 +10,7 @@ import type { SettlementStreams, StreamObservation, StreamState } from './settle
 import { createLossWatch } from './watch-losses.ts'
 import { createWatermarkTracker, type SettledUntil } from './watermark.ts'
 
-/** How long watermarks do not move after Redis may have lost acknowledged entries. */
+/** The time for which watermarks do not move after Redis may have lost acknowledged entries. */
 const FREEZE_MS = 60_000
 
 const TRIM_EVERY_MS = 10_000
@@ -21,7 +21,7 @@ const MAX_EXPIRE_BATCH = 500
 const MAX_EXPIRE_BATCHES = 20
 
 export type Sweeper = {
-  /** An entry of this model's stream was read. */
+  /** Notes that an entry of this model's stream was read. */
   touch(model: string): void
   /** Resolves when the current round has ended. */
   stop(): Promise<void>
@@ -30,15 +30,17 @@ export type Sweeper = {
 /**
  * Every `everyMs`: observes the settlement streams, moves the watermarks in PostgreSQL, expires the holds behind them,
  * trims the streams and calls `onStuck` for entries that stay unacknowledged. If the database went back in time, the
- * settlements since then are read again. If a stream lost entries under a server that runs on, it gets another
- * incarnation, upon which the gateways send again what they keep, and that is an alarm. Every replica does it; all of it is idempotent. A failed round is logged, and
- * the next one starts from the state of Redis and PostgreSQL.
+ * settlements since then are read again. If a stream lost entries although its server runs on, it gets another
+ * incarnation and an alarm is raised; the gateways then send again the settlements that they keep. Every replica
+ * sweeps, because all of it is idempotent. A failed round is logged, and the next one starts from the state of Redis
+ * and PostgreSQL.
  *
- * An idle stream is observed more rarely, and its watermark in PostgreSQL stays where it is until a hold is to expire by
- * it: then the stream is observed in the same round. So a second in which nothing happens costs the same for ten models
- * as for a thousand, and writes nothing in PostgreSQL.
+ * An idle stream is observed more rarely, and its watermark in PostgreSQL does not move until a hold of its model is
+ * overdue. Then the stream is observed in the same round. So a second in which nothing happens costs the same for ten
+ * models as for a thousand, and writes nothing in PostgreSQL.
  *
- * A server's clock that jumps would make holds in use look overdue: by it none expires until those have ended.
+ * After a jump of a server's clock, holds in use would look overdue by this clock. So no hold expires by it until the
+ * holds in use have ended.
  */
 export function sweep(options: {
   streams: SettlementStreams
@@ -46,7 +48,7 @@ export function sweep(options: {
   models: () => readonly string[]
   onStuck: (model: string) => void
   everyMs: number
-  /** Between two observations of an idle stream. */
+  /** The time between two observations of an idle stream. */
   idleEveryMs: number
   metrics: BillingMetrics
   log: Logger
@@ -62,7 +64,7 @@ export function sweep(options: {
   const trimmedAtMs = new Map<string, number>()
   let forgottenAtMs = -Infinity
   const clocks = createQueueClocks(monotonicMs)
-  /** By model, jumps that the database does not have yet. */
+  /** Jumps that the database has not recorded yet, by model. */
   const jumped = new Map<string, ClockJump>()
 
   async function run() {
@@ -71,7 +73,7 @@ export function sweep(options: {
         await round(models())
       } catch (error) {
         if (stopping.signal.aborted) return
-        // The database may be another one, or an earlier state of it, when it answers again.
+        // The database may be another one, or an earlier state of the same one, when it answers again.
         looks.forget()
         log.warn({ err: error }, 'sweep failed')
       }
@@ -100,7 +102,7 @@ export function sweep(options: {
     await each(all, async ({ model }) => await streams.forgetConsumers(model, FORGET_EVERY_MS))
   }
 
-  /** Models with holds that expire once their stream is settled. */
+  /** Returns the models with overdue holds, which expire once their stream is settled. */
   async function findOverdue(current: readonly string[]): Promise<string[]> {
     const redisMs = clocks.nowMs()
     if (redisMs === null) return []
@@ -108,7 +110,7 @@ export function sweep(options: {
     return current.filter((model) => overdue.has(model))
   }
 
-  /** The watermark of an idle stream moves only where a hold waits for it. */
+  /** Records the observations. The watermark of an idle stream moves only if a hold waits for it. */
   async function record(observed: readonly Observed[], overdue: ReadonlySet<string>): Promise<Recorded[]> {
     if (observed.length === 0) return []
     const noted = observed.flatMap((one) =>
@@ -123,7 +125,7 @@ export function sweep(options: {
     })
   }
 
-  /** Of the models whose Redis answers. */
+  /** Observes the streams of the models whose Redis answers. */
   async function observe(current: readonly string[]): Promise<Observed[]> {
     const observed: Observed[] = []
     await each(
@@ -143,7 +145,10 @@ export function sweep(options: {
     return observed
   }
 
-  /** Before the watermarks move by these clocks. If it fails, so does the round, and the next one tries again. */
+  /**
+   * Freezes the watermarks before they move by clocks that have jumped. If this fails, so does the round, and the next
+   * round tries again.
+   */
   async function freeze(
     read: readonly (Pick<Observed, 'model' | 'observation'> & { readonly byMs: number })[],
   ) {
@@ -159,7 +164,7 @@ export function sweep(options: {
     log.error({ jumps }, 'the clock of a queue Redis jumped: its holds expire later')
   }
 
-  /** The entries of a stream that went back cannot be judged before it has another incarnation. */
+  /** Returns whether a stream went back: its entries cannot be judged before it has another incarnation. */
   async function isSpoiled(model: string, observation: StreamObservation): Promise<boolean> {
     const loss = losses.judge(model, observation)
     if (loss === 'lost') {
@@ -173,7 +178,7 @@ export function sweep(options: {
     return loss === 'went-back'
   }
 
-  /** A failure, of a server that is away, does not keep the other models from going on. */
+  /** Acts on all items at once. A failure, such as a server that is away, does not stop the other models. */
   async function each<Item extends { readonly model: string }>(
     items: readonly Item[],
     act: (item: Item) => Promise<void>,
@@ -186,7 +191,10 @@ export function sweep(options: {
     log.warn({ err, models: failed.map(({ model }) => model) }, 'sweep failed')
   }
 
-  /** The watermark does not move until the group has read all of them again. */
+  /**
+   * Lets the group read again the settlements that the database has lost. Until they are read the watermark does not
+   * move.
+   */
   async function readAgain({ model, observation, forgotten }: Recorded) {
     const { stream } = observation
     if (forgotten === null || stream === null || stream.confirmedMs === null) return
@@ -211,7 +219,7 @@ export function sweep(options: {
     }
   }
 
-  /** After the database has recorded it. */
+  /** Confirms an observation and trims its stream, after the database has recorded the observation. */
   async function finish({ model, observation, settled, recordedMs }: Recorded) {
     const { runId, stream } = observation
     if (stream === null) return
@@ -256,13 +264,15 @@ type Observed = {
   readonly model: string
   readonly observation: StreamObservation
   readonly settled: SettledUntil | null
-  /** Of its server's clock since the last observation; null: there was none. */
+  /** The jump of the server's clock since the last observation; null: there was no observation before. */
   readonly jumpMs: number | null
 }
 
 type Recorded = Observed & Pick<RecordedStream, 'recordedMs' | 'forgotten'>
 
-/** Back, before this process began to observe, as the database shows: it has recorded a time that is still to come. */
+/**
+ * Finds a jump back from before this process began to observe: the database has recorded a time that is still to come.
+ */
 function toJumpBefore({ model, observation, jumpMs, recordedMs, forgotten }: Recorded) {
   const byMs = observation.timeMs - (recordedMs ?? observation.timeMs)
   const isJump = jumpMs === null && forgotten === null && byMs < -JUMP_MS

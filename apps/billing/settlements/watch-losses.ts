@@ -2,8 +2,8 @@ import type { StreamObservation } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
- * `lost`: the server of the stream runs on, and entries are gone. `went-back`: they are gone and the stream's incarnation
- * does not show it yet.
+ * `lost`: entries are gone although the stream's server runs on. `went-back`: entries are gone, but the stream's
+ * incarnation is still the same.
  */
 export type Loss = 'none' | 'lost' | 'went-back'
 
@@ -17,10 +17,10 @@ export type LossWatch = {
 }
 
 /**
- * Compares each observation of a stream with the one before. The script that observes finds what contradicts the state
- * beside the stream; what it cannot see is that state and stream were deleted together, or that an older copy of both was
- * loaded. After a restart or a promotion of the server the run id is another one, and then it is no alarm that the last
- * entries are gone: the gateways send them again.
+ * Compares each observation of a stream with the one before. `scripts/observe.lua` finds what contradicts the state
+ * beside the stream. It cannot see that state and stream were deleted together, or that an older copy of both was
+ * loaded. After a restart or a promotion the server's part of the run id is new. Then lost entries at the end are no
+ * alarm, because the gateways send them again.
  */
 export function createLossWatch(): LossWatch {
   type Seen = { readonly server: string; readonly incarnation: string; readonly lastId: StreamId | null }

@@ -1,7 +1,10 @@
 import type { StreamObservation, StreamState } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 
-/** Everything settled in Redis until `untilMs` (Redis time), all ids up to `upTo`, is settled here. */
+/**
+ * Everything settled in Redis until `untilMs` (Redis time), that is all entries with ids up to `upTo`, is settled in
+ * PostgreSQL.
+ */
 export type SettledUntil = { readonly untilMs: number; readonly upTo: StreamId }
 
 /** The fields of an observation that the watermark needs. */
@@ -11,18 +14,18 @@ export type ObservedProgress = Pick<StreamObservation, 'runId' | 'timeMs'> & {
 }
 
 export type WatermarkTracker = {
-  /** How far the model's stream is known to be settled; null: unknown. */
+  /** Returns how far the model's stream is known to be settled; null: unknown. */
   judge(model: string, observed: ObservedProgress): SettledUntil | null
 }
 
 /**
  * Computes each stream's watermark from successive observations.
  *
- * An observation has Redis' time and the stream's last id L. Once everything up to L was delivered and nothing up to L is
- * pending, everything settled in Redis before that time is settled here, because later entries have greater ids. If that
- * is so at once, the watermark is the present; otherwise the observation is kept and tested again at the next ones. The
- * last processed id would not do: it does not move in an idle system, and another replica may still have entries before
- * it.
+ * An observation has Redis' time and the stream's last id L. Suppose that all entries up to L were delivered and none
+ * of them is pending. Then everything settled in Redis before that time is settled in PostgreSQL, because later entries
+ * have greater ids. If this is so at once, the watermark is the present; otherwise the observation is kept and tested
+ * again at the next ones. The last processed id cannot serve as watermark: it does not move in an idle system, and
+ * another replica may still have entries before it.
  */
 export function createWatermarkTracker(): WatermarkTracker {
   type Observation = { readonly runId: string; readonly timeMs: number; readonly lastId: StreamId }
@@ -35,7 +38,7 @@ export function createWatermarkTracker(): WatermarkTracker {
       if (stream === null) return null
       if (isSettled(stream, stream.lastId)) return { untilMs: timeMs, upTo: stream.lastId }
       const observation = { runId, timeMs, lastId: stream.lastId }
-      // Ids and clock of another run cannot be compared with this one's.
+      // Ids and clock of another run cannot be compared with this run's.
       if (earlier === undefined || earlier.runId !== runId) {
         open.set(model, observation)
         return null
@@ -50,7 +53,7 @@ export function createWatermarkTracker(): WatermarkTracker {
   }
 }
 
-/** Everything up to `id` was given to a consumer and acknowledged. */
+/** Returns whether all entries up to `id` were delivered to a consumer and acknowledged. */
 function isSettled(stream: StreamProgress, id: StreamId): boolean {
   if (compareStreamIds(stream.deliveredId, id) < 0) return false
   return stream.oldestPendingId === null || compareStreamIds(stream.oldestPendingId, id) > 0

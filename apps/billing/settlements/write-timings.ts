@@ -9,15 +9,16 @@ export type TimingWriter = {
   drain(): Promise<void>
 }
 
-/** Rows that wait while one batch is written: 30 s of 300 settlements a second, 2 MB. */
+/** The most rows that wait while one batch is written: 30 s of 300 settlements a second, 2 MB. */
 const MAX_WAITING = 10_000
 
 /**
- * Keeps how long generations waited and ran. One batch at a time, beside the settlements and never in their way: what
- * cannot be written is logged and lost. A timing is written once; that of a repeated settlement is left out.
+ * Writes how long generations waited and ran. One batch is written at a time, beside the settlements and never in their
+ * way. Timings that cannot be written are logged and lost. A timing is written once; the timing of a repeated
+ * settlement is left out.
  *
- * An id that was not made in the last 90 days, or is from the future, has no timing: it would be in no month that
- * `forget_timings` drops.
+ * An id that was not made in the last 90 days, or that is from the future, gets no timing, because it would be in no
+ * month that `forget_timings` drops.
  */
 export function createTimingWriter(deps: { pool: Pool; nowMs: () => number; log: Logger }): TimingWriter {
   const { pool, nowMs, log } = deps

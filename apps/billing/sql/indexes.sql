@@ -1,5 +1,5 @@
--- All indexes that are not a primary key or a unique constraint. Built while the tables are in use; those of a
--- partitioned table are built partition by partition.
+-- All indexes that are not a primary key or a unique constraint. They are built while the tables are in use. The index
+-- of a partitioned table is built partition by partition.
 
 create index concurrently if not exists accounts_by_age on accounts (created_at, id);
 create index concurrently if not exists api_keys_by_account on api_keys (account_id);
@@ -21,12 +21,12 @@ create index concurrently if not exists usage_by_account on usage (account_id, s
 create index concurrently if not exists usage_by_key on usage (key_id, settled_at);
 create index concurrently if not exists usage_by_time on usage using brin (settled_at);
 
--- For the list of requests, and for sums of one hour. The second one is for the few that did not end by themselves.
+-- For the list of requests, and for sums of one hour. The second index is for the few requests that did not complete.
 create index concurrently if not exists usage_by_settling on usage (settled_at, reservation_id);
 create index concurrently if not exists usage_not_completed on usage (settled_at, reservation_id)
   where outcome <> 'completed';
 
--- For the usage of an account or a key by hour; the primary key has all of them by hour.
+-- For the usage of an account or a key by hour. The primary key serves the usage of all accounts by hour.
 create index concurrently if not exists usage_hours_by_account on usage_hours (account_id, hour);
 create index concurrently if not exists usage_hours_by_key on usage_hours (key_id, hour);
 

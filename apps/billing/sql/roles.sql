@@ -1,6 +1,6 @@
--- The role that the service works as. It owns nothing, cannot log in, and may do what `apps/billing` does and no more:
--- it cannot change, delete from or empty an append-only table, nor switch a trigger off. A new table is closed to it
--- until it is named here.
+-- The role that the service works as. It owns nothing, cannot log in, and has only the rights that `apps/billing`
+-- needs: it cannot change, delete from or empty an append-only table, nor switch a trigger off. It has no rights on a
+-- new table until they are granted here.
 --
 -- Roles belong to the whole server: another database's migration may create this one at the same moment.
 do $$
@@ -21,12 +21,14 @@ begin
     end;
   end if;
 
-  -- A login that is no superuser may grant a role that it created, and cannot work as it before it has.
+  -- A login that is no superuser may grant a role that it created. It cannot work as the role until it has granted it
+  -- to itself.
   if not pg_has_role(session_user, 'millrace_service', may_work_as) then
     begin
       grant millrace_service to session_user;
     exception when insufficient_privilege then
-      -- Only the service's login needs it. If this is that login, its first connection reports the error.
+      -- Only the service's login needs the grant. If the migrating login is also the service's, its first connection
+      -- reports the error.
       raise notice '% cannot work as millrace_service', session_user;
     end;
   end if;
@@ -53,7 +55,7 @@ grant select, insert on request_timings to millrace_service;
 grant select, insert, delete on reconciliation_runs, key_requests to millrace_service;
 grant select, insert, update, delete on admin_sessions to millrace_service;
 
--- Written by migrations, or by the functions below, which work with their owner's rights.
+-- Written by migrations, or by the functions below, which run with their owner's rights.
 grant select
   on system_accounts, ledger_seals, sealed_balances, schema_parts, ledger_archives, archived_balances,
     archived_spending, carried_entries, usage_hours, usage_hours_end

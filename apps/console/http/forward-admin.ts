@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ADMIN, ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
 import type { Operation } from '#libs/admin-contract/operation.ts'
+import { fillPath, toRoute } from '#libs/http-contract/path.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { AskBilling } from './ask-billing.ts'
 import { ConsoleError } from './console-error.ts'
@@ -31,7 +32,7 @@ export function forwardAdmin(
   function serve(operation: Operation): void {
     app.route({
       method: operation.method,
-      url: `/api/admin${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+      url: `/api/admin${toRoute(operation.path)}`,
       async handler(request, reply) {
         const token = tokenOf(request)
         const gone = new AbortController()
@@ -66,7 +67,7 @@ function toStream(body: NonNullable<Response['body']>, log: Logger): Readable {
 function toPath({ path, params }: Operation, given: unknown): string {
   const result = params.safeParse(given)
   if (!result.success) throw new ConsoleError('invalid_request', { cause: result.error })
-  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(result.data[name])))
+  return fillPath(path, (name) => String(result.data[name]))
 }
 
 function toQuery(url: string): string {

@@ -8,13 +8,14 @@ import { readLines, writeLines, writeWhole } from './month-file.ts'
 import { createTally, type Tally } from './tally.ts'
 import { verifyMonth } from './verify-month.ts'
 
-/** Billing compares the files with the database before it answers. */
+/** Billing compares the files with the database before it answers, so it sends nothing for minutes. */
 const SILENCE_MS = 11 * 60_000
 
 /**
- * Writes the files of a month, reads them again, and then has billing remove the month from the database. It can be
- * repeated after an end at any point: files are written again as long as the month is in the database, and billing
- * removes it in one transaction, after the files and their manifest are on the disk. Throws a CommandError.
+ * Writes the files of a month, reads them again, and then lets billing remove the month from the database. The call can
+ * be repeated after an interruption at any point. The files are written again as long as the month is in the database.
+ * Billing removes the month in one transaction, after the files and their manifest are on the disk. Throws a
+ * CommandError.
  */
 export async function archiveMonth(
   admin: Admin,
@@ -59,7 +60,7 @@ export async function archiveMonth(
   return parseAnswer(ADMIN.archiveMonth.answer, answer)
 }
 
-/** True when the files of a manifest are those that billing knows of an archived month. */
+/** Returns true if the files of a manifest match the files that billing has recorded for an archived month. */
 export function isArchiveOf({ files }: LedgerMonth, manifest: Manifest): boolean {
   const digests = toDigests(manifest)
   return ArchivePart.options.every((part) => {
@@ -85,7 +86,10 @@ function assertSealed({ month, lastSeq, chainAfter }: LedgerMonth, read: Tally):
   throw new CommandError('refused', `The ledger of ${month} is not as it was sealed.`)
 }
 
-/** A file that could not be written or read, or lines that did not arrive: nothing was removed. */
+/**
+ * Throws a CommandError if a file could not be written or read, or if lines did not arrive. Nothing has been removed
+ * then.
+ */
 async function asFailure(path: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()

@@ -5,21 +5,24 @@ const Hash = z.string().regex(/^[0-9a-f]{64}$/)
 const Nano = z.string().regex(/^\d+$/)
 
 const File = z.strictObject({
-  /** Beside the manifest. */
+  /** The name of a file in the manifest's folder. */
   name: z.string().regex(/^[\w.-]+$/),
   lines: z.int().min(0),
-  /** Of the lines with their ends, uncompressed. */
+  /** The hash of the uncompressed lines, line ends included. */
   sha256: Hash,
-  /** Of the ledger's entries; of the costs of usage; of the reserved amounts. */
+  /** The sum of the ledger's entries, of the costs of usage, or of the reserved amounts. */
   sumNano: Nano,
 })
 export type ManifestFile = z.infer<typeof File>
 
-/** The contents of the files of an archived month, as `<month>.manifest.json` beside them. */
+/**
+ * The manifest of an archived month: the numbers and hashes of its files. It is `<month>.manifest.json` in their
+ * folder.
+ */
 export const Manifest = z.strictObject({
   format: z.literal(1),
   month: z.string().regex(/^\d{4}-\d{2}$/),
-  /** Of the ledger's entries, both inclusive. */
+  /** The first and the last number of the ledger's entries. */
   firstSeq: z.string(),
   lastSeq: z.string(),
   /** The hash of the seals' chain before the first entry and after the last one. */

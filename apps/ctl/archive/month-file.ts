@@ -6,8 +6,8 @@ import { createGunzip, createGzip } from 'node:zlib'
 import { splitLines } from '../follow-export.ts'
 
 /**
- * Writes lines to a gzip file. The file has its name only once it is complete and on the disk, so a file with the name
- * is never one that was cut off; one of an earlier call is replaced.
+ * Writes lines to a gzip file. The file gets its name only once it is complete and on the disk, so a file with this
+ * name is never cut off. A file of an earlier call is replaced.
  */
 export async function writeLines(path: string, chunks: AsyncIterable<string>): Promise<void> {
   const draft = `${path}.part`
@@ -16,13 +16,13 @@ export async function writeLines(path: string, chunks: AsyncIterable<string>): P
       for await (const lines of splitLines(chunks)) yield Buffer.from(lines.join(''))
     },
     createGzip(),
-    // `flush`: to the disk, before it is closed.
+    // `flush` writes the file to the disk before it is closed.
     createWriteStream(draft, { flush: true }),
   )
   await place(draft, path)
 }
 
-/** Writes a small file in the same way. */
+/** Writes a small file in the same way as `writeLines`. */
 export async function writeWhole(path: string, text: string): Promise<void> {
   const draft = `${path}.part`
   await pipeline([text], createWriteStream(draft, { flush: true }))
@@ -40,7 +40,7 @@ export async function readLines(path: string, each: (line: string) => void): Pro
 
 async function place(draft: string, path: string): Promise<void> {
   await rename(draft, path)
-  // The folder has the name, so it must be on the disk as well.
+  // The folder contains the new name, so the folder must be written to the disk as well.
   const folder = await open(dirname(path))
   try {
     await folder.sync()

@@ -6,19 +6,20 @@ import {
 } from '#libs/admin-contract/resources/archives.ts'
 import { LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
 
-/** The sums of the lines of a file. */
+/** The count, hash and sum of a file's lines. */
 export type Tally = {
   readonly lines: number
   readonly sha256: string
   readonly sumNano: string
-  /** Of the ledger: the hash of the seals' chain after its entries, and the number of the last one. */
+  /** For a ledger file: the hash of the seals' chain after its entries, and the number of the last entry. */
   readonly chain: string
   readonly lastSeq: bigint
 }
 
 /**
- * Adds up the lines of a file, which are added in their order and with their ends. `chain` is the hash of the seals'
- * chain before them, `reached` the number of the entry before them. `add` throws for a line that is none of this file.
+ * Adds up the lines of a file. The caller adds the lines in their order and with their ends. `chain` is the hash of the
+ * seals' chain before the file, and `reached` the number of the entry before it. `add` throws for a line that does not
+ * belong to this file.
  */
 export function createTally(part: ArchivePart, { chain, reached }: { chain: string; reached: bigint }) {
   const hash = createHash('sha256')
@@ -30,7 +31,7 @@ export function createTally(part: ArchivePart, { chain, reached }: { chain: stri
     const { cursor: _, ...entry } = LedgerEntry.parse(value)
     if (BigInt(entry.seq) <= lastSeq) throw new Error(`entry ${entry.seq} is not in its order`)
     lastSeq = BigInt(entry.seq)
-    // As docs/billing.md describes the chain.
+    // docs/billing.md describes the chain.
     link = createHash('sha256').update(link).update(Object.values(entry).join('|')).digest()
     return BigInt(entry.amountNano)
   }
@@ -47,7 +48,7 @@ export function createTally(part: ArchivePart, { chain, reached }: { chain: stri
       sum += amountOf[part](JSON.parse(line))
       hash.update(line)
     },
-    /** Once, when all lines are added. */
+    /** Returns the sums. It may be called once, when all lines are added. */
     end: (): Tally => ({
       lines,
       sha256: hash.digest('hex'),

@@ -8,14 +8,14 @@ import { createTally } from './tally.ts'
 
 export type VerifiedMonth = {
   readonly manifest: Manifest
-  /** Sentences; none where all files are as the manifest describes them. */
+  /** Sentences; empty if all files match the manifest. */
   readonly problems: readonly string[]
-  /** The lines of the request that was asked for, by file. */
+  /** The lines about the given request, by file. */
   readonly found: Readonly<Record<ArchivePart, readonly unknown[]>>
 }
 
 /**
- * Reads the files of a manifest from beside it and compares them with it: lines, hashes, sums, and the chain of the
+ * Reads the files in a manifest's folder and compares them with the manifest: lines, hashes, sums, and the chain of the
  * ledger. Throws a CommandError for a manifest that cannot be read.
  */
 export async function verifyMonth(path: string, request?: string): Promise<VerifiedMonth> {

@@ -5,14 +5,14 @@ import { toPrintable } from '../table.ts'
 import type { ChatMessage, ChatReceipt, GatewayClient } from './gateway-client.ts'
 
 export type ChatSession = {
-  /** Answers a message or follows a command such as /reset. Throws a CommandError when there is no answer. */
+  /** Answers a message, or executes a command such as /reset. Throws a CommandError when there is no answer. */
   turn(line: string, signal: AbortSignal): Promise<void>
 }
 
-/** A settlement is read by billing within a second. */
+/** Billing reads a settlement within a second. */
 const RECEIPT_TRIES = 4
 const RECEIPT_PAUSE_MS = 1_100
-/** Billing writes the times of a request after its charge, later on a busy machine, or not at all. */
+/** Billing writes the times of a request after its charge: later on a busy machine, or not at all. */
 const TIMES_TRIES = 5
 const TIMES_PAUSE_MS = 300
 
@@ -25,8 +25,8 @@ Ctrl-C stops an answer, Ctrl-D ends the chat.
 `
 
 /**
- * One conversation. `isPlain`: the answer alone is printed, without thinking and receipts, for programs. `isStyled`: the
- * output is a terminal that shows thinking dimmed.
+ * One conversation. `isPlain`: only the answer is printed, without thinking and receipts, for programs. `isStyled`: the
+ * output is a terminal, on which thinking is dimmed.
  */
 export function createChatSession(options: {
   client: GatewayClient
@@ -129,7 +129,10 @@ export function createChatSession(options: {
   }
 }
 
-/** `waited 0.2 s · first token 0.4 s · 51 tok/s · 259 + 301 tokens · 0.0002324 credits · 01a1…`; unknown parts are left out. */
+/**
+ * Returns a line like `waited 0.2 s · first token 0.4 s · 51 tok/s · 259 + 301 tokens · 0.0002324 credits · 01a1…`,
+ * without unknown parts.
+ */
 function toReceiptLine(receipt: ChatReceipt): string {
   const { waited_ms: waited, latency, generation_time: ran, tokens_completion: completion } = receipt
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
@@ -147,7 +150,10 @@ function toReceiptLine(receipt: ChatReceipt): string {
   return parts.filter((part) => part !== null).join(' · ')
 }
 
-/** A model's text may hold control characters that would change the terminal; line breaks and tabs stay. */
+/**
+ * Makes a model's text printable: it may contain control characters that would change the terminal. Line breaks and
+ * tabs stay.
+ */
 function toShown(text: string): string {
   return text
     .split(/([\n\t])/)
@@ -155,7 +161,7 @@ function toShown(text: string): string {
     .join('')
 }
 
-/** The model to talk to: the given one, else the first that chats. */
+/** Returns the model to talk to: the given one, else the first model of the gateway. */
 export async function chooseModel(client: GatewayClient, given: string | undefined): Promise<string> {
   if (given !== undefined) return given
   const [first] = await client.models()

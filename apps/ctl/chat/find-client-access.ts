@@ -4,14 +4,15 @@ import { CommandError } from '../command-error.ts'
 import type { CtlConfig } from '../config.ts'
 import { openLocalCluster } from '../local-cluster.ts'
 
-/** The address of a gateway with its /v1, and an API key. */
+/** The address of a gateway, including /v1, and an API key. */
 export type ClientAccess = { readonly baseUrl: string; readonly apiKey: string }
 
 const DEFAULT_URL = 'http://127.0.0.1:8080/v1'
 
 /**
- * OPENAI_BASE_URL and OPENAI_API_KEY, else those that `npm start` wrote to client.env. The key of that file is sent only
- * to the address of that file. An operator's token is never used: it is no API key. Throws a CommandError without a key.
+ * Returns OPENAI_BASE_URL and OPENAI_API_KEY, else the address and key that `npm start` wrote to client.env. The key of
+ * that file is sent only to the address of that file. An operator's token is never used, because it is no API key.
+ * Throws a CommandError without a key.
  */
 export function findClientAccess(config: CtlConfig): ClientAccess {
   const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl } = config
@@ -31,7 +32,7 @@ export function findClientAccess(config: CtlConfig): ClientAccess {
 
 const trimUrl = (url: string) => url.replace(/\/+$/, '')
 
-/** Empty where the file is missing. */
+/** Returns the variables of a file; none if the file is missing. */
 function readVariables(path: string): Map<string, string> {
   try {
     const lines = readFileSync(path, 'utf8').split('\n')

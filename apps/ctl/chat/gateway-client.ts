@@ -28,19 +28,19 @@ export type ChatReceipt = z.infer<typeof ReceiptAnswer>['data']
 export type ChatMessage = { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }
 export type ChatPiece = { readonly kind: 'thinking' | 'text'; readonly text: string }
 
-/** A gateway, as a client of the API. Everything throws a CommandError with the gateway's message. */
+/** A gateway, as a client of the API sees it. Every function throws a CommandError with the gateway's message. */
 export type GatewayClient = {
   models(): Promise<string[]>
-  /** Yields the answer in pieces. `onId` is called with its id before the first. */
+  /** Yields the answer in pieces. `onId` is called with the id of the request before the first piece. */
   chat(
     body: { model: string; messages: readonly ChatMessage[]; reasoning_effort?: string },
     options: { signal: AbortSignal; onId: (id: string) => void },
   ): AsyncGenerator<ChatPiece>
-  /** Null: there is none. */
+  /** Returns null if there is no receipt. */
   receipt(id: string): Promise<ChatReceipt | null>
 }
 
-/** For an answer that is not streamed, and between two pieces of one that is. */
+/** The time limit of answers that are not streamed. */
 const READ_MS = 10_000
 
 export function createGatewayClient({ baseUrl, apiKey }: ClientAccess): GatewayClient {
@@ -71,7 +71,7 @@ export function createGatewayClient({ baseUrl, apiKey }: ClientAccess): GatewayC
         signal,
       })
       if (!response.ok || response.body === null) throw await toError(response)
-      // Before its first chunk it has the request's id, which finds the receipt as well.
+      // The header has the request's id before the first chunk arrives. This id finds the receipt as well.
       const requestId = response.headers.get('x-request-id')
       if (requestId !== null) onId(requestId)
       for await (const data of readEvents(response.body)) {
@@ -112,7 +112,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The data of each server-sent event; the gateway writes it as one line. */
+/** Yields the data of each server-sent event, which the gateway writes as one line. */
 async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''

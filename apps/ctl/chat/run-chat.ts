@@ -8,8 +8,8 @@ import { findClientAccess } from './find-client-access.ts'
 import { createGatewayClient } from './gateway-client.ts'
 
 /**
- * `millrace chat [MODEL]`: asks for lines until Ctrl-D. A prompt from a pipe is one message, and the answer alone is
- * printed. Ctrl-C stops an answer; without one it ends the chat.
+ * `millrace chat [MODEL]`: asks for lines until Ctrl-D. A prompt from a pipe is one message, and only its answer is
+ * printed. Ctrl-C stops an answer; while no answer is running it ends the chat.
  */
 export async function runChat(
   given: { readonly model: string | undefined },

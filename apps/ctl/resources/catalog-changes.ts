@@ -3,8 +3,8 @@ import { toCredits } from '../cells.ts'
 import { toPrintable } from '../table.ts'
 
 /**
- * A block of lines for each model: `+` before one that is new, `-` before one that is only disabled, and `~` before any
- * other.
+ * Returns a block of lines for each model. It begins with `+` for a new model, `-` for a model that is only disabled,
+ * and `~` for any other.
  */
 export function formatChanges(changes: readonly CatalogChange[]): string {
   const byModel = Map.groupBy(changes, ({ model }) => model)

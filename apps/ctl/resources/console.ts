@@ -14,7 +14,7 @@ const openConsole = defineCommand({
     const answer = await admin.ask(ADMIN.openSession, { ticket: true })
     const opened = parseAnswer(ADMIN.openSession.answer, answer)
     if (opened.kind !== 'ticket') throw new CommandError('unreachable', 'Billing handed out no ticket.')
-    // After the hash, so that no server and no log sees it.
+    // The ticket stands after the hash, so that no server and no log sees it.
     const link = `${url}/#ticket=${opened.ticket}`
     return { answer: { link, expiresAt: opened.expiresAt }, text: `${link}\n` }
   },

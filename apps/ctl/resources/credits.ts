@@ -62,7 +62,7 @@ function defineMovement({
     }),
     async run({ idempotencyKey: givenKey, ...given }, { admin, note }) {
       const idempotencyKey = givenKey ?? randomUUID()
-      // Printed before the call: after a lost answer, the command can be repeated with the same key.
+      // The key is printed before the call, so that after a lost answer the command can be repeated with the same key.
       if (givenKey === undefined) note(`--idempotency-key ${idempotencyKey}`)
       const input: InputOf<typeof operation> = { ...given, idempotencyKey }
       return toOutcome(operation, await admin.ask(operation, input), { show: showMovement })

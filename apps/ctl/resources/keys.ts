@@ -121,7 +121,7 @@ function defineKeyState(
   })
 }
 
-/** `none` removes a limit. */
+/** Reads `none`, which removes a limit, as null. */
 function orNone<Value>(read: (text: string) => Value): (text: string) => Value | null {
   return (given) => (given === 'none' ? null : read(given))
 }
@@ -166,7 +166,7 @@ function showKey(key: Key): string {
   ])
 }
 
-/** Enough of a secret to recognize it. */
+/** Returns the first and last characters of a secret, enough to recognize it. */
 function toHint({ prefix, last4 }: Key): string {
   return `${prefix}…${last4}`
 }

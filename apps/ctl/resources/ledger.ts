@@ -21,7 +21,7 @@ import {
 import { followExport } from '../follow-export.ts'
 import { formatTable } from '../table.ts'
 
-/** The entries of one request. */
+/** The most ledger entries that are requested at once. */
 const PORTION = 100_000
 
 const exportLedger = defineCommand({
@@ -115,7 +115,9 @@ async function readMonths(admin: Admin): Promise<LedgerMonth[]> {
   return parseAnswer(ADMIN.listMonths.answer, await admin.ask(ADMIN.listMonths, {})).data
 }
 
-/** A month of an earlier call may have its files elsewhere. Where they are here, they must be the right ones. */
+/**
+ * Checks the files of a month that is already archived, if they are in this folder. Otherwise they may be elsewhere.
+ */
 async function checkEarlier(folder: string, month: LedgerMonth): Promise<void> {
   const path = join(folder, manifestName(month.month))
   if (!existsSync(path)) return

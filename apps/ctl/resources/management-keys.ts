@@ -60,7 +60,7 @@ function showManagementKey(key: ManagementKey): string {
   ])
 }
 
-/** Enough of a secret to recognize it. */
+/** Returns the first and last characters of a secret, enough to recognize it. */
 function toHint({ prefix, last4 }: ManagementKey): string {
   return `${prefix}…${last4}`
 }

@@ -102,7 +102,7 @@ const check = defineCommand({
 
 export const MODEL_FILE_COMMANDS = [add, check] as const
 
-/** Of a model without a chat template. */
+/** The description of a model without a chat template. */
 const NOTHING = { refused: [], changed: [] } as const
 
 const defaultFolder = (): string => fileURLToPath(new URL('../../../models', import.meta.url))

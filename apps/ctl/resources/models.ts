@@ -110,7 +110,7 @@ async function readModels(files: readonly string[]): Promise<ModelSpec[]> {
     return await readCatalogFiles(files)
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
-    // The message has several lines where a model is wrong.
+    // The message has several lines if a model is wrong.
     throw new CommandError('usage', problem.replaceAll(/\s*\n\s*/g, ' '), { cause: error })
   }
 }

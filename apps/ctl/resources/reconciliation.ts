@@ -4,7 +4,7 @@ import { defineCall, defineList } from '../command.ts'
 import { flag } from '../fields.ts'
 import { formatTable } from '../table.ts'
 
-/** Longer than a comparison from the first entry on may take. */
+/** The limit is longer than a comparison from the first entry on may take. */
 const SILENCE_MS = 11 * 60_000
 
 const reconcile = defineCall({

@@ -62,7 +62,7 @@ const drain = defineCommand({
 
 export const WORKER_COMMANDS = [list, cordon, uncordon, drain] as const
 
-/** Requests one thing of one worker, and waits until its messages show it. */
+/** Sends one request to one worker, and waits until the worker's messages show that it follows. */
 async function change(
   wanted: string,
   bus: Context['bus'],

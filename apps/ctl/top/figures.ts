@@ -1,13 +1,13 @@
 const NOT_KNOWN = '–'
 
-/** With three digits that count: `0.12`, `3,180`, `48.1k`, `2.05M`. */
+/** Formats a number with three significant digits: `0.12`, `3,180`, `48.1k`, `2.05M`. */
 export function formatCount(value: number): string {
   if (value >= 999_500) return `${toDigits(value / 1e6)}M`
   if (value >= 9_999.5) return `${toDigits(value / 1e3)}k`
   return toDigits(value).replace(/\B(?=(?:\d{3})+$)/, ',')
 }
 
-/** `40ms`, `0.4s`, `31s`, `12min`. */
+/** Formats a duration: `40ms`, `0.4s`, `31s`, `12min`. */
 export function formatMs(ms: number | null): string {
   if (ms === null) return NOT_KNOWN
   if (ms === 0) return '0s'
@@ -17,7 +17,7 @@ export function formatMs(ms: number | null): string {
   return s < 100 ? `${s.toFixed(0)}s` : `${(s / 60).toFixed(0)}min`
 }
 
-/** A part of 1 as `0.02%`, `41%`. */
+/** Formats a part of 1 as a percentage: `0.02%`, `41%`. */
 export function formatShare(share: number | null): string {
   return share === null ? NOT_KNOWN : `${toDigits(share * 100)}%`
 }

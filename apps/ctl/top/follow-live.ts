@@ -4,7 +4,7 @@ import { streamAddress, type ViewName } from '#libs/live-view/addresses.ts'
 import { applyDelta, type Parts } from '#libs/live-view/deltas.ts'
 import { CommandError } from '../command-error.ts'
 
-/** A view of the live picture, and when it was taken. */
+/** A view of the live picture, and when the picture was taken. */
 export type Picture<View> = { readonly asOf: string; readonly view: View }
 
 export type ConsoleAccess = { readonly url: string; readonly token: string }
@@ -21,12 +21,12 @@ const Delta = z.object({
 })
 
 const RETRY_MS = 1_000
-/** Of the headers of an answer; the console completes its first picture within 2.5 s. */
+/** The time limit of `readOnce`; the console completes its first picture within 2.5 s. */
 const ANSWER_LIMIT_MS = 10_000
 
 /**
- * Yields a view of the console each second until `signal` aborts. A lost connection is opened anew each second; meanwhile
- * nothing is yielded. Throws a CommandError when the console refuses.
+ * Yields a view of the console each second until `signal` aborts. After a lost connection it tries to connect each
+ * second, and yields nothing meanwhile. Throws a CommandError when the console refuses.
  */
 export async function* followLive<View>(
   access: ConsoleAccess,
@@ -56,7 +56,7 @@ export async function* followLive<View>(
   }
 }
 
-/** A view of the console once. Throws a CommandError. */
+/** Returns a view of the console once. Throws a CommandError if the console refuses or does not answer. */
 export async function readOnce<View>(
   access: ConsoleAccess,
   { address, schema }: { address: string; schema: z.ZodType<View> },

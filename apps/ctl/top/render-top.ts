@@ -8,7 +8,7 @@ import type { Sort, TopState } from './top-state.ts'
 const MOST_PROBLEMS = 3
 const BAR = 10
 
-/** The models of the picture as the viewer sorts and filters them. */
+/** Returns the models of the picture, sorted and filtered as the viewer chose. */
 export function chooseModels(
   { models }: NowView,
   { sort, filter }: Pick<TopState, 'sort' | 'filter'>,
@@ -26,7 +26,7 @@ const BY: Readonly<Record<Sort, (model: ModelLine) => number>> = {
   model: () => 0,
 }
 
-/** The line above everything: the cluster in figures. */
+/** Returns the first line of the screen: the cluster in figures. */
 export function toHeader({ asOf, view }: Picture<NowView>): string {
   const { cluster, problems } = view
   const parts = [
@@ -41,7 +41,7 @@ export function toHeader({ asOf, view }: Picture<NowView>): string {
   return parts.join('  ')
 }
 
-/** The first problems, a line each. */
+/** Returns the first problems, one line each. */
 export function toProblems({ problems }: Pick<NowView, 'problems'>): string[] {
   const lines = problems.slice(0, MOST_PROBLEMS).map(({ text }) => `▲ ${toPrintable(text)}`)
   const more = problems.length - lines.length
@@ -52,7 +52,7 @@ export function toModelTable(models: readonly ModelLine[]): string[] {
   return toLines(formatTable(MODEL_COLUMNS, models))
 }
 
-/** Tenants, engines and the oldest requests of one model. */
+/** Returns the lines of one model: its tenants, engines and oldest requests. */
 export function toModelLines({ model, tenants, workers, open }: ModelView): string[] {
   if (model === null) return ['No process of the cluster knows this model.']
   const engines = toLines(formatTable(ENGINE_COLUMNS, workers))

@@ -7,12 +7,15 @@ import { chooseModels, toHeader, toModelLines, toModelTable, toProblems } from '
 import { openScreen } from './screen.ts'
 import { press, START, toKeys, type TopState } from './top-state.ts'
 
-/** The console sends a picture each second; one that is older is said to be. */
+/**
+ * The console sends a picture each second. If none came for longer than this, the screen says that the connection is
+ * lost.
+ */
 const STALE_MS = 5_000
 const CHARACTERS = new Intl.Segmenter()
 const KEYS = '↑↓ select · Enter open · Esc back · s sort · / filter · p pause · q quit'
 
-/** What the cluster does now, once: for programs as JSON, for people as lines. */
+/** Returns the state of the cluster once: as JSON for programs, as lines for people. */
 export async function readTop(access: ConsoleAccess): Promise<{ answer: Picture<NowView>; text: string }> {
   const answer = await readOnce(access, { address: LIVE_ADDRESSES.now, schema: NowView })
   const models = chooseModels(answer.view, START)
@@ -20,7 +23,7 @@ export async function readTop(access: ConsoleAccess): Promise<{ answer: Picture<
   return { answer, text: `${lines.join('\n')}\n` }
 }
 
-/** Shows what the cluster does, each second anew, until the viewer ends it. Throws a CommandError of the console. */
+/** Shows the cluster, renewed each second, until the viewer ends it. Throws a CommandError when the console refuses. */
 export async function runTop(access: ConsoleAccess, options: { isColored: boolean }): Promise<void> {
   const { stdin, stdout } = process
   const over = new AbortController()
@@ -84,7 +87,7 @@ export async function runTop(access: ConsoleAccess, options: { isColored: boolea
   stdin.setRawMode(true)
   stdout.on('resize', onResize)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end)
-  // A lost connection sends nothing that could say so.
+  // A lost connection causes no event, so the screen is drawn each second to show it.
   const ticker = setInterval(draw, 1_000)
   try {
     draw()
@@ -128,7 +131,7 @@ function toScreen({ state, now, one, isStale }: Shown, { isColored }: { isColore
   return [...lines, cut(toFooter(state), width)]
 }
 
-/** The table's title and as many rows as there is room for, the selected one among them. */
+/** Returns the table's title and as many rows as fit, the selected one among them. */
 function toList(view: NowView, state: TopState, { width, rows }: { width: number; rows: number }): string[] {
   const [title, ...lines] = toModelTable(chooseModels(view, state))
   if (title === undefined)
@@ -153,7 +156,10 @@ function toFooter({ isTyping, filter, isPaused, sort }: TopState): string {
   return `${chosen.join(' · ')}   ${KEYS}`
 }
 
-/** To the width of the terminal. Names were made printable, so a character is a column wide except for East Asian ones. */
+/**
+ * Cuts a line to the width of the terminal. Names were made printable, so each character takes one column, except East
+ * Asian ones.
+ */
 function cut(line: string, width: number): string {
   const characters = Array.from(CHARACTERS.segment(line), ({ segment }) => segment)
   return characters.length <= width ? line : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`

@@ -1,25 +1,25 @@
 import { writeSync } from 'node:fs'
 
 export type Screen = {
-  /** Writes the lines that differ from those before. A line may have colours, and fits the width. */
+  /** Writes the lines that differ from the last drawn ones. A line may have colours, and fits the width. */
   draw(lines: readonly string[]): void
-  /** The next `draw` writes every line: the terminal has another size. */
+  /** Lets the next `draw` write every line, because the terminal has another size. */
   forget(): void
-  /** Gives the terminal back as it was. */
+  /** Restores the terminal. */
   close(): void
 }
 
 const ENTER = '\u001B[?1049h\u001B[?25l'
 const LEAVE = '\u001B[?25h\u001B[?1049l'
-/** Terminals that know synchronized output show what is between these at once; others ignore them. */
+/** Terminals that know synchronized output show the text between these two at once; others ignore them. */
 const BEGIN = '\u001B[?2026h'
 const END = '\u001B[?2026l'
 const CLEAR = '\u001B[2J'
 const CLEAR_TO_END = '\u001B[K'
 
 /**
- * Takes the terminal's alternate screen. It is left by `close`, and by any end of the process that runs its exit handlers:
- * then with a synchronous write, because nothing else is written any more.
+ * Takes the terminal's alternate screen. `close` leaves it, and so does any end of the process that runs its exit
+ * handlers. An exit handler must write synchronously, because later writes are lost.
  */
 export function openScreen(output: typeof process.stdout): Screen {
   let shown: readonly string[] | null = null

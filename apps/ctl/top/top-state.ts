@@ -4,7 +4,7 @@ export type TopState = {
   readonly row: number
   readonly sort: Sort
   readonly filter: string
-  /** Letters go into the filter. */
+  /** True while letters go into the filter. */
   readonly isTyping: boolean
   readonly isPaused: boolean
   /** The model that is shown alone; null: all. */
@@ -27,7 +27,7 @@ export const START: TopState = {
 
 const MOST_LETTERS = 40
 
-/** Returns the state after one key. `models`: the ids of the shown rows, in their order. */
+/** Returns the state after one key. `models` has the ids of the shown rows, in their order. */
 export function press(state: TopState, key: string, models: readonly string[]): TopState {
   if (key === CTRL_C) return { ...state, isOver: true }
   if (state.isTyping) return type(state, key)
@@ -71,13 +71,14 @@ const BACKSPACE = '\u007F'
 const UP = '\u001B[A'
 const DOWN = '\u001B[B'
 
-/** The keys of one piece of input: a terminal sends several at once when it is slow. */
+/** Splits one piece of input into keys: a slow terminal sends several at once. */
 export function toKeys(input: string): string[] {
   const [first = '', ...sequences] = input.split(ESCAPE)
   return [
     ...Array.from(first),
     ...sequences.flatMap((text) => {
-      // An arrow, also as terminals send it in application mode; else the key Escape, and others after it.
+      // The text is an arrow key, also as terminals send it in application mode. Otherwise it is the key Escape with
+      // other keys after it.
       const [arrow, letter] = /^[[O]([A-Z])/.exec(text) ?? ['', '']
       return [letter === '' ? ESCAPE : `${ESCAPE}[${letter}`, ...Array.from(text.slice(arrow.length))]
     }),

@@ -6,13 +6,15 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Caller } from './caller.ts'
 import { createLookUpBounds } from './look-up-bounds.ts'
 
-/** `address`: the client's. */
+/** `address` is the client's address. */
 export type Authenticate = (authorization: string | undefined, address: string) => Promise<Caller>
 
 /** How long an answer of billing is used before the key is looked up again. Pushed changes apply at once. */
 const KNOWN_FRESH_MS = 60_000
 const UNKNOWN_FRESH_MS = 5_000
-/** Of a key that can pay for nothing. Credits are pushed; a limit that begins anew, or a push that is late, is not. */
+/**
+ * For a key that cannot pay. New credits are pushed; a spend limit whose period begins anew, or a late push, is not.
+ */
 const SHORT_FRESH_MS = 1_000
 
 /** The pause between look-ups of a known key while billing cannot be reached. */
@@ -30,29 +32,32 @@ type Known = {
   freshUntilMs: number
 }
 
-/** A change pushed during a look-up is newer than the look-up's answer. */
+/** A change that was pushed during a look-up. It is newer than the look-up's answer. */
 type Pushed = { key: BillingKey | null; resynced: boolean }
 type LookUp = { readonly answer: Promise<BillingKey | null>; readonly pushed: Pushed }
 
 /**
- * Turns bearer keys into callers. Billing's answers are cached under the key's hash: known keys for 60 s, those that can
- * pay for nothing for 1 s, unknown ones for 5 s. There is one look-up at a time for each key, and pushed changes update
+ * Turns bearer keys into callers. Billing's answers are cached under the key's hash: known keys for 60 s, known keys
+ * that cannot pay for 1 s, unknown keys for 5 s. Each key has at most one look-up at a time, and pushed changes update
  * the cache.
  *
  * `authenticate` throws an `ApiError`: `invalid_key` for a missing, malformed, unknown, revoked or expired key;
- * `model_unavailable` for a key that is not cached while billing cannot be reached; `model_busy` for one from an address
- * of too many unknown keys. A cached key stays valid for that time, however long: the reservation checks it again before
- * any credits are spent.
+ * `model_unavailable` for a key that is not cached while billing cannot be reached; `model_busy` for a key from an
+ * address that sent too many unknown keys. While billing cannot be reached, a cached key stays valid, however long that
+ * lasts: the reservation checks it again before any credits are spent.
  *
- * `suspectShortage`: a reservation for this caller was refused for want of credits, so its key is looked up again.
+ * `suspectShortage` is called when a reservation for this caller was refused for lack of credits, so that its key is
+ * looked up again.
  */
 export function createAuthenticate(deps: {
-  /** Null: unknown, revoked or expired. Throws `BillingUnavailable` when billing does not answer. */
+  /**
+   * Returns null if the key is unknown, revoked or expired. Throws `BillingUnavailable` when billing does not answer.
+   */
   lookUpKey: (sha256: Buffer) => Promise<BillingKey | null>
   hashApiKey: (key: string) => Buffer
   isWellFormed: (key: string) => boolean
   nowMs: () => number
-  /** For the dates at which keys expire. */
+  /** A wall clock, for the dates at which keys expire. */
   wallClockMs: () => number
 }): {
   authenticate: Authenticate
@@ -92,7 +97,7 @@ export function createAuthenticate(deps: {
     }
   }
 
-  /** Credits may have come since a shortage was read. */
+  /** Marks a shortage as unconfirmed, because the account may have received credits since the shortage was read. */
   function keepStale(name: string, entry: Known): Known {
     entry.freshUntilMs = nowMs() + RETRY_MS
     if (entry.caller.shortage === null) return entry
@@ -104,8 +109,8 @@ export function createAuthenticate(deps: {
   function toCaller(entry: Known, sha256: Buffer): Caller {
     const { expiresAtMs } = entry.key
     const expired = expiresAtMs !== null && expiresAtMs <= wallClockMs()
-    // The cache found the entry by this hash, but compares hashes in a time that depends on their content. This
-    // comparison does not.
+    // The cache found the entry by this hash, but it compares hashes in a time that depends on their content. This
+    // comparison takes constant time.
     if (expired || !timingSafeEqual(entry.key.sha256, sha256)) throw invalidKey()
     return entry.caller
   }
@@ -116,7 +121,7 @@ export function createAuthenticate(deps: {
     if (lookUps.size >= MAX_LOOK_UPS) {
       throw new BillingUnavailable('too many look-ups of API keys are under way')
     }
-    // No made-up key is known.
+    // A known key needs no bound, because no made-up key is known.
     const end = known.has(name) ? null : bounds.enter(address)
     const pushed: Pushed = { key: null, resynced: false }
     const answer = askBilling({ name, sha256, pushed })
@@ -159,7 +164,7 @@ export function createAuthenticate(deps: {
       const name = key.sha256.toString('base64')
       const underWay = lookUps.get(name)
       if (underWay !== undefined) underWay.pushed.key = key
-      // A key that is not cached is looked up when a request brings it.
+      // A key that is not cached is looked up when a request has it.
       if (known.get(name) !== undefined || unknownUntilMs.get(name) !== undefined) remember(name, key)
     }
   }
@@ -181,7 +186,7 @@ export function createAuthenticate(deps: {
   return { authenticate, applyKeyChanges, suspectShortage }
 }
 
-/** The token of the `authorization` header (RFC 6750), or null. The scheme's name is case-insensitive. */
+/** Returns the token of the `authorization` header (RFC 6750), or null. The scheme's name is case-insensitive. */
 function readBearer(authorization: string | undefined): string | null {
   return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? null
 }

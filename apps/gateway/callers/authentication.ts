@@ -4,7 +4,7 @@ import type { Caller } from './caller.ts'
 import { createAuthenticate, type Authenticate } from './authenticate.ts'
 import type { AuthenticateManager } from './identify.ts'
 
-/** Of the two kinds of keys, by billing's answers. Changes of API keys are followed until `billing` is closed. */
+/** Authenticates both kinds of keys by billing's answers. Follows changes of API keys until `billing` is closed. */
 export function createAuthentication({
   billing,
   nowMs,
@@ -26,7 +26,8 @@ export function createAuthentication({
     wallClockMs,
   })
   billing.watchKeys({ onChanges: applyKeyChanges })
-  // Changes of management keys are not pushed: billing checks the key again in each call, so a revoked one does nothing.
+  // Changes of management keys are not pushed. Billing checks the key again in each call, so a revoked key has no
+  // effect.
   const managers = createAuthenticate({
     lookUpKey: billing.lookUpManagementKey,
     hashApiKey,

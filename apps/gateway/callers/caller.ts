@@ -4,9 +4,12 @@ import type { KeyShortage } from '#libs/billing-client/billing-calls.ts'
 export type Caller = {
   readonly keyId: string
   readonly accountId: string
-  /** Ids of the models that the key may use; null: all. */
+  /** Ids of the models that the key may use; null for all models. */
   readonly models: ReadonlySet<string> | null
-  /** Why it can pay for nothing; null: it can. Unconfirmed: so it was, and billing cannot be asked now. */
+  /**
+   * Why the caller cannot pay for anything; null if it can. `unconfirmed`: the key could not pay when it was last read,
+   * and billing cannot be asked now.
+   */
   readonly shortage: KeyShortage | 'unconfirmed' | null
 }
 

@@ -5,22 +5,24 @@ import type { Authenticate } from './authenticate.ts'
 
 export type AuthenticateManager = (authorization: string | undefined, address: string) => Promise<Manager>
 
-/** The prefix is public; whether the key is a real one is found out where such a key may do something. */
+/** Distinguishes the kinds of keys. The prefix is public; a key is checked only on a route that allows its kind. */
 const MANAGEMENT_KEY = /^Bearer +mr_manage_/i
 
-/** Finds out whose requests they are: hooks for the routes by what they allow, and readers of the result. */
+/**
+ * Identifies the caller of a request: hooks for the routes, by the kinds of keys that they allow, and readers of the
+ * result.
+ */
 type Identify = {
-  /** API keys. They alone run requests; a request with one costs nothing more for the other kind. */
+  /** Accepts API keys only, the only keys that may run requests. The check for the other kind adds no cost to them. */
   readonly asCaller: (request: FastifyRequest) => Promise<void>
-  /** Management keys. */
+  /** Accepts management keys only. */
   readonly asManager: (request: FastifyRequest) => Promise<void>
-  /** Keys of both kinds. */
+  /** Accepts keys of both kinds. */
   readonly asReader: (request: FastifyRequest) => Promise<void>
   readonly findCaller: (request: FastifyRequest) => Caller | undefined
   readonly callerOf: (request: FastifyRequest) => Caller
-  readonly managerOf: (request: FastifyRequest) => Manager
   readonly readerOf: (request: FastifyRequest) => Caller | Manager
-  /** Empty where the request has no key. */
+  /** Returns an empty text if the request has no key. */
   readonly accountOf: (request: FastifyRequest) => string
 }
 
@@ -57,7 +59,6 @@ export function createIdentify(deps: {
     asReader,
     findCaller: (request) => callers.get(request),
     callerOf: (request) => assertIdentified(callers.get(request)),
-    managerOf: (request) => assertIdentified(managers.get(request)),
     readerOf: (request) => assertIdentified(callers.get(request) ?? managers.get(request)),
     accountOf: (request) => (callers.get(request) ?? managers.get(request))?.accountId ?? '',
   }

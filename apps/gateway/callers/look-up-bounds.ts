@@ -2,7 +2,9 @@ import { LRUCache } from 'lru-cache'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 
-/** Bounds the look-ups of keys that are not known to be real: anybody can make some up, the checksum is public. */
+/**
+ * Bounds the look-ups of keys that are not known to be real: anybody can make up keys, because the checksum is public.
+ */
 export type LookUpBounds = {
   /**
    * Returns the function that ends a look-up. Throws `BillingUnavailable` when too many are under way, and an `ApiError`
@@ -11,12 +13,12 @@ export type LookUpBounds = {
   enter(address: string): (outcome: 'found' | 'unknown' | 'failed') => void
 }
 
-/** While billing is slow, the look-ups of known keys have the rest of all that may be under way. */
+/** The rest of all look-ups that may be under way is left for known keys while billing is slow. */
 const MAX_UNDER_WAY = 750
-/** So that no address has them all. */
+/** Bounded per address, so that no address can use all of them. */
 const MAX_OF_ADDRESS = 250
 
-/** Clients of one address, such as a proxy that is not trusted, have few keys that nobody knows. */
+/** High enough for clients that share an address, such as an untrusted proxy: they send few unknown keys. */
 const UNKNOWN_PER_S = 100
 const BURST = 1_000
 const MAX_ADDRESSES = 10_000

@@ -1,32 +1,32 @@
 import { BEAT_MS, type Heartbeat } from '#libs/event-bus/heartbeat.ts'
 
-/** The ready engines of one model, together. */
+/** The ready engines of one model, taken together. */
 export type ModelPicture = {
-  /** Generations that they can run at once. */
+  /** Generations that the engines can run at once. */
   readonly slots: number
   readonly running: number
-  /** Mean time from claim to end; null while no engine has measured one. */
+  /** Mean time from claim to end; null until an engine has measured one. */
   readonly meanGenerationMs: number | null
-  /** The largest of them, in tokens. */
+  /** The largest context window of the engines, in tokens. */
   readonly contextWindow: number
 }
 
 export type ClusterPicture = {
   applyHeartbeat(heartbeat: Heartbeat): void
   forgetWorker(id: string): void
-  /** Null when no ready worker serves the model. */
+  /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
-  /** The tool-call format of a model, as its last worker reported it; null: none has. */
+  /** Returns a model's tool-call format as its last worker reported it; null if no worker has. */
   callFormatOf(model: string): string | null
 }
 
 /** A worker without a heartbeat for this long does not count as serving. */
 const FRESH_MS = 4 * BEAT_MS
 
-/** The workers and the models that they serve, from the heartbeats on the bus; in memory. */
+/** The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
   const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines'] }>()
-  /** By model. Every request asks for one, so it is not searched for among the workers. */
+  /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
 
   return {

@@ -1,8 +1,8 @@
-/** When this gateway publishes its demand. */
+/** Decides when this gateway publishes its demand. */
 export type DemandPublisher = {
-  /** Call it each second: publishes. */
+  /** Publishes. Must be called each second. */
   tick(): void
-  /** Publishes at once, or 100 ms after the last time; calls in between join the same message. */
+  /** Publishes at once, or 100 ms after the last message. Further calls before then join the same message. */
   publishSoon(): void
   /** Drops a message that is due. */
   close(): void

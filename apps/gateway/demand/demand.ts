@@ -1,8 +1,8 @@
 import type { ModelDemand } from '#libs/event-bus/scaling-signals.ts'
 
 /**
- * What became of a request that workers could have run. Requests that more workers would not help are not offered load
- * and are counted nowhere here: those without credits, over their key's rate, or of a barred key.
+ * The outcome of a request that workers could have run. Requests that more workers would not help do not count as
+ * offered load: requests without credits, over their key's rate, or from a barred key.
  */
 export type OfferOutcome = 'accepted' | 'busy' | 'unserved'
 
@@ -11,11 +11,11 @@ export type Demand = {
   /** One request, once its outcome is known: fresh + repeated = accepted + busy + unserved. */
   count(offer: { model: string; isRepeated: boolean; outcome: OfferOutcome }): void
   /**
-   * A generation waits for a worker, with so many prompt tokens, until the returned function is called; calls after the
-   * first change nothing.
+   * Counts a generation as waiting for a worker, with so many prompt tokens, until the returned function is called.
+   * Later calls of that function have no effect.
    */
   wait(model: string, promptTokens: number): () => void
-  /** The models for which something waits, or was requested within the last minute. */
+  /** Returns the models for which a generation waits, or which were requested within the last minute. */
   read(): Record<string, ModelDemand>
 }
 
@@ -27,8 +27,8 @@ type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTok
 }
 
 /**
- * Counts since the start, in memory. Only models of the catalog are counted, so their number is bounded. `onUnserved` is
- * called after each request that was refused because no worker was ready.
+ * Counts since the start, in memory. Only models of the catalog are counted, so their number is bounded. `onUnserved`
+ * is called after each request that was refused because no worker was ready.
  */
 export function createDemand(deps: { onUnserved: () => void; nowMs: () => number }): Demand {
   const { onUnserved, nowMs } = deps

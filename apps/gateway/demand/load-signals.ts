@@ -6,20 +6,21 @@ import { createDemandPublisher } from './demand-publisher.ts'
 import { createLoopDelay } from './loop-delay.ts'
 import { createModelStates, type KnownModelStates } from './model-states.ts'
 
-/** This gateway's signals to scalers, and theirs to it. */
+/** This gateway's signals to scalers, and the scalers' signals to it. */
 export type LoadSignals = {
   readonly demand: Demand
   readonly modelStates: KnownModelStates
-  /** Whether the event loop is late, as of the last tick. */
+  /** True if the event loop was late at the last tick. */
   isLate(): boolean
-  /** Call it each second: publishes the demand. */
+  /** Publishes the demand. Must be called each second. */
   tick(): void
   close(): void
 }
 
 /**
- * Subscribes to the states of the models, and publishes the demand: with each tick, and at once when a request was
- * refused because no worker was ready. Resolves when it is subscribed. Without a scaler the messages reach no subscriber.
+ * Subscribes to the states of the models, and publishes the demand with each tick, and at once when a request was
+ * refused because no worker was ready. Resolves when it is subscribed. Without a scaler the messages reach no
+ * subscriber.
  */
 export async function createLoadSignals(deps: {
   bus: Redis
@@ -27,7 +28,7 @@ export async function createLoadSignals(deps: {
   /** Boot id of this gateway. */
   gateway: string
   openStreams: () => number
-  /** Monotonic. */
+  /** A monotonic clock. */
   nowMs: () => number
   log: Logger
 }): Promise<LoadSignals> {

@@ -1,21 +1,24 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 export type LoopDelay = {
-  /** The 99th percentile of the event loop's delay over the last complete window of 5 s, or the first one so far; in ms. */
+  /**
+   * Returns the 99th percentile of the event loop's delay over the last complete window of 5 s, in ms; before the end
+   * of the first window, over the time so far.
+   */
   p99Ms(): number
-  /** The loop is late: what this process receives should come in fewer, larger pieces. */
+  /** True if the loop is late, so that workers should send this process fewer, larger messages. */
   isLate(): boolean
-  /** Call it each second. */
+  /** Must be called each second. */
   tick(): void
   close(): void
 }
 
-/** Node samples by a timer of this period, and a sample includes the period. */
+/** Node's monitor uses a timer of this period, and each sample includes the period. */
 const RESOLUTION_MS = 20
-/** 250 samples: enough for the 99th percentile. */
+/** A window has 250 samples, enough for the 99th percentile. */
 const WINDOW_TICKS = 5
 
-/** Measures until it is closed. Nothing is measured twice: prom-client's own monitor is reset by each scrape. */
+/** Measures until it is closed. This monitor is separate from prom-client's, which each scrape resets. */
 export function createLoopDelay(): LoopDelay {
   const monitor = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   monitor.enable()
@@ -43,16 +46,19 @@ export function createLoopDelay(): LoopDelay {
 
 const LATE_MS = 10
 const ON_TIME_MS = 5
-/** One pause, for a garbage collection or by a neighbour, is no lateness: in 2 s it would have to last 700 ms. */
+/**
+ * One pause, for a garbage collection or by another process, does not count as lateness: to reach the limit within 2 s
+ * it would have to last 700 ms.
+ */
 const JUDGED_FROM_TICKS = 2
 
 /**
- * Whether the loop is late, by the mean of its delays so far in a window of 5 s. It is late from 10 ms on, 2 s after the
- * start of a window at the earliest, and on time again after a whole window below 5 ms: what is done about lateness
- * lowers the delay, and must not end by that.
+ * Decides if the loop is late, from the mean of its delays so far in a window of 5 s. The loop is late from 10 ms on,
+ * at the earliest 2 s after the start of a window. It is on time again after a whole window below 5 ms. The two limits
+ * differ because the reaction to lateness lowers the delay, which must not end the reaction.
  */
 export function createLateness(): {
-  /** `ticks`: how many seconds of the window have passed, 1 to 5. */
+  /** `ticks` is the number of seconds of the window that have passed, 1 to 5. */
   note(meanMs: number, ticks: number): void
   isLate(): boolean
 } {

@@ -4,20 +4,20 @@ import type { ModelState, ModelStates } from '#libs/event-bus/scaling-signals.ts
 export type KnownModelStates = {
   apply(states: ModelStates): void
   /**
-   * With `etaMs` as of now. Null where no scaler manages the model, or none has sent a message for 5 s: then nothing is
-   * known, and the gateway decides as it does without a scaler.
+   * Returns the state of a model, with `etaMs` counted from now. Null if no scaler manages the model, or if no scaler
+   * has sent a message for 5 s. The gateway then decides as it does without a scaler.
    */
   find(model: string): ModelState | null
-  /** Whether a worker of the model is starting and is predicted to be ready within this time. */
+  /** True if a worker of the model is starting and is predicted to be ready within this time. */
   startsWithin(model: string, limitMs: number): boolean
 }
 
-/** Five messages long. */
+/** The time of five messages. */
 const FRESH_MS = 5_000
 
 /**
- * Keeps the latest message of the highest term, so that a scaler that lost the lead without knowing it is ignored. A term
- * is forgotten with its message: after a loss of the queue Redis' data terms begin anew.
+ * Keeps the latest message of the highest term, so that a scaler that has lost the lead without knowing it is ignored.
+ * A term expires together with its message, because terms begin anew after the queue Redis has lost its data.
  */
 export function createModelStates(nowMs: () => number): KnownModelStates {
   let latest: { term: number; atMs: number; models: ReadonlyMap<string, ModelState> } | null = null

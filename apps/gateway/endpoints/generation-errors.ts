@@ -3,6 +3,7 @@ import type { OperationError } from './operation-description.ts'
 /** The errors of every operation that runs a generation; the interface lists `upstream_error` for some only. */
 export const GENERATION_ERRORS: readonly OperationError[] = [
   'invalid_request',
+  'context_length_exceeded',
   'invalid_key',
   'wrong_key',
   'insufficient_credits',

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { ApiErrorCode } from '#libs/contracts/api-error.ts'
+import type { describeParameters } from '#libs/http-contract/describe-parameters.ts'
 
 /** One operation in the description of the interface. */
 export type OperationDescription = {
@@ -9,26 +10,21 @@ export type OperationDescription = {
   readonly id: string
   readonly summary: string
   readonly description: string
-  readonly parameters: readonly ParameterDescription[]
+  readonly parameters: ReturnType<typeof describeParameters>
   readonly request: BodyDescription | null
   /** With status 200 unless given. */
   readonly answer: BodyDescription & { readonly status?: 201 }
   readonly stream: StreamDescription | null
   /** The route reads it too: without `upstream_error` in it, a failed backend is a 503. */
   readonly errors: readonly OperationError[]
+  /** The field of the request that has the prompt. */
+  readonly promptField?: string
+  /** It needs no key. */
+  readonly isPublic?: boolean
 }
 
 /** A row of the error table that an operation can have. */
 export type OperationError = Exclude<ApiErrorCode, 'unknown_operation'>
-
-export type ParameterDescription = {
-  readonly name: string
-  readonly in: 'path' | 'query' | 'header'
-  readonly required: boolean
-  readonly description: string
-  readonly schema: z.ZodType
-  readonly example: unknown
-}
 
 export type BodyDescription = {
   /** The schema's name in the description. */

@@ -1,4 +1,5 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { RequestSize } from '#libs/contracts/request-size.ts'
@@ -8,7 +9,7 @@ import { textBytes } from '#libs/contracts/text-size.ts'
 const LONGEST_TOKEN_BYTES = 256
 
 /**
- * Throws an `ApiError` `invalid_request` for a prompt that cannot fit the context window, however it is tokenized.
+ * Throws an `ApiError` `context_length_exceeded` for a prompt that cannot fit the context window, however it is tokenized.
  * Without this check a worker would render and tokenize it for seconds, while its other generations wait. Each
  * message and each tool is at least one token. Text that the template leaves out of the prompt counts as well, because
  * it is packed, sent and unpacked all the same. Each input to embed has a context window of its own.
@@ -21,17 +22,14 @@ export function refuseOversized(
   const mostBytes = contextWindow * LONGEST_TOKEN_BYTES
   if (request.kind === 'embedding') {
     const oversized = request.inputs.findIndex((input) => textBytes(input) > mostBytes)
-    if (oversized >= 0) refuse(`The input at index ${oversized}`, contextWindow)
-    return
+    if (oversized < 0) return
+    const subject = `input at index ${oversized}`
+    throw new ApiError('context_length_exceeded', toOverflowMessage({ contextWindow, subject }), {
+      param: `input[${oversized}]`,
+    })
   }
   const pieces = request.messages.length + request.tools.length
-  if (pieces > contextWindow || bytes > mostBytes) refuse('The prompt', contextWindow)
-}
-
-function refuse(subject: string, contextWindow: number): never {
-  throw new ApiError(
-    'invalid_request',
-    // LangChain recognizes an overflow by the words `exceeds the context window`.
-    `${subject} exceeds the context window of ${contextWindow} tokens.`,
-  )
+  if (pieces > contextWindow || bytes > mostBytes) {
+    throw new ApiError('context_length_exceeded', toOverflowMessage({ contextWindow }))
+  }
 }

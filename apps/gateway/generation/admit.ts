@@ -10,15 +10,18 @@ import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
 
-/** What a generation that may ask for a place must satisfy when its record is lifted: there the check is exact. */
+/**
+ * The conditions for a generation that passed the first half of admission. They are checked exactly when its record is
+ * lifted.
+ */
 export type Admission = {
-  /** How many generations may wait before it. */
+  /** How many generations may wait before this one. */
   readonly mostAhead: number
-  /** It waits no longer. May be called again. */
+  /** Ends the generation's wait. May be called again. */
   claimed(): void
-  /** Its output has begun, so its grammars are compiled. May be called again. */
+  /** Notes that output has begun, so the grammars are compiled. May be called again. */
   compiled(): void
-  /** It has ended, claimed or not. May be called again. */
+  /** Notes that the generation has ended, claimed or not. May be called again. */
   leave(): void
   /** Turns the record's refusal into `model_busy`, and remembers it for the account's next requests. */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
@@ -29,13 +32,14 @@ export type Admit = (call: GenerationCall) => Admission
 
 /**
  * The first half of admission, in memory, before any money is reserved. Unavailable: the model is disabled, or no ready
- * worker serves it. Warming: none does, but a scaler starts one. Busy: the generations queued *before this account's own tag* take longer than the drain bound, so
- * an account that floods the queue makes the model busy for itself alone. Only the record knows that exactly; here is
- * refused what is plainly too much, so that a flood reaches neither billing nor the queue: what the record refused a
- * moment ago, and what has more generations of its own account before it in this gateway alone.
+ * worker serves it. Warming: no worker is ready, but a scaler starts one. Busy: the generations queued *before this
+ * account's own tag* take longer than the drain bound, so an account that floods the queue makes the model busy for
+ * itself alone. Only the record can check that exactly. This function refuses the plain excess, so that a flood reaches
+ * neither billing nor the queue: an account that the record refused a moment ago, and an account that already has more
+ * generations waiting in this gateway alone.
  *
- * What is refused for want of a worker, or of room, is demand: it makes a scaler start workers. So a caller who can pay
- * for nothing is refused before all else.
+ * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
+ * caller who cannot pay is refused before all other checks.
  *
  * Some models of the sandbox have a fixed state in the catalog and are always refused with it.
  */
@@ -43,13 +47,13 @@ export function createAdmit(deps: {
   picture: Pick<ClusterPicture, 'find'>
   modelStates: Pick<KnownModelStates, 'find'>
   demand: Pick<Demand, 'count'>
-  /** Whether this account has sent too many requests that kill engines. */
+  /** True if this account has sent too many requests that kill engines. */
   isBarred: (accountId: string) => boolean
-  /** Whether this gateway keeps as many settlements as it may: then it takes no new work. */
+  /** True if this gateway keeps as many settlements as it may. It then takes no new work. */
   settlementsFull: () => boolean
   /** How long the generations ahead may take. */
   drainBoundMs: number
-  /** The length of a generation where none has been measured yet. */
+  /** The length of a generation until one has been measured. */
   assumedGenerationMs: number
   random: () => number
   nowMs: () => number
@@ -83,7 +87,8 @@ export function createAdmit(deps: {
 
     const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
     const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
-    // Those of one account are served in order. Up to as many as there are slots may be claimed without our knowledge.
+    // Generations of one account are served in order. Up to as many as there are slots may be claimed without this
+    // gateway's knowledge.
     const ownAhead = waiting.count(account) - serving.slots
     if (ownAhead > mostAhead) {
       count('busy')
@@ -110,13 +115,15 @@ export function createAdmit(deps: {
   }
 }
 
-/** Too many bytes wait; a part of them is claimed within a second or two. */
+/** Used when too many bytes wait; a part of them is claimed within a second or two. */
 const BYTES_WAIT_MS = 2_000
-/** A refusal holds for half of its wait, at most this long: the queue may move faster than estimated. */
+/**
+ * A refusal holds for half of its wait, and at most for this long, because the queue may move faster than estimated.
+ */
 const MOST_REFUSED_MS = 1_000
 const MOST_REFUSALS = 10_000
 
-/** What the record refused lately, by model and account. */
+/** The record's latest refusals, by model and account. */
 function createRefusals(nowMs: () => number) {
   const byAccount = new Map<string, { waitMs: number; untilMs: number }>()
   return {
@@ -147,7 +154,7 @@ function createWaiting() {
 
   return {
     count,
-    /** Returns the function that ends it. */
+    /** Counts one generation until the returned function is called. */
     enter(account: string): () => void {
       byAccount.set(account, count(account) + 1)
       let waits = true
@@ -160,9 +167,9 @@ function createWaiting() {
 }
 
 /**
- * No worker is ready. Only where a scaler starts one, or is about to, is there something to wait for. A worker that is
- * missing for another reason (none was found a GPU for ten minutes, the model may have none, no scaler runs) may
- * come back at any time or never.
+ * Returns the refusal for a model without a ready worker. Waiting helps only if a scaler starts a worker or is about
+ * to. A worker that is missing for another reason (no GPU was found for ten minutes, the model is allowed no worker, no
+ * scaler runs) may come back at any time or never.
  */
 function unserved(model: string, state: ModelState | null, random: () => number): ApiError {
   if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model)
@@ -176,7 +183,10 @@ function unserved(model: string, state: ModelState | null, random: () => number)
   })
 }
 
-/** The part of the time until a start that is added at random, so that clients refused together return apart. */
+/**
+ * The share of the time until a start that is added at random, so that clients refused together return at different
+ * times.
+ */
 const START_SPREAD = 0.2
 
 function unavailable(model: string): ApiError {
@@ -202,7 +212,10 @@ function compiling(model: string): ApiError {
 
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 
-/** In seconds. Up to half of the wait is added at random, so that clients refused together return apart. */
+/**
+ * Returns seconds. Up to half of the wait is added at random, so that clients refused together return at different
+ * times.
+ */
 function spreadRetry(waitMs: number, random: () => number): number {
   return (waitMs * (1 + random() / 2)) / 1_000
 }

@@ -11,7 +11,7 @@ export type OutputPart =
 
 /** The whole output of a generation. */
 export type FinishedGeneration = {
-  /** In the order in which they began; the next three fields are made from them. */
+  /** The parts in the order in which they began. The next three fields are made from them. */
   readonly parts: readonly OutputPart[]
   readonly reasoning: string
   readonly text: string
@@ -21,8 +21,8 @@ export type FinishedGeneration = {
 }
 
 /**
- * Collects the output that `generate` sends, for answers that are not streamed. Rethrows its errors, and throws an
- * `ApiError` `upstream_error` when the output stops without its end.
+ * Collects the output that `generate` sends, for answers that are not streamed. Rethrows the errors of `generate`, and
+ * throws an `ApiError` `upstream_error` when the output stops without a `generation-end`.
  */
 export async function collect(generate: (send: SendOutput) => Promise<void>): Promise<FinishedGeneration> {
   const parts: OutputPart[] = []

@@ -9,14 +9,15 @@ import {
   type EngineDeaths,
   type PackedJob,
 } from '#libs/generation-record/pack-job.ts'
+import type { JobQueue } from '#libs/job-queue/job-queue.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import type { Admission } from './admit.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
+import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
 
 /** A generation's way to a worker: into the queue, and back into it after each loss. */
@@ -70,7 +71,7 @@ type Generation = {
   readonly remainingMs: () => number
 }
 
-/** What no worker has claimed for this long may have lost its ticket, its record, or the worker that claimed it. */
+/** What no worker has claimed for this long may have lost its job, its record, or the worker that claimed it. */
 const FIRST_LOOK_MS = 3_000
 /** While no engine has room, a longer pause: thousands that wait would cost thousands of looks a second. */
 const LAST_LOOK_MS = 12_000
@@ -82,7 +83,7 @@ const NO_IDS = new Uint32Array(0)
 
 type Deps = {
   readonly record: Pick<GenerationRecord, 'lift'>
-  readonly tickets: Pick<TicketQueue, 'add'>
+  readonly jobs: Omit<JobQueue, 'close'>
   readonly picture: Pick<ClusterPicture, 'find'>
   readonly modelStates: Pick<KnownModelStates, 'startsWithin'>
   readonly demand: Pick<Demand, 'wait'>
@@ -97,10 +98,10 @@ type Deps = {
 }
 
 /**
- * A record says who may run a generation, a ticket only that something waits: so every step is a lift of the record,
- * which may be repeated, then a ticket. As long as no worker has been heard, it is lifted again after 3 s, which finds
- * out what became of it: a lost record is created anew, a lost ticket replaced where an engine has room, and the worker
- * that claimed it is watched and asked.
+ * A record says who may run a generation, a job of the queue only gives a worker a turn: so every step is a lift of the
+ * record, which may be repeated, then a job. As long as no worker has been heard, it is lifted again after 3 s, which finds
+ * out what became of it: a lost record is created anew, a lost job replaced where an engine has room, and the worker that
+ * claimed it is watched and asked. What ends before a worker was heard takes its job away.
  *
  * While no worker is ready it waits for `noWorkerLimitMs`, since one may never come. Where a scaler predicts that a
  * worker is ready before the deadline, the limit does not run: the start of a large model takes longer than it. Both
@@ -114,6 +115,7 @@ export function createDispatch(deps: Deps): Dispatch {
 class DispatchedGeneration implements Dispatched {
   readonly #deps: Deps
   readonly #generation: Generation
+  readonly #ownJob: OwnJob
   #packed: PackedJob | null = null
   #current: GenerationJob
   #tag: number | null = null
@@ -135,6 +137,7 @@ class DispatchedGeneration implements Dispatched {
     const { job } = generation
     this.#deps = deps
     this.#generation = generation
+    this.#ownJob = new OwnJob(deps.jobs, generation, (error) => this.#warn(error, 'no job was added'))
     this.#current = job
     this.#needs = { features: [job.request.kind], window: 0 }
     this.#servedMs = deps.nowMs()
@@ -142,7 +145,7 @@ class DispatchedGeneration implements Dispatched {
 
   async begin() {
     this.#mayBeQueued = true
-    const lifted = await orUnavailable(this.#liftWithTicket(), NO_NEW_WORK)
+    const lifted = await orUnavailable(this.#liftWithJob(), NO_NEW_WORK)
     if (lifted.status === 'busy') {
       this.#mayBeQueued = false
       throw this.#generation.admission.refuse(lifted)
@@ -156,6 +159,7 @@ class DispatchedGeneration implements Dispatched {
 
   claimed(claim: { worker: string; promptTokens: number }) {
     this.#stopLooking()
+    this.#ownJob.forget()
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
     // While it runs, only a compressed request is worth its memory: a loss seldom comes, and packs a small one again.
@@ -169,6 +173,7 @@ class DispatchedGeneration implements Dispatched {
   async again({ restart, need, hold, engineDeaths }: Next) {
     const { job, inbox } = this.#generation
     this.#stopLooking()
+    this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
     // The fence first, then the ids: a late frame in between would be repeated by the next worker.
@@ -188,7 +193,7 @@ class DispatchedGeneration implements Dispatched {
     const over = inbox.untilOver().then(() => (isOver = true))
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
-    const lift = async () => await this.#liftWithTicket()
+    const lift = async () => await this.#liftWithJob()
     // Rejects only when it is over, which the inbox says to who reads it.
     await untilAnswered(lift, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
     this.#isQueued = true
@@ -196,6 +201,7 @@ class DispatchedGeneration implements Dispatched {
 
   close() {
     this.#stopLooking()
+    this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
   }
@@ -230,25 +236,20 @@ class DispatchedGeneration implements Dispatched {
     })
   }
 
-  /** What waits without a ticket is claimed within a second, and the first look adds another. */
-  async #addTicket(): Promise<void> {
-    await this.#deps.tickets
-      .add(this.#generation.job.model)
-      .catch((error: unknown) => this.#warn(error, 'a ticket was not added'))
-  }
-
   /**
-   * The lift and its ticket are sent without waiting for each other: they share a connection, so Redis executes the lift
-   * first. A server that has to be sent the script's text executes it last: then the ticket is answered first, and
-   * another is added. A ticket whose lift is refused costs one empty claim.
+   * The lift and its job are sent without waiting for each other: they share a connection, so Redis executes the lift
+   * first. A server that has to be sent the script's text executes it last: then the job is answered first, and another
+   * is added. What waits without a job is claimed within a second where there is room. The job of a lift that is refused
+   * is taken away.
    */
-  async #liftWithTicket(): Promise<Lift> {
+  async #liftWithJob(): Promise<Lift> {
     const packedJob = await this.#pack()
     let isAnswered = false
     const lifting = this.#lift(packedJob)
-    void this.#addTicket().then(() => (isAnswered = true))
+    void this.#ownJob.add(this.#epoch).then(() => (isAnswered = true))
     const lifted = await lifting
-    if (isAnswered) void this.#addTicket()
+    if (lifted.status !== 'waiting') this.#ownJob.takeAway()
+    else if (isAnswered) void this.#ownJob.replace()
     return lifted
   }
 
@@ -320,7 +321,7 @@ class DispatchedGeneration implements Dispatched {
     const found = await this.#lift(await this.#pack())
     if (!this.#waitsForWorker || looked !== this.#epoch) return
     const room = this.#hasRoom()
-    if (found.status === 'waiting' && room) await this.#addTicket()
+    if (found.status === 'waiting' && room) await this.#ownJob.replace()
     if (found.status === 'claimed') {
       claimFound(found.worker)
       this.#watch(found.worker)

@@ -5,25 +5,25 @@ import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Dispatched } from './dispatch.ts'
 import type { Settlements } from './settlements.ts'
 
-/** Ends a generation for good; returns at once. */
+/** Ends a generation for good. Returns at once. */
 export type EndGeneration = (generation: {
   readonly dispatched: Dispatched
   readonly inbox: StreamInbox
   readonly outcome: SettlementOutcome
   readonly usage: Usage
-  /** By the monotonic clock of this process. */
+  /** A time of this process's monotonic clock. */
   readonly deadlineMs: number
   readonly timing: SettlementTiming
 }) => void
 
 /**
- * Settles a generation, then informs its worker: to stop where it still runs, and in any case that it need not remember
- * it. One that was never queued has nothing but a hold, which is released.
+ * Settles a generation, then informs its worker: the worker stops the generation if it still runs, and may forget it in
+ * any case. A generation that was never queued has only a hold, which is released.
  */
 export function createEndGeneration(deps: {
   settlements: Pick<Settlements, 'add' | 'releaseHold'>
   stopWorker: (worker: string, stream: { stream: number; epoch: number }) => void
-  /** The worker may forget this stream. */
+  /** Reports to the worker that it may forget this stream. */
   streamSettled: (worker: string, stream: number) => void
 }): EndGeneration {
   const { settlements, stopWorker, streamSettled } = deps

@@ -1,7 +1,7 @@
 import type { RequestSize } from '#libs/contracts/request-size.ts'
 
 export type InputEstimate = {
-  /** A number of tokens that the request probably does not exceed. */
+  /** Returns a number of tokens that the request probably does not exceed. */
   estimate(model: string, size: PromptSize): number
   /** Takes a worker's exact count into account. */
   learn(model: string, size: PromptSize, promptTokens: number): void
@@ -9,18 +9,22 @@ export type InputEstimate = {
 
 type PromptSize = Pick<RequestSize, 'promptBytes'>
 
-/** Before the first count: no tokenizer in use makes more tokens of ordinary text. */
+/** The ratio before the first count. No tokenizer in use makes more tokens of ordinary text. */
 const UNLEARNED_TOKENS_PER_BYTE = 0.6
-/** Counts per model, of which the quantile is taken. */
+/** The counts per model from which the quantile is taken. */
 const REMEMBERED = 256
 const QUANTILE = 0.95
-/** Sorting at each count would burden every request, and the quantile changes slowly. */
+/**
+ * Sorted only after so many counts, because sorting at each count would burden every request and the quantile changes
+ * slowly.
+ */
 const SORT_EVERY = 16
 
 /**
- * The gateway never tokenizes: it estimates the input from its bytes, by a high quantile of the ratios that workers
- * counted. Too low an estimate costs one more round (the worker declines and the hold is replaced by an exact one),
- * too high an estimate holds more credits for a while. Neither can create debt.
+ * Estimates the input tokens of a request, because the gateway never tokenizes. The estimate is the request's bytes
+ * times a high quantile of the ratios that workers counted. Too low an estimate costs one more round: the worker
+ * declines and the hold is replaced by an exact one. Too high an estimate holds more credits for a while. Neither can
+ * create debt.
  */
 export function createInputEstimate(): InputEstimate {
   const ratios = new Map<string, { ring: number[]; next: number; quantile: number }>()

@@ -1,15 +1,18 @@
 export type OutputEstimate = {
-  /** How many tokens a generation with this limit will probably give. */
+  /** Returns how many tokens a generation with this limit will probably give. */
   estimate(model: string, limit: number): number
   learn(model: string, completionTokens: number): void
 }
 
-/** Before the first end. */
+/** The estimate before a generation has ended. */
 const UNLEARNED_TOKENS = 256
 /** Weight of the newest generation in the moving mean. */
 const MEAN_SHARE = 0.02
 
-/** The mean output of a model's generations: the fair queue advances an account by what its generation will cost. */
+/**
+ * The mean output of a model's generations. The fair queue advances an account by the cost that its generation will
+ * probably have.
+ */
 export function createOutputEstimate(): OutputEstimate {
   const means = new Map<string, number>()
   return {

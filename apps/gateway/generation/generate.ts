@@ -13,9 +13,10 @@ import type { Reserve } from './reserve.ts'
  * One generation, as the gateway runs it: admit → reserve → queue → receive events → settle. Every branch between the
  * steps is here; the steps are the functions in `deps`, each in the file of its name.
  *
- * The gateway decides everything about it. When its worker is lost the run goes on elsewhere (`run.recover`), and once
- * this function ends, however it ends, the run is settled with what was received: a complete output as its worker
- * counted it, a caller's leaving up to the last frame, a failure at nothing.
+ * The gateway decides everything about the generation. When its worker is lost, the run goes on elsewhere
+ * (`run.recover`). When this function ends, in whatever way, the run is settled for the output that was received: a
+ * complete output as its worker counted it; if the caller left, the output up to the last frame; after a failure,
+ * nothing.
  */
 export function createGenerate(deps: {
   admit: Admit
@@ -71,7 +72,7 @@ export function createGenerate(deps: {
               break
             case 'generation-declined':
             case 'stream-lost':
-              // Before the pause.
+              // Sent before the pause that the recovery takes.
               sendReceived()
               await run.recover(event)
               break

@@ -10,7 +10,7 @@ export type GenerationCall = {
   /** UUIDv7; also the request's `x-request-id`. */
   readonly id: string
   readonly caller: Caller
-  /** Of the request; the steps of the generation are its children. */
+  /** The span of the request; the steps of the generation are its children. */
   readonly span: Span
   readonly model: ModelSpec
   readonly request: GenerationRequest
@@ -19,11 +19,11 @@ export type GenerationCall = {
   readonly maxOutputTokens: number | null
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
-  /** Whether the client receives the output as it comes; otherwise nothing of it has been sent before its end. */
+  /** True if the client receives the output as it arrives. Otherwise nothing is sent before the output is complete. */
   readonly streamed: boolean
-  /** The client marks it as the repetition of a request that was refused or failed. */
+  /** True if the client marks the request as the repetition of one that was refused or failed. */
   readonly isRepeated: boolean
-  /** When its header arrived, by the monotonic clock of this process. */
+  /** When the request's header arrived, by this process's monotonic clock. */
   readonly receivedMs: number
   /** Aborted when the client hangs up. */
   readonly signal: AbortSignal
@@ -39,11 +39,11 @@ export type OutputEvent = Extract<
 
 /**
  * Runs one generation and passes its output to `send` in batches, one for each bus message. The last event of the last
- * batch is `generation-end`. Throws an `ApiError`, before the first batch or after it, and what `send` throws. Aborting
- * the signal cancels the generation, which then resolves without an end.
+ * batch is `generation-end`. Throws an `ApiError`, before or after the first batch, and also the errors of `send`.
+ * Aborting the signal cancels the generation, which then resolves without a `generation-end`.
  *
- * The output is passed on and not iterated over: an async generator would take 3 KiB of memory for each open stream, and
- * some 4 % of the gateway's CPU for each token.
+ * The output is passed to a function instead of being iterated over: an async generator would take 3 KiB of memory for
+ * each open stream, and some 4 % of the gateway's CPU for each token.
  */
 export type Generate = (call: GenerationCall, send: SendOutput) => Promise<void>
 

@@ -25,27 +25,28 @@ import { createTiming, type Timing } from './timing.ts'
 export type Run = {
   readonly call: GenerationCall
   readonly inbox: StreamInbox
-  /** Queues it for the first time. Throws `model_busy` or `model_unavailable`. */
+  /** Queues the generation for the first time. Throws `model_busy` or `model_unavailable`. */
   queue(): Promise<void>
   claimed(claim: GenerationClaimed): void
   promptCached(event: { readonly cachedTokens: number }): void
-  /** The vectors of the next inputs, which have so many tokens. */
+  /** Takes the vectors of the next inputs, which have so many tokens. */
   vectors(vectors: readonly Float32Array[], promptTokens: number): void
-  /** Inputs whose vectors were received. */
+  /** Returns the number of inputs whose vectors were received. */
   vectorsReceived(): number
   received(event: OutputEvent): void
   complete(end: GenerationEnd): void
   isComplete(): boolean
   /**
-   * What was received since the last call and may be sent; it counts as sent from now on. Output that cannot be
-   * continued and whose client does not stream is kept back until it is complete, so that it can begin anew.
+   * Returns the output that was received since the last call and may be sent; it counts as sent from now on. If the
+   * output cannot be continued and the client does not stream, it is kept back until it is complete, so that the
+   * generation can begin anew.
    */
   takeOutput(): readonly OutputEvent[]
-  /** Queues it again after its worker gave it back or was lost. Throws an `ApiError` where it cannot go on. */
+  /** Queues the generation again after its worker gave it back or was lost. Throws an `ApiError` if it cannot go on. */
   recover(lost: GenerationDeclined | StreamLost): Promise<void>
-  /** It ends by a failure: it costs nothing, unless its caller had left before. */
+  /** Records a failure: the generation costs nothing, unless its caller had left before. */
   fail(error: unknown): void
-  /** Ends it. Called once. Returns the usage of a complete output, else null. */
+  /** Ends the generation. Must be called once. Returns the usage of a complete output, else null. */
   settle(): Usage | null
 }
 
@@ -55,7 +56,7 @@ type Reserved = {
   readonly admission: Admission
   readonly hold: Hold
   readonly maxOutputTokens: number
-  /** By `nowMs`. */
+  /** A time of `nowMs`. */
   readonly deadlineMs: number
   readonly observed: Pick<Observed, 'output'>
   readonly traceparent: string | undefined
@@ -73,7 +74,7 @@ type Deps = {
   readonly gateway: string
   /** A clock that never goes back. */
   readonly nowMs: () => number
-  /** Whether answers say what they cost. */
+  /** True if answers include their cost. */
   readonly showsCost: boolean
 }
 
@@ -81,7 +82,7 @@ export function createOpenRun(deps: Deps): OpenRun {
   return (call, reserved) => new GenerationRun(deps, call, reserved)
 }
 
-/** A class, because a gateway has one for each open stream: fourteen closures in its place take 0.8 KB. */
+/** A class, because a gateway has one run for each open stream, and fourteen closures instead would take 0.8 KB. */
 class GenerationRun implements Run {
   readonly call: GenerationCall
   readonly #deps: Deps
@@ -99,7 +100,10 @@ class GenerationRun implements Run {
   /** Output tokens and vectors of earlier epochs, which are not counted against this epoch's worker. */
   #tokensBefore = 0
   #vectorsBefore = 0
-  /** What is settled if it ends now: a caller who leaves ends it at any moment. */
+  /**
+   * The outcome that is settled if the generation ends now. It starts as `cancelled`, because a caller may leave at any
+   * moment.
+   */
   #outcome: SettlementOutcome = 'cancelled'
   #end: GenerationEnd | null = null
 
@@ -112,7 +116,7 @@ class GenerationRun implements Run {
     this.#admission = admission
     this.#observed = observed
     this.#deadlineMs = deadlineMs
-    // Opened before it is queued: no event can be missed.
+    // Opened before the generation is queued, so that no event can be missed.
     this.#stream = openStream(call.signal)
     const suspect = suspects.open(() => this.#epochTokens())
     this.#suspect = suspect
@@ -152,9 +156,9 @@ class GenerationRun implements Run {
   }
 
   /**
-   * A claim reaches seven parts: admission no longer counts the generation as waiting, dispatch notes its worker,
-   * `suspect` whom to blame if an engine dies, `progress` the prompt's tokens, `timing` the end of the wait, the input
-   * estimate learns from the true count, and `observed` reports it (`generate.ts`).
+   * Passes a claim to seven parts. Admission no longer counts the generation as waiting, dispatch notes its worker,
+   * `suspect` notes whom to blame if an engine dies, `progress` notes the prompt's tokens, `timing` notes the end of
+   * the wait, the input estimate learns from the exact count, and `observed` reports the claim (in `generate.ts`).
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
@@ -224,7 +228,7 @@ class GenerationRun implements Run {
   }
 
   fail(error: unknown) {
-    // A caller who had left before pays for what was received.
+    // A caller who had left before the failure pays for the received output.
     if (this.call.signal.aborted) return
     this.#outcome = 'fault'
     this.#timing.failed(error)

@@ -3,33 +3,35 @@ import type { RequestSize } from '#libs/contracts/request-size.ts'
 
 /** Bounds the large grammars that engines compile for one account at a time. */
 export type GrammarBound = {
-  /** Null: the account has as many new grammars of this model under way as it may. */
+  /** Returns null if the account has as many new grammars of this model under way as it may. */
   enter(account: string, size: Pick<RequestSize, 'grammar'>): GrammarUse | null
 }
 
-/** Of one generation. Calls after the first of either change nothing. */
+/** The use of a grammar by one generation. Only the first call of either function has an effect. */
 export type GrammarUse = {
-  /** It has output, so its grammars are compiled: engines keep them. */
+  /** Notes that the generation has output, so its grammars are compiled. Engines keep compiled grammars. */
   compiled(): void
-  /** It has ended. */
+  /** Notes that the generation has ended. */
   leave(): void
 }
 
-/** New grammars of one account and model. An engine compiles each for up to seconds, and does nothing else meanwhile. */
+/**
+ * New grammars of one account and model. An engine takes up to seconds to compile one, and does nothing else meanwhile.
+ */
 const MAX_NEW = 4
-/** Compiled grammars that are remembered, by account and model. */
+/** How many compiled grammars are remembered, over all accounts and models. */
 const MAX_KNOWN = 10_000
 
 /**
- * Counts grammars and not generations: a batch of requests with one new schema is compiled once. A grammar is known here
- * after its first output; an engine that has not seen it yet compiles it again, once.
+ * Counts grammars and not generations, because a batch of requests with one new schema is compiled once. A grammar
+ * counts as known after its first output. An engine that has not seen it yet compiles it again, once.
  */
 export function createGrammarBound(): GrammarBound {
   const known = new LRUCache<string, true>({ max: MAX_KNOWN })
-  /** Generations by new grammar, by account. */
+  /** The number of generations of each new grammar, by account. */
   const underWay = new Map<string, Map<string, number>>()
 
-  /** The generations of a grammar that is compiled are forgotten together. */
+  /** Once a grammar is compiled, all of its generations are forgotten together. */
   function leave(account: string, grammar: string, isCompiled: boolean): void {
     const own = underWay.get(account)
     const left = (own?.get(grammar) ?? 0) - 1

@@ -5,7 +5,7 @@ import { formatCredits } from '#libs/money/nano-credits.ts'
 import type { Caller } from '../callers/caller.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 
-/** The refusal of a request that the account or the key cannot pay, with what is available and held. */
+/** Returns the refusal of a request that the account or the key cannot pay, with the available and held amounts. */
 export function insufficientCredits({ of, availableNano, heldNano }: KeyShortage): ApiError {
   const [available, held] = [formatCredits(availableNano), formatCredits(heldNano)]
   const message =
@@ -17,9 +17,9 @@ export function insufficientCredits({ of, availableNano, heldNano }: KeyShortage
 }
 
 /**
- * Throws an `ApiError` `insufficient_credits` for a caller who can pay for none of these models, so that nothing is done
- * for the request: it takes no thread, waits in no queue, and is no demand for which a worker would start. A caller who
- * can pay for one token passes; then the reservation decides.
+ * Throws an `ApiError` `insufficient_credits` for a caller who can pay for none of these models, so that no work is
+ * done for the request: it takes no thread, waits in no queue, and does not count as demand. A caller who can pay for
+ * one token passes; then the reservation decides.
  */
 export function refuseShortage({ shortage }: Pick<Caller, 'shortage'>, models: readonly ModelSpec[]): void {
   if (shortage === null || models.some(isFree)) return

@@ -2,11 +2,11 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { LossReason } from '#libs/event-bus/stream-inbox.ts'
 
 /**
- * Why a generation can go on nowhere: the loss of its last epoch, or
+ * Why a generation cannot go on: the loss of its last epoch, or
  * - `engine-deaths`: engines died while they ran it.
- * - `fruitless`: too many epochs in a row gave nothing.
+ * - `fruitless`: too many epochs in a row gave no output.
  * - `constrained`: its output cannot be continued, and its client has seen a part of it.
- * - `no-vectors`: vectors came without a claim, or of a model that has none.
+ * - `no-vectors`: vectors came without a claim, or for a model that has none.
  */
 type InterruptionReason = LossReason | 'engine-deaths' | 'fruitless' | 'constrained' | 'no-vectors'
 
@@ -21,7 +21,7 @@ export class Interruption extends Error {
   }
 }
 
-/** A running generation that can go on nowhere. */
+/** Returns the error of a running generation that cannot go on. */
 export function interrupted(reason: InterruptionReason): ApiError {
   return new ApiError('upstream_error', 'The generation was interrupted; nothing is charged for it.', {
     cause: new Interruption(reason),

@@ -6,23 +6,23 @@ import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
 import type { GenerationMetrics } from './generation-metrics.ts'
 
-/** What is measured of one generation, at a few moments of its life. */
+/** Measures one generation at a few moments of its life. */
 export type Observed = {
-  /** It is in the queue. `tokens` counts those received so far. */
+  /** The generation is in the queue. `tokens` returns the number of tokens received so far. */
   admitted(tokens: () => number): void
-  /** A worker runs it. Only the first call counts. */
+  /** A worker runs the generation. Only the first call counts. */
   claimed(): void
   /** Output arrived. Only the first call counts. */
   output(): void
-  /** Called at most once, before `ended`. */
+  /** The generation failed. Called at most once, before `ended`. */
   failed(error: unknown): void
-  /** Called once, at its end. `usage`: of a complete output; null for every other end. */
+  /** The generation has ended. Called once. `usage` is the usage of a complete output, null for every other end. */
   ended(usage: Usage | null): void
 }
 
 export type Observe = (call: GenerationCall) => Observed
 
-/** The outcomes of admission. Refusals for other reasons, such as a key that was revoked meanwhile, are none. */
+/** The outcomes of admission. Refusals for other reasons, such as a revoked key, are not outcomes of admission. */
 const REFUSALS: Partial<Record<ApiErrorCode, string>> = {
   model_busy: 'busy',
   model_warming: 'warming',
@@ -38,12 +38,12 @@ type ObserveDeps = {
   nowMs: () => number
 }
 
-/** Each call opens the generation's entry in the book. */
+/** Observes generations. Each call opens the generation's entry in the book. */
 export function createObserve(deps: ObserveDeps): Observe {
   return (call) => new ObservedGeneration(call, deps)
 }
 
-/** A class, because a gateway has one for each open stream. */
+/** A class, because a gateway has one instance for each open stream. */
 class ObservedGeneration implements Observed {
   readonly #call: GenerationCall
   readonly #deps: ObserveDeps
@@ -101,7 +101,7 @@ class ObservedGeneration implements Observed {
       gen_ai_request_model: this.#label,
     }
     const endedMs = nowMs()
-    // A caller who leaves ends it too, without a failure.
+    // A caller who leaves also ends the generation, without a failure.
     const code = usage === null && !signal.aborted ? (this.#errorType ?? 'upstream_error') : null
     this.#booked.ended({ code, usage })
     if (usage === null) {

@@ -2,8 +2,8 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 
 /**
- * Awaits what billing or the queue Redis answers. Its failure becomes `model_unavailable` with this public message,
- * with the retry-after of a dependency that is down; an ApiError stays as it is.
+ * Awaits an answer of billing or the queue Redis. A failure becomes `model_unavailable` with this public message and
+ * the retry-after of a dependency that is down; an ApiError is rethrown unchanged.
  */
 export async function orUnavailable<Answer>(answer: Promise<Answer>, message: string): Promise<Answer> {
   try {
@@ -14,9 +14,9 @@ export async function orUnavailable<Answer>(answer: Promise<Answer>, message: st
   }
 }
 
-/** The queue Redis does not answer. */
+/** The message while the queue Redis does not answer. */
 export const NO_NEW_WORK = 'The service cannot take new work right now.'
 
-/** As many settlements as may be are in memory and not committed. */
+/** The message while as many settlements as allowed are in memory and not committed. */
 export const UNCHARGED_WORK =
   'The service cannot take new work right now: too much finished work is not charged yet.'

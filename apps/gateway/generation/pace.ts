@@ -1,19 +1,19 @@
 /**
- * Waits for its turn, or until `over` resolves, when it has none; the returned function gives the room back, and may be
- * called more than once.
+ * Waits for a turn, or until `over` resolves. The returned function gives the turn's tokens back, and may be called
+ * more than once.
  */
 export type Pace = (model: string, tokens: number, over: Promise<unknown>) => Promise<() => void>
 
-/** Tokens that may be prefilled again at once, by one gateway, for one model. */
+/** The most tokens that one gateway may have prefilled again at once, for one model. */
 const MOST_TOKENS = 32_768
 
 type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => void }
 
 /**
- * The rate at which interrupted generations are dispatched again. Each of them is prefilled anew with all of its
- * output, so a lost worker of 256 long streams is a million tokens of prefill, and every stream on the workers that
- * take them over would stand still. So at most `mostTokens` are under way at once, one generation in any case; the
- * next goes when one of them has produced a token again. First come, first served.
+ * Limits the rate at which interrupted generations are dispatched again. Each of them is prefilled anew with all of its
+ * output. A lost worker of 256 long streams would mean a million tokens of prefill, during which every stream on the
+ * workers that take over would stand still. So at most `mostTokens` are under way at once, though always at least one
+ * generation. The next generation goes when one of them has produced a token again. First come, first served.
  */
 export function createPace(mostTokens = MOST_TOKENS): Pace {
   const models = new Map<string, { tokens: number; waiting: Turn[] }>()
@@ -39,7 +39,7 @@ export function createPace(mostTokens = MOST_TOKENS): Pace {
       if (state.tokens === 0 && state.waiting.length === 0) models.delete(model)
     }
 
-    /** The next may be smaller. */
+    /** Lets the next turn go, because it may be smaller than this one. */
     function leaveQueue() {
       state.waiting.splice(state.waiting.indexOf(turn), 1)
       follow()

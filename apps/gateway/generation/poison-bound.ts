@@ -4,34 +4,34 @@ import { killersKey } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 export type PoisonBound = {
-  /** A request of this account ended because engines died of it, at our cost. */
+  /** Notes that a request of this account ended because engines died of it, which it does not pay for. */
   note(accountId: string): void
   isBarred(accountId: string): boolean
-  /** Reads what all gateways have noted. Call it every second. */
+  /** Reads the notes of all gateways. Must be called every second. */
   tick(): Promise<void>
 }
 
-/** Each of them has cost two engines. */
+/** Each of these requests has cost two engines. */
 const MOST_POISONS = 3
 const WITHIN_MS = 10 * 60_000
-/** The latest of them count: each has cost engines, so there are never nearly as many. */
+/** Only the latest notes count. Each of them has cost engines, so there are never nearly as many. */
 const MOST_NOTES = 1_000
 
-/** `atMs`: by the queue Redis' clock. */
+/** `atMs` is a time of the queue Redis' clock. */
 type Note = { readonly member: string; readonly accountId: string; readonly atMs: number }
 
 /**
- * Bounds what an account may break. A request that kills engines ends after its second engine, free of charge; an account
- * that sent three of them within ten minutes, with whatever keys and to whatever gateways, is refused with `model_busy`
- * until the first is ten minutes ago.
+ * Limits how many engines an account may kill. A request that kills engines ends after its second engine, free of
+ * charge. An account that sent three such requests within ten minutes, with any keys and to any gateways, is refused
+ * with `model_busy` until the first of them is ten minutes old.
  *
- * The notes of all gateways are one sorted set in the queue Redis, by time, and each gateway has a copy that is a second
- * old at most. What Redis has not confirmed is written again with the next reading; what it has lost is known to the
- * gateway that noted it for as long as it counts.
+ * The notes of all gateways are one sorted set in the queue Redis, ordered by time, and each gateway has a copy that is
+ * at most a second old. A note that Redis has not confirmed is written again with the next reading. A note that Redis
+ * has lost stays in the gateway that made it for as long as it counts.
  */
 export function createPoisonBound(deps: {
   redis: Redis | Cluster
-  /** The queue Redis' clock. */
+  /** Returns the queue Redis' time. */
   redisNowMs: () => number
   log: Logger
 }): PoisonBound {
@@ -78,7 +78,7 @@ export function createPoisonBound(deps: {
   }
 }
 
-/** Of `member, score, member, score …`. */
+/** Converts an answer of the form `member, score, member, score …`. */
 function toNotes(answer: readonly string[]): Note[] {
   const notes: Note[] = []
   for (let at = 0; at + 1 < answer.length; at += 2) {

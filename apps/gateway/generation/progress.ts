@@ -1,23 +1,35 @@
 import type { GenerationClaimed, Usage } from '#libs/contracts/generation-event.ts'
 
-/** What one generation has used, as far as its gateway has received it, over all of its epochs. */
+/** The usage of one generation, as far as its gateway has received it, over all of its epochs. */
 export type Progress = {
   claimed(claim: Pick<GenerationClaimed, 'promptTokens' | 'after' | 'guided'>): void
   promptCached(tokens: number): void
   /** The vectors of inputs with so many tokens were received. */
   vectorsReceived(promptTokens: number): void
-  /** The current epoch's engine has given something. */
+  /** The current epoch's engine has given output. */
   outputSeen(): void
-  /** An epoch is over without an end. One that was handed back before its engine was called for it was none. */
+  /**
+   * An epoch has ended without a `generation-end`. An epoch that was handed back before its engine was called does not
+   * count.
+   */
   epochLost(end: { readonly wasHandedBack: boolean }): void
   wasClaimed(): boolean
-  /** A grammar constrains it, and grammars begin at their root: it can be repeated, not continued. */
+  /**
+   * True if a grammar constrains the generation. Grammars begin at their root, so the generation can be repeated but
+   * not continued.
+   */
   isGuided(): boolean
-  /** Epochs in a row that gave nothing. */
+  /** Returns the number of epochs in a row without output. */
   fruitlessEpochs(): number
-  /** What a caller who leaves now pays: the prompt once a worker has taken it, and every token received. */
+  /**
+   * Returns the usage that a caller who leaves now pays for: the prompt once a worker has taken it, and every received
+   * token.
+   */
   received(completionTokens: number): Usage
-  /** The usage of a complete output. The prompt is counted once, and cached tokens as its first run found them. */
+  /**
+   * Returns the usage of a complete output. The prompt is counted once, and cached tokens are those that its first run
+   * found.
+   */
   complete(reported: Usage): Usage
 }
 
@@ -25,7 +37,7 @@ export function createProgress(kind: 'chat' | 'embedding'): Progress {
   return new GenerationProgress(kind)
 }
 
-/** A class, because a gateway has one for each open stream: ten closures in its place take 0.6 KB. */
+/** A class, because a gateway has one for each open stream, and ten closures instead would take 0.6 KB. */
 class GenerationProgress implements Progress {
   readonly #kind: 'chat' | 'embedding'
   #promptTokens: number | null = null
@@ -49,7 +61,7 @@ class GenerationProgress implements Progress {
   }
 
   promptCached(tokens: number) {
-    // A continued run finds its own output in the cache as well.
+    // Not counted for a continued run, which finds its own earlier output in the cache as well.
     if (this.#after === 0) this.#cachedTokens ??= tokens
   }
 

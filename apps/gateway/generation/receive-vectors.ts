@@ -3,18 +3,22 @@ import { vectorsKey } from '#libs/event-bus/vectors.ts'
 import { interrupted } from './interrupted.ts'
 import type { Run } from './generation-run.ts'
 
-/** Takes the vectors that an event announces from the bus Redis, and acknowledges them: the worker waits for that. */
+/**
+ * Takes the vectors that an event announces from the bus Redis, and acknowledges them, because the worker waits for
+ * that.
+ */
 export type ReceiveVectors = (
   ready: VectorsReady,
   run: Pick<Run, 'inbox' | 'call' | 'vectors' | 'vectorsReceived'>,
 ) => Promise<void>
 
 /**
- * A worker that takes a generation over begins with the first input again: vectors that were received before are
- * acknowledged and dropped. Where they cannot be read the run is lost, and goes on elsewhere.
+ * Receives the vectors of a generation. A worker that takes a generation over begins with the first input again, so
+ * vectors that were received before are acknowledged and dropped. If vectors cannot be read, the run is lost and goes
+ * on elsewhere.
  */
 export function createReceiveVectors(deps: {
-  /** Rejects where the key is gone, or has other vectors. */
+  /** Rejects if the key is gone or has other vectors. */
   readVectors: (key: string, shape: { count: number; dimensions: number }) => Promise<Float32Array[]>
   gateway: string
   sendTaken: (worker: string, key: string) => Promise<boolean>

@@ -1,6 +1,7 @@
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
@@ -9,7 +10,10 @@ import type { Progress } from './progress.ts'
 import type { Reserve } from './reserve.ts'
 import type { Suspect } from './suspects.ts'
 
-/** Decides how a generation goes on whose worker gave it back or was lost: what the next worker needs, its new hold. */
+/**
+ * Decides how a generation goes on after its worker gave it back or was lost. Returns what the next worker needs, and
+ * the new hold if the old one is replaced.
+ */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,
   generation: {
@@ -17,23 +21,29 @@ export type Recovery = (
     readonly caller: Caller
     readonly progress: Progress
     readonly suspect: Suspect
-    /** It would have to begin anew, and its client has seen a part of it. */
+    /** True if the generation would have to begin anew although its client has seen a part of it. */
     readonly isPartlySent: boolean
   },
 ) => Promise<{ readonly need: string; readonly hold: Hold | null }>
 
-/** One that is there at so many deaths ends, although none of them proves anything: each costs all the others. */
+/**
+ * A generation that was present at so many engine deaths ends, even if none of them proves that it was the cause: each
+ * death costs all other generations of the engine.
+ */
 const MOST_DEATHS = 8
 /** Bounds how often one generation is dispatched without any progress. */
 const MOST_FRUITLESS_EPOCHS = 8
 
-/** Throws an `ApiError` where the generation cannot go on: `upstream_error`, `model_unavailable`, or the reservation's. */
+/**
+ * Creates the recovery. It throws an `ApiError` if the generation cannot go on: `upstream_error`, `model_unavailable`,
+ * or the reservation's error.
+ */
 export function createRecovery(deps: {
   reserve: Pick<Reserve, 'exact'>
   picture: Pick<ClusterPicture, 'find'>
-  /** Whether this account has sent too many requests that kill engines. */
+  /** True if this account has sent too many requests that kill engines. */
   isBarred: (accountId: string) => boolean
-  /** A request ended that kills engines. */
+  /** Called when a request that kills engines has ended. */
   onPoison: (caller: Caller, job: GenerationJob) => void
   onRecovery: (reason: string, job: GenerationJob) => void
 }): Recovery {
@@ -52,7 +62,7 @@ export function createRecovery(deps: {
     }
     progress.epochLost({ wasHandedBack: lost.type !== 'stream-lost' && lost.reason === 'engine-lost' })
     if (progress.fruitlessEpochs() >= MOST_FRUITLESS_EPOCHS) {
-      // It gave nothing in any of them, and was there when engines died.
+      // The generation gave no output in any of these epochs, and was present when engines died.
       if (deaths > 1) onPoison(caller, job)
       throw interrupted('fruitless')
     }
@@ -66,17 +76,19 @@ export function createRecovery(deps: {
   }
 }
 
-/** The catalog allows a context that no engine has which is ready now: to wait for one would be a guess. */
+/**
+ * Refuses a prompt that the catalog's context window allows but no ready engine's does, because an engine that can take
+ * it may never come.
+ */
 function assertServed(window: number, serving: ModelPicture | null): void {
   if (serving === null || serving.contextWindow >= window) return
-  throw new ApiError(
-    'invalid_request',
-    // LangChain recognizes an overflow by the words `exceeds the context window`.
-    `The prompt exceeds the context window of ${serving.contextWindow} tokens: no token of output fits.`,
-  )
+  throw new ApiError('context_length_exceeded', toOverflowMessage(serving))
 }
 
-/** No other worker could do better, or its events would not arrive. Before a claim nothing ran: then it is `model_unavailable`. */
+/**
+ * Throws for a loss after which no other worker could do better, or whose events would not arrive. Before a claim
+ * nothing ran, so the error is `model_unavailable`.
+ */
 function assertNotFinal({ reason }: StreamLost, progress: Progress): void {
   switch (reason) {
     case 'worker-dead':

@@ -11,7 +11,7 @@ import { insufficientCredits } from './insufficient-credits.ts'
 import { orUnavailable } from './or-unavailable.ts'
 
 /**
- * Both throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` (the key's own rate), or
+ * Both functions throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` (the key's own rate), or
  * `model_unavailable` when billing does not answer.
  */
 export type Reserve = {
@@ -21,16 +21,16 @@ export type Reserve = {
   exact(job: GenerationJob, promptTokens: number): Promise<Hold>
 }
 
-/** Releases the hold of a reservation that may have been made, if it was. */
+/** Releases the hold of a reservation that may have been made. */
 export type ReleaseHold = (reservationId: string) => void
 
 export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
   inputEstimate: Pick<InputEstimate, 'estimate'>
   releaseHold: ReleaseHold
-  /** From the monotonic clock to the queue Redis' clock. */
+  /** Converts a time of the monotonic clock to the queue Redis' clock. */
   toQueueMs: (ownMs: number) => number
-  /** The caller cannot pay for this request; it may be able to pay for none. */
+  /** Called when the caller cannot pay for this request. The caller may be unable to pay for any request. */
   onShortage: (caller: Caller) => void
 }): Reserve {
   const { billing, inputEstimate, releaseHold, toQueueMs, onShortage } = deps

@@ -18,7 +18,7 @@ export type Ending = {
   readonly promptTokens: number
   readonly cachedTokens: number
   readonly completionTokens: number
-  /** By the monotonic clock of this process. */
+  /** A time of this process's monotonic clock. */
   readonly deadlineMs: number
   readonly timing: SettlementTiming
 }
@@ -28,17 +28,20 @@ export type Settlements = {
   add(ending: Ending, onAnswer: (settled: Settled) => void): void
   /** Releases a hold that billing may have granted without an answer. Returns at once. */
   releaseHold: ReleaseHold
-  /** Call it each second: drops what billing has committed, sends again what a failover may have lost. */
+  /**
+   * Drops settlements that billing has committed, and sends again those that a failover may have lost. Must be called
+   * each second.
+   */
   tick(): Promise<void>
-  /** As many are held as may be, in number or in bytes: no new work may be taken. */
+  /** True if as many settlements are kept as allowed, in number or in bytes. No new work may be taken then. */
   isFull(): boolean
-  /** Share of the bound that is in use; 1 or more: `isFull`. */
+  /** Returns the share of the bound that is in use; at 1 or more `isFull` is true. */
   fill(): number
-  /** Not answered yet; answered, but not known to be committed. */
+  /** Returns how many settlements are not answered yet, and how many are answered but not known to be committed. */
   counts(): { unanswered: number; kept: number }
-  /** Resolves when everything that was begun has been answered. */
+  /** Resolves when every settlement and release that was begun has been answered. */
   drain(): Promise<void>
-  /** For the end of this process: resolves when billing has committed everything, or after `limitMs`. */
+  /** For the end of this process: resolves when billing has committed every settlement, or after `limitMs`. */
   untilCommitted(limitMs: number): Promise<void>
 }
 
@@ -46,46 +49,55 @@ const REPEAT = { firstPauseMs: 20, lastPauseMs: 1_000 }
 const MOST_HELD = 50_000
 /** 50,000 with receipts of 500 B take 70 MB. */
 const MOST_BYTES = 64 * 1024 * 1024
-/** One settlement without its texts: 850 B of heap, measured over 20,000 of them, and 100 B of its timing. */
+/** The heap of one settlement without its texts: 850 B, measured over 20,000 of them, and 100 B for its timing. */
 const ENTRY_BYTES = 1_000
-/** The entry's time in Redis may be this much later than our reading of Redis' clock. */
+/** The settlement's time in Redis may be this much later than this process's reading of Redis' clock. */
 const CLOCK_MARGIN_MS = 1_000
-/** Between two looks at billing's mark while this process waits for it; billing moves it each second. */
+/**
+ * The pause between two readings of billing's mark while this process waits for it; billing moves the mark each second.
+ */
 const LOOK_MS = 250
 
 type Held = {
   readonly ending: Ending
   readonly bytes: number
-  /** Called with the first answer, then dropped: it refers to the whole generation. */
+  /** Called with the first answer, then dropped, because it refers to the whole generation. */
   onAnswer: ((settled: Settled) => void) | null
-  /** Of queue Redis and stream, before it was sent: the answer came from that run if it is still the same one. */
+  /**
+   * The run id of the queue Redis and stream, read before the settlement was sent. If it is still the same, the answer
+   * came from that run.
+   */
   runId: string | null
-  /** By Redis' clock; null: sent, and not answered yet. */
+  /** A time of Redis' clock; null if the settlement was sent and is not answered yet. */
   answeredMs: number | null
   wasAnswered: boolean
-  /** Of its hold, by the monotonic clock. */
+  /** The deadline of the hold, by the monotonic clock. */
   holdDeadlineMs: number
-  /** Among those of its model. */
+  /** The settlement's number in the set of its model. */
   number: number
 }
 
 /**
- * The gateway settles what it delivered, and holds each settlement until billing has committed it: the queue Redis may
- * be away, and a failover, or whoever deletes the stream, may lose what it had acknowledged. Settling is idempotent, so a
- * settlement is sent again after each change of the run id (`SettlementMark`), also one that was answered `settled`. It is
- * dropped when billing's mark, read together with the run id, has passed its answer under the run id of that answer.
+ * The gateway settles the generations that it delivered, and keeps each settlement until billing has committed it. The
+ * queue Redis may be away, and acknowledged settlements may be lost by a failover or by somebody who deletes the
+ * stream. Settling is idempotent, so a settlement is sent again after each change of the run id (`SettlementMark`),
+ * even if it was answered `settled`. It is dropped when billing's mark, read together with the run id, has passed the
+ * time of its answer under the same run id.
  *
- * A settlement is sent together with the next command to the queue Redis, or after 20 ms. If the gateway is killed before
- * that, the answer that it had just delivered is not charged, like those that it was still delivering.
+ * A settlement is sent together with the next command to the queue Redis, or after 20 ms. If the gateway is killed
+ * before that, the output that it has just delivered is not charged, and neither is output that it was still
+ * delivering.
  *
- * `WAIT` after a settlement would add nothing to this: a replica receives it no sooner, the client does not wait for it,
- * and what is kept until PostgreSQL has it needs no word from a replica. Lost is what a gateway kept that is killed
- * together with the master, with `WAIT` as without. A gateway that is stopped drops what it keeps, so it first waits for
- * billing's mark, which covers a replica that is behind as well.
+ * `WAIT` after a settlement would not help: a replica receives the settlement no sooner, the client does not wait for
+ * it, and a settlement that is kept until PostgreSQL has it needs no confirmation by a replica. Only settlements of a
+ * gateway that is killed together with the master are lost, with or without `WAIT`. A gateway that is stopped drops the
+ * settlements that it keeps, so it first waits for billing's mark, which covers a replica that is behind as well.
  *
- * While a settlement has no answer its hold is extended before it would expire: a late one is still charged.
+ * While a settlement has no answer, its hold is extended before it would expire, so that a late settlement is still
+ * charged.
  *
- * What is held is bounded in number and in bytes, since billing may be away for hours; at the bound new work is refused.
+ * The kept settlements are bounded in number and in bytes, because billing may be away for hours. At the bound new work
+ * is refused.
  */
 export function createSettlements(deps: {
   record: Pick<GenerationRecord, 'settle' | 'readMark'>
@@ -140,7 +152,9 @@ export function createSettlements(deps: {
     }
   }
 
-  /** Before the first settlement of a model, which would be sent again if its run were not known. */
+  /**
+   * Reads the run id before the first settlement of a model. Without a known run id the settlement would be sent again.
+   */
   async function readRunId(model: string): Promise<string> {
     const { runId } = await record.readMark(model)
     runIds.set(model, runId)
@@ -152,7 +166,7 @@ export function createSettlements(deps: {
     entry.wasAnswered = true
   }
 
-  /** Half of the grace before the hold would expire. */
+  /** Extends the hold from half of the grace before its expiry on. */
   function extend(entry: Held): void {
     if (nowMs() < entry.holdDeadlineMs + holdGraceMs / 2) return
     entry.holdDeadlineMs = nowMs() + holdGraceMs
@@ -258,12 +272,12 @@ export function createSettlements(deps: {
   }
 }
 
-/** Without the request, which may be megabytes of prompt. */
+/** Drops the request, which may be megabytes of prompt. */
 function toKeptJob({ id, model, stream, hold, traceparent }: Ending['job']): Ending['job'] {
   return { id, model, stream, hold, ...(traceparent !== undefined && { traceparent }) }
 }
 
-/** Its texts are ASCII, of one byte a character. */
+/** The texts are ASCII, so they take one byte per character. */
 function sizeOf({ job }: Ending): number {
   return ENTRY_BYTES + job.id.length + job.hold.receipt.length + (job.traceparent?.length ?? 0)
 }

@@ -5,7 +5,7 @@ import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 const RECOVERY_REASONS = [...DECLINE_REASONS, 'worker-dead', 'frames-lost', 'not-running']
 
 export type StreamCounters = {
-  /** By reason: what ended the epoch before. */
+  /** The reason is the end of the epoch before. */
   readonly recoveries: Counter<'reason'>
   readonly resends: Counter
   readonly lateEvents: Counter
@@ -19,7 +19,7 @@ export function createStreamCounters(registry: Registry): StreamCounters {
     help: 'Generations that were dispatched again, by what ended the epoch before',
     labelNames: ['reason'],
   })
-  // Present from the start, so that the first one is an increase.
+  // Present from the start, so that the first recovery shows as an increase.
   for (const reason of RECOVERY_REASONS) recoveries.inc({ reason }, 0)
   return {
     recoveries,
@@ -38,15 +38,15 @@ export function createStreamCounters(registry: Registry): StreamCounters {
   }
 }
 
-/** The open streams of this gateway and what happens to them; `http/request-metrics.ts` counts the requests. */
+/** Measures the open streams of this gateway and their settlements; `http/request-metrics.ts` counts the requests. */
 export function createStreamGauges(options: {
   registry: Registry
   openStreams: () => number
   settlements: () => { unanswered: number; kept: number }
-  /** Share of the bound on them; at 1 new work is refused. */
+  /** Returns the share of the bound on settlements that is in use; at 1 new work is refused. */
   settlementsFill: () => number
   busAwayMs: () => number
-  /** Prompt bytes that wait in the queue Redis, by model; rejects while it does not answer. */
+  /** Returns the prompt bytes that wait in the queue Redis, by model. Rejects while Redis does not answer. */
   waitingBytes: () => Promise<ReadonlyMap<string, number>>
 }): void {
   const { gauge } = declareMetrics(options.registry)

@@ -4,35 +4,38 @@ import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
 /** One generation, as `Suspects` follows it. */
 export type Suspect = {
-  /** An engine of this worker is given it. */
+  /** An engine of this worker gets the generation. */
   claimed(worker: string): void
-  /** The record names this worker, which has sent nothing yet: one that is on trial may wait there for its turn. */
+  /**
+   * The record names this worker, which has sent no event yet. A generation that is on trial may only be waiting there
+   * for its turn.
+   */
   claimFound(worker: string): void
-  /** Its epoch is over. `blame`: as its worker reports it; null where its worker reports nothing. */
+  /** The epoch of the generation is over. `blame` is the worker's report, null if the worker reports nothing. */
   epochLost(blame: Blame | null): void
-  /** The engines that died while they ran it: the next worker must know. */
+  /** Returns the deaths of engines that were running the generation. The next worker must know them. */
   engineDeaths(): EngineDeaths
-  /** It has killed an engine, and was there when an earlier one died: it is not run again. */
+  /** True if the generation has killed an engine and was present when an earlier one died. It is not run again. */
   isKiller(): boolean
   close(): void
 }
 
 export type Suspects = {
-  /** `epochTokens`: how many tokens, or vectors, its present epoch has given. */
+  /** `epochTokens` returns how many tokens or vectors the present epoch has given. */
   open(epochTokens: () => number): Suspect
-  /** This worker died, perhaps with its engine. */
+  /** This worker died, perhaps together with its engine. */
   workerDied(worker: string): void
 }
 
-/** So many tokens of an epoch clear a generation, as in `trials.ts` of the worker. */
+/** A generation is cleared after so many tokens of an epoch, as in `trials.ts` of the worker. */
 const READ_TOKENS = 3
 /**
- * Which generations have killed engines. Presence at a death is counted, in whatever epoch and after however many tokens;
- * who was the cause is decided by the engine's worker, which tries those that were present one at a time (`trials.ts`). A
- * generation ends at its second death, if it is the suspect there.
+ * Finds the generations that have killed engines. A generation's presence at an engine's death is counted, in any epoch
+ * and after any number of tokens. The engine's worker finds the cause: it tries the generations that were present one
+ * at a time (`trials.ts`). A generation ends at its second death if it is the suspect there.
  *
- * A worker that dies reports nothing. Only those that its engine had given nothing yet can have to do with it: they count
- * as present, and one that was on trial is the suspect, unless several were.
+ * A worker that dies reports nothing. Only the generations that had no output from its engine yet can be the cause, so
+ * only they count as present. One that was on trial is the suspect, unless several were on trial.
  */
 export function createSuspects(): Suspects {
   const opened = new ShortLivedSet<OpenSuspect>()
@@ -41,7 +44,7 @@ export function createSuspects(): Suspects {
     open: (epochTokens) => new OpenSuspect(opened, epochTokens),
     workerDied(worker) {
       const ran = [...opened].filter((entry) => entry.worker === worker)
-      // The death may be noticed again while they wait for another worker.
+      // The worker's death may be noticed again while these generations wait for another worker.
       for (const entry of ran) entry.worker = null
       const unread = ran.filter((entry) => entry.isUnread())
       const [tried, ...others] = unread.filter((entry) => entry.engineDeaths().count > 0)
@@ -92,7 +95,7 @@ class OpenSuspect implements Suspect {
     return this.#blame === 'suspect' && this.#engineDeaths.count > 1
   }
 
-  /** Its engine may not have read it yet. */
+  /** True if the generation's engine may not have read it yet. */
   isUnread() {
     return this.#epochTokens() < (this.#engineDeaths.count > 0 ? READ_TOKENS : 1)
   }

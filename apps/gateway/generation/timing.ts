@@ -2,9 +2,9 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationClaimed, GenerationEnd } from '#libs/contracts/generation-event.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 
-/** Measures one generation for its settlement: a few readings of the clock, whatever its length. */
+/** Measures one generation for its settlement, with a few readings of the clock, however long it is. */
 export type Timing = {
-  /** It is in the queue, behind so many others; null: not known. */
+  /** The generation is in the queue, behind so many others; null if the number is unknown. */
   queued(ahead: number | null): void
   claimed(claim: Pick<GenerationClaimed, 'waitedMs'>): void
   /** Output arrived. Only the first call counts. */
@@ -14,8 +14,9 @@ export type Timing = {
 }
 
 /**
- * The wait is that of the first claim, as the queue Redis measured it: a claim may be published with the first token, so
- * its arrival here says little. What follows is measured here. After a recovery the pause counts as running.
+ * Creates the timing of one generation. The wait is the time until the first claim, as the queue Redis measured it,
+ * because a claim may be published only with the first token. The later times are measured here. After a recovery the
+ * pause counts as running.
  */
 export function createTiming(options: { streamed: boolean; nowMs: () => number }): Timing {
   return new GenerationTiming(options)

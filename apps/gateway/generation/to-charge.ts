@@ -2,7 +2,7 @@ import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { Hold } from '#libs/contracts/generation-job.ts'
 import { priceUsage } from '#libs/money/price-usage.ts'
 
-/** What the settlement of a complete output will charge, in nano-credits: its price, and never more than the hold. */
+/** Returns the charge of a complete output's settlement, in nano-credits: its price, but never more than the hold. */
 export function toCharge(usage: Usage, hold: Hold): bigint | null {
   if (hold.cachedInputPriceNano === undefined) return null
   const { promptTokens: prompt, cachedTokens: cached, completionTokens: completion } = usage

@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http'
 
 /**
  * Returns a controller whose signal aborts when the client closes the connection before the answer is fully written.
- * The owner of the answer may abort it earlier. `onClose` is called when the connection is done with the answer, however
- * that came about.
+ * The owner of the answer may abort it earlier. `onClose` is called when the response closes, for whatever reason.
  */
 export function abortOnHangUp(response: ServerResponse, onClose = () => {}): AbortController {
   const controller = new AbortController()

@@ -8,8 +8,9 @@ import { shorten } from './shorten.ts'
 const FOLDER = 'account/assets'
 
 /**
- * `GET /account`: the page on which the owner of a key reads what the key may read, with the key as bearer. It has no
- * operation of its own. Its addresses are relative, so that it works below any path that a proxy puts before it.
+ * Serves `GET /account`: the page on which the owner of a key reads what the key may read, with the key as bearer
+ * token. The page has no operation of its own. Its addresses are relative, so that it works below any path that a proxy
+ * adds.
  */
 export function serveAccountPage(app: FastifyInstance): void {
   const load = once(loadAccountPage)
@@ -38,7 +39,9 @@ export async function loadAccountPage(): Promise<Page> {
   })
 }
 
-/** Loads at the first call, so that a gateway whose page is not visited neither starts later nor keeps it in memory. */
+/**
+ * Loads at the first call. A gateway whose page is not visited then neither starts later nor keeps the page in memory.
+ */
 function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loading: Promise<Value> | undefined
   return async () => {

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import { carriesBody } from './carries-body.ts'
+import { encodingOf } from './decode-body.ts'
 
 export type BodyLimits = {
   /** The largest body. */
@@ -10,31 +11,32 @@ export type BodyLimits = {
   readonly allBodiesBytes: number
 }
 
-/** Measured: what a request takes besides its body while it arrives. A smaller body counts as this. */
+/** The measured memory of a request besides its body, while it arrives. A smaller body counts as this. */
 const LEAST_BYTES = 20 * 1024
 
 /**
  * Bounds the memory of bodies that arrive or wait to be prepared. A body with a `content-length` is counted before
- * it is read, a chunked one as it arrives. Beyond the bound a request is refused with `model_unavailable`. The
+ * it is read, a chunked or compressed one as it arrives, decoded. Beyond the bound a request is refused with `model_unavailable`. The
  * end of a request's response frees its share; the returned function takes the share over, and returns what frees it.
  *
- * No account may have more than it leaves free for all others: one has half of the memory at most, and the next one half
- * of the rest. A fixed share would let a few accounts lock out everybody by uploading slowly.
+ * An account may use at most as much as it leaves free for all others: the first account at most half of the memory,
+ * the next one at most half of the rest. With a fixed share, a few accounts could lock out everybody by uploading
+ * slowly.
  */
 export function installBodyBudget(
   app: FastifyInstance,
   options: { limits: BodyLimits; accountOf: (request: FastifyRequest) => string },
 ): (request: FastifyRequest) => () => void {
   const { limits, accountOf } = options
-  // So that the smallest budget has room for one body.
+  // Lowered, so that the smallest budget has room for one body.
   const leastBytes = Math.min(LEAST_BYTES, limits.bodyBytes)
   const shares = new WeakMap<FastifyRequest, { readonly account: string; bytes: number }>()
   const takenByAccount = new Map<string, number>()
-  /** Requests whose shares are freed by who took them over. */
+  /** Requests whose shares are freed by the caller that took them over. */
   const taken = new WeakSet<FastifyRequest>()
   let takenBytes = 0
 
-  /** Raises a request's share to `bytes`. */
+  /** Raises a request's share to `bytes`. Returns false if the budget has no room. */
   function take(request: FastifyRequest, bytes: number): boolean {
     const share = shares.get(request) ?? { account: accountOf(request), bytes: 0 }
     const more = bytes - share.bytes
@@ -58,8 +60,8 @@ export function installBodyBudget(
   }
 
   app.addHook('preParsing', (...[request, reply, payload, done]) => {
-    const isChunked = request.headers['transfer-encoding'] !== undefined
-    const length = isChunked ? 0 : Number(request.headers['content-length'])
+    const isOpen = request.headers['transfer-encoding'] !== undefined || encodingOf(request) !== null
+    const length = isOpen ? 0 : Number(request.headers['content-length'])
     // Fastify refuses a longer one before it reads it.
     if (!carriesBody(request) || length > limits.bodyBytes) return done()
     if (!take(request, Math.max(length, leastBytes))) return done(tooMany())
@@ -70,7 +72,7 @@ export function installBodyBudget(
       if (refused || arrived > limits.bodyBytes) payload.off('data', count)
       if (refused) payload.emit('error', tooMany())
     }
-    if (isChunked) payload.on('data', count)
+    if (isOpen) payload.on('data', count)
     // It is emitted once, and `once` would keep a wrapper for each open stream.
     reply.raw.on('close', () => {
       payload.off('data', count)

@@ -8,12 +8,12 @@ export type ConnectionLimits = {
   readonly trustedProxies: readonly string[]
 }
 
-/** So that no client can have all of them. */
+/** Bounded, so that no client can have all connections. */
 const SHARE_OF_NETWORK = 1 / 2
 
 /**
- * Bounds the connections: `connections` in all, half of them from one network, except those of trusted proxies. One
- * beyond the bounds is closed at once, because an answer would need what is bounded.
+ * Bounds the connections: `connections` in all, half of them from one network, except connections of trusted proxies. A
+ * connection beyond the bounds is closed at once, because an answer would use the bounded resources.
  */
 export function boundConnections(
   app: FastifyInstance,

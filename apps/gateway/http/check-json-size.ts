@@ -1,7 +1,7 @@
 /** Deeper than any field of the interface, and shallow enough for every recursive function that reads bodies. */
 const MAX_LEVELS = 256
 
-/** As many as 100,000 messages and 10,000 tools have together. The parsed values of more would fill the heap. */
+/** As many values as 100,000 messages and 10,000 tools have together. More parsed values would fill the heap. */
 const MAX_VALUES = 1_000_000
 
 /**
@@ -34,7 +34,7 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** The end of the string that begins with the quote at `start`: a quote after an even number of backslashes. */
+/** Returns the end of the string that begins with the quote at `start`: a quote after an even number of backslashes. */
 function endOfString(json: Buffer, start: number): number {
   for (let quote = json.indexOf(QUOTE, start + 1); quote >= 0; quote = json.indexOf(QUOTE, quote + 1)) {
     let backslashes = 0

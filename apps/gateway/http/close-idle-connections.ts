@@ -4,9 +4,10 @@ import type { FastifyInstance } from 'fastify'
 const INTERVAL_MS = 100
 
 /**
- * When a server closes, Node closes the connections that are idle at that moment, but not those that become idle
- * later, nor those that never carried a request (undici opens one in advance after an abort). A client that keeps one
- * open would delay the gateway's end until a time-out. While the gateway closes, such connections are closed here.
+ * Closes idle connections while the gateway closes. Node itself closes only the connections that are idle at the moment
+ * when a server closes. It does not close connections that become idle later, nor connections that never carried a
+ * request (undici opens one in advance after an abort). A client that keeps one open would delay the gateway's end
+ * until a time-out.
  */
 export function closeIdleConnections(app: FastifyInstance): void {
   const connections = new Set<Socket>()

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Reads and discards the rest of an upload, for at most `limitMs`; resolves to whether the upload is complete. Many
- * clients lose an answer that comes before the end of their upload: closing a socket with unread bytes resets the
+ * Reads and discards the rest of an upload, for at most `limitMs`. Resolves with true if the upload is complete. Many
+ * clients lose an answer that is sent before the end of their upload: closing a socket with unread bytes resets the
  * connection, and the reset arrives before the answer.
  */
 export async function drainBody(request: IncomingMessage, limitMs: number): Promise<boolean> {

@@ -6,12 +6,13 @@ const INTERVAL_MS = 100
 
 /**
  * Installs the refusal of requests to a gateway that stops: before their body is read, with 503, `retry-after: 1` and
- * `connection: close`. Call it after what every answer needs, such as its id, and before what reads a request.
+ * `connection: close`. Call it after hooks that every answer needs, such as its id, and before hooks that read a
+ * request.
  *
- * The returned function begins the drain and resolves when no request is in progress; the app is closed after that. Until
- * then it goes on accepting connections: a balancer may send some for seconds after it was informed, and an answer with
- * a time to retry is better than a refused connection. Connections that become idle are closed, so that their
- * clients open new ones to others.
+ * The returned function begins the drain and resolves when no request is in progress; the app is closed after that.
+ * Until then the gateway goes on accepting connections: a balancer may send some for seconds after it was informed, and
+ * an answer with a time to retry is better than a refused connection. Connections that become idle are closed, so that
+ * their clients open new connections to other gateways.
  */
 export function installDrain(app: FastifyInstance): () => Promise<void> {
   let draining = false
@@ -29,7 +30,7 @@ export function installDrain(app: FastifyInstance): () => Promise<void> {
       })
     }
     inProgress += 1
-    // It is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
     reply.raw.on('close', () => {
       inProgress -= 1
       if (draining && inProgress === 0) resolve()

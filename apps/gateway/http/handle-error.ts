@@ -13,6 +13,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The errors that the interface lists for the operation of a route. */
     errors?: readonly ApiErrorCode[]
+    /** The field of the body that has the prompt: the `param` of a prompt that is too long. */
+    promptField?: string
   }
 }
 
@@ -30,11 +32,11 @@ export type ErrorBody = z.infer<typeof ErrorBody>
 type PublicError = {
   readonly status: number
   readonly body: ErrorBody
-  /** Whole seconds; null where the error carries none. */
+  /** Whole seconds; null if the answer has no `retry-after`. */
   readonly retryAfterS: number | null
 }
 
-/** Turns any failure into the error that the caller may see; counts it, and logs the details that stay inside. */
+/** Turns any failure into the error that the caller may see, counts it, and logs its internal details. */
 export type ReportError = (error: unknown, request: FastifyRequest) => PublicError
 
 /** How long the rest of a refused upload is read before the connection is closed. */
@@ -44,9 +46,9 @@ const DRAIN_LIMIT_MS = 5_000
 export function createReportError(options: {
   log: Logger
   recordFailure: RecordFailure
-  /** Undefined where the request is not traced. */
+  /** Returns undefined if the request is not traced. */
   traceIdOf: (request: FastifyRequest) => string | undefined
-  /** The largest body, as the error message names it. */
+  /** The size of the largest body, for the error message. */
   bodyBytes: number
 }): ReportError {
   const { log, recordFailure, traceIdOf, bodyBytes } = options
@@ -64,13 +66,14 @@ export function createReportError(options: {
     }
     if (failure !== error && status >= 500) log.error(fields, 'request failed')
     else if (failure.cause !== undefined || status === 502) log.warn(fields, 'request refused')
-    return toPublicError(failure, code)
+    return toPublicError(withPromptField(failure, request), code)
   }
 }
 
 /**
  * Answers every failure of a route, and of Fastify in a route, with the error object. A client that has closed the
- * connection is no error. A client that is still uploading is read to its end first, so that it receives the answer.
+ * connection does not count as an error. The upload of a client that is still sending is read to its end first, so that
+ * the client receives the answer.
  */
 export function installErrorHandler(app: FastifyInstance, reportError: ReportError): void {
   app.setErrorHandler(async (error, request, reply) => {
@@ -93,8 +96,8 @@ export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): vo
 }
 
 /**
- * Answers with the error object where Node's HTTP parser fails: bytes that are not HTTP, a header that is too large,
- * a request that arrives too slowly. A response that has begun is cut off instead.
+ * Answers with the error object when Node's HTTP parser fails: for bytes that are not HTTP, a header that is too large,
+ * or a request that arrives too slowly. A response that has begun is cut off instead.
  */
 export function answerMalformed(
   error: Error,
@@ -125,7 +128,7 @@ export function answerMalformed(
 const HEADER_TOO_LARGE = `The header must not be larger than ${maxHeaderSize / 1_024} KiB or have more than 1,000 fields.`
 
 function sendError(reply: FastifyReply, failure: PublicError): void {
-  // RFC 9110, section 15.5.2, requires it on every 401.
+  // RFC 9110, section 15.5.2, requires this header on every 401.
   if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.retryAfterS !== null) reply.header('retry-after', String(failure.retryAfterS))
   void reply.code(failure.status).type('application/json; charset=utf-8').send(JSON.stringify(failure.body))
@@ -143,10 +146,21 @@ function toPublicError(failure: ApiError, code: ApiErrorCode): PublicError {
   }
 }
 
-/** The interface lists a failed backend for some operations only; on the others it is `model_unavailable`. */
+/**
+ * Returns the code for the operation of a request. The interface lists `upstream_error` for some operations only; other
+ * operations get `model_unavailable`.
+ */
 function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErrorCode {
   const listed = request.routeOptions.config.errors?.includes('upstream_error') === true
   return code === 'upstream_error' && !listed ? 'model_unavailable' : code
+}
+
+/** What finds a prompt too long does not know how the operation names it. */
+function withPromptField(failure: ApiError, request: FastifyRequest): ApiError {
+  const { code, message, param = request.routeOptions.config.promptField } = failure
+  return code === 'context_length_exceeded' && param !== undefined
+    ? new ApiError(code, message, { param })
+    : failure
 }
 
 /** The message of a `request_too_large`. */

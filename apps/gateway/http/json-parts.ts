@@ -1,6 +1,6 @@
 /**
- * Returns the texts of the members of a JSON object, by name, or of the elements of an array, by index. Of a name that is
- * repeated the last member counts, as with `JSON.parse`. The text must be valid JSON; for any other value there are no parts.
+ * Returns the texts of the members of a JSON object, by name, or of the elements of an array, by index. If a name is
+ * repeated, its last member counts, as with `JSON.parse`. The text must be valid JSON; any other value has no parts.
  */
 export function jsonParts(json: string): Map<string, string> {
   const parts = new Map<string, string>()
@@ -32,7 +32,7 @@ const CLOSE_BRACE = 0x7d
 
 const isCloser = (code: number): boolean => code === CLOSE_BRACE || code === CLOSE_BRACKET
 
-/** The index of the comma or bracket behind a value, or the text's length. */
+/** Returns the index of the comma or bracket after a value, or the text's length. */
 function endOfValue(json: string, start: number): number {
   let levels = 0
   for (let at = start; at < json.length; at++) {
@@ -45,7 +45,7 @@ function endOfValue(json: string, start: number): number {
   return json.length
 }
 
-/** The index behind the quote that ends a string: the first one after an even number of backslashes. */
+/** Returns the index after the quote that ends a string: the first quote after an even number of backslashes. */
 function endOfString(json: string, start: number): number {
   for (let quote = json.indexOf('"', start + 1); quote >= 0; quote = json.indexOf('"', quote + 1)) {
     let backslashes = 0
@@ -61,5 +61,5 @@ function skipBlanks(json: string, from: number): number {
   return at
 }
 
-/** In JSON no character below it is valid between values but tabs and line breaks. */
+/** The characters up to this one that valid JSON has between values are blanks, tabs and line breaks. */
 const BLANK = 0x20

@@ -13,7 +13,7 @@ export function readJsonObject(body: unknown): JsonObject {
   return readJsonText(body).object
 }
 
-/** The same, with the text that was parsed. */
+/** Like `readJsonObject`, and also returns the text that was parsed. */
 export function readJsonText(body: unknown): { object: JsonObject; text: string } {
   const { value, text } = readJson(body)
   if (!isJsonObject(value)) throw new ApiError('invalid_request', 'The body must be a JSON object.')
@@ -53,17 +53,28 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
 }
 
 function readJson(body: unknown): { value: unknown; text: string } {
-  if (Buffer.isBuffer(body) && body.length > 0 && isUtf8(body)) {
-    const excess = checkJsonSize(body)
-    if (excess !== null) throw new ApiError('invalid_request', `The body must not be ${excess}.`)
-    try {
-      const text = withoutLoneSurrogates(body.toString('utf8'))
-      return { value: JSON.parse(text), text }
-    } catch {
-      // The parser's message is dropped: it quotes the body, which must not get into a log.
-    }
+  if (!Buffer.isBuffer(body) || body.length === 0) throw new ApiError('invalid_request', NOT_JSON)
+  if (!isUtf8(body) || body.subarray(0, 2).includes(0)) throw new ApiError('invalid_request', NOT_UTF8)
+  const json = withoutMark(body)
+  const excess = checkJsonSize(json)
+  if (excess !== null) throw new ApiError('invalid_request', `The body must not be ${excess}.`)
+  try {
+    const text = withoutLoneSurrogates(json.toString('utf8'))
+    return { value: JSON.parse(text), text }
+  } catch {
+    // The parser's message is dropped: it quotes the body, which must not get into a log.
+    throw new ApiError('invalid_request', NOT_JSON)
   }
-  throw new ApiError('invalid_request', 'The body must be JSON.')
+}
+
+const NOT_JSON = 'The body must be JSON.'
+/** UTF-16 of JSON is valid UTF-8, with a NUL in its first two bytes. */
+const NOT_UTF8 =
+  'The body must be JSON in UTF-8; other charsets, such as UTF-16 and latin-1, are not supported.'
+
+/** RFC 8259, section 8.1: a reader may ignore a byte order mark. */
+function withoutMark(body: Buffer): Buffer {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body
 }
 
 /**
@@ -78,7 +89,7 @@ function withoutLoneSurrogates(json: string): string {
 }
 
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/u
-/** A pair, a lone one (in a group of its own), or any other escape. */
+/** Matches a surrogate pair, a lone surrogate (in a group of its own), or any other escape. */
 const ANY_ESCAPE =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})|\\[^]/gu
 

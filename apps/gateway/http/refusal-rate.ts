@@ -3,28 +3,31 @@ import { LRUCache } from 'lru-cache'
 import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import { carriesBody } from './carries-body.ts'
 
-/** Who sends a body. `address` is the client's, or that of a proxy which is not trusted. */
+/** The sender of a body. `address` is the address of the client, or of a proxy that is not trusted. */
 type Sender = { readonly account: string; readonly address: string }
 
-/** Refusals are free for their caller; what they cost us is bounded by this. */
+/** Bounds the cost of refused requests, which are free for their callers. */
 export type RefusalRate = {
   /** Throws an `ApiError` `model_busy` for a sender of too many bodies that were refused. */
   check(sender: Sender): void
   note(sender: Sender): void
 }
 
-/** So many seconds' refusals may come at once: a client that is being written, or a batch of one mistake. */
+/** The refusals of so many seconds may come at once, for a client under development or a batch with one mistake. */
 const BURST_S = 10
 
-/** One machine of an account that repeats a mistake leaves the other half to its other machines. */
+/** One machine of an account that repeats a mistake leaves the other half to the account's other machines. */
 const SHARE_OF_ADDRESS = 1 / 2
 
-/** Of accounts, and of pairs of account and address: a flood of addresses forgets no account. */
+/**
+ * The most accounts, and the most pairs of account and address, that are counted. They are counted apart, so that a
+ * flood of addresses makes no account forgotten.
+ */
 const MAX_COUNTED = 20_000
 
 /**
- * Counts the refused bodies of each account, `perS` a second after a burst, and half of it for each of its addresses. The
- * counts fall with time; those that have not been asked for longest are forgotten beyond a number.
+ * Counts the refused bodies of each account. An account may have `perS` a second refused after a burst, and each of its
+ * addresses half of that. The counts fall with time. Beyond a number of counts, the least recently used are forgotten.
  */
 export function createRefusalRate({ perS, nowMs }: { perS: number; nowMs: () => number }): RefusalRate {
   type Count = { readonly refused: number; readonly atMs: number }
@@ -48,7 +51,8 @@ export function createRefusalRate({ perS, nowMs }: { perS: number; nowMs: () => 
     },
     note(sender) {
       for (const count of countsOf(sender)) {
-        // Requests that are answered at the same time all pass the check, so a count may exceed its burst; not by more.
+        // Requests that are answered at the same time all pass the check, so a count may exceed its burst. It is
+        // bounded to twice the burst.
         const refused = Math.min(read(count) + 1, 2 * BURST_S * count.rate)
         count.counts.set(count.name, { refused, atMs: nowMs() })
       }
@@ -60,8 +64,8 @@ const TOO_OFTEN =
   'Too many requests of this account were refused because of their bodies. Correct them; the last error says what is wrong.'
 
 /**
- * Checks each request with a body before the body is read. The returned function notes a failure if it is the body's: one
- * that names a wrong field or an unknown model, or one about its size.
+ * Checks each request with a body before the body is read. The returned function notes a failure if the body caused it:
+ * a wrong field, an unknown model, or the size.
  */
 export function installRefusalRate(
   app: FastifyInstance,

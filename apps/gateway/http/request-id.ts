@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** A caller's own request id may be printable ASCII without spaces: safe in every log and header. */
+/** A caller's own request id may be printable ASCII without spaces, which is safe in every log and header. */
 const WELL_FORMED = /^[\x21-\x7e]{1,128}$/
 
-/** Puts both ids on every response. */
+/** Puts `x-request-id` and `x-client-request-id` on every response. */
 export function installRequestId(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     setRequestId(request, reply)
@@ -13,7 +13,7 @@ export function installRequestId(app: FastifyInstance): void {
 
 /**
  * Puts `x-request-id` on a response, and the caller's own id as `x-client-request-id` if the caller sent a well-formed
- * one. The caller's id is only echoed: nothing inside is identified by it.
+ * one. The caller's id is only echoed: nothing in Millrace is identified by it.
  *
  * The headers are set on the raw response, because a hijacked stream does not pass through Fastify's reply.
  */

@@ -36,7 +36,7 @@ export function installRequestMetrics(
   app.addHook('onRequest', (request, reply, done) => {
     const startedMs = nowMs()
     const response = reply.raw
-    // It is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
     response.on('close', () => {
       const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown')
       const failure = failures.get(request)

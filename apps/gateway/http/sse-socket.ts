@@ -8,7 +8,7 @@ import { abortOnHangUp } from './abort-on-hang-up.ts'
 /**
  * The one writer of server-sent events. A stream is `waiting` (no byte sent; the route may still answer with another
  * status), then `open` (headers sent), then `ended`. From each state it can become `gone`: the client closed the
- * connection, or read so slowly that the connection was closed here.
+ * connection, or read so slowly that this writer closed it.
  *
  *     waiting → open:   the first write, or `headersAfterS` without one (then with a comment)
  *     open    → ended:  end()
@@ -17,7 +17,7 @@ import { abortOnHangUp } from './abort-on-hang-up.ts'
 type SseSocket = {
   /** Aborted when the stream is gone. */
   readonly signal: AbortSignal
-  /** Whether the headers are sent, so that only an event can report a failure. */
+  /** True if the headers are sent, so that only an event can report a failure. */
   opened(): boolean
   /** Sends whole events, as one write to the socket. Does nothing once the stream is gone. */
   write(events: string): void
@@ -50,7 +50,7 @@ export type SseSockets = {
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
-  // Otherwise proxies of the nginx family buffer the events.
+  // Without this header, proxies of the nginx family buffer the events.
   'x-accel-buffering': 'no',
 }
 
@@ -58,8 +58,9 @@ const HEADERS = {
 const KEEP_ALIVE = ': keep-alive\n\n'
 
 /**
- * All streams share one ticker, because a timer for each would cost more than most events. `everySecond` starts the
- * ticker and returns the function that stops it; `onSlowReader` is called for each client that is cut off.
+ * Creates the sockets. All streams share one ticker, because a timer for each would cost more than most events.
+ * `everySecond` starts the ticker and returns the function that stops it; `onSlowReader` is called for each client that
+ * is cut off.
  */
 export function createSseSockets(options: {
   limits: SseLimits
@@ -88,7 +89,7 @@ class Stream implements SseSocket {
   readonly signal: AbortSignal
   readonly #reply: FastifyReply
   readonly #shared: Shared
-  /** In `ticking`. */
+  /** The number of this stream in `ticking`. */
   readonly #number: number
   readonly #hangUp: AbortController
   #send: ((events: string) => void) | null = null
@@ -149,7 +150,7 @@ class Stream implements SseSocket {
   }
 }
 
-/** Sends the headers and the first events in one write, and returns the writer for the others. */
+/** Sends the headers and the first events in one write, and returns the function that writes further events. */
 function open(reply: FastifyReply, events: string): (events: string) => void {
   const response = reply.raw
   const { socket } = response
@@ -164,13 +165,13 @@ function open(reply: FastifyReply, events: string): (events: string) => void {
 }
 
 /**
- * Writes the chunks of the chunked transfer coding (RFC 9112, section 7.1) to the socket itself: one string and one
+ * Writes the chunks of the chunked transfer coding (RFC 9112, section 7.1) directly to the socket: one string and one
  * system call for each write, at about half the cost of `response.write`. This relies on three properties of Node's
  * `ServerResponse`, which the conformance test checks: flushed headers have been passed to the socket, `end()` sends
  * the last chunk, and nothing else writes to the socket before that.
  *
- * HTTP/1.0 has no chunks, a pipelined response has no socket yet, and other kinds of sockets may behave differently:
- * these are written with `response.write`.
+ * HTTP/1.0 has no chunks, a pipelined response has no socket yet, and other kinds of sockets may behave differently.
+ * Such responses are written with `response.write`.
  */
 function chooseWriter(response: ServerResponse): (events: string) => void {
   const { socket } = response

@@ -4,15 +4,15 @@ import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
 
 export type RequestTraces = {
-  /** The span of a request. It ends with the response. */
+  /** Returns the span of a request. It ends with the response. */
   spanOf(request: FastifyRequest): Span
-  /** The request failed, before or after its response had begun. */
+  /** Notes that the request failed, before or after its response had begun. */
   noteFailure(request: FastifyRequest, code: ApiErrorCode): void
 }
 
 /**
- * Begins a trace for each request that runs a generation. A caller's own `traceparent` becomes a link and not the parent:
- * otherwise callers would decide how much is traced, and could join each other's traces.
+ * Begins a trace for each request that runs a generation. A caller's own `traceparent` becomes a link instead of the
+ * parent; otherwise callers would decide how much is traced, and could join each other's traces.
  */
 export function traceRequests(app: FastifyInstance, tracing: Tracing): RequestTraces {
   const spans = new WeakMap<FastifyRequest, Span>()

@@ -1,4 +1,5 @@
 import { API_ERRORS } from '#libs/contracts/api-error.ts'
+import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 import type { OperationError } from '../endpoints/operation-description.ts'
 import { toTooLargeMessage, type ErrorBody } from '../http/handle-error.ts'
@@ -7,6 +8,10 @@ import { EVERY_ANSWER } from './common-headers.ts'
 /** The meaning and an example message of each error. */
 const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }>> = {
   invalid_request: { meaning: 'A field is missing or wrong.', message: "'model' is required." },
+  context_length_exceeded: {
+    meaning: 'The prompt does not fit the model’s context window.',
+    message: toOverflowMessage({ contextWindow: 32_768, tokens: 40_000 }),
+  },
   request_too_large: {
     meaning: 'The body is too large.',
     message: toTooLargeMessage(LARGEST_BODY_BYTES),

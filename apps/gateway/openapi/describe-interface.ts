@@ -1,25 +1,13 @@
 import { z } from 'zod'
+import { describeDocument } from '#libs/http-contract/describe-document.ts'
 import { chatCompletionsDescription } from '../endpoints/chat-completions/describe.ts'
 import { completionsDescription } from '../endpoints/completions/describe.ts'
 import { embeddingsDescription } from '../endpoints/embeddings/describe.ts'
+import { healthDescription } from '../endpoints/health/describe.ts'
 import { describeModelDescription, listModelsDescription } from '../endpoints/models/describe.ts'
 import type { BodyDescription, OperationDescription } from '../endpoints/operation-description.ts'
 import { responsesDescription } from '../endpoints/responses/describe.ts'
-import {
-  changeKeyDescription,
-  createKeyDescription,
-  listKeysDescription,
-  readAccountKeyDescription,
-  revokeKeyDescription,
-  rotateKeyDescription,
-} from '../endpoints/self-service/describe-keys.ts'
-import {
-  activityDescription,
-  creditsDescription,
-  generationDescription,
-  generationsDescription,
-  keyDescription,
-} from '../endpoints/self-service/describe.ts'
+import { accountDescriptions } from '../endpoints/self-service/describe.ts'
 import { ErrorBody } from '../http/handle-error.ts'
 import { COMMON_HEADERS } from './common-headers.ts'
 import { describeErrors } from './describe-errors.ts'
@@ -32,17 +20,8 @@ const OPERATIONS: readonly OperationDescription[] = [
   embeddingsDescription,
   listModelsDescription,
   describeModelDescription,
-  keyDescription,
-  creditsDescription,
-  generationDescription,
-  generationsDescription,
-  activityDescription,
-  listKeysDescription,
-  createKeyDescription,
-  readAccountKeyDescription,
-  changeKeyDescription,
-  revokeKeyDescription,
-  rotateKeyDescription,
+  ...accountDescriptions,
+  healthDescription,
 ]
 
 const ABOUT = `Hosted language models over HTTP with JSON bodies, paid from prepaid credits.
@@ -57,55 +36,28 @@ OpenAPI 3.2. An error after the start of a stream is sent as an event.`
 
 /** Returns the OpenAPI 3.1 document of the public interface, generated from the schemas that check the requests. */
 export function describeInterface() {
-  return {
-    openapi: '3.1.0',
-    info: {
-      title: 'Millrace',
-      version: '1.0.0',
-      description: ABOUT,
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-    },
-    servers: [{ url: '/' }],
-    security: [{ apiKey: [] }],
-    paths: describePaths(),
-    components: {
-      securitySchemes: {
-        apiKey: {
-          type: 'http',
-          scheme: 'bearer',
-          description: 'Authorization: Bearer <API_KEY>; for /v1/keys a management key.',
-        },
-      },
-      schemas: describeSchemas(),
-      responses: describeErrors(new Set(OPERATIONS.flatMap(({ errors }) => errors))),
-      ...COMMON_HEADERS,
-    },
-  }
-}
-
-function describePaths() {
-  const paths: Record<string, Record<string, object>> = {}
-  for (const operation of OPERATIONS) {
-    const path = (paths[operation.path] ??= {})
-    path[operation.method] = describeOperation(operation)
-  }
-  return paths
-}
-
-/** All named schemas. A schema that contains another named one refers to it. */
-function describeSchemas() {
   const registry = z.registry<{ id: string }>()
   for (const { name, schema } of OPERATIONS.flatMap(bodiesOf)) registry.add(schema, { id: name })
   registry.add(ErrorBody, { id: 'Error' })
-  // `input` describes requests before zod transforms them. Response schemas have no transforms; for them, `input` also
-  // allows additional properties.
-  const { schemas } = z.toJSONSchema(registry, {
-    io: 'input',
-    uri: (id) => `#/components/schemas/${id}`,
+  return describeDocument({
+    title: 'Millrace',
+    about: ABOUT,
+    root: '/',
+    scheme: {
+      name: 'apiKey',
+      description: 'Authorization: Bearer <API_KEY>; for /v1/keys a management key.',
+    },
+    operations: OPERATIONS.map((operation) => ({
+      path: operation.path,
+      method: operation.method,
+      described: describeOperation(operation),
+    })),
+    registry,
+    components: {
+      responses: describeErrors(new Set(OPERATIONS.flatMap(({ errors }) => errors))),
+      ...COMMON_HEADERS,
+    },
   })
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, { $schema: _dialect, $id: _uri, ...schema }]) => [name, schema]),
-  )
 }
 
 function bodiesOf({ request, answer, stream }: OperationDescription): BodyDescription[] {

@@ -1,9 +1,9 @@
 import { API_ERRORS } from '#libs/contracts/api-error.ts'
-import { documentedAs } from '../endpoints/fields/documented-as.ts'
+import { toReference } from '#libs/http-contract/describe-document.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import type {
   BodyDescription,
   OperationDescription,
-  ParameterDescription,
   StreamDescription,
 } from '../endpoints/operation-description.ts'
 import { EVERY_ANSWER } from './common-headers.ts'
@@ -17,10 +17,8 @@ export function describeOperation(operation: OperationDescription) {
     operationId: operation.id,
     summary: operation.summary,
     description: operation.description,
-    parameters: [
-      ...operation.parameters.map(describeParameter),
-      { $ref: '#/components/parameters/RequestId' },
-    ],
+    ...(operation.isPublic === true && { security: [] }),
+    parameters: [...operation.parameters, { $ref: '#/components/parameters/RequestId' }],
     ...(request === null
       ? {}
       : { requestBody: { required: true, content: { 'application/json': describeBody(request) } } }),
@@ -40,10 +38,6 @@ export function describeOperation(operation: OperationDescription) {
   }
 }
 
-function describeParameter({ schema, ...parameter }: ParameterDescription) {
-  return { ...parameter, schema: documentedAs(schema) }
-}
-
 function describeBody({ name, examples }: BodyDescription) {
   return { schema: refer(name), examples: toExamples(examples) }
 }
@@ -57,7 +51,7 @@ function describeHeaders(headers: StreamDescription['headers']) {
   )
 }
 
-/** One event of the stream. Its `data` is text: JSON of the schema `event` or of an error. */
+/** Describes one event of the stream. Its `data` is text: JSON of the schema `event`, or of an error. */
 function describeStream({ event, areNamed, endsWithDone }: StreamDescription) {
   const json = (name: string) => ({
     type: 'string',
@@ -90,5 +84,5 @@ function toExamples(values: Readonly<Record<string, unknown>>) {
 }
 
 function refer(schema: string) {
-  return { $ref: `#/components/schemas/${schema}` }
+  return { $ref: toReference(schema) }
 }

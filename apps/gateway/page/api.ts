@@ -1,10 +1,11 @@
 import { createAsk, type Asking } from '#libs/page-parts/ask.ts'
 import { Failure } from '#libs/page-parts/failure.ts'
-import type { AccountKey, KeyChangeBody, NewKeyAnswer } from '../endpoints/self-service/key-schemas.ts'
-import type { Activity, GenerationsAnswer, KeyAnswer, Receipt } from '../endpoints/self-service/schemas.ts'
-
-export type OwnKey = KeyAnswer['data']
-export type KeyChange = KeyChangeBody
+import type { AccountKey, KeyChange, NewKey } from '#libs/account-contract/resources/keys.ts'
+import type { ACCOUNT, AccountOperationId } from '#libs/account-contract/account-contract.ts'
+import type { AnswerOf } from '#libs/account-contract/operation.ts'
+import type { Activity } from '#libs/account-contract/resources/activity.ts'
+import type { Receipt } from '#libs/account-contract/resources/generations.ts'
+import type { OwnKey } from '#libs/account-contract/resources/own.ts'
 
 /**
  * A gateway serves a key one of these requests a second after a burst, and asks a faster caller to wait for a second. A
@@ -13,22 +14,23 @@ export type KeyChange = KeyChangeBody
 const WAITS = 3
 const LONGEST_WAIT_S = 5
 
+type Answer<Id extends AccountOperationId> = AnswerOf<(typeof ACCOUNT)[Id]>
+
+type Page<Item> = { readonly data: readonly Item[]; readonly nextCursor: string | null }
+
 /** The operations of the gateway, with one key. The key is in this closure and nowhere else. */
 export type Api = {
   readKey(options?: { signal?: AbortSignal; isQuiet?: boolean }): Promise<OwnKey>
   /** The last 30 days. */
   readActivity(signal: AbortSignal): Promise<readonly Activity[]>
-  listReceipts(cursor: string | undefined, signal: AbortSignal): Promise<GenerationsAnswer>
+  listReceipts(cursor: string | undefined, signal: AbortSignal): Promise<Page<Receipt>>
   readReceipt(id: string, signal: AbortSignal): Promise<Receipt>
   listModels(signal: AbortSignal): Promise<readonly string[]>
   /** The keys of the account. These need a management key. */
-  listKeys(
-    cursor: string | undefined,
-    signal: AbortSignal,
-  ): Promise<{ data: AccountKey[]; next_cursor: string | null }>
+  listKeys(cursor: string | undefined, signal: AbortSignal): Promise<Page<AccountKey>>
   /** The same `idempotencyKey` makes one key. */
-  createKey(limits: KeyChange, idempotencyKey: string): Promise<NewKeyAnswer>
-  rotateKey(id: string, overlapSeconds: number, idempotencyKey: string): Promise<NewKeyAnswer>
+  createKey(limits: KeyChange, idempotencyKey: string): Promise<NewKey>
+  rotateKey(id: string, overlapSeconds: number, idempotencyKey: string): Promise<NewKey>
   changeKey(id: string, changed: KeyChange): Promise<void>
   revokeKey(id: string): Promise<void>
 }
@@ -43,9 +45,8 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
   const base = toBaseAddress(location.href)
   const ask = createAsk({ server: 'gateway', headers: { authorization: `Bearer ${apiKey}` }, onSignedOut })
 
-  // The gateway's schemas describe what comes back: JSON has no type of its own.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  async function inTurn(method: string, path: string, asking: Asking = {}): Promise<any> {
+  /** The caller names the type, which the contract describes: JSON has none of its own. */
+  async function inTurn<Body>(method: string, path: string, asking: Asking = {}): Promise<Body> {
     for (let waits = 0; ; waits += 1) {
       try {
         return await ask(method, `${base}/${path}`, asking)
@@ -57,19 +58,26 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
     }
   }
 
+  async function list<Item>(
+    path: string,
+    cursor: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Page<Item>> {
+    const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
+    type Body = { data: Item[]; next_cursor: string | null }
+    const { data, next_cursor: nextCursor } = await inTurn<Body>('GET', path + query, { signal })
+    return { data, nextCursor }
+  }
+
   return {
-    readKey: async (options = {}) => (await inTurn('GET', 'key', options)).data,
-    readActivity: async (signal) => (await inTurn('GET', 'activity', { signal })).data,
-    async listReceipts(cursor, signal) {
-      const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
-      return await inTurn('GET', `generations${query}`, { signal })
-    },
+    readKey: async (options = {}) => (await inTurn<Answer<'readKey'>>('GET', 'key', options)).data,
+    readActivity: async (signal) =>
+      (await inTurn<Answer<'readActivity'>>('GET', 'activity', { signal })).data,
+    listReceipts: async (cursor, signal) => await list('generations', cursor, signal),
     readReceipt: async (id, signal) =>
-      (await inTurn('GET', `generation?id=${encodeURIComponent(id)}`, { signal })).data,
-    async listKeys(cursor, signal) {
-      const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
-      return await inTurn('GET', `keys${query}`, { signal })
-    },
+      (await inTurn<Answer<'readGeneration'>>('GET', `generation?id=${encodeURIComponent(id)}`, { signal }))
+        .data,
+    listKeys: async (cursor, signal) => await list('keys', cursor, signal),
     async createKey(limits, idempotencyKey) {
       const headers = { 'idempotency-key': idempotencyKey }
       return await inTurn('POST', 'keys', { headers, body: JSON.stringify(limits) })
@@ -86,8 +94,8 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
       await inTurn('DELETE', `keys/${id}`)
     },
     async listModels(signal) {
-      const { data } = await inTurn('GET', 'models', { signal })
-      return data.map(({ id }: { id: string }) => id)
+      const { data } = await inTurn<{ data: { id: string }[] }>('GET', 'models', { signal })
+      return data.map(({ id }) => id)
     },
   }
 }

@@ -1,7 +1,8 @@
 import type { Loading } from '#libs/page-parts/load.ts'
 import type { PageApp, Screen } from '#libs/page-parts/page-app.ts'
 import type { Route } from '#libs/page-parts/route.ts'
-import type { Api, OwnKey } from './api.ts'
+import type { OwnKey } from '#libs/account-contract/resources/own.ts'
+import type { Api } from './api.ts'
 
 /** What a screen has of the rest of the page. */
 export type App = PageApp & {

@@ -3,7 +3,7 @@ import { createDialogs } from '#libs/page-parts/dialogs.ts'
 import { createPageLayout } from '#libs/page-parts/page-layout.ts'
 import type { Loading } from '#libs/page-parts/load.ts'
 import type { Route } from '#libs/page-parts/route.ts'
-import type { OwnKey } from './api.ts'
+import type { OwnKey } from '#libs/account-contract/resources/own.ts'
 import type { App } from './app.ts'
 
 const PLACES = [

@@ -11,12 +11,12 @@ import type { RequestBook, RequestEntry, TenantCounts } from './request-book.ts'
 
 const MOST_TENANTS = 20
 const MOST_OPEN = 200
-/** 50 a second. */
+/** The reports come every 2 s, so this is 50 a second. */
 const MOST_ENDED = 100
-/** Of the ring, when watching begins. */
+/** The bound of the first report after watching has begun, which takes from the ring of ended requests. */
 const MOST_ENDED_AT_FIRST = 500
 
-/** Returns the function that makes this gateway's reports. Lists are bounded; models are those of the catalog. */
+/** Returns the function that makes this gateway's reports. Lists are bounded; models come from the catalog. */
 export function createBuildReport(deps: {
   self: { readonly id: string; readonly name: string }
   book: RequestBook
@@ -71,7 +71,7 @@ export function createBuildReport(deps: {
   }
 }
 
-/** The arrival of the first that waits, by model. */
+/** Returns the arrival of the oldest waiting request of each model. */
 function oldestWaits(open: readonly RequestEntry[]): Map<string, number> {
   const oldest = new Map<string, number>()
   for (const { model, stage, receivedMs } of open) {
@@ -88,7 +88,7 @@ function toCatalogState({
   return fixedState === null ? 'on' : 'fixed'
 }
 
-/** First those with most requests open, then those that were refused most. */
+/** Sorts by the number of open requests, then by the number of refusals. */
 function busiest(tenants: readonly TenantCounts[]) {
   return tenants
     .toSorted((a, b) => b.waiting + b.running - (a.waiting + a.running) || b.refused - a.refused)

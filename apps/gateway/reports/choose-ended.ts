@@ -1,6 +1,6 @@
 import type { RequestEntry } from './request-book.ts'
 
-/** An ended request that is reported, and how many it stands for. */
+/** An ended request that is reported, and the number of requests that it stands for. */
 export type ChosenEnd = {
   readonly entry: RequestEntry
   readonly kind: 'failed' | 'slow' | 'sample'
@@ -10,9 +10,10 @@ export type ChosenEnd = {
 const SLOWEST = 10
 
 /**
- * At most `limit` of the requests that ended: every kind of failure as one group by account, model and code with its
- * newest example, the 10 slowest, and a sample of the rest. `count` is how many ended; those beyond `kept` are part of
- * the sample's weight. Where there are more groups than `limit`, those with most failures.
+ * Chooses at most `limit` of the requests that ended. Failures form one group for each account, model and code, with
+ * the newest as example; then come the 10 slowest requests, and a sample of the rest. `count` is the number that ended;
+ * requests beyond `kept` are part of the sample's weight. If there are more groups than `limit`, the groups with most
+ * failures are chosen.
  */
 export function chooseEnded(
   ended: { readonly count: number; readonly kept: readonly RequestEntry[] },
@@ -34,7 +35,7 @@ export function chooseEnded(
   const rest = bySlowness.slice(slow.length)
   const places = Math.min(rest.length, limit - failed.length - slow.length)
   const weight = places === 0 ? 0 : (rest.length + ended.count - ended.kept.length) / places
-  // At equal distances in the order of slowness, so that quick ones and slow ones are represented alike.
+  // Taken at equal distances in the order of slowness, so that quick and slow requests are represented alike.
   const sample = Array.from(
     { length: places },
     (_, index) => rest[Math.floor((index * rest.length) / places)],

@@ -3,12 +3,15 @@ import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
 /** The steps of one request, as they happen. Each costs a few additions; nothing is done per token. */
 export type BookedRequest = {
-  /** It is queued. `tokens` counts those received so far; it is called for reports, until the end. */
+  /** The request is queued. `tokens` returns the number of tokens received so far; reports call it until the end. */
   admitted(tokens: () => number): void
   claimed(): void
   /** Only the first call counts. */
   output(): void
-  /** Called once. `code`: of `API_ERRORS`, where it was refused or failed. */
+  /**
+   * The request has ended. Called once. `code` is a code of `API_ERRORS` if the request was refused or failed, else
+   * null.
+   */
   ended(end: { code: string | null; usage: TokenUsage | null }): void
 }
 
@@ -16,7 +19,10 @@ type TokenUsage = { readonly promptTokens: number; readonly completionTokens: nu
 
 export type RequestStage = 'admitting' | 'waiting' | 'running'
 
-/** An open or ended request. Times by the monotonic clock of this process; null where it did not come so far. */
+/**
+ * An open or ended request. Times are of this process's monotonic clock; null for a step that the request did not
+ * reach.
+ */
 export type RequestEntry = {
   readonly id: string
   readonly accountId: string
@@ -28,13 +34,13 @@ export type RequestEntry = {
   outputMs: number | null
   tokens: () => number
   endedMs: number | null
-  /** Null unless it was refused or failed. */
+  /** Null unless the request was refused or failed. */
   code: string | null
-  /** Of a complete output. */
+  /** The usage of a complete output, else null. */
   usage: TokenUsage | null
 }
 
-/** Of one model, since the start. */
+/** The counts of one model since the start. */
 export type ModelCounts = {
   asked: number
   completed: number
@@ -45,32 +51,35 @@ export type ModelCounts = {
   readonly firstTokenMs: TimeBuckets
 }
 
-/** One account at one model. */
+/** One account's requests for one model. */
 export type TenantCounts = {
   readonly accountId: string
   readonly model: string
   waiting: number
   running: number
   refused: number
-  /** When a request of it began or ended last. */
+  /** When a request of this account last began or ended. */
   touchedMs: number
 }
 
-/** The requests of this gateway: counts, those that are open, and the last that ended. */
+/** The requests of this gateway: counts, the open requests, and the last ones that ended. */
 export type RequestBook = {
   open(request: Pick<RequestEntry, 'id' | 'accountId' | 'model' | 'receivedMs'>): BookedRequest
   counts(model: string): ModelCounts
-  /** In the order of their arrival. */
+  /** Returns the open requests in the order of their arrival. */
   openRequests(): Iterable<RequestEntry>
   tenants(): readonly TenantCounts[]
-  /** How many ended since the call before, and those of them that are still kept: the last 2,000, the oldest first. */
+  /**
+   * Returns how many requests ended since the previous call, and the ones that are still kept: the last 2,000, the
+   * oldest first.
+   */
   takeEnded(): { readonly count: number; readonly kept: readonly RequestEntry[] }
-  /** The last 2,000 that ended, also those that were taken before. */
+  /** Returns the last 2,000 requests that ended, also those that were taken before. */
   lastEnded(): readonly RequestEntry[]
 }
 
 const KEPT_ENDED = 2_000
-/** A tenant without an open request is forgotten then. */
+/** A tenant without an open request is forgotten after this time. */
 const TENANT_IDLE_MS = 60_000
 const NO_TOKENS = () => 0
 
@@ -79,7 +88,7 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
   const byModel = new Map<string, ModelCounts>()
   const byTenant = new Map<string, TenantCounts>()
   const opened = new ShortLivedSet<RequestEntry>()
-  /** A ring: `endedCount` modulo its size is the next place. */
+  /** A ring. `endedCount` modulo its size is the next place. */
   const ring: RequestEntry[] = []
   let endedCount = 0
   let takenCount = 0
@@ -156,7 +165,7 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
   }
 }
 
-/** What all open requests of a book use. */
+/** Shared by all open requests of a book. */
 type Shared = {
   readonly nowMs: () => number
   readonly tenantOf: (entry: RequestEntry) => TenantCounts
@@ -168,7 +177,7 @@ type Shared = {
 class OpenRequest implements BookedRequest {
   readonly #entry: RequestEntry
   readonly #counts: ModelCounts
-  /** Its number in `opened`. */
+  /** The request's number in `opened`. */
   readonly #number: number
   readonly #shared: Shared
 
@@ -215,7 +224,7 @@ class OpenRequest implements BookedRequest {
     entry.endedMs = nowMs()
     entry.code = code
     entry.usage = usage
-    // What it counts would otherwise be kept alive by the ring.
+    // Dropped, because the ring would otherwise keep the generation alive.
     entry.tokens = NO_TOKENS
     opened.delete(this.#number)
     const tenant = tenantOf(entry)

@@ -14,7 +14,7 @@ import type { RedisMetrics } from './redis-metrics.ts'
 
 type Opening = { config: Readonly<GatewayConfig>; releasers: Releasers; log: Logger }
 
-/** The connections to the queue Redis, and to the server of the bus that belongs to this gateway. */
+/** Opens the connections to the queue Redis, and to the bus server that belongs to this gateway. */
 export async function openRedisServers(
   { config, releasers, log }: Opening,
   of: { gateway: string; metrics: Pick<RedisMetrics, 'watch'>; onQueue: () => void },
@@ -35,7 +35,7 @@ export async function openRedisServers(
   return { queueRedis, busRedis, busSubscriber }
 }
 
-/** Resolves once the queue Redis has told its time. */
+/** Resolves once the queue Redis has reported its time. */
 export async function openQueueClock(redisTimeMs: () => Promise<number>, log: Logger): Promise<QueueClock> {
   return await untilAnswered(async () => await createQueueClock(redisTimeMs), {
     firstPauseMs: 50,
@@ -44,7 +44,7 @@ export async function openQueueClock(redisTimeMs: () => Promise<number>, log: Lo
   })
 }
 
-/** The client of billing, with its certificates. */
+/** Opens the client of billing, with its certificates. */
 export async function openBilling({ config, releasers, log }: Opening) {
   const tls = {
     ca: config.BILLING_TLS_CA_FILE,

@@ -1,18 +1,21 @@
 export type QueueClock = {
-  /** Unix ms by the queue Redis' clock. */
+  /** Returns the queue Redis' time, in Unix ms. */
   nowMs(): number
-  /** The same moment of this process's monotonic clock, in Unix ms by the queue Redis' clock. */
+  /** Converts a time of this process's monotonic clock to the queue Redis' clock, in Unix ms. */
   toQueueMs(ownMs: number): number
-  /** Reads the server's clock. Call it every few seconds: clocks drift, and a failover changes them. */
+  /**
+   * Reads the server's clock. Must be called every few seconds, because clocks drift and a failover changes the server.
+   */
   sync(): Promise<void>
 }
 
 /**
- * Holds end at absolute times of the queue Redis, because the sweeper that expires them follows its clock. This process'
- * own wall clock is never compared with it: Redis' time is read, and carried on by the monotonic clock.
+ * Converts times to the queue Redis' clock. Holds end at absolute times of this clock, because the sweeper that expires
+ * them follows it. This process's own wall clock is never compared with it: Redis' time is read, and carried on by the
+ * monotonic clock.
  *
- * Redis' clock may step, also by a failover to another server. So this process measures by its monotonic clock alone
- * (how long a generation may last, when a hold is to be extended), and converts a time when it sends one.
+ * Redis' clock may step, also by a failover to another server. So this process measures durations only by its monotonic
+ * clock (how long a generation may last, when a hold is to be extended), and converts a time when it sends one.
  */
 export async function createQueueClock(redisTimeMs: () => Promise<number>): Promise<QueueClock> {
   let offsetMs = 0

@@ -1,20 +1,23 @@
 import { BEAT_MS } from '#libs/event-bus/heartbeat.ts'
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 
-/** The phases of this process, in order. Only one of them serves; the others are reasons on /readyz. */
+/**
+ * The phases of this process, in order. The process is ready only while `serving`; /readyz reports the other phases as
+ * reasons.
+ */
 type Phase = 'waiting for the queue Redis' | 'waiting for the bus Redis' | 'starting' | 'serving' | 'stopping'
 
 export type GatewayReadiness = {
   enter(phase: Phase): void
-  /** The heartbeats of workers are received from now on. */
+  /** Called when the heartbeats of workers begin to be received. */
   listensToWorkers(): void
   read: Readiness
 }
 
-/** Every worker sends a heartbeat in this time; until then a served model may look unavailable. */
+/** Within this time every worker has sent a heartbeat. Until then a served model may look unavailable. */
 const PICTURE_COMPLETE_MS = 1.2 * BEAT_MS
 
-/** `knowsBilling`: billing was reached once, so the catalog is its own and not the fallback. */
+/** `knowsBilling` returns true once billing was reached, so that the catalog is billing's own and not the fallback. */
 export function createReadiness(deps: {
   knowsBilling: () => boolean
   nowMs: () => number

@@ -3,14 +3,14 @@ import type { Registry } from 'prom-client'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
-/** The servers that a gateway needs: of the bus, its own shard. */
+/** The servers that a gateway needs. `bus` is the gateway's own bus server. */
 const ROLES = ['queue', 'bus'] as const
 type Role = (typeof ROLES)[number]
 
 export type RedisMetrics = {
   /** From now on this connection is measured. */
   watch(role: Role, redis: RedisClient): void
-  /** Call it each second: sends each server a PING. */
+  /** Sends each server a PING. Must be called each second. */
   tick(): void
 }
 
@@ -18,8 +18,8 @@ export type RedisMetrics = {
 const BUCKETS_S = [0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5]
 
 /**
- * A PING each second measures both servers alike, whatever the load, and costs the requests nothing. It goes over the
- * connection of the gateway's commands, so a slow answer also shows that those before it are slow.
+ * Measures both servers with a PING each second, alike under any load and at no cost to requests. The PING uses the
+ * connection of the gateway's commands, so a slow answer also shows that the commands before it are slow.
  */
 export function createRedisMetrics(registry: Registry): RedisMetrics {
   const { gauge, histogram } = declareMetrics(registry)
@@ -34,7 +34,7 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
     labelNames: ['role'],
     buckets: BUCKETS_S,
   })
-  // Present from the start, because a gateway may wait for Redis for long.
+  // Present from the start, because a gateway may wait long for Redis.
   for (const role of ROLES) up.set({ role }, 0)
   const watched = new Map<Role, RedisClient>()
 
@@ -45,7 +45,7 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
       seconds.observe({ role }, (performance.now() - startedMs) / 1_000)
       up.set({ role }, 1)
     } catch {
-      // The connection itself logs why.
+      // The connection itself logs the reason.
       up.set({ role }, 0)
     }
   }

@@ -1,8 +1,8 @@
 import type { PodView } from './types.ts'
 
 /**
- * Up to `count` pods that a pool can best do without: unscheduled, loading, sick, those that an operator cordoned, then
- * serving ones by the fewest generations; ones that do not report come last. Pods that already stop are not chosen.
+ * Returns up to `count` pods that a pool can best do without, in this order: unscheduled, loading, sick, cordoned by an
+ * operator, serving (the fewest generations first), not reporting. Pods that are already stopping are not chosen.
  */
 export function choosePods(pods: readonly PodView[], count: number): readonly PodView[] {
   return pods
@@ -11,7 +11,7 @@ export function choosePods(pods: readonly PodView[], count: number): readonly Po
     .slice(0, count)
 }
 
-/** True when the pod serves nothing that a cordon would have to protect. */
+/** Returns true when the pod serves nothing that a cordon would have to protect. */
 export function needsNoCordon({ phase, running }: PodView): boolean {
   return running === 0 && (phase === 'unscheduled' || phase === 'loading' || phase === 'sick')
 }

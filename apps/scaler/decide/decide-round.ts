@@ -5,7 +5,7 @@ import { adoptPool, planChange, protectedWant, type Change } from './plan-change
 import { splitNeed } from './split-need.ts'
 import type { BudgetState, ModelLoad, PodView, PoolSpec, PoolState } from './types.ts'
 
-/** All that the decisions remember; plain JSON. */
+/** The memory of the decisions, as plain JSON. */
 export type DecideState = {
   readonly pools: Readonly<Record<string, PoolState>>
   readonly budget: BudgetState
@@ -16,7 +16,7 @@ export type RoundModel = {
   readonly load: ModelLoad
   readonly pools: readonly {
     readonly spec: PoolSpec
-    /** All pods of the pool, with those that are being deleted. */
+    /** All pods of the pool, including pods that are being deleted. */
     readonly pods: readonly PodView[]
     /** The pool's ScaledObject is paused. */
     readonly isPaused: boolean
@@ -24,9 +24,9 @@ export type RoundModel = {
 }
 
 export type PoolChange = Change & {
-  /** The replicas that the pool is to have by its share of the need. */
+  /** The pool's share of the need, in replicas. */
   readonly want: number
-  /** The replicas that the budget gives it. */
+  /** The replicas that the budget gives the pool. */
   readonly given: number
 }
 
@@ -34,17 +34,17 @@ export type ClassGpus = {
   readonly budget: number
   /** GPUs of pods that exist and of replicas that are ordered. */
   readonly used: number
-  /** GPUs of pods that are being deleted; counted in neither. */
+  /** GPUs of pods that are being deleted; neither in `used` nor in `free`. */
   readonly deleting: number
   readonly free: number
 }
 
 /**
  * One round of all decisions: need → share of each pool → budget → change. A pool that the state does not know is
- * adopted with the pods that it has.
+ * adopted with its existing pods.
  *
- * A pool rises only into GPUs that are physically free: the budget less those of existing, ordered and deleting pods.
- * Pools rise by priority, so a freed GPU goes to the one that the budget gives it.
+ * A pool rises only into GPUs that are physically free: the budget without the GPUs of existing, ordered and deleting
+ * pods. Pools rise by priority, so a freed GPU goes to the pool to which the budget gives it.
  *
  * @throws an error for a floor's expression or time zone that does not exist.
  */
@@ -100,7 +100,7 @@ type AskedPool = {
   readonly isIdle: boolean
   readonly state: PoolState
   readonly want: number
-  /** Of the budget: see `protectedWant`. */
+  /** The replicas that the pool asks of the budget; see `protectedWant`. */
   readonly asked: number
 }
 
@@ -133,7 +133,7 @@ function toBudgetPool({ spec, state, asked }: AskedPool) {
   return { pool, gpuClass, gpus, min, priority, order, want: asked, held: state.target }
 }
 
-/** GPUs by class that neither pods nor replicas that are still to come have. */
+/** Returns, by class, the GPUs that neither existing pods nor ordered replicas use. */
 function countFree(
   pools: readonly AskedPool[],
   budget: Readonly<Record<string, number>>,

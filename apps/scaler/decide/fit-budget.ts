@@ -5,35 +5,40 @@ export type BudgetPool = {
   readonly gpuClass: string | null
   readonly gpus: number
   readonly min: number
-  /** Replicas that the pool is to have or may still keep, see `protectedWant`; at least `min`. */
+  /** Replicas that the pool should have or may still keep, see `protectedWant`; at least `min`. */
   readonly want: number
   readonly priority: number
   readonly order: number
-  /** Replicas that it has now: its target. */
+  /** Replicas that the pool has now: its target. */
   readonly held: number
 }
 
 /**
- * How long a pool of higher priority is short before lower ones give back. The HPA's period of 15 s and the reports of
- * an empty worker come on top: with 15 s here some shortages outlasted the longest drain by more than 30 s.
+ * Pools of lower priority give back replicas after a pool of higher priority has been short for this time. The HPA's
+ * period of 15 s and the reports of an empty worker come on top: with 15 s here, some shortages outlasted the longest
+ * drain by more than 30 s.
  */
 const SHORT_MS = 10_000
 
-/** How long equals are apart before they are levelled, and how far, as shares of what each wants. */
+/**
+ * Pools of equal priority are levelled after their shares have differed by more than UNEVEN_SHARE for UNEVEN_MS. A
+ * share is given ÷ want.
+ */
 const UNEVEN_MS = 60_000
 const UNEVEN_SHARE = 0.25
 
 /**
- * Divides each GPU class's budget among its pools: first every minimum, then the priorities from high to low; within
- * one, replica by replica to the pool with the smallest given ÷ want that still fits, ties to the one that has it
- * already, then by order and name. Two delays prevent that GPUs move to and fro:
+ * Divides each GPU class's budget among its pools. First every pool gets its minimum. Then the priorities follow from
+ * high to low. Within a priority, each replica goes to the pool with the smallest share (given ÷ want) into which it
+ * still fits; ties go to a pool that already has the replica, then by order and name. Two delays prevent GPUs from
+ * moving to and fro:
  *
- * - a pool keeps what it has and wants until one of higher priority has been short for 10 s;
- * - equals keep it until another's share is lower by more than 0.25 for 60 s.
+ * - A pool keeps the replicas that it has and wants until a pool of higher priority has been short for 10 s.
+ * - Among equals, a pool keeps them until another's share has been lower by more than 0.25 for 60 s.
  *
- * Never gives more than the budget, not even where the minima exceed it; gives every minimum where they do not. A pool
- * without a class, or of a class without a budget, gets what it wants. `reclaim` is what a pool has to give back though
- * it wants it.
+ * Never gives more than the budget, not even if the minima exceed it. Gives every minimum if the budget allows it. A
+ * pool without a class, or of a class without a budget, gets what it wants. `reclaim` has the replicas that a pool must
+ * give back although it wants them.
  */
 export function fitBudget(input: {
   readonly pools: readonly BudgetPool[]
@@ -86,7 +91,9 @@ function fitClass(pools: readonly BudgetPool[], { gpuClass, gpus, state, nowMs }
   return { given, state: { shortSince: { [gpuClass]: sinceMs }, unevenSince } }
 }
 
-/** Priorities in which a pool wants more while an equal has a share that is larger by more than the tolerance. */
+/**
+ * Returns the priorities in which a pool wants more while another pool's share is larger by more than the tolerance.
+ */
 function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<string, number>): number[] {
   return prioritiesOf(pools).filter((priority) => {
     const equals = pools.filter((pool) => pool.priority === priority && pool.want > 0)
@@ -100,8 +107,8 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
 }
 
 /**
- * `levelled`: the priorities in which equals do not keep what they have. `isKept`: whether a pool keeps what it has
- * against those of higher priority; equals that are levelled keep together what they have together.
+ * `levelled`: the priorities in which pools do not keep their replicas against each other. `isKept`: whether a pool
+ * keeps its replicas against pools of higher priority; levelled pools then keep the sum of their replicas.
  */
 function allocate(
   pools: readonly BudgetPool[],
@@ -133,7 +140,7 @@ function kept({ min, held, want }: BudgetPool): number {
   return Math.max(min, Math.min(held, want))
 }
 
-/** Divides the GPUs that the pools have beyond their minima among them, as if none had any. */
+/** Divides the GPUs that the pools have beyond their minima among the pools anew. */
 function fillTogether(members: readonly BudgetPool[], draft: Draft): void {
   const had = members.reduce((sum, pool) => sum + (kept(pool) - pool.min) * pool.gpus, 0)
   const part: Draft = { given: draft.given, room: Math.min(had, draft.room) }
@@ -142,7 +149,7 @@ function fillTogether(members: readonly BudgetPool[], draft: Draft): void {
   draft.room -= before - part.room
 }
 
-/** Gives replica by replica up to each pool's limit, as long as one fits into the room. */
+/** Gives replica by replica, up to each pool's limit, as long as one fits into the room. */
 function fill(group: readonly BudgetPool[], draft: Draft, limit: (pool: BudgetPool) => number): void {
   const replicas = (pool: BudgetPool) => draft.given.get(pool.pool) ?? 0
   for (;;) {
@@ -159,7 +166,7 @@ function fill(group: readonly BudgetPool[], draft: Draft, limit: (pool: BudgetPo
 }
 
 function isBefore(a: BudgetPool, b: BudgetPool, replicas: (pool: BudgetPool) => number): boolean {
-  // Cross-multiplied, so that equal shares compare as equal.
+  // The shares are cross-multiplied, so that equal shares compare as equal.
   const share = replicas(a) * b.want - replicas(b) * a.want
   if (share !== 0) return share < 0
   const [hasA, hasB] = [replicas(a) < a.held, replicas(b) < b.held]

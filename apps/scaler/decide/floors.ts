@@ -4,8 +4,8 @@ import type { PoolSpec } from './types.ts'
 type Floor = PoolSpec['floors'][number]
 
 /**
- * The least number of replicas at this time: the highest of `min` and of the floors whose cron expression matches the
- * current minute in their time zone. So `* 8-19 * * 1-5` applies from 08:00 to 19:59 on working days.
+ * Returns the least number of replicas at this time: the highest of `min` and of the floors whose cron expression matches
+ * the current minute in their time zone. So `* 8-19 * * 1-5` applies from 08:00 to 19:59 on working days.
  *
  * @throws an error for an expression or a time zone that does not exist.
  */
@@ -15,7 +15,7 @@ export function floorNow(spec: Pick<PoolSpec, 'min' | 'floors'>, nowMs: number):
   return Math.max(spec.min, ...matching.map(({ min }) => min))
 }
 
-/** Parsed once: floors are read each second. */
+/** Each expression is parsed once, because floors are read each second. */
 const parsed = new WeakMap<Floor, Cron>()
 
 function parse(floor: Floor): Cron {

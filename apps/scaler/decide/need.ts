@@ -5,24 +5,24 @@ import type { ModelLoad, PoolSpec } from './types.ts'
 export type NeedTerm = 'busy' | 'decode' | 'prefill' | 'floor' | 'max' | 'unserved' | 'zero'
 
 export type Need = {
-  /** Replicas over all pools of the model, before the replacement of sick ones and before the pools' minima. */
+  /** Replicas over all pools of the model, before sick ones are replaced and the pools' minima apply. */
   readonly raw: number
   /** The term that decides. */
   readonly term: NeedTerm
-  /** Replicas that each known term asks for, not rounded; a term whose inputs are unknown is absent. */
+  /** The replicas of each known term, not rounded; a term whose inputs are unknown is absent. */
   readonly terms: Readonly<Record<string, number>>
 }
 
 /**
- * How many replicas a model's load needs: the most of
+ * Computes how many replicas a model's load needs. It is the highest of these terms:
  *
- * - busy: slots that run or will run by Little's law (rate × mean service time), and those that empty the queue within
- *   the target wait, over the share of a replica's slots that is to be busy;
- * - decode: the offered output tokens over what a busy replica generates at that share;
- * - prefill: the waiting prompt tokens over what a replica prefills within the target wait;
+ * - busy: the slots that run or will run by Little's law (rate × mean service time), plus the slots that empty the queue
+ *   within the target wait, divided by the slots of a replica that should be busy (slots × utilization);
+ * - decode: the offered output tokens, divided by the tokens that a busy replica generates at this utilization;
+ * - prefill: the waiting prompt tokens, divided by the tokens that a replica prefills within the target wait.
  *
- * rounded up, at most the pools' maxima together, and at least 1 while something waits or was refused for want of a
- * worker. The number is absolute, never a ratio of ready pods: pods that load do not raise it.
+ * The result is rounded up, at most the sum of the pools' maxima, and at least 1 while a request waits or was refused for
+ * want of a worker. It is absolute, never a ratio of ready pods, so loading pods do not raise it.
  *
  * @throws RangeError without a pool.
  */
@@ -39,7 +39,7 @@ export function computeNeed(load: ModelLoad, pools: readonly PoolSpec[]): Need {
   return { raw: 0, term: 'zero', terms }
 }
 
-/** A need of 2.000000001 replicas is one of 2: the excess is the rounding of floating-point sums. */
+/** A need of 2.000000001 replicas counts as 2: the excess is the rounding error of floating-point sums. */
 const ROUNDING = 1e-9
 
 function needTerms(load: ModelLoad, spec: PoolSpec): Record<string, number> {

@@ -3,13 +3,14 @@ import { countLeaving, followReleases, lowerMarked, RELEASE_COST, toReleased } f
 import type { PodView, PoolSpec, PoolState } from './types.ts'
 import { mostWanted, noteWant } from './want-window.ts'
 
-/** Between two steps down, and the share of the serving pods that one takes. */
+/** The time between two steps down, and the share of the serving pods that one step takes. */
 const STEP_MS = 60_000
 const STEP_SHARE = 0.1
 
 /**
- * rise, uncordon: more is wanted. no-gpu: more is wanted, and no GPU is free. reclaim: the budget gives less than is
- * there is. idle: the model is at rest. step: less was wanted throughout the window. window: less is wanted now.
+ * `rise`, `uncordon`: more is wanted. `no-gpu`: more is wanted, and no GPU is free. `reclaim`: the budget gives less
+ * than the pool has. `idle`: the model has no load. `step`: less was wanted throughout the window. `window`: less is
+ * wanted now.
  */
 export type ChangeReason =
   | 'paused'
@@ -24,15 +25,15 @@ export type ChangeReason =
 
 export type Change = {
   readonly state: PoolState
-  /** The number of replicas to publish; may be beyond the pool's maximum, to which the HPA clamps it. */
+  /** The number of replicas to publish. It may exceed the pool's maximum, to which the HPA clamps it. */
   readonly target: number
   /** Names of all pods whose cordon is to be renewed now. */
   readonly cordon: readonly string[]
-  /** Names of pods that still obey a cordon or carry a deletion cost, and should not. */
+  /** Names of pods that obey a cordon or have a deletion cost, and should not any more. */
   readonly uncordon: readonly string[]
-  /** Names of pods that are to get the deletion cost. The target follows once Kubernetes lists it. */
+  /** Names of pods that are to get the deletion cost. The target is lowered once Kubernetes lists the cost. */
   readonly release: readonly string[]
-  /** False only with a target of 0 and at most one pod: KEDA goes from any number to 0 at once. */
+  /** False only with a target of 0 and at most one pod, because KEDA goes from any number to 0 at once. */
   readonly isActive: boolean
   readonly reason: ChangeReason
 }
@@ -40,28 +41,28 @@ export type Change = {
 export type ChangeInput = {
   readonly spec: PoolSpec
   readonly state: PoolState
-  /** Replicas that this pool is to have, from `splitNeed`. */
+  /** Replicas that this pool should have, from `splitNeed`. */
   readonly raw: number
   /** Replicas that the budget gives the pool, from `fitBudget` for its `protectedWant`. */
   readonly given: number
-  /** GPUs of the pool's class that no pod has or will have. */
+  /** GPUs of the pool's class that no existing pod and no ordered replica uses. */
   readonly freeGpus: number
-  /** Nothing was offered, waiting or running for the configured time. */
+  /** No request was offered, waiting or running for the configured time. */
   readonly isIdle: boolean
   readonly pods: readonly PodView[]
-  /** The ScaledObject is paused: Kubernetes keeps what it has. */
+  /** The ScaledObject is paused: Kubernetes keeps the pods that it has. */
   readonly isPaused: boolean
-  /** The relative change that the HPA ignores: 0 where the cluster knows `tolerance`, else 0.1. */
+  /** The relative change that the HPA ignores: 0 if the cluster knows the HPA's field `tolerance`, else 0.1. */
   readonly hpaTolerance: number
   readonly nowMs: number
 }
 
 /**
- * One pool's change in this second. Up at once: first pods that are cordoned serve again, then the target rises into
- * GPUs that are free. Down only to what was wanted at most over the window, each 60 s by at most 10 % of the serving
- * pods, each of which is cordoned, runs empty, and only then is released. Pods without a node serve nothing and go
- * without steps. Two things skip the window and the steps, never the cordon: a budget that gives less, and a model
- * without any load.
+ * Plans one pool's change in this second. The pool rises at once: first cordoned pods serve again, then the target
+ * rises into free GPUs. It falls only to the most that was wanted within the window. A step each 60 s takes at most 10
+ * % of the serving pods. Each of these pods is cordoned, runs empty, and only then is released. Pods without a node
+ * serve nothing, so they go without steps. Two cases skip the window and the steps, but never the cordon: the budget
+ * gives less, or the model has no load.
  *
  * All lists are complete in each call, so that a lost message or patch is repeated a second later.
  */
@@ -81,7 +82,7 @@ export function planChange(input: ChangeInput): Change {
   return toChange(round, lowered, moved.reason)
 }
 
-/** The state of a pool that is seen for the first time: it is to stay as Kubernetes has it. */
+/** Returns the state of a pool that is seen for the first time: it stays as Kubernetes has it. */
 export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
   return {
     target: pods.filter(({ phase }) => phase !== 'deleting').length,
@@ -95,9 +96,10 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 }
 
 /**
- * What the budget is asked for: what is wanted, or what the pool still has while the window, the steps and cordoned pods
- * take it down; nothing for a model at rest. With less, others would count on replicas that are not free yet, and what
- * is being given back to them elsewhere would be kept.
+ * Returns the replicas that the pool asks of the budget: the wanted replicas, or the replicas that it still has while
+ * the window, the steps and cordoned pods take it down. A model without load asks for none. If the pool asked for less,
+ * other pools would count on replicas that are not free yet, and would keep replicas that they are giving back to this
+ * pool.
  */
 export function protectedWant(
   state: PoolState,
@@ -110,15 +112,15 @@ export function protectedWant(
 type Round = ChangeInput & {
   readonly want: number
   readonly existing: ReadonlyMap<string, PodView>
-  /** How many pods must go together for the HPA to act. */
+  /** The number of pods that must go together for the HPA to act. */
   readonly batch: number
-  /** What the budget was asked for. */
+  /** The replicas that the pool asked of the budget. */
   readonly asked: number
 }
 
 type Move = { readonly state: PoolState; readonly reason: ChangeReason }
 
-/** The one direction of this second. */
+/** Moves the pool in one direction. */
 function move(round: Round, state: PoolState): Move {
   const { given, want, isIdle, asked } = round
   const open = openOf(state)
@@ -131,7 +133,7 @@ function move(round: Round, state: PoolState): Move {
   return most !== null && open > most ? step(round, state, open - most) : { state, reason: 'window' }
 }
 
-/** Replicas that serve or are to serve. */
+/** Returns the number of replicas that serve or should serve. */
 function openOf({ target, cordoned, released }: PoolState): number {
   return target - cordoned.length - released.filter(({ loweredMs }) => loweredMs === null).length
 }
@@ -147,8 +149,9 @@ function rise(round: Round, state: PoolState, count: number): Move {
 }
 
 /**
- * Busiest first: they serve again within a second and have the most to lose. Lowered ones come back last, and raise the
- * target; one in whose place another pod went is counted in the target already.
+ * Uncordons the busiest pods first: they serve again within a second and have the most to lose. Lowered pods come back
+ * last, and each raises the target. A lowered pod in whose place another pod was deleted is already counted in the
+ * target.
  */
 function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, count: number): PoolState {
   const running = (uid: string) => existing.get(uid)?.running ?? 0
@@ -169,14 +172,14 @@ function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, coun
   }
 }
 
-/** A rise that the HPA would ignore becomes the least that it follows, where maximum and GPUs allow it. */
+/** Rounds a rise that the HPA would ignore up to the least rise that it follows, if maximum and GPUs allow it. */
 function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: number): number {
   const least = existing.size + batch
   const most = Math.min(spec.max, existing.size + Math.floor(freeGpus / spec.gpus))
   return target > existing.size && target < least && least <= most ? least : target
 }
 
-/** One step down: pods without a node at once, the others each 60 s. */
+/** Makes one step down: takes pods without a node at once, other pods each 60 s. */
 function step(round: Round, state: PoolState, surplus: number): Move {
   const { existing, batch, nowMs } = round
   const taken = new Set([...state.cordoned, ...state.released].map(({ uid }) => uid))
@@ -192,7 +195,7 @@ function step(round: Round, state: PoolState, surplus: number): Move {
   return { state: { ...take(round, state, count), lastDownMs }, reason: 'step' }
 }
 
-/** Takes replicas out of service: first those that have no pod yet, then pods by `choosePods`. */
+/** Takes replicas out of service: first replicas that have no pod yet, then pods by `choosePods`. */
 function take({ existing, nowMs }: Round, state: PoolState, count: number): PoolState {
   const unborn = Math.min(count, Math.max(0, state.target - existing.size))
   const taken = new Set([...state.cordoned, ...state.released].map(({ uid }) => uid))
@@ -208,7 +211,7 @@ function take({ existing, nowMs }: Round, state: PoolState, count: number): Pool
   }
 }
 
-/** Fewer cordoned pods than the HPA acts on would idle for ever: they serve again. */
+/** Lets cordoned pods serve again if they are fewer than the HPA acts on: they would idle for ever. */
 function dropPartOfBatch(state: PoolState, batch: number): PoolState {
   if (state.cordoned.length + state.released.length >= batch) return state
   return { ...state, cordoned: [], released: state.released.filter(({ loweredMs }) => loweredMs !== null) }
@@ -244,7 +247,10 @@ function toChange(
   }
 }
 
-/** At the pool's maximum the HPA's own clamp makes a difference that it would otherwise ignore large enough. */
+/**
+ * Returns the target to publish. At the pool's maximum a difference that the HPA would ignore is enlarged; the HPA
+ * clamps the result to the maximum.
+ */
 function toPublished(
   { existing, hpaTolerance, spec }: Pick<Round, 'existing' | 'hpaTolerance' | 'spec'>,
   target: number,

@@ -1,21 +1,21 @@
 import type { PodView, PoolSpec, StartTimes } from './types.ts'
 
-/** How many durations are kept of each phase. */
+/** The number of durations that are kept of each phase. */
 const KEPT = 20
 
 /** Share of the kept durations that a prediction covers. */
 const QUANTILE = 0.75
 
-/** A start that outlasts all known ones is expected to take this much more than the longest. */
+/** A start that outlasts all known ones is expected to take this factor times the longest. */
 const OVERTIME = 1.5
 
-/** What is left of a start that outlasts even that. */
+/** The least time left of a start, also of one that outlasts this expectation. */
 const LEAST_LEFT_MS = 5000
 
 /**
- * Milliseconds until the next of the pods is ready; null when none is starting. For each phase that is ahead of a pod
- * it takes the 75th percentile of the kept durations that exceed what has already passed of it; without any kept
- * duration, the configured start time.
+ * Returns the milliseconds until the next of the pods is ready; null when none is starting. For each phase that a pod
+ * has not finished, it takes the 75th percentile of those kept durations that exceed the time already spent in the
+ * phase. Without any kept duration it takes the configured start time.
  */
 export function predictStart(input: {
   readonly spec: Pick<PoolSpec, 'startMs'>
@@ -30,12 +30,12 @@ export function predictStart(input: {
   return left.length === 0 ? null : Math.min(...left)
 }
 
-/** Milliseconds from the creation of a pod until it is ready, for a model that has none yet. */
+/** Returns the milliseconds from the creation of a pod until it is ready, for a model that has no pod yet. */
 export function predictWholeStart(spec: Pick<PoolSpec, 'startMs'>, kept: StartTimes): number {
   return remaining(spec.startMs, kept, { phase: 'unscheduled', elapsedMs: 0 })
 }
 
-/** Adds the duration of a phase that ended, and drops the oldest beyond 20. Returns a new object. */
+/** Adds the duration of a phase that ended, and drops the oldest ones beyond 20. Returns a new object. */
 export function noteStart(
   kept: StartTimes,
   ended: { readonly phase: 'unscheduled' | 'loading'; readonly ms: number },
@@ -49,7 +49,7 @@ function remaining(
   now: { phase: 'unscheduled' | 'loading'; elapsedMs: number },
 ): number {
   const { phase, elapsedMs } = now
-  // Loading is nearly all of a start: without a measured one, only the configured total is known.
+  // Loading is nearly all of a start. While no loading was measured, only the configured total is known.
   if (kept.loading.length === 0) return leftOf([startMs], elapsedMs)
   if (phase === 'loading') return leftOf(kept.loading, elapsedMs)
   return leftOf(kept.unscheduled, elapsedMs) + leftOf(kept.loading, 0)

@@ -2,43 +2,52 @@ import { needsNoCordon } from './choose-pods.ts'
 import type { PodView, PoolState } from './types.ts'
 
 /**
- * The way of a pod out of its pool:
+ * The states of a pod on its way out of the pool:
  *
  *     cordoned → released → marked → lowered → deleting
  *
- * cordoned: takes nothing more. released: runs nothing, and is to get the deletion cost. marked: Kubernetes lists the
- * cost. lowered: the target is without it, 1 s after the mark, so that the ReplicaSet controller has seen the cost. From
- * every state but the last it can go back. A lowered pod that is not deleted within 60 s goes back; so does one in whose
- * place another pod went.
+ * cordoned: the pod takes no new work. released: it runs nothing, and is to get the deletion cost. marked: Kubernetes
+ * lists the cost. lowered: the target no longer counts the pod; this happens 1 s after the mark, so that the ReplicaSet
+ * controller has seen the cost. From every state but the last a pod can go back to serving. A lowered pod goes back if it
+ * is not deleted within 60 s, or if another pod was deleted in its place.
  */
 
-/** The deletion cost that makes a ReplicaSet choose the pod among those that are equally ready. */
+/** The deletion cost that makes a ReplicaSet choose the pod among equally ready pods. */
 export const RELEASE_COST = -1000
 
-/** Capacity messages in a row that say cordoned and idle. */
+/** The number of consecutive capacity messages that must say cordoned and idle. */
 const IDLE_REPORTS = 2
 
-/** A worker that has not obeyed a cordon for so long is of an older version: it is released as it is, and drains. */
+/** A worker that has not obeyed a cordon for this time is of an older version. It is released as it is, and drains. */
 const DISOBEYED_MS = 60_000
 
-/** From the mark to the lowering. */
+/** The time from the mark to the lowering. */
 const MARK_SETTLES_MS = 1000
 
 /** A lowered pod that still exists after this time goes back. */
 const UNDELETED_MS = 60_000
 
-/** For how long another pod must have gone in place of a lowered one: Kubernetes may be replacing an evicted one. */
+/**
+ * The time for which another pod must have been gone in place of a lowered one: Kubernetes may be replacing an evicted
+ * pod.
+ */
 const REPLACED_MS = 5000
 
 type Released = PoolState['released'][number]
 
-/** How many of the lowered pods Kubernetes is still to delete; in place of the others, other pods have gone. */
+/**
+ * Returns how many of the lowered pods Kubernetes has still to delete. In place of the others it has deleted other
+ * pods.
+ */
 export function countLeaving({ target, released }: PoolState, existing: number): number {
   const lowered = released.filter(({ loweredMs }) => loweredMs !== null).length
   return Math.min(lowered, Math.max(0, existing - target))
 }
 
-/** Drops what no longer exists, takes back what Kubernetes did not delete, and releases cordoned pods that are idle. */
+/**
+ * Drops pods that no longer exist, takes back pods that Kubernetes did not delete, and releases cordoned pods that are
+ * idle.
+ */
 export function followReleases(
   state: PoolState,
   pods: ReadonlyMap<string, PodView>,
@@ -47,14 +56,14 @@ export function followReleases(
   return releaseIdle(takeBack(dropGone(state, pods), pods.size, nowMs), pods, nowMs)
 }
 
-/** Adds a pod that needs no cordon to the released. */
+/** Returns the entry of a newly released pod. */
 export function toReleased(uid: string, nowMs: number, isForced = false): Released {
   return { uid, sinceMs: nowMs, isForced, markedMs: null, loweredMs: null, replacedMs: null }
 }
 
 /**
- * Lowers the target by the released pods whose mark has settled, if they are at least `batch` with those that are
- * lowered already. A pod that came to serve in the meantime is cordoned instead.
+ * Lowers the target by the released pods whose mark has settled, if these and the already lowered pods are at least
+ * `batch`. A released pod that has begun to serve meanwhile is cordoned instead.
  */
 export function lowerMarked(
   state: PoolState,
@@ -91,8 +100,9 @@ function isReleasable(entry: Released, pod: PodView | undefined): boolean {
 }
 
 /**
- * A lowered pod that is gone has left as planned. A released one that is gone before its own lowering has left in place
- * of a lowered one, as both carry the cost: that one is to be lowered again. Any other is replaced by Kubernetes.
+ * Drops pods that no longer exist. A lowered pod that is gone was deleted as planned. A released pod that was gone
+ * before it was lowered was deleted in place of a lowered one, because both have the cost: the lowered pod is then to
+ * be lowered again. Kubernetes replaces any other pod that is gone.
  */
 function dropGone(state: PoolState, pods: ReadonlyMap<string, PodView>): PoolState {
   const exists = ({ uid }: { uid: string }) => pods.has(uid)

@@ -1,16 +1,16 @@
 import type { PodView, PoolSpec } from './types.ts'
 
-/** How long a pod is unscheduled before its share moves to the model's next pool. */
+/** After a pod has been unscheduled for this time, its share moves to the model's next pool. */
 const UNSCHEDULED_MS = 60_000
 
-/** Sick pods are replaced up to this share of the pool, but one always. */
+/** Sick pods are replaced up to this share of the pool, but at least one is. */
 const REPLACED_SHARE = 0.25
 
 export type SplitPool = {
   readonly spec: PoolSpec
-  /** The least at this time, see `floorNow`. */
+  /** The least number of replicas at this time, see `floorNow`. */
   readonly floor: number
-  /** What the pool has now. */
+  /** The replicas that the pool has now. */
   readonly target: number
   readonly pods: readonly PodView[]
   /** Uids of the pods that the scaler itself has released. */
@@ -18,16 +18,16 @@ export type SplitPool = {
 }
 
 /**
- * Divides a model's need among its pools: every pool's floor, then by order up to each one's maximum. Added to a pool's
- * share are replacements of its pods that do not serve: sick ones, ones that an operator cordoned, and spot pods that
- * are being taken away. The share of spot pods that are being taken away, and of pods that have been unscheduled for
+ * Divides a model's need among its pools: first every pool's floor, then by order up to each pool's maximum. A pool's
+ * share is increased by replacements for its pods that do not serve: sick pods, pods that an operator cordoned, and
+ * spot pods that the provider is taking away. The share of such spot pods, and of pods that have been unscheduled for
  * 60 s, moves to the next pool as well.
  *
- * A need of 0 leaves one replica of a pool that has one until the model is idle; it never starts one.
+ * A need of 0 keeps one replica of a pool that has one until the model is idle, but never starts one.
  */
 export function splitNeed(input: {
   readonly raw: number
-  /** Nothing was offered, waiting or running for the configured time. */
+  /** No request was offered, waiting or running for the configured time. */
   readonly isIdle: boolean
   readonly pools: readonly SplitPool[]
 }): ReadonlyMap<string, number> {
@@ -57,7 +57,7 @@ function replacements(pool: SplitPool, share: number): number {
   return replaced + byOperator + count(pool.pods, (pod) => isTakenAway(pool, pod) && pod.phase !== 'deleting')
 }
 
-/** Replicas of the pool's share that serve nothing now. */
+/** Returns the number of replicas of the pool's share that serve nothing now. */
 function missing(pool: SplitPool): number {
   return count(
     pool.pods,
@@ -65,7 +65,7 @@ function missing(pool: SplitPool): number {
   )
 }
 
-/** A spot pod that its provider takes away: its slots are lost now, though it still drains. */
+/** Returns whether the provider is taking the spot pod away: its slots are lost now, although it still drains. */
 function isTakenAway({ spec, released }: SplitPool, pod: PodView): boolean {
   return spec.spot && (pod.disrupted || pod.phase === 'deleting') && !released.has(pod.uid)
 }

@@ -2,32 +2,32 @@ import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
 import type { KeptMeans } from '../snapshot.ts'
 import { createThroughput, type Throughput } from './throughput.ts'
 
-/** A worker as its last message describes it. */
+/** A worker's last message, and when it was received. */
 export type WorkerReport = {
   readonly capacity: Capacity
   readonly heardMs: number
-  /** Messages in a row that said cordoned and nothing running. */
+  /** The number of consecutive messages that said cordoned and nothing running. */
   readonly idleReports: number
 }
 
-/** What a model's workers do, with the means that are kept while it has none. */
+/** The load of a model's workers, with the means that are kept while the model has none. */
 export type CapacityLoad = KeptMeans & { readonly running: number; readonly ready: number }
 
 export type CapacityReader = {
   receive(capacity: Capacity): void
-  /** The last report of the worker in this pod, at most 10 s old. */
+  /** Returns the last report of the worker in this pod, at most 10 s old. */
   ofPod(pod: { name: string; uid: string }): WorkerReport | null
-  /** True when a worker of this pod ever reported. */
+  /** Returns true if a worker of this pod has ever reported. */
   knowsPod(pod: { uid: string }): boolean
   load(model: string): CapacityLoad
   means(model: string): KeptMeans
-  /** Takes over what an earlier leader knew, where nothing is known here. */
+  /** Takes over the means of an earlier leader that are unknown here. */
   adopt(means: Readonly<Record<string, KeptMeans>>): void
 }
 
-/** Workers report each second; one that is silent for longer says nothing any more. */
+/** Workers report each second; the last report of a worker that is silent for longer no longer counts. */
 const SILENT_MS = 10_000
-/** A silent worker is remembered for so long: its pod is not one that loads. */
+/** A silent worker is remembered for this time, so that its pod does not count as loading. */
 const FORGET_MS = 300_000
 
 const UNKNOWN: KeptMeans = {
@@ -119,7 +119,7 @@ export function createCapacityReader(options: { nowMs: () => number }): Capacity
   }
 }
 
-/** Of the weight that endings have in the mean service time. */
+/** The half-life of the weight that ended generations have in the mean service time. */
 const HALF_LIFE_MS = 30_000
 
 type Worker = WorkerReport & { readonly recentEnded: number }
@@ -128,7 +128,7 @@ function isOfPod({ podUid, name }: Capacity, podName: string, uid: string): bool
   return podUid === null ? name === podName : podUid === uid
 }
 
-/** Weighted by the endings of the last time; null when no worker knows its own. */
+/** Returns the mean, weighted by recently ended generations; null when no worker knows its own mean. */
 function meanService(workers: readonly Worker[]): number | null {
   let [weighted, weights] = [0, 0]
   for (const { capacity, recentEnded } of workers) {
@@ -140,7 +140,7 @@ function meanService(workers: readonly Worker[]): number | null {
   return weights === 0 ? null : weighted / weights
 }
 
-/** Null as long as no engine has reported how many it runs at once. */
+/** Returns the mean number of slots; null as long as no engine has reported how many generations it runs at once. */
 function meanSlots(workers: readonly Worker[]): number | null {
   const known = workers.flatMap(({ capacity }) => (capacity.slots > 0 ? [capacity.slots] : []))
   return known.length === 0 ? null : known.reduce((sum, slots) => sum + slots, 0) / known.length

@@ -2,26 +2,26 @@ import type { Demand, ModelDemand } from '#libs/event-bus/scaling-signals.ts'
 
 /** One model's demand, summed over gateways. */
 export type DemandLoad = {
-  /** Offered generations per second: the higher of the last 60 s and the last 15 s. */
+  /** Offered generations per second: the higher rate of the last 60 s and the last 15 s. */
   readonly freshPerS: number
   /** Estimated prompt tokens of generations that no worker has claimed. */
   readonly waitingTokens: number
   /** A request was refused for want of a worker within the last 60 s. */
   readonly unserved: boolean
-  /** Since a request arrived last; null when none was seen. */
+  /** The time since a request last arrived; null when none was seen. */
   readonly offeredAgoMs: number | null
 }
 
 export type DemandReader = {
   receive(demand: Demand): void
   load(model: string): DemandLoad
-  /** Null when no gateway reported within the last 5 s. */
+  /** Returns the load of all gateways; null when no gateway reported within the last 5 s. */
   gateways(): { openStreams: number; loopDelayMs: number } | null
 }
 
 const WINDOW_S = 60
 const SHORT_WINDOW_S = 15
-/** A rate over less is that of chance; applies only to a scaler that has just started. */
+/** A rate over less time would be chance. This limit applies only to a scaler that has just started. */
 const LEAST_WINDOW_S = 5
 /** Gateways report each second. */
 const FRESH_MS = 5_000
@@ -29,9 +29,9 @@ const FRESH_MS = 5_000
 const FORGET_MS = 300_000
 
 /**
- * Sums the gateways' counters, which count since each gateway's start: a lost message heals with the next one. What came
- * in a gap is spread over it, so that the end of an outage of the bus does not look like a burst. The first counters of
- * a gateway's model are only remembered: when they were counted is not known.
+ * Sums the gateways' counters, which count since each gateway's start, so that the message after a lost one repairs the
+ * sum. What was counted in a gap is spread over it, so that the end of an outage of the bus does not look like a burst.
+ * The first counters of a gateway's model are only remembered, because it is unknown when their requests came.
  *
  * `onUnserved` is called when more requests of a model were refused for want of a worker than before.
  */
@@ -110,7 +110,7 @@ export function createDemandReader(options: {
       const delays = heard.map(({ loopDelayMs }) => loopDelayMs).toSorted((a, b) => a - b)
       return {
         openStreams: heard.reduce((sum, { openStreams }) => sum + openStreams, 0),
-        // The median: one gateway on a slow machine is no reason for more of them.
+        // The median is taken, because one gateway on a slow machine is no reason for more gateways.
         loopDelayMs: delays[Math.floor(delays.length / 2)] ?? 0,
       }
     },
@@ -124,14 +124,14 @@ type Gateway = {
   openStreams: number
   loopDelayMs: number
   counted: Map<string, Counted>
-  /** Prompt tokens by model, as of its last message. */
+  /** Prompt tokens by model, from the gateway's last message. */
   waiting: ReadonlyMap<string, number>
 }
 
 type Second = { readonly atMs: number; fresh: number; repeated: number; refused: number }
 
 type Model = {
-  /** What was counted, by second, oldest first. */
+  /** Counts by second, oldest first. */
   seconds: Second[]
   unservedAtMs: number
   offeredAtMs: number | null
@@ -146,7 +146,7 @@ function minus(after: Counted, before: Counted) {
   }
 }
 
-/** Adds the counts in equal parts to each second of the gap, and drops what is older than the window. */
+/** Adds the counts in equal parts to each second of the gap, and drops seconds that are older than the window. */
 function spread(seconds: Second[], added: Omit<Second, 'atMs'>, span: { now: number; gapMs: number }): void {
   const parts = Math.max(1, Math.round(span.gapMs / 1_000))
   for (let part = Math.min(parts, WINDOW_S) - 1; part >= 0; part -= 1) {
@@ -164,8 +164,8 @@ function spread(seconds: Second[], added: Omit<Second, 'atMs'>, span: { now: num
 }
 
 /**
- * Fresh requests, of which those of clients that do not mark their repetitions count half where they were refused: they
- * come again, unmarked. Refusals beyond the marked repetitions are taken for theirs.
+ * Returns the number of fresh requests. A client that does not mark its repetitions sends a refused request again as a
+ * fresh one, so each such request counts half. Their number is estimated as the refusals beyond the marked repetitions.
  */
 function offered(seconds: readonly Second[]): number {
   const sum = (field: 'fresh' | 'repeated' | 'refused') =>

@@ -1,9 +1,9 @@
 import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
 
 export type Throughput = {
-  /** Two messages of one worker in a row, with when they arrived. */
+  /** Notes two consecutive messages of one worker, and when they arrived. */
   note(before: Capacity, after: Capacity, at: { fromMs: number; toMs: number }): void
-  /** Null where too little was seen. */
+  /** Returns the measurements; null for one with too little data. */
   read(): {
     meanOutputTokens: number | null
     /** Tokens per second of one busy replica. */
@@ -13,20 +13,21 @@ export type Throughput = {
 }
 
 const WINDOW_MS = 10_000
-/** A window counts where so much of the slots was busy on average. */
+/** A window counts if this share of the slots was busy on average. */
 const BUSY_SHARE = 0.7
 const LEAST_WINDOWS = 30
 const MOST_WINDOWS = 200
 const QUANTILE = 0.9
-/** A gap between two messages that ends the window: what happened in it is not known. */
+/** A longer gap between two messages ends the window, because it is unknown what happened in it. */
 const MOST_GAP_MS = 3_000
-/** Endings after which the mean of output tokens is known, and beyond which older ones count less. */
+/** The mean of output tokens is known after LEAST_ENDED generations; beyond MOST_ENDED older ones count less. */
 const LEAST_ENDED = 10
 const MOST_ENDED = 1_000
 
 /**
- * Measures what one busy replica of a model does: in windows of 10 s of each worker with at least 70 % of its slots busy,
- * the 90th percentile. So it foresees that decoding slows as batches fill, which an idle worker's speed does not show.
+ * Measures the throughput of one busy replica of a model: the 90th percentile over windows of 10 s of each worker with
+ * at least 70 % of its slots busy. So the measurement includes that decoding slows as batches fill, which an idle
+ * worker's speed does not show.
  */
 export function createThroughput(): Throughput {
   const windows = new Map<string, Window>()

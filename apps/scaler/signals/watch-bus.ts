@@ -7,27 +7,30 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 /** The connections to one server of the bus. */
 export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
-/** What scalers of one name send each other. `wrote`: the sender has just written a snapshot. */
+/** The message of scalers with one name to each other. `wrote`: the sender has just written a snapshot. */
 const Beat = z.object({ id: z.string(), wrote: z.boolean() })
 type Beat = z.infer<typeof Beat>
 
 export type BusWatch = {
-  /** Sends a beat on every server of the bus; with `wrote` after each snapshot. */
+  /** Sends a beat on every server of the bus. `wrote` is true after a snapshot was written. */
   beat(wrote: boolean): void
-  /** Since the oldest of the servers returned an own beat, in ms; Infinity before every one has. */
+  /**
+   * Returns the ms since the last own beat came back, over the server where this is longest ago; Infinity before a beat
+   * has come back over every server.
+   */
   silentMs(): number
 }
 
 /**
- * Watches whether this process receives what is sent on the bus: on each server by the echo of its own beats. Without
- * them, the silence of gateways and workers says nothing about load. `onWritten` is called when another scaler wrote a
- * snapshot.
+ * Checks on each server of the bus, by the echo of its own beats, that this process receives messages. Without the
+ * echo, the silence of gateways and workers would say nothing about load. `onWritten` is called when another scaler has
+ * written a snapshot.
  */
 export async function watchBus(options: {
   servers: readonly BusServer[]
-  /** Of the scaler. */
+  /** Name of the scaler. */
   name: string
-  /** Boot id. */
+  /** The boot id of this process. */
   self: string
   onWritten: () => void
   nowMs: () => number

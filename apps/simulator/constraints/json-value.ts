@@ -13,10 +13,10 @@ export type ValueHints = {
 }
 
 /**
- * A value that fits `schema`. Supports the keywords that callers use for tools and structured output: types, enum,
- * const, objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`, also recursive ones.
- * Throws a ConstraintError when no value fits (`false`, an unknown type, endless recursion), and when the smallest
- * value exceeds the limits below.
+ * Returns a value that fits `schema`. Supports the keywords that callers use for tools and structured output: types,
+ * enum, const, objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`, also recursive ones.
+ * Throws a ConstraintError if no value fits (`false`, an unknown type, endless recursion), or if the smallest value
+ * exceeds the limits below.
  */
 export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
   const reader = createSchemaReader(schema)
@@ -49,13 +49,13 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
     }
   }
 
-  /** Bounds the size of the value, which is exponential in the depth where each level has several others. */
+  /** Bounds the size of the value, which is exponential in the depth if each level has several parts. */
   function spend(amount: number): void {
     spent += amount
     if (spent > MAX_SPENT) throw new ConstraintError('Grammar error: the smallest value is too large')
   }
 
-  /** True when optional parts are written. */
+  /** Returns whether optional parts are written. */
   function isGenerous(depth: number): boolean {
     return depth < GENEROUS_DEPTH && spent < GENEROUS_SPENT
   }
@@ -63,7 +63,7 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
   function object(flat: JsonSchema, depth: number, hinted: ValueHints): JsonValue {
     const required = new Set(stringsOf(flat['required']))
     const members: [string, JsonValue][] = []
-    // In the order of `properties`, which the grammars of real engines require.
+    // Written in the order of `properties`, which the grammars of real engines require.
     for (const [name, property] of reader.propertiesOf(flat)) {
       const wanted = required.has(name) || (isGenerous(depth) && reader.isPossible(property, depth + 1))
       if (wanted) members.push([name, write(property, depth + 1, hinted)])
@@ -112,14 +112,14 @@ export function toJsonWriter(schema: unknown): (hints: ValueHints) => string {
   return write
 }
 
-/** Beyond these only required parts are written, so that recursive schemas end: in levels, and in values written. */
+/** Beyond so many levels or written values, only required parts are written, so that recursive schemas end. */
 const GENEROUS_DEPTH = 4
 const GENEROUS_SPENT = 500
 const MAX_SPENT = 20_000
-/** A string counts as one more value for each of so many characters. */
+/** A string counts as one more value for every so many characters. */
 const CHARACTERS_A_VALUE = 64
 
-/** True for all that JSON.parse returns; for values that a schema contains (`const`, `enum`). */
+/** Returns whether a value of a schema (`const`, `enum`) is JSON, which is true for all results of JSON.parse. */
 function isJsonValue(value: unknown): value is JsonValue {
   if (value === null || ['boolean', 'number', 'string'].includes(typeof value)) return true
   if (Array.isArray(value)) return value.every(isJsonValue)
@@ -137,7 +137,7 @@ function chosen(options: readonly JsonValue[], { userText, variant }: ValueHints
 function number(schema: JsonSchema, whole: boolean, variant: number): number {
   const unit = numberOf(schema['multipleOf']) ?? (whole ? 1 : 0)
   if (unit === 0) return fraction(schema, variant)
-  // In multiples of the unit, so that the bounds and the value are integers.
+  // Computed in multiples of the unit, so that the bounds and the value are integers.
   const low = Math.max(
     Math.ceil((numberOf(schema['minimum']) ?? -Infinity) / unit),
     Math.floor((numberOf(schema['exclusiveMinimum']) ?? -Infinity) / unit) + 1,

@@ -1,9 +1,9 @@
 import { parseExact } from '#libs/json-schema/exact-json.ts'
 import type { Constraint } from './constraint.ts'
 import { ConstraintError } from './constraint-error.ts'
-import { SAMPLE_HINTS, toJsonWriter, type ValueHints } from './json-value.ts'
-import { textMatching } from './regex-text.ts'
+import { toJsonWriter } from './json-value.ts'
 import { fromStructuralTag } from './structural-tag.ts'
+import { refuseGrammar, toRegexWriter } from './text-writers.ts'
 
 /** The constraint fields of SamplingParams, of which at most one is present. */
 export type ConstraintFields = {
@@ -26,11 +26,9 @@ export function parseConstraint(fields: ConstraintFields): Constraint | null {
     case 'jsonSchema':
       return fromJsonSchema(fields.jsonSchema ?? '')
     case 'regex':
-      return fromRegex(fields.regex ?? '')
+      return { kind: 'text', write: toRegexWriter(fields.regex ?? '') }
     case 'grammar':
-      throw new ConstraintError(
-        'Invalid grammar specification: EBNF grammars are not supported by this engine',
-      )
+      return refuseGrammar()
     case 'structuralTag':
       return fromStructuralTag(parseJson(fields.structuralTag ?? '', 'Invalid structural tag specification.'))
     case 'jsonObject':
@@ -46,12 +44,6 @@ export function parseConstraint(fields: ConstraintFields): Constraint | null {
 function fromJsonSchema(text: string): Constraint {
   if (text === '') throw new ConstraintError('structured_outputs.json cannot be an empty string')
   return { kind: 'text', write: toJsonWriter(parseJson(text, 'Invalid JSON grammar specification.')) }
-}
-
-function fromRegex(pattern: string): Constraint {
-  const write = ({ variant }: ValueHints) => textMatching(pattern, variant)
-  write(SAMPLE_HINTS)
-  return { kind: 'text', write }
 }
 
 function fromChoices(choices: readonly string[]): Constraint {

@@ -2,8 +2,8 @@ import { CompileError } from './compile-error.ts'
 import { ConstraintError } from './constraint-error.ts'
 
 /**
- * A text that `pattern` matches as a whole, with the alternative that `variant` selects and the fewest repetitions.
- * Supports the syntax common to Rust's and JavaScript's regular expressions: groups, classes, quantifiers,
+ * Returns a text that `pattern` matches as a whole, with the alternative that `variant` selects and the fewest
+ * repetitions. Supports the syntax common to Rust's and JavaScript's regular expressions: groups, classes, quantifiers,
  * alternation, anchors (without effect in a whole match). Throws a ConstraintError for anything else.
  */
 export function textMatching(pattern: string, variant: number): string {
@@ -60,7 +60,7 @@ function readGroup(reader: Reader): string {
   return text
 }
 
-/** The fewest repetitions that the quantifier here allows; 1 if there is none. */
+/** Returns the fewest repetitions that the quantifier at this place allows; 1 if there is none. */
 function readFewest(reader: Reader): number {
   const braces = /^\{(\d+)(?:,(\d*))?\}/u.exec(reader.pattern.slice(reader.at, reader.at + 24).join(''))
   const character = peek(reader)
@@ -80,10 +80,10 @@ function readFewest(reader: Reader): number {
 }
 
 const MAX_TEXT = 10_000
-/** xgrammar 0.2.8 fails on higher ones, as recorded. */
+/** xgrammar 0.2.8 fails on higher counts, as recorded. */
 const MAX_COUNT = 128
 
-/** A set of characters: those in the ranges or, if negated, all others. */
+/** A set of characters: the characters in the ranges or, if negated, all others. */
 type CharacterSet = { readonly ranges: readonly (readonly [number, number])[]; readonly negated: boolean }
 
 function readClass(reader: Reader): string {
@@ -149,7 +149,7 @@ const SHORTHANDS: Readonly<Record<string, CharacterSet>> = {
 
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v' }
 
-/** The set's first character; for a negated set the first candidate that is not excluded. */
+/** Returns the set's first character; for a negated set the first candidate that is not excluded. */
 function representative({ ranges, negated }: CharacterSet): string {
   if (!negated) return ranges[0] === undefined ? '' : String.fromCodePoint(ranges[0][0])
   const outside = (code: number) => !ranges.some(([low, high]) => code >= low && code <= high)

@@ -5,13 +5,13 @@ import { ConstraintError } from './constraint-error.ts'
 
 export type SchemaReader = {
   /**
-   * The schema of the value to write, without `$ref`, allOf, anyOf and oneOf: the first alternative that is not
-   * null and can be finished. Throws a ConstraintError when there is none.
+   * Returns the schema of the value to write, without `$ref`, allOf, anyOf and oneOf: the first alternative that is not
+   * null and can be finished. Throws a ConstraintError if there is none.
    */
   readonly richest: (given: unknown, depth: number) => JsonSchema
-  /** The same, but the alternative whose smallest value has the fewest levels. */
+  /** As `richest`, but returns the alternative whose smallest value has the fewest levels. */
   readonly simplest: (given: unknown, depth: number) => JsonSchema
-  /** True when a value that begins at this depth can be finished within the maximum depth. */
+  /** Returns whether a value that begins at this depth can be finished within the maximum depth. */
   readonly isPossible: (given: unknown, depth: number) => boolean
   readonly typeOf: (flat: JsonSchema) => TypeName | 'any'
   readonly propertiesOf: (flat: JsonSchema) => [string, unknown][]
@@ -155,7 +155,10 @@ function extraOf(flat: JsonSchema): unknown {
   return flat['additionalProperties'] ?? true
 }
 
-/** The schema of values that fit both. For a keyword of both `second` wins; properties and required are united. */
+/**
+ * Returns the schema of values that fit both. If both have a keyword, `second` wins; properties and required are
+ * united.
+ */
 function merge(first: JsonSchema, second: JsonSchema): JsonSchema {
   const properties = [first['properties'], second['properties']].filter(isJsonObject)
   const required = [...stringsOf(first['required']), ...stringsOf(second['required'])]

@@ -2,10 +2,11 @@ import { z } from 'zod'
 import type { Constraint, OutputConstraint, TagsConstraint } from './constraint.ts'
 import { ConstraintError } from './constraint-error.ts'
 import { toJsonWriter, type ValueHints } from './json-value.ts'
+import { refuseGrammar, toRegexWriter } from './text-writers.ts'
 
 /**
- * Parses the formats of xgrammar's structural tags for which the simulator can write a text: JSON, with or without a
- * header; tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag
+ * Parses the formats of xgrammar's structural tags for which the simulator can write a text: JSON, a regular expression
+ * or a choice of texts, with or without a header; tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag
  * around all of them; the choice between tags and JSON (`or`); and each of them behind a thought (`sequence`). Throws
  * a ConstraintError for all others, with the message of the recorded engine for unknown formats.
  */
@@ -22,12 +23,19 @@ const around = { begin: z.string(), end: z.string() }
 
 const Json = z.object({ type: z.literal('json_schema'), json_schema: z.unknown() })
 
-const Answer = z.union([
+const Constant = z.object({ type: z.literal('const_string'), value: z.string() })
+
+const Content = z.union([
   Json,
-  z.object({
-    type: z.literal('sequence'),
-    elements: z.tuple([z.object({ type: z.literal('const_string'), value: z.string() }), Json]),
-  }),
+  z.object({ type: z.literal('regex'), pattern: z.string() }),
+  z.object({ type: z.literal('grammar'), grammar: z.string() }),
+  z.object({ type: z.literal('or'), elements: z.array(Constant).min(1) }),
+])
+type Content = z.infer<typeof Content>
+
+const Answer = z.union([
+  Content,
+  z.object({ type: z.literal('sequence'), elements: z.tuple([Constant, Content]) }),
 ])
 
 const Call = z.object({ type: z.literal('tag').optional(), ...around, content: Json })
@@ -80,6 +88,8 @@ function isBehindThought(format: z.infer<typeof Output> | BehindThought): format
 function toOutput(format: z.infer<typeof Output>): OutputConstraint {
   switch (format.type) {
     case 'json_schema':
+    case 'regex':
+    case 'grammar':
     case 'sequence':
       return { kind: 'text', write: toAnswerWriter(format) }
     case 'tag':
@@ -88,6 +98,7 @@ function toOutput(format: z.infer<typeof Output>): OutputConstraint {
     case 'triggered_tags':
       return toTriggered(format)
     case 'or': {
+      if (isChoice(format)) return { kind: 'text', write: toContentWriter(format) }
       const [answer, calls] = format.elements
       return { kind: 'tags-or-text', tags: toCalls(calls), write: toAnswerWriter(answer) }
     }
@@ -95,10 +106,31 @@ function toOutput(format: z.infer<typeof Output>): OutputConstraint {
 }
 
 function toAnswerWriter(format: z.infer<typeof Answer>): (hints: ValueHints) => string {
-  if (format.type === 'json_schema') return toJsonWriter(format.json_schema)
-  const [{ value }, json] = format.elements
-  const write = toJsonWriter(json.json_schema)
+  if (format.type !== 'sequence') return toContentWriter(format)
+  const [{ value }, content] = format.elements
+  const write = toContentWriter(content)
   return (hints) => value + write(hints)
+}
+
+function toContentWriter(content: Content): (hints: ValueHints) => string {
+  switch (content.type) {
+    case 'json_schema':
+      return toJsonWriter(content.json_schema)
+    case 'regex':
+      return toRegexWriter(content.pattern)
+    case 'grammar':
+      return refuseGrammar()
+    case 'or': {
+      const { elements } = content
+      return ({ variant }) => elements[variant % elements.length]?.value ?? ''
+    }
+  }
+}
+
+function isChoice(
+  format: { readonly type: 'or' } & z.infer<typeof Output>,
+): format is Content & { type: 'or' } {
+  return format.elements.every((element) => element.type === 'const_string')
 }
 
 function toCalls(format: z.infer<typeof Calls>): TagsConstraint {

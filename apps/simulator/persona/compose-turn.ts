@@ -15,11 +15,15 @@ export type ComposedTurn =
   | { readonly kind: 'directive'; readonly directive: Directive }
 
 /**
- * Composes the simulated model's turn. It repeats the conversation, so that a person sees what arrived; calls an offered
- * tool when the last message contains a word of its name; repeats a tool's result; under a constraint writes what the
- * grammar allows, and where a call is forced prefers a tool that has no result yet. With `thinking` it begins with reasoning. Calls and reasoning are in the family's format. The turn
- * depends on the arguments alone, never on the part of it that is already written, so a continued answer equals an
- * undisturbed one.
+ * Composes the simulated model's turn.
+ * - It repeats the conversation, so that a person sees what arrived.
+ * - It calls an offered tool if the last message contains a word of the tool's name, and repeats a tool's result.
+ * - Under a constraint it writes a text that the grammar allows. Where a call is forced, it prefers a tool that has no
+ *   result yet.
+ * - With `thinking` it begins with reasoning.
+ *
+ * Calls and reasoning are in the family's format. The turn depends on the arguments alone, never on the part of it that
+ * is already written, so a continued answer equals an undisturbed one.
  */
 export function composeTurn(options: {
   prompt: string
@@ -69,7 +73,7 @@ function writeAnswer(
   return calls === '' ? { kind: 'text', text: echo(conversation) } : { kind: 'calls', text: calls }
 }
 
-/** The text that a grammar allows, with everything around the answer. */
+/** Returns a text that the grammar allows, with all markers around the answer. */
 function writeConstrained(
   conversation: Conversation,
   constraint: OutputConstraint,
@@ -85,8 +89,8 @@ function writeConstrained(
 }
 
 /**
- * Which calls are made where one must be made: those that are wanted, or the first. Calls without a result are preferred,
- * so that a loop that ends with a certain call ends.
+ * Returns the calls to make where a call is forced: the wanted calls, or else the first one. Calls without a result are
+ * preferred, so that a loop which ends with a certain call does end.
  */
 function forcedTags(constraint: TagsConstraint, conversation: Conversation): readonly Tag[] {
   const { tools, answeredWords } = conversation
@@ -100,7 +104,7 @@ function wantedTags({ tags }: TagsConstraint, { tools, lastUserText }: Conversat
   return tags.filter((tag) => mentions(lastUserText, toolOf(tag, tools)))
 }
 
-/** The tool that a tag begins a call of: the longest tool name in the tag's beginning. */
+/** Returns the tool that a tag calls: the longest tool name in the tag's beginning. */
 function toolOf({ begin }: Tag, tools: Conversation['tools']): string {
   const names = tools.map(({ name }) => name).filter((name) => begin.includes(name))
   return names.toSorted((a, b) => b.length - a.length)[0] ?? begin
@@ -126,7 +130,7 @@ function writeCalls(
   )
 }
 
-/** Without a grammar a model writes some arguments even where no value fits the tool's schema: none, here. */
+/** Returns empty arguments if no value fits the tool's schema: without a grammar a model still writes some. */
 function argumentsFor(parameters: unknown, hints: ValueHints): Pick<CallToWrite, 'args' | 'json'> {
   const value = valueOrNothing(parameters, hints)
   return { args: isJsonObject(value) ? value : {}, json: toSpacedJson(value) }
@@ -142,8 +146,8 @@ function valueOrNothing(schema: unknown, hints: ValueHints): JsonValue {
 }
 
 /**
- * Whether the text contains a word of the tool's name. Short words (`get`, `set`, `of`) count only where the name has no
- * others, because almost every sentence contains one.
+ * Returns whether the text contains a word of the tool's name. Short words (`get`, `set`, `of`) count only if the name
+ * has no longer words, because almost every sentence contains one.
  */
 function mentions(text: string, toolName: string): boolean {
   const words = toolName
@@ -167,7 +171,7 @@ function echo({ turns, tools }: Conversation): string {
   return `You said: ${said}${before.length === 0 ? '' : `\n\nBefore that:\n${before.join('\n')}`}`
 }
 
-/** A line without the tags around calls and results: an earlier call repeated with them would be a new call. */
+/** Returns a turn as one line, without the tags around calls and results: a call with its tags would be a new call. */
 function toLine({ role, content }: Turn): string {
   return `${role}: ${content.replaceAll(/\s*<\/?tool_(?:call|response)>\s*/gu, ' ').trim()}`
 }
@@ -179,7 +183,7 @@ function thoughtAbout({ turns, tools, toolResults }: Conversation): string {
   return `There ${count}.${offer} I answer the last one.`
 }
 
-/** A word for string arguments: the last capitalised word inside a sentence, often a place. */
+/** Returns a word for string arguments: the last capitalised word inside a sentence, often a place. */
 function subjectOf(text: string): string {
   const names = Array.from(text.matchAll(/(?<=[\p{L}\p{N},;:]\s)\p{Lu}\p{L}+/gu), (match) => match[0])
   return names.at(-1) ?? 'text'
@@ -192,7 +196,7 @@ type Directive =
   /** `[[raw=invalid-utf8]]`: words with invalid UTF-8 between them. */
   | { readonly kind: 'invalid-utf8' }
 
-/** The first directive in a message, or null. Anything else in double brackets is text. */
+/** Returns the first directive in a message, or null. Anything else in double brackets is text. */
 function parseDirective(text: string): Directive | null {
   const match = /\[\[(?:tokens=(\d{1,7})|raw=invalid-utf8)\]\]/u.exec(text)
   if (match === null) return null

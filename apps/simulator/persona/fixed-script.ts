@@ -4,8 +4,8 @@ import { createSplitPrompt, overlap } from './open-turn.ts'
 import { encodeWritten, FILLER, UNMERGED, type ScriptWriter } from './write-script.ts'
 
 /**
- * Writes the answer of a behaviour, the same to every call; null for behaviours whose answer the persona writes. A prompt
- * that ends inside the answer is continued there.
+ * Returns the writer of a behaviour's answer, which is the same in every call; null if the persona writes the answers.
+ * If a prompt ends inside the answer, the writer continues there.
  */
 export async function createFixedWriter(options: {
   behaviour: Behaviour
@@ -41,7 +41,7 @@ export async function createFixedWriter(options: {
       at: (index) => tokens[start + index] ?? null,
       filler: (index) => cyclic(start + index),
       endId: () => endId,
-      // The caller's sampling parameters must not change it.
+      // The caller's sampling parameters must not change the answer.
       constrained: true,
     })
   }

@@ -22,8 +22,8 @@ export async function createSplitPrompt(
 }
 
 /**
- * How many of the first `tokens` are at the end of `written`: an answer with a foreign beginning, which was continued
- * before, is continued at the same position.
+ * Returns how many of the first `tokens` are at the end of `written`. So an answer that begins with foreign text and
+ * was continued once is continued again at the same position.
  */
 export function overlap(written: Uint32Array, tokens: readonly number[]): number {
   for (let length = Math.min(written.length, tokens.length); length > 0; length--) {

@@ -6,19 +6,19 @@ export type Tool = { readonly name: string; readonly parameters: unknown }
 
 export type Conversation = {
   readonly turns: readonly Turn[]
-  /** Offered in the system turn's `<tools>` section, in order. */
+  /** The tools that the system turn's `<tools>` section offers, in order. */
   readonly tools: readonly Tool[]
   /** The tool results of the last turn; empty if it has none. */
   readonly toolResults: readonly string[]
   /** The last message of the user; empty if there is none. */
   readonly lastUserText: string
-  /** The words of the turns behind it that have results: the names of the called tools are among them. */
+  /** The words of the later assistant turns whose calls have results. The names of the called tools are among them. */
   readonly answeredWords: ReadonlySet<string>
 }
 
 /**
- * Precedes the text of each added token, to distinguish the end of a turn from `<|im_end|>` as typed text: a
- * noncharacter of Unicode, which is removed from all other text.
+ * A mark before the text of each added token, which distinguishes the end of a turn from a typed `<|im_end|>`. It is a
+ * noncharacter of Unicode, and is removed from all other text.
  */
 export const TOKEN_MARK = '\uFDD0'
 

@@ -6,7 +6,7 @@ import { createSplitPrompt, overlap, TURN_START } from './open-turn.ts'
 import { composeTurn, type ComposedTurn } from './compose-turn.ts'
 import { TOKEN_MARK } from './parse-conversation.ts'
 
-/** The first `count` tokens of a script after a prompt of `promptTokens`. */
+/** Returns the first `count` tokens of a script after a prompt of `promptTokens`. */
 export type Replay = (
   script: Script,
   extent: { readonly promptTokens: number; readonly count: number },
@@ -17,16 +17,15 @@ export type ScriptWriter = (options: {
   constraint: Constraint | null
   /** Shifts the filler and the choices that a grammar leaves open. */
   variant: number
-  /** What the call's sampling parameters make of a script; without, its tokens are taken as they are. */
+  /** Applies the call's sampling parameters to a script. Without it, the script's tokens are taken as they are. */
   replay?: Replay
 }) => Promise<Script>
 
 /**
- * Turns the persona's turns into tokens. A prompt that ends inside an assistant turn is continued there: the turn's
- * tokens follow from the conversation before it, and the tokens already written give the position in it, also where the
- * sampling parameters replaced some of them. Other
- * prompts are not chats; their answer is filler that depends on the absolute position alone, so that it can be
- * continued as well.
+ * Turns the persona's turns into tokens. A prompt that ends inside an assistant turn is continued there. The turn's
+ * tokens follow from the conversation before it. The tokens already written give the position in the turn, even if the
+ * sampling parameters replaced some of them. Other prompts are not chats. Their answer is filler that depends on the
+ * absolute position alone, so that it can be continued as well.
  */
 export async function createScriptWriter(options: {
   tokenizer: Tokenizer
@@ -86,7 +85,10 @@ export async function createScriptWriter(options: {
     }
   }
 
-  /** The answer's beginning may consist of other tokens than were sent, if it was transferred as text. */
+  /**
+   * Returns the tokens of the text after `written`; null if the text begins otherwise. An answer that was transferred
+   * as text may begin with other tokens than were sent.
+   */
   async function restAfter(text: string, written: Uint32Array): Promise<number[] | null> {
     const begun = tokenizer.decode(written)
     return text.startsWith(begun) ? await encodeWritten(text.slice(begun.length), options) : null
@@ -114,7 +116,7 @@ export const FILLER =
   ' above, flour comes out below, and nobody asks the water how it feels about it. In spring the race is high,' +
   ' in summer it is low, and in winter the miller breaks the ice in the morning before the first cart arrives.'
 
-/** The text of ids, with a mark before each added token. */
+/** Returns the text of ids, with a mark before each added token. */
 function decodeMarked(ids: Uint32Array, tokenizer: Tokenizer, added: ReadonlySet<number>): string {
   const pieces: string[] = []
   let from = 0
@@ -131,7 +133,7 @@ function decodeMarked(ids: Uint32Array, tokenizer: Tokenizer, added: ReadonlySet
 
 const CLOSED_THOUGHT = '<think>\n\n</think>\n\n'
 
-/** How many of the ids are the empty thought with which a template disables thinking; 0 if there is none. */
+/** Returns how many of the ids are the empty thought with which a template disables thinking; 0 if there is none. */
 function closedThoughtLength(written: Uint32Array, tokenizer: Tokenizer): number {
   for (let length = 1; length <= Math.min(written.length, CLOSED_THOUGHT.length); length++) {
     const text = tokenizer.decode(written.subarray(0, length))
@@ -158,7 +160,7 @@ export async function encodeWritten(
 /** A character of four bytes that no vocabulary merges. */
 export const UNMERGED = '\u{10FFFD}'
 
-/** Beginnings and middles of such a character between whole words. */
+/** Returns beginnings and middles of `UNMERGED` between whole words. */
 async function invalidUtf8(tokenizer: Tokenizer): Promise<number[]> {
   const character = Array.from(await tokenizer.encode(UNMERGED))
   const [first = 0, second = 0] = character

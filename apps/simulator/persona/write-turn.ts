@@ -6,7 +6,7 @@ export type Answer = {
   readonly text: string
 }
 
-/** An assistant's turn in the format of its family: `thought`, if there is one, and the answer. */
+/** Returns an assistant's turn in the format of its family: `thought`, if there is one, and the answer. */
 export function writeTurn(
   reasoning: ModelFamily['reasoning'],
   { thought, answer }: { readonly thought: string | null; readonly answer: Answer },
@@ -21,9 +21,11 @@ export function writeTurn(
   return `${open}\n${thought}\n${close}${gap}${said}`
 }
 
-/** Harmony: the prompt ends with `<|start|>assistant`, and each message but the first begins with it. */
+/**
+ * Writes harmony's messages. The prompt ends with `<|start|>assistant`, and each message but the first begins with it.
+ */
 function writeMessages(thought: string | null, { kind, text }: Answer): string {
-  // No engine finds the end of harmony's thinking, so a grammar that allows thinking includes it.
+  // No engine finds the end of harmony's thinking, so a grammar that allows thinking covers the thinking as well.
   if (kind === 'constrained') return text
   const answer = kind === 'text' ? `<|channel|>final<|message|>${text}` : text
   return thought === null

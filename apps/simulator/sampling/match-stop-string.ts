@@ -15,7 +15,7 @@ export function createStopMatcher(options: {
 }): StopMatcher {
   const { stops, decode, skips } = options
   const longest = Math.max(...stops.map((stop) => stop.length))
-  // A character takes at most four tokens (one for each byte), so these cover any stop string.
+  // A character takes at most four tokens (one for each byte), so this window covers any stop string.
   const window = longest * 4 + 4
   let ids: number[] = []
 
@@ -32,7 +32,7 @@ export function createStopMatcher(options: {
   }
 }
 
-/** Where the newest token's text begins. `before` may begin earlier than `text`, if the window has moved. */
+/** Returns where the newest token's text begins. `before` may begin earlier than `text`, if the window has moved. */
 function startOfNews(text: string, before: string): number {
   for (let cut = 0; cut <= before.length; cut++) {
     if (text.startsWith(before.slice(cut))) return before.length - cut

@@ -62,7 +62,7 @@ export function createSampler(options: {
   const maskedUntilMinimum = (id: number) => count < settings.minTokens && stops(id)
   const chance = (id: number) => {
     const value = settings.logitBias.get(id)
-    // Among a uniform distribution over the vocabulary, without the script's own token.
+    // The probability in a uniform distribution over the vocabulary, without the script's own token.
     return value === undefined ? null : 1 / (1 + model.vocabularySize * Math.exp(-value))
   }
   const drawn = (probability: number) =>
@@ -96,7 +96,7 @@ export function createSampler(options: {
 
   function finishOf(id: number): Finish | null {
     const endable = count > settings.minTokens
-    // Before the end tokens are checked, so that the matcher receives every token.
+    // The matcher comes before the end tokens are checked, so that it receives every token.
     const matched = matcher?.push(id, endable) ?? null
     if (endable && stops(id))
       return endsUnnamed(id) ? { reason: 'stop' } : { reason: 'stop', matchedTokenId: id }

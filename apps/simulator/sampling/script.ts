@@ -2,10 +2,10 @@
 export type Script = {
   /** The token at `index` of this call; null after the last one, where the model wants to end. */
   readonly at: (index: number) => number | null
-  /** The token instead, where the call may not end or the wanted token is not allowed. */
+  /** The token that replaces `at` where the call may not end or the wanted token is not allowed. */
   readonly filler: (index: number) => number
-  /** The end token that it chooses at `index`. */
+  /** The end token that the engine chooses at `index`. */
   readonly endId: (index: number) => number
-  /** True under a grammar: no other token is allowed. */
+  /** True under a grammar, which allows no token other than `at` and `endId`. */
   readonly constrained: boolean
 }

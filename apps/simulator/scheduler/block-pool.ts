@@ -1,10 +1,10 @@
 /** One block of KV cache. `key` is set while a later prompt can find its content. */
 export type Block = { references: number; key: string | null; content: number }
 
-/** The content before a prompt's first block, where it has no salt. */
+/** The content before a prompt's first block, if the prompt has no salt. */
 const NO_CONTENT = 0
 
-/** What stands before a block: the chain of contents up to it, or, before the first, the salt as `toRoot` writes it. */
+/** The content before a block: the chain of contents, or before a first block the salt as `toRoot` writes it. */
 export type Parent = number | string
 
 /** The parent of a prompt's first block. Prompts of different salts share no block. */
@@ -14,20 +14,20 @@ export function toRoot(salt: string | null): Parent {
 
 export type BlockPool = {
   /**
-   * The longest run of cached full blocks that `ids` begins with after `root`, at most `limit` tokens long. Takes none of
-   * them.
+   * Returns the longest run of cached full blocks that `ids` begins with after `root`, at most `limit` tokens long.
+   * Does not take the blocks.
    */
   match(ids: ArrayLike<number>, options: { readonly root: Parent; readonly limit: number }): Block[]
-  /** How many blocks could be allocated if `hits` were taken first. */
+  /** Returns how many blocks could be allocated if `hits` were taken first. */
   freeBeside(hits: readonly Block[]): number
   /** Adds a reader to blocks that `match` found. */
   take(blocks: readonly Block[]): void
-  /** `count` empty blocks, the longest unused first; null, without a change, when there are fewer. */
+  /** Takes `count` empty blocks, the longest unused first. If there are fewer, returns null and changes nothing. */
   allocate(count: number): Block[] | null
   /** Lets later prompts find a full block. Returns its content, the `parent` of the next block. */
   publish(block: Block, parent: Parent, ids: readonly number[]): number
   release(blocks: readonly Block[]): void
-  /** Forgets all contents. False, without a change, while a block is in use. */
+  /** Forgets all contents. While a block is in use, returns false and changes nothing. */
   flush(): boolean
   /** Blocks in use by a sequence; cached blocks that can be evicted do not count. */
   used(): number
@@ -36,11 +36,11 @@ export type BlockPool = {
 }
 
 /**
- * vLLM's KV cache: blocks of a fixed number of tokens; a full block is found again by the chain of contents up to
- * it; freed blocks are kept until their space is needed, and evicted least recently used first.
+ * vLLM's KV cache: blocks of a fixed number of tokens. A full block is found again by the chain of contents up to it.
+ * Freed blocks are kept until their space is needed, and evicted least recently used first.
  *
- * A chain of contents is a number: each distinct pair (number of the chain before, ids of this block) gets the next
- * one. So two different prompts never share a key, as they could with a hash.
+ * A chain of contents is a number: each distinct pair of the previous chain's number and this block's ids gets the next
+ * number. So two different prompts never share a key, as they could with a hash.
  */
 export function createBlockPool(options: { blocks: number; blockSize: number }): BlockPool {
   const { blocks: total, blockSize } = options
@@ -103,7 +103,8 @@ export function createBlockPool(options: { blocks: number; blockSize: number }):
       return lastContent
     },
     release(blocks) {
-      // From the end, so that a prompt's end is evicted before its beginning, without which the end is useless.
+      // The blocks are freed from the end, so that a prompt's end is evicted before its beginning, without which it is
+      // useless.
       for (const block of blocks.toReversed()) {
         block.references -= 1
         if (block.references === 0) free.add(block)

@@ -1,7 +1,7 @@
 import type { Output, Scheduler } from './scheduler.ts'
 
 export type StepLoop = {
-  /** Something was added or aborted: steps start if none is in flight. */
+  /** Call it after a sequence was added or aborted: steps start if none is in flight. */
   wake(): void
   /** While paused, no step completes: the engine hangs although everything around it answers. */
   pause(paused: boolean): void
@@ -9,8 +9,8 @@ export type StepLoop = {
 }
 
 /**
- * Calls `scheduler.step` when it is due. All outputs of a step go to `onOutputs` in one turn of the event
- * loop. An idle engine has no timer; one without step time still gives the event loop a turn between steps.
+ * Calls `scheduler.step` when it is due. All outputs of a step go to `onOutputs` in one turn of the event loop. An idle
+ * engine has no timer; an engine without step time still gives the event loop a turn between steps.
  */
 export function createStepLoop(options: {
   scheduler: Scheduler

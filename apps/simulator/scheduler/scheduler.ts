@@ -3,9 +3,9 @@ import { toRoot, type Block, type BlockPool, type Parent } from './block-pool.ts
 /** The engine's work for one Generate or Embed call. */
 export type Sequence = {
   readonly promptIds: ArrayLike<number>
-  /** False for prompts of which every position must be computed: an embedding reads them all. */
+  /** False if every position of the prompt must be computed, because an embedding reads them all. */
   readonly readsPrefixCache: boolean
-  /** Only sequences of one salt share cached blocks; null is one of them. */
+  /** Only sequences of the same salt share cached blocks; null counts as a salt. */
   readonly cacheSalt: string | null
   /** Called when all tokens so far are computed. `tokenId` is null for a sequence that generates none. */
   readonly next: () => { tokenId: number | null; ended: boolean }
@@ -25,11 +25,11 @@ export type Work = { readonly sequences: number; readonly prefillTokens: number 
 export type Load = {
   readonly running: number
   readonly waiting: number
-  /** An estimate, with the hit rate of the latest prompts. */
+  /** Estimated with the hit rate of the latest prompts. */
   readonly waitingUncachedTokens: number
   readonly usedTokens: number
   readonly capacityTokens: number
-  /** Share of prompt tokens that the prefix cache had, over the latest prompts. */
+  /** The share of prompt tokens that the prefix cache had, over the latest prompts. */
   readonly cacheHitRate: number
 }
 
@@ -64,13 +64,13 @@ type Entry = {
 /** One step's work. */
 type Plan = { readonly entries: Entry[]; prefillTokens: number; budget: number }
 
-/** Prompts in the hit rate, as in the servicer. */
+/** The number of latest prompts in the hit rate, as in the servicer. */
 const LOOKUPS = 64
 
 /**
- * vLLM's scheduler without a model: one queue in order of arrival, a token budget for each step, running
- * sequences before waiting ones, long prompts in chunks, and when the KV cache is full the latest sequence
- * is preempted: it releases its blocks and is computed again later. Deterministic: `step` receives the time.
+ * vLLM's scheduler without a model. It has one queue in order of arrival and a token budget for each step, prefers
+ * running sequences to waiting ones, and computes long prompts in chunks. When the KV cache is full, the latest
+ * sequence is preempted: it releases its blocks and is computed again later. Deterministic: `step` receives the time.
  */
 export function createScheduler(options: {
   pool: BlockPool
@@ -109,7 +109,7 @@ export function createScheduler(options: {
   function schedule(): Plan {
     const plan: Plan = { entries: [], prefillTokens: 0, budget: maxNumBatchedTokens }
     const preempted = scheduleRunning(plan)
-    // A preempted sequence must not be overtaken by those that wait behind it.
+    // A preempted sequence must not be overtaken by sequences that wait behind it.
     if (!preempted) admitWaiting(plan)
     return plan
   }
@@ -192,7 +192,7 @@ export function createScheduler(options: {
   function complete(worked: readonly Entry[]): Output[] {
     const outputs: Output[] = []
     for (const entry of worked) {
-      // It was aborted while the step was in flight.
+      // The sequence was aborted while the step was in flight.
       if (entries.get(entry.sequence) !== entry) continue
       entry.computed += entry.scheduled
       entry.scheduled = 0

@@ -9,7 +9,7 @@ export type AnswerStream = {
   push(token: { tokenId: number; cachedTokens: number; finish: Finish | null }): void
   /** Ends the answer without another token, unless it has ended. */
   end(reason: 'abort' | 'error'): void
-  /** Ends the call with a status; what was sent before arrives. */
+  /** Ends the call with a status; messages that were sent before still arrive. */
   fail(status: Status): void
 }
 
@@ -35,7 +35,7 @@ export function createAnswerStream(
   let finish: Finish | null = null
   let isFirst = true
   let ended = false
-  // The last tokens may be buffered when nothing more is pushed.
+  // The last tokens may still be buffered when nothing more is pushed.
   call.on('drain', flush)
 
   function flush(): void {

@@ -17,9 +17,9 @@ export type GenerateCall = ServerWritableStream<GenerateRequest__Output, Buffer>
 
 export type Generation = {
   readonly requestId: string
-  /** For an Abort call: the stream ends with status OK and finish reason `abort`. */
+  /** Ends the stream with status OK and finish reason `abort`, for an Abort call. */
   abort(): void
-  /** For the server's shutdown: the stream ends with a status. */
+  /** Ends the stream with a status, for the server's shutdown. */
   fail(status: Status): void
 }
 
@@ -34,7 +34,7 @@ export type GenerateParts = {
   readonly traits: ServicerTraits
   /** See `streamInterval` of the configuration. */
   readonly streamInterval: number
-  /** Each call fails one step after the one that would have ended it. */
+  /** Each call fails one step after the step that would have ended it. */
   readonly fails: boolean
   readonly faults: () => Poison
 }
@@ -87,7 +87,7 @@ export async function generate(
     promptTokens: promptIds.length,
   })
   state.answer = answer
-  // Ended while it was prepared.
+  // The call was ended while it was prepared.
   if (state.ending !== null) return close(answer, state.ending)
   if (sampler === 'uncompilable') return answer.end('error')
 
@@ -111,7 +111,10 @@ export async function generate(
   await over
 }
 
-/** The answer as the scheduler runs it, and the finish that it has reached; a call that fails reaches none. */
+/**
+ * Adapts the sampler to the scheduler. `reached` returns the finish once it is reached, else null; for a call that is
+ * to fail it always returns null.
+ */
 function toSequence(
   sampler: Sampler,
   { promptIds, cacheSalt, fails }: { promptIds: Uint32Array; cacheSalt: string | null; fails: boolean },
@@ -131,7 +134,10 @@ function toSequence(
   return { sequence, reached: () => (fails ? null : finish) }
 }
 
-/** As `mm_identity_cache_salt` of the servicer: media named by their hashes alone. Older servicers do not read them. */
+/**
+ * Returns the cache salt as the servicer's `mm_identity_cache_salt` does, from media that are named by their hashes
+ * alone. Older servicers do not read them.
+ */
 function toCacheSalt(
   { mmInputs, extraMmInputs }: GenerateRequest__Output,
   { isNewServicer }: ServicerTraits,
@@ -179,8 +185,10 @@ async function prepare(
   return { promptIds, sampler: sample(script, promptIds.length, settings) }
 }
 
-/** An engine has other processes for its prompts: each step of a longer one is a turn of its own. */
+/**
+ * An engine prepares prompts in other processes. Here, each step for a prompt longer than this is a turn of its own.
+ */
 const LONG_PROMPT = 8_192
 
-/** What was written did not end. */
+/** Settings for the replay: the output that was written before did not end. */
 const UNENDING = { maxTokens: null, minTokens: 0, ignoreEos: true, stop: [], stopTokenIds: [] }

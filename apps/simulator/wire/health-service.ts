@@ -50,7 +50,7 @@ function method(name: string, responseStream: boolean) {
   }
 }
 
-/** Field 1 is the only one. One byte is enough for the length of every registered name. */
+/** Field 1 is the only field. One byte is enough for the length of every registered name. */
 function decodeRequest(bytes: Buffer): HealthRequest {
   return { service: bytes.length < 2 ? '' : bytes.toString('utf8', 2) }
 }

@@ -16,7 +16,7 @@ export function modelInfo(config: EngineConfig, model: Model): GetModelInfoRespo
     tokenizerPath: model.folder,
     modelType: model.modelType,
     architectures: [...model.architectures],
-    // Only those of config.json: clients must add those of generation_config.json themselves.
+    // Only the ids of config.json: clients must add the ids of generation_config.json themselves.
     eosTokenIds: [...model.configEosIds],
     padTokenId: model.padId,
     bosTokenId: model.bosId,
@@ -31,7 +31,7 @@ export function modelInfo(config: EngineConfig, model: Model): GetModelInfoRespo
   }
 }
 
-/** Without the fields that a text engine without disaggregation leaves empty. */
+/** Returns the info without the fields that a text engine without disaggregation leaves empty. */
 export function serverInfo(config: EngineConfig, model: Model): GetServerInfoResponse {
   if (!traitsOf(config.servicerVersion).isNewServicer) return { dataParallelSize: 1 }
   const thinks = model.family.reasoning !== 'none'

@@ -3,12 +3,12 @@ import type { SampledModel } from '../sampling/sampler.ts'
 
 export type Poison = Pick<FaultSettings, 'poison' | 'poisonAfterTokens'>
 
-/** Poison is shorter in tokens: more need not be decoded for each of them. */
+/** A poison has fewer tokens, so no more need to be decoded for each new token. */
 const TAIL_TOKENS = 256
 
 /**
- * Follows one call. Call the result with each token, before it is delivered: it returns true when this step kills the
- * core. The fault may be set and changed at any time.
+ * Returns the check of one call. Call it with each token before the token is delivered: it returns true if this step
+ * kills the core. The fault may be set and changed at any time.
  */
 export function createPoisonCheck(
   promptIds: Uint32Array,
@@ -18,7 +18,7 @@ export function createPoisonCheck(
   let checked: string | null = null
   let left: number | null = null
 
-  /** True when the sequence contains it; what was decoded for it before need not be decoded again. */
+  /** Returns whether the sequence contains the poison. Only the first check of a poison decodes all tokens. */
   function contains(poison: string): boolean {
     const isNew = checked !== poison
     checked = poison

@@ -1,11 +1,11 @@
 /**
- * Writes one protobuf message at a time into a buffer that is reused: encoding by reflection costs more than the
- * rest of a step with hundreds of streams. Fields may be written in any order. 0 and empty lists are not written,
- * as proto3 prescribes for fields without presence.
+ * Writes one protobuf message at a time into a buffer that is reused: encoding by reflection costs more than the rest
+ * of a step with hundreds of streams. Fields may be written in any order. 0 and empty lists are not written, as proto3
+ * prescribes for fields without presence.
  */
 export type ProtobufWriter = {
   varint(field: number, value: number): void
-  /** Also writes 0: for members of a oneof, where presence has a meaning. */
+  /** Also writes 0, for members of a oneof, whose presence has a meaning. */
   presentVarint(field: number, value: number): void
   /** Also writes '', for the same reason. */
   presentText(field: number, value: string): void

@@ -26,8 +26,8 @@ import { InvalidRequest, toStatus, UNKNOWN_METHOD, type Status } from './statuse
 type Definition = ProtoGrpcType['vllm']['grpc']['engine']['VllmEngine']['service']
 
 /**
- * The engine's service, but Generate takes its responses as encoded bytes: encoding each token of hundreds of
- * streams by reflection would limit the simulator.
+ * Returns the engine's service, in which Generate takes its responses as encoded bytes: encoding each token of hundreds
+ * of streams by reflection would limit the simulator.
  */
 export function engineService(): ServiceDefinition {
   const definition: Definition =
@@ -84,7 +84,7 @@ export function createEngineHandlers(options: {
         else reply(null, result)
       }
       try {
-        // As the servicer does: the request is checked before the model.
+        // As in the servicer, the request is checked before the model.
         if (call.request.tokenized !== null && config.kind !== 'embedding') {
           throw new InvalidRequest('This model does not support pooling')
         }

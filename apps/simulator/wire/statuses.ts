@@ -34,7 +34,9 @@ export class UnexpectedFailure extends Error {
   }
 }
 
-/** The servicer's mapping: an invalid request ends as its version does it, everything else INTERNAL. */
+/**
+ * Maps an error as the servicer does: an invalid request ends with the code of its version, everything else INTERNAL.
+ */
 export function toStatus(error: unknown, { refusesAs }: Pick<ServicerTraits, 'refusesAs'>): Status {
   if (error instanceof UnexpectedFailure) return CALL_FAILED
   const details = error instanceof Error ? error.message : String(error)

@@ -30,7 +30,7 @@ export function validateGenerate(
   const settings = toSettings(params)
   checkRanges(params, settings)
   checkIds('logit_bias', Object.keys(params.logitBias).map(Number), vocabularySize)
-  // 0.26 does not check them.
+  // vLLM 0.26 does not check stop token ids.
   if (traits.vllmVersion !== '0.26.0') checkIds('stop_token_ids', params.stopTokenIds, vocabularySize)
   return { settings, constraint: constraintOf(params, traits) }
 }

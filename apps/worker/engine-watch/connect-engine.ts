@@ -9,7 +9,7 @@ import { createHttp2Transport } from '../engine/transport/http2-transport.ts'
 /** An engine that answers, and its limits. */
 export type ConnectedEngine = {
   readonly client: EngineClient
-  /** How many generations it runs at once. */
+  /** How many generations the engine runs at once. */
   readonly maxNumSeqs: number
   readonly contextWindow: number
   readonly kind: 'chat' | 'embedding'
@@ -18,9 +18,9 @@ export type ConnectedEngine = {
 const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
 /**
- * Connects to an engine and waits until it answers: a real one needs minutes to load its weights. Throws when neither
- * the engine nor the configuration says how many generations it runs at once. For an engine that was started for
- * another kind of model it only logs a warning: all but forced tools and JSON formats work.
+ * Connects to an engine and waits until it answers; a real engine needs minutes to load its weights. Throws if neither
+ * the engine nor the configuration gives the number of generations that it runs at once. If the engine was started for
+ * another kind of model, this only logs a warning: everything except forced tools and JSON formats works.
  */
 export async function connectEngine(options: {
   address: string
@@ -59,10 +59,11 @@ function isLoopback(address: string): boolean {
 }
 
 /**
- * vLLM applies a grammar only after its `--reasoning-parser` has seen the thinking end: in the output, or in a prompt
- * whose template has closed it. Without a parser the grammar would forbid the thinking; with one, the output of a model
- * that never thinks is never constrained. Our grammars for harmony begin with its thinking, and harmony's parser would
- * wait for an answer where there are only calls.
+ * With a `--reasoning-parser`, vLLM applies a grammar only after the parser has seen the end of the thinking, in the
+ * output or in the prompt. A model that thinks between tags needs the parser, or the grammar would forbid the thinking.
+ * A model that never thinks must run without it, or its output would never be constrained. Harmony must run without it
+ * too: our grammars for harmony include its thinking, and harmony's parser would wait for an answer in output that has
+ * only calls.
  */
 function findMismatch(
   { reasoning }: Pick<ModelFamily, 'reasoning'>,

@@ -1,27 +1,27 @@
 import type { EngineLoad } from '../engine/engine-client.ts'
 
-/** How many generations an engine can run at once, by what its KV cache has room for. */
+/** The number of generations that an engine can run at once with its KV cache. */
 export type EffectiveSlots = {
   /**
-   * Takes the engine's load into account and returns the number, from 1 to `maxNumSeqs`. `running` is what this worker
-   * runs. null: the engine's load is not known.
+   * Takes the engine's load into account and returns the number of slots, from 1 to `maxNumSeqs`. `load` is null if it
+   * is not known. `running` is the number of generations that this worker runs.
    */
   note(load: EngineLoad | null, running: number): number
 }
 
-/** About one per second: the mean is that of the last minute with work. */
+/** Samples come about once a second, so the mean covers about the last minute with work. */
 const MEAN_SHARE = 1 / 60
-/** Until then a mean would be the size of a few generations, at their beginning. */
+/** A mean of fewer samples would be the size of a few generations near their beginning. */
 const LEAST_SAMPLES = 30
 
 /**
- * The engine runs `maxNumSeqs` generations only as long as they fit its KV cache; more wait in it, where no other worker
- * can take them. So the slots are those that run, and as many more as the free part of the cache has room for at the mean
- * size of a running generation. That size is measured over samples with work, at all ages of the generations, so their
- * growth is part of it.
+ * An engine runs `maxNumSeqs` generations at once only if they fit its KV cache. Further generations wait inside the
+ * engine, where no other worker can take them. So the slots are the generations that run, plus as many as fit the free
+ * part of the cache at the mean size of a running generation. The mean is taken over samples that show generations at
+ * all ages, so it includes their growth.
  *
- * `maxNumSeqs` is the number as long as the size is not known: before 30 samples. Zeros while something runs, as an engine
- * without statistics reports them, are no sample.
+ * Before 30 samples the mean is not known, and the result is `maxNumSeqs`. Zeros while something runs are not a sample,
+ * because an engine without statistics reports them.
  */
 export function createEffectiveSlots(maxNumSeqs: number): EffectiveSlots {
   let samples = 0
@@ -33,7 +33,7 @@ export function createEffectiveSlots(maxNumSeqs: number): EffectiveSlots {
   return {
     note(load, running) {
       const usage = load?.kvUsage ?? 0
-      // What an idle engine reports may be the state at its last step.
+      // An idle engine may still report the state of its last step.
       const isSample = running > 0 && load !== null && load.running > 0 && usage > 0
       if (isSample) {
         samples += 1

@@ -2,25 +2,25 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { createStartTimes } from './start-times.ts'
 import type { EngineSign } from './watch-engine.ts'
 
-/** Why an engine starts again: this worker asked for it for one of the first three, or its process has ended. */
+/** Why an engine starts again. `gone`: its process ended by itself. In the other cases this worker requested it. */
 export type RestartReason = 'dead' | 'silent' | 'not-up' | 'gone'
 
 /** The starts and restarts of one engine, from the start of this process on. */
 export type EngineLife = {
-  /** What a look at the engine shows. */
+  /** Notes the result of a check of the engine. */
   noteSign(sign: EngineSign): void
-  /** The engine is ready, or no longer. */
+  /** Notes that the engine is ready, or no longer ready. */
   noteReady(ready: boolean): void
-  /** Its restart was asked for and has not begun: until then it must not be used, however healthy it says it is. */
+  /** A restart was requested and has not begun: the engine must not be used, even if it reports that it is healthy. */
   awaitsRestart(): boolean
-  /** Its last three restarts lie within ten minutes. */
+  /** The engine restarted three times within the last ten minutes. */
   isSick(): boolean
-  /** For how long it has not been ready; null while it is. */
+  /** How long the engine has not been ready; null while it is ready. */
   loadingMs(): number | null
   stop(): void
 }
 
-/** The request to restart an engine, for a supervisor that looks whether it exists. */
+/** The request to restart an engine. A supervisor checks whether it exists. */
 export type RestartRequest = {
   create(reason: string): Promise<void>
   remove(): Promise<void>
@@ -29,45 +29,45 @@ export type RestartRequest = {
 type AskedRestart = {
   readonly reason: RestartReason
   readonly atMs: number
-  /** Something listened at the engine's address since. */
+  /** Something listened at the engine's address, before the request or since. */
   wasListening: boolean
   /** The request was written. */
   exists: boolean
-  /** Another engine than the one that was to be restarted answers. */
+  /** A healthy engine answers: the request is not needed any more. */
   isHealthy: boolean
 }
 
 const TICK_MS = 250
 const RETRY_MS = 5_000
 /**
- * An engine that never listened gives no sign that its restart has begun, so the request lasts for a little more than
- * the 5 s between two looks of the supervisor. A second restart by the same request costs an engine some seconds of its
- * start.
+ * An engine that never listened gives no sign that its restart has begun. So its request is kept a little longer than
+ * the 5 s between two checks of the supervisor. If the supervisor acts twice on one request, the engine loses some
+ * seconds of its start.
  */
 const UNSEEN_REQUEST_MS = 7_000
 const SICK_RESTARTS = 3
 const SICK_WITHIN_MS = 600_000
 
 /**
- * States of an engine: *starting* until it is ready for the first time; *ready*; *unready* when it is healthy no longer;
- * *restarting* while its restart is asked for; *starting* again as soon as connections are refused, because its process
- * has ended then.
+ * States of an engine: *starting* until it is ready for the first time; *ready*; *unready* when it is no longer
+ * healthy; *restarting* after a restart was requested; *starting* again as soon as connections are refused, because its
+ * process has ended then.
  *
- * A restart is asked for when the engine is dead, when it is silent for `silenceMs` (it gives no token, or no answer
- * although it listens), or when a start takes longer than `startLimitMs` and three times the 95th percentile of the
- * starts that this process has seen. Without a `request` none is asked for. The request is removed once connections are
- * refused, and where a new engine answers before that was seen.
+ * A restart is requested if the engine is dead, if it is silent for `silenceMs` (it gives no token, or does not answer
+ * although it listens), or if a start takes longer than both `startLimitMs` and three times the 95th percentile of the
+ * starts that this process has seen. Without a `request` no restart is requested. The request is removed once
+ * connections are refused, or once a new engine answers, if the refusal was missed.
  */
 export function createEngineLife(deps: {
   request: RestartRequest | null
-  /** Whether the engine's address refuses connections. */
+  /** Returns whether the engine's address refuses connections. */
   isRefused: () => Promise<boolean>
-  /** A worker that drains asks for nothing. */
+  /** A worker that drains requests no restart. */
   isDraining: () => boolean
   startLimitMs: number
   silenceMs: number
   onRestart: (reason: RestartReason) => void
-  /** After a start of this length, in ms. */
+  /** Called after each start with its length in ms. */
   onStarted: (ms: number) => void
   nowMs: () => number
   log: Logger
@@ -77,7 +77,7 @@ export function createEngineLife(deps: {
   const restarts: number[] = []
   /** Null while the engine is ready. */
   let unreadySinceMs: number | null = nowMs()
-  /** Null unless it is starting. */
+  /** Null unless the engine is starting. */
   let startingSinceMs: number | null = unreadySinceMs
   let unansweredSinceMs: number | null = null
   let asked: AskedRestart | null = null
@@ -100,7 +100,7 @@ export function createEngineLife(deps: {
     countRestart(reason)
   }
 
-  /** Its process has ended: what listens next is a new one. */
+  /** Notes that the engine's process has ended: the next one that listens is a new engine. */
   function noteGone() {
     unansweredSinceMs = null
     startingSinceMs = nowMs()
@@ -159,7 +159,8 @@ export function createEngineLife(deps: {
       if (sign !== 'unanswered') unansweredSinceMs = null
       else unansweredSinceMs ??= nowMs()
       if (sign === 'dead' || sign === 'silent') ask(sign)
-      // A silent engine is healthy all the time; a dead one never becomes so, and one that did not start is there.
+      // A healthy check ends a restart because of `dead` (a dead engine never recovers, so a new one answers) or
+      // `not-up` (the engine is up). A silent engine is healthy all the time, so there the check shows nothing.
       if (sign === 'healthy' && asked !== null && asked.reason !== 'silent') asked.isHealthy = true
     },
     noteReady(ready) {

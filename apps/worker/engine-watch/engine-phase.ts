@@ -1,8 +1,8 @@
 import type { WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 
 /**
- * The phase of one engine of this worker, as scalers and operators see it. What lasts longest comes first: a worker that
- * drains takes nothing more whatever its engine does, and a cordon ends by itself.
+ * Returns the phase of one engine, as scalers and operators see it. The most lasting condition comes first: a worker
+ * that drains takes no more work whatever its engine does, and a cordon can end at any time.
  */
 export function toPhase(of: {
   readonly draining: boolean

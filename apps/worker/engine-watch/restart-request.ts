@@ -6,8 +6,8 @@ import { ConfigError } from '#libs/config/load-config.ts'
 import type { RestartRequest } from './engine-life.ts'
 
 /**
- * A request as a file (ENGINE_RESTART_FILE), which a liveness probe of the engine's container looks for. Removes one that
- * an earlier process left. Rejects with a ConfigError when the file's folder cannot be written.
+ * Opens the request as a file (ENGINE_RESTART_FILE), which a liveness probe of the engine's container looks for.
+ * Removes a file that an earlier process left. Rejects with a ConfigError if the file's folder cannot be written.
  */
 export async function openRestartRequest(path: string): Promise<RestartRequest> {
   const folder = dirname(path)
@@ -25,7 +25,7 @@ export async function openRestartRequest(path: string): Promise<RestartRequest> 
 
 const CONNECT_LIMIT_MS = 1_000
 
-/** Whether `address` (`host:port`) refuses a connection: nothing listens there. Never rejects. */
+/** Returns whether `address` (`host:port`) refuses connections, because nothing listens there. Never rejects. */
 export async function isRefused(address: string): Promise<boolean> {
   const at = address.lastIndexOf(':')
   const socket = connect({ host: address.slice(0, at), port: Number(address.slice(at + 1)) })

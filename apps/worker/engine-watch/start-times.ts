@@ -1,8 +1,7 @@
 /** How long the last starts of an engine took. */
 export type StartTimes = {
-  /** In ms. */
   add(ms: number): void
-  /** How long a start may take: `leastMs`, or three times the 95th percentile of the known ones where that is more. */
+  /** How long a start may take: `leastMs`, or three times the 95th percentile of the kept starts if that is more. */
   limitMs(leastMs: number): number
 }
 

@@ -3,45 +3,47 @@ import type { EngineErrorKind } from '../engine/engine-error.ts'
 
 export type EngineWatch = {
   ready(): boolean
-  /** Ready, and no generation has just failed without output: another worker may take it first. */
+  /** The engine is ready, and no generation has just failed without output, which another worker may take first. */
   mayPull(): boolean
-  /** A token or vector came, of any generation: the engine works. */
+  /** Notes a token or vector of any generation: the engine works. */
   tokenSeen(): void
-  /** When that was, in Unix ms; later while nothing ran. */
+  /** The time of the last token, by `nowMs`; while nothing runs, the time of the last check. */
   lastTokenMs(): number
-  /** A generation failed without output, by the engine's fault. */
+  /** Notes that a generation failed without output, by the engine's fault. */
   failureSeen(): void
   /**
-   * A call failed as those of an engine that is gone. Resolves when it is known whether this one is: then `onLost` has
-   * been called.
+   * Notes a failed call. If the failure suggests that the engine is gone, resolves once it is known whether it is,
+   * after `onLost` has been called.
    */
   callFailed(kind: EngineErrorKind): Promise<void>
   stop(): void
 }
 
 /**
- * What a look at the engine shows. dead: its health check says so; it never recovers by itself. silent: it is healthy and
- * runs generations, and gives no token.
+ * The result of a check of the engine. `dead`: its health check reports it; a dead engine never recovers by itself.
+ * `silent`: the engine is healthy and runs generations, but gives no token.
  */
 export type EngineSign = 'healthy' | 'dead' | 'unanswered' | 'silent'
 
 const CHECK_MS = 1_000
-/** A worker whose generations fail at once would take every ticket, so it stops pulling after this many in a row. */
+/** A worker whose generations fail at once would take every job, so it stops pulling after this many in a row. */
 const FAILURES_IN_A_ROW = 5
 const REST_MS = 10_000
-/** Longer than the others need to claim what failed here: a second failure by the same engine would prove nothing. */
+/**
+ * Longer than other workers need to claim a generation that failed here: its next failure must be on another engine.
+ */
 const CAUTION_MS = 1_000
 const UNANSWERED = 'the health check got no answer'
 
 /**
- * Decides whether tickets may be pulled for an engine. States: ready → unready when a health check reports a dead
+ * Decides whether generations may be pulled for an engine. States: ready → unready when a health check reports a dead
  * engine, when two in a row get no answer (one may be a stall of this process, unless a call has failed as well), when
  * generations run and no token came for `silenceMs` (health checks do not see a hang), or after five failures in a row;
  * unready → ready at the next good health check, but not within 10 s of a hang or of five failures: there the checks had
  * been good all along, and not while `mayBeReady` returns false.
  *
  * `onChange` is called at each move, `onLost` when running generations will not end by themselves, and `onSign` before
- * both with what each look shows.
+ * both with the result of each check.
  */
 export function createEngineWatch(deps: {
   healthCheck: () => Promise<{ healthy: boolean; message: string }>
@@ -72,7 +74,7 @@ export function createEngineWatch(deps: {
     onChange(ready)
   }
 
-  /** Calls `onLost` before the readiness changes, while everything that ran is still there. */
+  /** Calls `onLost` before the readiness changes, while all runs are still live. */
   function lose(reason: string) {
     if (ready) onLost()
     become(false, reason)
@@ -101,7 +103,7 @@ export function createEngineWatch(deps: {
     await checking
   }
 
-  /** After the check that is under way, which may have begun before the failure. */
+  /** Checks again after the check under way, which may have begun before the failure. */
   async function recheck() {
     if (checking !== null) await checking
     if (ready) await check('strict')

@@ -2,14 +2,14 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { EngineClient, EngineLoad } from '../engine/engine-client.ts'
 
 export type LoadWatch = {
-  /** The last answer; null when there was none for the last question. */
+  /** The last answer; null if the engine did not answer the last question. */
   last(): EngineLoad | null
   stop(): void
 }
 
 const ASK_MS = 1_000
 
-/** Asks an engine for its load each second, while `isAsked` returns true; `onLoad` is called with each answer, or null. */
+/** Asks an engine for its load each second, while `isAsked` returns true. Calls `onLoad` with each answer, or null. */
 export function createLoadWatch(deps: {
   getLoads: EngineClient['getLoads']
   isAsked: () => boolean

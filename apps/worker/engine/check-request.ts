@@ -2,15 +2,16 @@ import type { EngineRequest } from './engine-client.ts'
 import { EngineError } from './engine-error.ts'
 
 /**
- * Refuses requests that the engine would refuse, or would misread (in its proto a `top_p` of 0 is an absent one). Throws
- * an EngineError of kind `refused` whose message names the field as callers know it. Ranges: vLLM's SamplingParams, as
- * recorded from its own refusals.
+ * Refuses requests that the engine would refuse, or would misread (its proto cannot tell a `top_p` of 0 from an absent
+ * one). Throws an EngineError of kind `refused` whose message names the field as callers know it. Source of the ranges:
+ * vLLM's SamplingParams, as recorded from its refusals.
  */
-export function checkRequest({ promptIds, sampling, maxTokens, stop }: EngineRequest): void {
+export function checkRequest({ promptIds, sampling, maxTokens, minTokens, stop }: EngineRequest): void {
   if (promptIds.length === 0) refuse('the prompt must not be empty')
   if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > MAX_UINT32) {
     refuse(`max_tokens must be a whole number of at least 1, got ${maxTokens}`)
   }
+  within('min_tokens', minTokens, [0, maxTokens])
   within('temperature', sampling.temperature, [0, 2])
   within('top_p', sampling.topP, [0, 1])
   if (sampling.topP === 0) refuse('top_p must be greater than 0, got 0')

@@ -27,7 +27,7 @@ export type ChunkMessage = {
   readonly cachedTokens: number
 }
 
-/** Its own ids are not read: they repeat those of the last chunk. */
+/** The ids in a Complete are not read: they repeat the ids of the last chunk. */
 export type CompleteMessage = {
   readonly type: 'complete'
   readonly finishReason: string

@@ -2,15 +2,15 @@ import { status } from '@grpc/grpc-js'
 import type { CallFailure } from './transport/call-failure.ts'
 
 /**
- * refused: the request is at fault. failed: the engine gave up this call after tokens, and is healthy. unavailable: the
- * engine cannot be reached, is stopping, or is busy. dead: it will not recover.
+ * `refused`: the request is at fault. `failed`: the engine is healthy, but did not complete the call. `unavailable`:
+ * the engine cannot be reached, is stopping, or is busy. `dead`: the engine will not recover.
  */
 export type EngineErrorKind = 'refused' | 'failed' | 'unavailable' | 'dead'
 
 /** A failed call to an engine. The message of a refused request may be shown to its caller. */
 export class EngineError extends Error {
   readonly kind: EngineErrorKind
-  /** The message is the engine's own text about a request, so no log has it; the engine's log does. */
+  /** True if the message is the engine's text about a request. It is not logged here; the engine's log has it. */
   readonly quotesRequest: boolean
 
   constructor(kind: EngineErrorKind, message: string, cause?: unknown) {
@@ -22,10 +22,10 @@ export class EngineError extends Error {
 }
 
 /**
- * Finds whose fault a failed call is. INVALID_ARGUMENT is the request's. INTERNAL and UNKNOWN are the codes of a killed
- * engine, but also of a refused request in some pairs of vLLM and servicer, so the engine's health decides. Requests are
- * validated before the first token, so after it these codes are never the request's fault. The other codes are
- * transport, draining or overload. Messages change between versions and are not looked at.
+ * Finds whose fault a failed call is. INVALID_ARGUMENT is the request's fault. INTERNAL and UNKNOWN are the codes of a
+ * killed engine, but also of a refused request in some pairs of vLLM and servicer, so the engine's health decides.
+ * Requests are validated before the first token, so after a token these codes are never the request's fault. All other
+ * codes mean transport, draining or overload. Messages are ignored, because they change between versions.
  */
 export async function toEngineError(
   error: CallFailure,

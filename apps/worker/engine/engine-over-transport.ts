@@ -12,12 +12,12 @@ import { isCallFailure } from './transport/call-failure.ts'
 import type { Transport } from './transport/transport.ts'
 
 const CALL_TIMEOUT_MS = 5_000
-/** An embedding waits behind others in the engine. */
+/** An embedding may wait behind others in the engine. */
 const EMBED_TIMEOUT_MS = 120_000
-/** A killed engine reports it within 200 ms of failing its calls. */
+/** A killed engine reports itself unhealthy within 200 ms of failing its calls. */
 const HEALTH_SETTLES_MS = 250
 
-/** An engine over vLLM's own gRPC (`vllm serve --grpc`). Closing it closes the transport. */
+/** Returns a client that uses vLLM's own gRPC (`vllm serve --grpc`). Closing the client closes the transport. */
 export function createEngineOverTransport(transport: Transport): EngineClient {
   const { service } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
   const generate = {
@@ -46,7 +46,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
         onTokens,
         toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy }),
         onAbandoned() {
-          // Cancelling the call is enough for a healthy engine; if this call fails, there is no work left to stop.
+          // Cancelling the call is enough for a healthy engine. If `Abort` fails, there is no work left to stop.
           unary(service.Abort, { requestIds: [request.requestId] }, { timeoutMs: CALL_TIMEOUT_MS }).catch(
             () => undefined,
           )
@@ -60,7 +60,8 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       try {
         const options = { timeoutMs: EMBED_TIMEOUT_MS, signal }
         const { embedding, promptTokens } = await unary(embed, message, options)
-        // Engines of half precision overflow; JSON has no such numbers, and a caller's index would keep them.
+        // Engines with half precision can overflow. JSON cannot express such values, and a caller's index would keep
+        // them.
         if (!embedding.every(Number.isFinite)) {
           throw new EngineError('failed', 'the vector has values that are not finite')
         }
@@ -91,7 +92,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
   }
 }
 
-/** For calls about the engine itself: every failure means that it cannot be reached. */
+/** Wraps calls about the engine itself: every failure means that the engine cannot be reached. */
 async function orUnavailable<Answer>(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer

@@ -4,14 +4,14 @@ import type { GetServerInfoResponse__Output } from '#proto/types/vllm/grpc/engin
 import type { MultimodalInputs } from '#proto/types/vllm/grpc/engine/MultimodalInputs.ts'
 import type { SamplingParams } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
 import type { CompleteMessage } from './decode-chunk.ts'
-import type { CallsShape, EngineConstraint } from '#libs/dialect/engine-constraint.ts'
+import type { AnswerShape, CallsShape, EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 import type { EngineEnd, EngineLoad, EngineRequest, EngineServerInfo } from './engine-client.ts'
 
 /**
  * Converts between vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where
  * an absent scalar is zero: 0 is off for top_k, min_p and the penalties, and is rewritten to 1 for top_p and
- * repetition_penalty. The prompt is left to `withPrompt`.
+ * repetition_penalty. `withPrompt` adds the prompt.
  */
 export function toGenerateMessage(request: EngineRequest): GenerateRequest {
   return {
@@ -23,14 +23,16 @@ export function toGenerateMessage(request: EngineRequest): GenerateRequest {
 }
 
 /**
- * This protocol has no field for vLLM's `cache_salt`. Media that are named by their hashes alone, without pixels, become
- * the salt: servicers from 0.10.0 on read such a request as text whose cache is that media's own. Older ones ignore it.
+ * This protocol has no field for vLLM's `cache_salt`, so the salt is sent as the hash of a media input without pixels.
+ * Servicers from 0.10.0 on read such a request as text, and cache it separately for each hash. Older servicers ignore
+ * the hash.
  */
 function toSaltMessage(salt: string): MultimodalInputs {
   return { mmHashes: [salt] }
 }
 
-function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: EngineRequest): SamplingParams {
+function toSamplingMessage(request: EngineRequest): SamplingParams {
+  const { sampling, maxTokens, minTokens = 0, ignoreEos = false, endIds, stop, constraint } = request
   return {
     // The engine's default is 1 as well, but on the wire an absent temperature is the same as 0.
     temperature: sampling.temperature ?? 1,
@@ -45,6 +47,8 @@ function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: En
     stopTokenIds: [...endIds],
     // A stop string may contain special tokens.
     skipSpecialTokens: false,
+    ...(minTokens > 0 && { minTokens }),
+    ...(ignoreEos && { ignoreEos }),
     ...(sampling.seed !== undefined && { seed: sampling.seed }),
     ...(sampling.logitBias !== undefined && { logitBias: sampling.logitBias }),
     ...(constraint !== null && toConstraintMessage(constraint)),
@@ -52,10 +56,10 @@ function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: En
 }
 
 /**
- * Formats of xgrammar's structural tags, for plain JSON too. vLLM keeps the grammar library that it chose for its first
- * constraint. For a bare schema with a keyword that xgrammar does not know it chooses another library, which has no
- * structural tags: from then on every forced call on that engine would fail. `triggered_tags`, the usual format for
- * tools, allows free text around the calls.
+ * Every constraint is sent in xgrammar's structural tags, plain JSON too. vLLM keeps the grammar library that it chose
+ * for its first constraint. For a bare schema with a keyword unknown to xgrammar it would choose a library without
+ * structural tags, and from then on every forced call on that engine would fail. Forced calls are not sent as
+ * `triggered_tags`, the usual format for tools, because it allows free text around the calls.
  */
 function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams, 'structuralTag'> {
   return { structuralTag: JSON.stringify({ type: 'structural_tag', format: toFormat(constraint) }) }
@@ -63,13 +67,13 @@ function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams,
 
 function toFormat(constraint: EngineConstraint): object {
   switch (constraint.type) {
-    case 'json':
+    case 'answer':
       return toAnswerFormat(constraint)
     case 'calls':
       return toCallsFormat(constraint.calls)
     case 'text-with-calls':
       return toTriggeredFormat(constraint)
-    case 'calls-or-json':
+    case 'calls-or-answer':
       return {
         type: 'or',
         elements: [toAnswerFormat(constraint), toCallsFormat(constraint.calls)],
@@ -85,11 +89,22 @@ function toFormat(constraint: EngineConstraint): object {
   }
 }
 
-function toAnswerFormat({ header, schema }: { readonly header?: string; readonly schema: JsonSchema }) {
-  const json = toJsonFormat(schema)
+function toAnswerFormat(answer: AnswerShape) {
+  const { header } = answer
+  const content = 'schema' in answer ? toJsonFormat(answer.schema) : toTextFormat(answer.text)
   return header === undefined
-    ? json
-    : { type: 'sequence', elements: [{ type: 'const_string', value: header }, json] }
+    ? content
+    : { type: 'sequence', elements: [{ type: 'const_string', value: header }, content] }
+}
+
+function toTextFormat(text: Extract<AnswerShape, { text: object }>['text']) {
+  switch (text.type) {
+    case 'regex':
+    case 'grammar':
+      return text
+    case 'choice':
+      return { type: 'or', elements: text.choices.map((value) => ({ type: 'const_string', value })) }
+  }
 }
 
 function toJsonFormat(schema: JsonSchema) {
@@ -122,7 +137,7 @@ function toCallsFormat({ section, tags, separator, single }: CallsShape) {
   return section === null ? calls : { type: 'tag', begin: section.begin, content: calls, end: section.end }
 }
 
-/** `completionTokens` is that of the whole call: the message has only its last delta's. */
+/** `completionTokens` counts the tokens of the whole call; the message has only the count of its last delta. */
 export function fromCompleteMessage(message: CompleteMessage, completionTokens: number): EngineEnd {
   return {
     finishReason: toFinishReason(message.finishReason),
@@ -134,7 +149,7 @@ export function fromCompleteMessage(message: CompleteMessage, completionTokens: 
   }
 }
 
-/** Newer engines have more reasons (`repetition`); each of them is an end that the model reached. */
+/** Newer engines have more reasons (`repetition`). They count as `stop`, because the model reached the end. */
 function toFinishReason(reason: string): EngineEnd['finishReason'] {
   return reason === 'length' || reason === 'abort' || reason === 'error' ? reason : 'stop'
 }
@@ -151,7 +166,7 @@ export function fromServerInfoMessage(
   }
 }
 
-/** Ranks whose load the servicer does not know are left out; then the sums are not known. */
+/** The servicer leaves out ranks whose load it does not know. If a rank is missing, the KV cache fields are null. */
 export function fromLoadsMessage({
   loads,
   dpRankCount,

@@ -6,18 +6,18 @@ import type { CallFailure } from './transport/call-failure.ts'
 import type { StreamCall, StreamListener } from './transport/transport.ts'
 
 /**
- * One Generate call. States: *open*, until the Complete, a known failure, the signal, or a consumer that wants no more;
- * then *over*. A callback receives the tokens: an async iterator would cost two promises for each message. Messages that
- * are received before the next microtask are joined. `onAbandoned` is called once, when an open call is ended from this
- * side.
+ * Runs one Generate call. It is *open* until the Complete message, a known failure, the signal, or a consumer that
+ * wants no more tokens; then it is *over*. Tokens go to a callback, because an async iterator would cost two promises
+ * for each message. Messages that arrive before the next microtask are joined. `onAbandoned` is called once if the
+ * signal or the consumer ends an open call.
  *
- * Resolves with the engine's end, or with null after an end from this side.
+ * Resolves with the engine's end, or with null if the signal or the consumer ends the call.
  */
 export function runGenerate(
   open: (listener: StreamListener<ChunkMessage | CompleteMessage>) => StreamCall,
   options: {
     readonly signal: AbortSignal
-    /** Returns whether more are wanted. */
+    /** Returns whether more tokens are wanted. */
     readonly onTokens: (tokens: EngineTokens) => boolean
     readonly onAbandoned: () => void
     readonly toError: (failure: CallFailure, hasTokens: boolean) => Promise<EngineError>
@@ -30,8 +30,8 @@ export function runGenerate(
   let completionTokens = 0
 
   /**
-   * Passes on what has arrived; returns whether more are wanted. If the consumer throws, it rejects with that error, which
-   * no later settling changes, and returns false.
+   * Passes on the tokens that have arrived, and returns whether more are wanted. If the consumer throws, the promise
+   * rejects with that error, which no later settling changes, and this function returns false.
    */
   function passTokens(): boolean {
     const arrived = tokens
@@ -95,7 +95,8 @@ export function runGenerate(
       } else if (failure === null) {
         fail(new EngineError('unavailable', 'the engine closed the stream without completing it'))
       } else if (isOpen) {
-        // It stays open, because the engine may be asked for its health first: a signal does not wait for that.
+        // The call stays open, because `toError` may first ask the engine for its health: an abort does not wait for
+        // that.
         void toError(failure, completionTokens > 0).then(fail, fail)
       }
     },

@@ -3,24 +3,24 @@ import type { Claim, GenerationRecord } from '#libs/generation-record/generation
 import type { Serves } from '#libs/generation-record/needs.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 
-/** Claims the fairest generation that waits for this worker. Rejects when the record gave no answer. */
+/** Claims the next generation that this worker can run. Rejects if the record gives no answer. */
 export type ClaimGeneration = (model: string, serves: Serves) => Promise<Claim>
 
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
 /**
  * Longer than a stall of Redis or of this process. A worker that is cut off from the queue Redis alone must not keep a
- * generation that it cannot read: once it denies the claim, its gateway queues the generation again.
+ * generation that it cannot read. Once the worker denies the claim, the gateway queues the generation again.
  */
 const GIVE_UP_AFTER_MS = 30_000
 
 /**
- * A claim whose answer was lost may have been made, so it is repeated under its nonce until the record answers: the same
- * nonce gets the same generation. Until then `isClaiming` lets the worker say so to a gateway that asks.
+ * A claim whose answer was lost may have succeeded. So it is repeated with the same nonce, which gets the same
+ * generation, until the record answers. Meanwhile `isClaiming` lets the worker report the claim to a gateway that asks.
  */
 export function createClaimGeneration(deps: {
   record: Pick<GenerationRecord, 'claim'>
   worker: string
-  /** Dead gateways, whose generations are settled where the claim meets them. */
+  /** The dead gateways. A claim that meets one of their generations settles it. */
   buried: () => readonly string[]
   nowMs: () => number
 }): { claim: ClaimGeneration; isClaiming: (nonce: string) => boolean } {

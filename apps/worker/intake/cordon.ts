@@ -1,15 +1,15 @@
 import type { Logger } from '#libs/telemetry/logger.ts'
 
-/** Whether this process may take work; it runs what it has all the same. */
+/** Decides whether this process may take work. A cordoned process still runs the work that it has. */
 export type Cordon = {
   isCordoned(): boolean
-  /** The term of the scaler whose cordon lasts; null when none does. */
+  /** The term of the scaler whose cordon is in force; null if there is none. */
   term(): number | null
   /** A scaler's cordon lasts `forMs` unless it is renewed; an operator's (`term` null) until `uncordon(null)`. */
   cordon(term: number | null, forMs: number | null): void
-  /** Ends the cordon of this term or an earlier one; with null the operator's. */
+  /** Ends a scaler's cordon of this term or an earlier one; with null, the operator's cordon. */
   uncordon(term: number | null): void
-  /** Ends the timer of a cordon that lasts. */
+  /** Stops the timer of the scaler's cordon. */
   close(): void
 }
 
@@ -17,17 +17,17 @@ export type Cordon = {
 const TERM_MS = 60_000
 
 /**
- * The cordon of this process, for all of its engines. There are two, each ended only by those who set it: an operator's,
- * and a scaler's, which ends by itself, because a scaler may die. Of several scalers the one with the highest term is
- * obeyed: messages of lower terms are those of a scaler that has lost its lead. After a minute without a message a
- * lower term counts again: a queue Redis that lost its data numbers terms from the start.
+ * The cordon of this process, for all of its engines. An operator and a scaler each have a cordon of their own, and end
+ * only that. A scaler's cordon also expires, because the scaler may die. Of several scalers the one with the highest
+ * term is obeyed: a lower term is sent by a scaler that has lost its lead. After a minute without a message a lower
+ * term counts again, because a queue Redis that lost its data numbers terms from the start.
  *
- * `onChange` is called when the process becomes cordoned, or is no longer.
+ * `onChange` is called when the process becomes cordoned or uncordoned.
  */
 export function createCordon(deps: { onChange: () => void; nowMs: () => number; log: Logger }): Cordon {
   const { onChange, nowMs, log } = deps
   let byOperator = false
-  /** Of the scaler whose message came last; `timer` runs while its cordon lasts. */
+  /** The scaler that was obeyed last; `timer` runs while its cordon lasts. */
   let scaler: { term: number; receivedMs: number; timer: NodeJS.Timeout | null } | null = null
   let cordoned = false
 
@@ -39,7 +39,7 @@ export function createCordon(deps: { onChange: () => void; nowMs: () => number; 
     onChange()
   }
 
-  /** The message is obeyed: `forMs` from now its cordon ends, or at once. */
+  /** Obeys a scaler's message: its cordon ends `forMs` from now, or at once if that is null. */
   function obey(term: number, forMs: number | null) {
     if (scaler?.timer) clearTimeout(scaler.timer)
     const timer = forMs === null ? null : setTimeout(() => expire(term), forMs)

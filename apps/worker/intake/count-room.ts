@@ -1,6 +1,6 @@
 import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
 
-/** Free slots for a model at these processes, where they pull. */
+/** Returns the number of free slots for a model at these processes, at engines that pull. */
 export function countRoom(peers: readonly Heartbeat[], model: string): number {
   return peers
     .flatMap(({ engines }) => engines)

@@ -3,19 +3,19 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 
 export type Drain = {
   isDraining(): boolean
-  /** For how long it has lasted, or how long it took, in ms; 0 before it. */
+  /** How long the drain has lasted or took, in ms; 0 before it begins. */
   ms(): number
-  /** Begins it, or joins the one that has begun; resolves when nothing runs any more. */
+  /** Begins the drain unless it has begun; resolves when nothing runs any more. */
   untilDrained(): Promise<void>
-  /** Begins it, unless it has begun. */
+  /** Begins the drain unless it has begun. */
   start(): void
   /** `POST /drain` on the operators' port, from this host alone; answers at once. */
   route(request: IncomingMessage, response: ServerResponse): void
 }
 
 /**
- * The one drain of this process, by whichever request: a signal, the operators' port, or a message on the bus. There is
- * no way back: the process stays, and is not ready, until it is stopped.
+ * The one drain of this process. A signal, the operators' port or a message on the bus requests it. There is no way
+ * back: the process stays, and is not ready, until it is stopped.
  */
 export function createDrain(deps: {
   drainEngines: () => Promise<unknown>
@@ -62,9 +62,9 @@ export function createDrain(deps: {
 }
 
 /**
- * The port is open to whoever may read metrics, and a drain cannot be undone. So both ends of the connection are this
- * host's loopback address; a service mesh passes on what comes from elsewhere between other addresses. No program in a
- * container sends the headers by which a browser shows that a page made the request.
+ * Anyone who may read metrics can reach the port, and a drain cannot be undone. So both ends of the connection must be
+ * this host's loopback address; a service mesh forwards outside requests between other addresses. Requests with the
+ * headers that a browser adds for a web page are refused too: no program in a container sends them.
  */
 function isOfThisHost({ socket, headers }: IncomingMessage): boolean {
   const isLocal = [socket.remoteAddress, socket.localAddress].every(

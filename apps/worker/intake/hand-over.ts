@@ -1,17 +1,17 @@
 import type { RunningGeneration } from '../run/running-generation.ts'
 
-/** Ends the runs of a worker that stops, in time; resolves when none is left. */
+/** Ends the runs of a worker that stops. Resolves when none is left, at the latest 3 s after the grace time. */
 export type HandOver = (graceMs: number) => Promise<void>
 
 const LOOK_MS = 250
-/** Until another worker's heartbeat shows what it took from us. */
+/** The time until another worker's heartbeat counts a generation that was handed back here. */
 const TAKING_MS = 1_500
 /** A stopped generation only has to publish its last event. */
 const STOP_MS = 3_000
 
 /**
- * Runs whose rest surely ends within the grace run on. The others are handed back as soon as other workers have room for
- * them, as many as there is room, and all that is left at the end of the grace.
+ * Runs that will surely end within the grace time continue. The others are handed back as soon as other workers have
+ * room for them, and all that are left at the end of the grace time.
  */
 export function createHandOver(deps: {
   live: () => Iterable<RunningGeneration>
@@ -49,7 +49,7 @@ export function createHandOver(deps: {
   }
 }
 
-/** Judged by the tokens that may still come, at the pace of those that came. */
+/** Returns whether the tokens that may still come fit into `ms`, at the pace of the run so far. */
 function endsWithin({ output }: RunningGeneration, ms: number): boolean {
   const { tokens, mostTokens, firstMs, lastMs } = output
   if (mostTokens === null || firstMs === null || lastMs === null || tokens < 2) return false

@@ -1,5 +1,5 @@
+import type { JobPull, Turn } from '#libs/job-queue/pull-jobs.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { TicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import type { Slots } from './slots.ts'
 
 /**
@@ -11,65 +11,66 @@ export type Taken = { readonly ended: Promise<unknown>; readonly waiting: number
 export type Pull = {
   /** Whether this worker may pull has changed. */
   follow(): void
+  /** An operator has paused the model's queue. */
+  isPaused(): boolean
   close(): Promise<void>
 }
 
 const LOOK_MS = 1_000
-/** A claim without an answer for so long: Redis is away, and more claims would only wait beside it. */
-const STUCK_MS = 500
-/** A full worker wakes another one at most this often: what it woke goes on by itself, as its claims' answers say more. */
-const WAKE_EVERY_MS = 250
 
 /**
  * Claims generations while there is room for them: each claim takes its slot before it is sent, so there are never more
- * claims than free slots.
+ * claims, nor jobs in hand, than free slots.
  *
- * A ticket makes one worker claim at once. A claim's answer says how many more wait, and claims for half of them follow at
- * once, without tickets, as far as there is room: so tickets that coincide are one wake-up, a burst needs a few round
- * trips, and the workers that it woke share it instead of one engine having it all. A worker that is full waits for no
- * tickets; it claims when it has room again. Where it is full and more wait, it wakes another worker, and so it does with
- * a ticket that reaches it when it cannot use it; only workers with room wait for that.
+ * A worker with room waits for a job of the model's queue, and claims at once when it has one. The claim's answer says how
+ * many more generations wait; half of them are claimed at once, as far as there is room, each beside a job that is taken
+ * without waiting for it: so a burst needs a few round trips, and the workers that it woke share it instead of one engine
+ * having it all. Only after the answer does it wait for the next job, behind the workers that wait already: BullMQ gives a
+ * job to the one that has waited longest. A worker that has filled up claims beside a job when it has room again.
  *
- * Tickets are not relied on: a worker with room and without a claim in hand claims each second as well.
+ * A job is completed when its claim is answered, whichever generation that gave. One whose claim got no answer stays in
+ * hand, until BullMQ gives it to another worker.
+ *
+ * Jobs are not relied on: a worker with room and without a claim in hand claims each second as well. While an operator has
+ * paused the queue it claims nothing.
  */
 export function createPull(deps: {
   /** Claims one generation and begins to run it; null when nothing waits. */
   takeNext: () => Promise<Taken | null>
   slots: Slots
   mayPull: () => boolean
-  tickets: TicketPull
-  nowMs: () => number
+  jobs: JobPull
+  /** `isPaused` has changed. */
+  onPause: () => void
   log: Logger
 }): Pull {
-  const { takeNext, slots, mayPull, tickets, nowMs, log } = deps
+  const { takeNext, slots, mayPull, jobs, onPause, log } = deps
   /** Claims without an answer. */
   let claiming = 0
-  let answeredMs = 0
-  /** A claim has filled the last slot; what came since may have woken no worker. */
+  /** A claim has filled the last slot, and more may wait. */
   let filled = false
-  let passing = false
-  let wokeMs = -Infinity
+  let paused = false
+  let asking = false
   const closing = new AbortController()
   let changed = Promise.withResolvers<void>()
 
+  const canPull = () => !closing.signal.aborted && mayPull() && !paused
+
   /** Begins as many claims as there is room for, at most `count`. */
   function take(count: number): void {
-    for (let begun = 0; begun < count && canTake(); begun += 1) void takeOne()
+    for (let begun = 0; begun < count && canPull() && slots.isFree(); begun += 1) void claimOn(jobs.take())
   }
 
-  const canTake = () => !closing.signal.aborted && mayPull() && slots.isFree()
-
-  async function takeOne(): Promise<void> {
+  async function claimOn(turn: Promise<Turn | null>): Promise<void> {
     const leave = slots.take()
-    if (claiming === 0) answeredMs = nowMs()
     claiming += 1
     const taken = await takeNext().catch((error: unknown) => {
       log.error({ err: error }, 'the record did not answer a claim')
-      return null
+      return 'unanswered' as const
     })
     claiming -= 1
-    answeredMs = nowMs()
-    if (taken === null) leave()
+    if (taken !== 'unanswered') void turn.then((job) => job?.done())
+    if (taken === null || taken === 'unanswered') leave()
     else goOn(taken, leave)
   }
 
@@ -81,35 +82,21 @@ export function createPull(deps: {
       take(1)
     })
     // The claims in hand take some of them.
-    const more = waiting - claiming
-    take(Math.ceil(more / 2))
-    if (slots.isFree()) return
-    filled = true
-    if (more <= 0 || nowMs() - wokeMs < WAKE_EVERY_MS) return
-    wokeMs = nowMs()
-    pass()
+    take(Math.ceil((waiting - claiming) / 2))
+    if (!slots.isFree()) filled = true
   }
 
-  function pass(): void {
-    if (passing || closing.signal.aborted) return
-    passing = true
-    tickets
-      .pass()
-      .catch((error: unknown) => log.warn({ err: error }, 'no other worker was woken'))
-      .finally(() => (passing = false))
-  }
-
-  async function waitForTickets(): Promise<void> {
+  async function waitForJobs(): Promise<void> {
     while (!closing.signal.aborted) {
       await slots.room()
-      if (!mayPull()) {
+      if (!canPull()) {
         await changed.promise
         continue
       }
-      await tickets.next()
-      if (closing.signal.aborted) return
-      if (!canTake()) pass()
-      else if (claiming === 0 || nowMs() - answeredMs < STUCK_MS) take(1)
+      const turn = await jobs.next()
+      if (turn === null) continue
+      if (canPull() && slots.isFree()) await claimOn(Promise.resolve(turn))
+      else void turn.pass()
     }
   }
 
@@ -118,19 +105,35 @@ export function createPull(deps: {
     changed = Promise.withResolvers()
   }
 
+  async function followPause(): Promise<void> {
+    if (asking) return
+    asking = true
+    // Without an answer it stays as it was.
+    const now = await jobs.isPaused().catch(() => paused)
+    asking = false
+    if (now === paused || closing.signal.aborted) return
+    paused = now
+    log.warn({ paused }, 'the queue was paused or resumed')
+    onPause()
+    wake()
+  }
+
   const timer = setInterval(() => {
     wake()
+    void followPause()
     if (claiming === 0) take(1)
   }, LOOK_MS)
-  void waitForTickets()
+  void followPause()
+  void waitForJobs()
 
   return {
     follow: wake,
+    isPaused: () => paused,
     async close() {
       closing.abort()
       clearInterval(timer)
       wake()
-      await tickets.close()
+      await jobs.close()
     },
   }
 }

@@ -6,12 +6,12 @@ import type { RestartReason } from '../engine-watch/engine-life.ts'
 import type { CallHistograms } from '../run/measure-calls.ts'
 import type { Totals } from '../run/run-totals.ts'
 
-/** What is measured of the engines themselves, beside the generations. */
+/** Metrics of the engines themselves, beside the metrics of the generations. */
 export type EngineMetrics = {
   /** A generation that waited `ms` was claimed for the first time. */
   noteQueueWait(model: string, ms: number): void
   noteRestart(model: string, reason: RestartReason): void
-  /** A start took so long. */
+  /** A start of the engine took `ms`. */
   noteLoad(model: string, ms: number): void
   readonly calls: CallHistograms
 }
@@ -21,7 +21,7 @@ export type MeasuredEngine = {
   readonly model: string
   readonly phase: WorkerPhase
   readonly kv: { readonly used: number | null; readonly capacity: number | null }
-  /** As the engine reports them; null where it does not. */
+  /** The engine's own report; a field is null if the engine does not report it. */
   readonly engine: { readonly version: string | null; readonly waiting: number | null }
   /** Null until the engine has answered. */
   readonly tokens: Omit<Totals, 'ended'> | null

@@ -6,7 +6,7 @@ import type { NoteEncoded } from '#libs/tokenizer/encoding/encode-pieces.ts'
 
 export type WorkerMetrics = {
   generations: Counter<'model' | 'result'>
-  /** One was handed back. */
+  /** A generation was handed back. */
   noteHandBack(model: string, reason: GenerationDeclined['reason']): void
   continued: Counter<'model'>
   replayedTokens: Counter<'model'>
@@ -23,7 +23,7 @@ export function createWorkerMetrics(options: {
   pendingSettlements: () => number
   keptBytes: () => number
   draining: () => boolean
-  /** For how long the drain has lasted, or how long it took; 0 before it. */
+  /** How long the drain has lasted or took, in ms; 0 before it begins. */
   drainMs: () => number
 }): WorkerMetrics {
   const { engines, pendingSettlements, keptBytes, draining, drainMs } = options
@@ -109,5 +109,5 @@ export function createWorkerMetrics(options: {
   }
 }
 
-/** Reasons that are the worker's or its engine's, not the generation's. */
+/** Reasons that lie with the worker or its engine, not with the generation. */
 const ITS_OWN_END: ReadonlySet<GenerationDeclined['reason']> = new Set(['worker-stopping', 'engine-lost'])

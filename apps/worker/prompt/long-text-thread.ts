@@ -4,7 +4,7 @@ import { serveTasks } from '#libs/threads/serve-tasks.ts'
 import { openNativeEncoder } from '#libs/tokenizer/encoding/native-encoder.ts'
 import type { LongTexts } from './long-text-threads.ts'
 
-/** A tokenizer.json that the thread which sent it has checked. */
+/** The tokenizer.json, which the sending thread has checked. */
 const file: SharedArrayBuffer = workerData
 const encoder = await openNativeEncoder({ json: Buffer.from(file).toString(), addedTokens: [] })
 

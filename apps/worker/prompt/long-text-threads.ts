@@ -3,36 +3,36 @@ import { createTaskPool, type TaskPool } from '#libs/threads/task-pool.ts'
 import { TaskThreadError } from '#libs/threads/task-thread.ts'
 import type { Encoder } from '#libs/tokenizer/encoding/encoder.ts'
 
-/** Encode long texts; a process has one, and closes it. */
+/** The threads that encode long texts. A process has one such object, and closes it. */
 export type LongTextThreads = {
   /**
-   * `encoder`, which is over `json`, with threads for what would keep this one busy. What they cannot do, because they
-   * are closed or out of memory, is left to `encoder`.
+   * Wraps `encoder`, which was made from `json`: texts of more than 32,768 characters in one call are encoded on a
+   * thread, because they would block this one. If the threads are closed, full or out of memory, `encoder` encodes the
+   * texts.
    */
   wrapEncoder(encoder: Encoder, json: string): Encoder
   close(): Promise<void>
 }
 
-/** What one thread is asked to encode. */
+/** One task of a thread. */
 export type LongTexts = { readonly texts: readonly string[]; readonly whole: boolean }
 
-/** The ids of fewer characters, in all texts of one call, are read in one or two milliseconds. */
+/** Up to this many characters in all texts of one call, the ids are read within one or two milliseconds. */
 const LONG_CHARACTERS = 32_768
 
-/** Of a tokenizer. While one has texts of megabytes, which take seconds, the other one has the rest. */
+/** Threads per tokenizer. While one encodes texts of megabytes, which takes seconds, the other encodes the rest. */
 const THREADS = 2
 
 /**
- * The native library cannot be stopped, so a replaced thread would go on, and a second one would do the same work: no
- * task comes near this time. A body of 32 MiB, the default limit of gateways, takes one minute.
+ * `taskMs` is so long that no task comes near it: the native library cannot be stopped, so a replaced thread would go
+ * on, and its successor would do the same work. A body of 32 MiB, the default limit of gateways, takes one minute.
  */
 const LIMITS = { waiting: 1_024, taskMs: 1_800_000, heapMib: 512 }
 
 /**
- * The native library encodes on its own threads, but its ids are read on the thread that called it: for a prompt of
- * 128,000 tokens 20 ms to read them and as much again to free what the library returned. So long texts have threads of
- * their own, each with its own copy of the tokenizer (130 MB for a vocabulary of 150,000), which start with the
- * first long text.
+ * The native library encodes on its own threads, but the calling thread reads the ids. For a prompt of 128,000 tokens
+ * this takes 20 ms, and as long again to free the library's result. So long texts are encoded on other threads, each
+ * with its own copy of the tokenizer (130 MB for a vocabulary of 150,000). The threads start with the first long text.
  */
 export function createLongTextThreads(log: Logger): LongTextThreads {
   const pools: TaskPool<LongTexts>[] = []
@@ -71,7 +71,7 @@ export function createLongTextThreads(log: Logger): LongTextThreads {
   }
 }
 
-/** Kept for threads that start later: as UTF-8, once for all of them, and not on the heap. */
+/** Keeps the file for threads that start later: as UTF-8, once for all of them, and not on the heap. */
 function toShared(json: string): SharedArrayBuffer {
   const bytes = new TextEncoder().encode(json)
   const shared = new SharedArrayBuffer(bytes.length)

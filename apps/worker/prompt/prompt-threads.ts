@@ -6,7 +6,7 @@ import {
   type ThreadedChatRenderer,
 } from './threaded-chat-renderer.ts'
 
-/** The threads of a process that render and encode what would hold its event loop. */
+/** The threads of a process for rendering and encoding that would block its event loop. */
 export type PromptThreads = LongTextThreads & { openRenderer(model: RenderedModel): ThreadedChatRenderer }
 
 export function createPromptThreads(log: Logger): PromptThreads {

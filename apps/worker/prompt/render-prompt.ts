@@ -7,7 +7,7 @@ import { withOwnCallIds } from '#libs/dialect/syntax/call-id.ts'
 import type { ThreadedChatRenderer } from './threaded-chat-renderer.ts'
 
 export type RenderedPrompt = {
-  /** The last piece of the prompt's text: whether the prompt opens the reasoning is read from its end. */
+  /** The last piece of the prompt's text. Its end shows whether the prompt opens the reasoning. */
   readonly tail: string
   readonly ids: Uint32Array
 }
@@ -16,11 +16,11 @@ export type RenderedPrompt = {
 export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<RenderedPrompt>
 
 /**
- * Renders a job's conversation with the model's chat template and tokenizes it exactly: the template's special tokens
- * become their ids, those that a caller types stay text. Throws a ChatTemplateError when the template refuses the
- * conversation, and when the ids contain a control token that is not in the text (the tokenizer's normalizer may turn
- * other characters into a token's text). Of a prompt that is far longer than the window, only a beginning is
- * tokenized, itself longer than the window.
+ * Renders a job's conversation with the model's chat template and tokenizes it exactly: special tokens of the template
+ * become their ids, special tokens that a caller types stay text. Throws a ChatTemplateError if the template refuses
+ * the conversation, or if the ids contain a control token that is not in the text (the tokenizer's normalizer may turn
+ * other characters into a token's text). If a prompt is far longer than the window, only its beginning is tokenized,
+ * which is itself longer than the window.
  */
 export function createRenderPrompt(deps: {
   renderer: ChatRendering
@@ -47,7 +47,7 @@ export function createRenderPrompt(deps: {
 
 type ChatRendering = Pick<ThreadedChatRenderer, 'render' | 'isForged'>
 
-/** A missing description is null to the template, as with vLLM; where the template refuses that, the chat is rendered again. */
+/** A missing description is null to the template, as in vLLM. If that fails, `describeTools` fills it in. */
 async function renderDescribed(renderer: ChatRendering, chat: Chat): Promise<string[]> {
   try {
     return await renderer.render(chat)
@@ -61,7 +61,7 @@ async function renderDescribed(renderer: ChatRendering, chat: Chat): Promise<str
   }
 }
 
-/** Ordinary text has fewer characters per token; a prompt below this is tokenized at once. */
+/** Ordinary text has fewer characters per token. A prompt below this number is tokenized as a whole. */
 const SUSPICIOUS_CHARACTERS_PER_TOKEN = 8
 const SLICE_CHARACTERS = 32_768
 

@@ -9,7 +9,7 @@ import type { RenderedModel, ThreadedChatRenderer } from './threaded-chat-render
 
 export type ServedModel = LoadedModel & {
   readonly renderer: ThreadedChatRenderer
-  /** What its chat template cannot print; null without a template. */
+  /** The parts of a conversation that the model's chat template cannot print; null without a template. */
   readonly refuses: readonly string[] | null
 }
 
@@ -17,10 +17,10 @@ export type ServedModel = LoadedModel & {
 export type LoadProblem = { readonly model: string; readonly reason: string }
 
 /**
- * The models that this worker serves. A model with a folder is loaded once for all its engines, with one renderer;
- * the promise rejects where that fails. A model without a folder is loaded once per engine, from the engine's files.
- * An engine may take minutes to start, so this is repeated until it succeeds; an error that waiting does not end is
- * logged once, and stays in `problems` as long as it lasts.
+ * Loads the models that this worker serves. A model with a folder is loaded once for all its engines, with one
+ * renderer; the promise rejects if that fails. A model without a folder is loaded once per engine, from the engine's
+ * files. An engine may take minutes to start, so loading is repeated until it succeeds. An error that waiting cannot
+ * mend is logged once, and stays in `problems` as long as it lasts.
  */
 export function createServedModels(deps: {
   modelsFolder: string
@@ -28,7 +28,7 @@ export function createServedModels(deps: {
   fetchFiles: (engine: string) => Promise<ModelFiles>
   openRenderer: (model: RenderedModel) => ThreadedChatRenderer
   pauses: { readonly firstPauseMs: number; readonly lastPauseMs: number }
-  /** By engine, because the engines of one model may have different problems. */
+  /** The problems by engine, because the engines of one model may have different problems. */
   problems: Map<string, LoadProblem>
   log: Logger
 }): (of: { model: string; files: string; engine: string }) => Promise<ServedModel> {

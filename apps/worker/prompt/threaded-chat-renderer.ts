@@ -13,10 +13,10 @@ import { createTaskPool } from '#libs/threads/task-pool.ts'
 import { TaskThreadError } from '#libs/threads/task-thread.ts'
 import type { Rendered } from './chat-renderer-thread.ts'
 
-/** What is rendered of a model. Plain data. */
+/** The parts of a model that rendering needs, as plain data. */
 export type RenderedModel = {
   readonly template: ChatTemplate
-  /** For templates that print no calls. */
+  /** The format of calls, for templates that print no calls. */
   readonly toolCalls: ModelFamily['toolCalls']
 }
 
@@ -32,12 +32,12 @@ export type ThreadedChatRenderer = {
 }
 
 /**
- * `waiting` exceeds the slots of an engine, so that no chat is refused for it. The largest bodies render within a
- * second; only a template with nested loops may take longer.
+ * `waiting` exceeds the slots of an engine, so no chat is refused because too many wait. The largest bodies render
+ * within a second; only a template with nested loops may take longer.
  */
 const LIMITS = { waiting: 4_096, taskMs: 10_000, heapMib: 512 }
 
-/** Of a model. A chat that renders for seconds leaves the other one for the rest. */
+/** Threads per model. While one renders a chat for seconds, the other renders the rest. */
 const THREADS = 2
 
 /** A chat of this size renders in one or two milliseconds. */

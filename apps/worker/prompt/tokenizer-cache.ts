@@ -5,7 +5,8 @@ type CreateTokenizer = (json: string) => Promise<Tokenizer>
 
 /**
  * Creates one tokenizer for equal files, wherever they come from: the models and engines of a process share it. The
- * cache evicts nothing, because it contains no more tokenizers than the process serves models. A failure is not kept.
+ * cache evicts nothing, because it contains no more tokenizers than the process serves models. A failed creation is not
+ * cached.
  */
 export function createTokenizerCache(create: CreateTokenizer): CreateTokenizer {
   const tokenizers = new Map<string, Promise<Tokenizer>>()

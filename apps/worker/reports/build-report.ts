@@ -8,12 +8,12 @@ type ReportedEngine = {
   readonly refuses: readonly string[] | null
 }
 
-/** Returns the function that makes this worker's reports, also while its engines load. Load is in its `Capacity`. */
+/** Returns the function that builds this worker's reports, also while engines load. `Capacity` has their load. */
 export function createBuildReport(deps: {
   self: { readonly id: string; readonly name: string }
   engines: readonly ReportedEngine[]
   pendingSettlements: () => number
-  /** What keeps a model from loading. */
+  /** Returns the problem that keeps a model from loading. */
   problemOf: (config: ReportedEngine['config']) => string | null
 }): () => WorkerReport {
   const { self, engines, pendingSettlements, problemOf } = deps

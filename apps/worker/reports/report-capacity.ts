@@ -12,7 +12,7 @@ export type WorkerEngine = {
   readonly life: EngineLife
   /** Null before the engine has answered. */
   served: ServedEngine | null
-  /** What its model's chat template cannot print; null without a template, and before the model is loaded. */
+  /** The parts of a conversation that the chat template cannot print; null without a template or before the load. */
   refuses: readonly string[] | null
 }
 
@@ -23,7 +23,7 @@ type ReportedEngine = {
 }
 
 export type CapacityReports = {
-  /** Sends what is new at once. */
+  /** Sends the capacity of all engines at once. */
   send(): void
   toMeasured(engine: ReportedEngine): MeasuredEngine
   stop(): void

@@ -4,17 +4,17 @@ import { affordableOutput } from '#libs/money/price.ts'
 
 export type OutputCap =
   | { readonly status: 'capped'; readonly maxTokens: number }
-  /** The estimate was too low, and money did not clamp the hold: an exact hold is needed. */
+  /** The estimated input was too low, and the account's credits did not limit the hold: an exact hold is needed. */
   | { readonly status: 'hold-too-small' }
-  /** Money clamped the hold, and it does not pay the exact input and one token of output. */
+  /** The account's credits limited the hold, and it does not pay the exact input and one token of output. */
   | { readonly status: 'insufficient-credits' }
   /** The prompt leaves no room for a token in the context window. */
   | { readonly status: 'prompt-too-long' }
 
 /**
- * Turns the hold's amount into the engine's output cap: the rest after the exact input, at the output price, within the
- * context window and the caller's limit. So no charge can exceed its hold, and a wrong estimate neither creates debt
- * nor shortens an answer that could be paid.
+ * Turns the hold's amount into the engine's output cap: the tokens that the rest of the amount pays after the exact
+ * input, within the context window and the caller's limit. So no charge can exceed its hold, and a wrong estimate
+ * neither creates debt nor shortens an answer that could be paid.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
@@ -29,15 +29,16 @@ export function capOutput(job: GenerationJob, promptTokens: number, contextWindo
 }
 
 export type OutputFit =
-  /** Tokens that may still come; 0: what is written is all that there may be. */
+  /** `maxTokens` may still come; 0 if earlier epochs have written all that is allowed. */
   | { readonly status: 'fits'; readonly maxTokens: number }
-  /** A larger engine can run it: the model allows this many tokens, and they are needed. */
+  /** An engine with this window can run it: the model allows so many tokens, and they are needed. */
   | { readonly status: 'window-too-small'; readonly window: number }
   | Exclude<OutputCap, { readonly status: 'capped' }>
 
 /**
- * The output that is left for an engine with this context window. `prompt` is what is billed, `rendered` the prompt as
- * the engine gets it now, `written` the output of earlier epochs, which counts towards the cap.
+ * Returns the output that is left for an engine with this context window. `prompt` is the number of prompt tokens that
+ * are billed, `rendered` the length of the prompt as the engine gets it now, and `written` the output of earlier
+ * epochs, which counts towards the cap.
  */
 export function fitOutput(
   job: GenerationJob,
@@ -52,7 +53,7 @@ export function fitOutput(
   return { status: 'fits', maxTokens: left === 0 ? 0 : Math.min(left, engineWindow - used) }
 }
 
-/** Whether the hold pays the exact input of a request without output. */
+/** Returns whether the hold pays the exact input of a request without output. */
 export function coversInput(hold: Hold, promptTokens: number): boolean {
   return affordableOf(hold, { input: promptTokens, limit: 0 }) !== null
 }

@@ -17,9 +17,9 @@ export type ChatModel = {
   readonly callFormat: ModelFamily['toolCalls']
   /** The tokens that end a turn. */
   readonly endIds: readonly number[]
-  /** The stop strings at which the engine itself may stop: all where nothing but the answer is written, else none. */
+  /** The stop strings at which the engine itself may stop: all if the model writes only the answer, else none. */
   engineStops(request: ChatRequest): readonly string[]
-  /** The grammar of the output; null where it is free. Throws a ConstraintError. */
+  /** The grammar of the output; null if the output is free. Throws a ConstraintError. */
   constrain(request: ChatRequest): EngineConstraint | null
   createParser(job: ChatJob, prompt: RenderedPrompt): OutputParser
 }
@@ -46,6 +46,7 @@ export function createChatModel(deps: {
         tools: job.request.toolChoice === 'none' ? [] : job.request.tools,
         singleCall: allowsOneCall(job.request),
         stop: job.request.stop,
+        minTokens: job.request.minTokens ?? 0,
         startsInReasoning:
           typeof family.reasoning === 'object' && startsInReasoning(prompt.tail, family.reasoning.open),
         earlierCalls: countCalls(job.request.messages),
@@ -53,7 +54,7 @@ export function createChatModel(deps: {
   }
 }
 
-/** An engine compares stop strings with all that the model writes, markup, reasoning and calls included. */
+/** Stop strings are for the answer, but an engine compares them with markup, reasoning and calls too. */
 function writesAnswerOnly({ tools, toolChoice }: ChatRequest, family: ModelFamily): boolean {
   const hasCalls = family.toolCalls !== 'none' && tools.length > 0 && toolChoice !== 'none'
   return family.reasoning === 'none' && !hasCalls

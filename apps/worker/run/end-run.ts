@@ -14,13 +14,13 @@ import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /** How a run ended. */
 export type RunEnding =
-  /** With its last output, which must not arrive without the end: a later epoch would repeat it. */
+  /** `events` is the last output. It is sent with the end, because a later epoch would repeat output without an end. */
   | {
       readonly status: 'completed'
       readonly finishReason: GenerationEnd['finishReason']
       readonly events: readonly GenerationEvent[]
     }
-  /** This worker cannot run it: its gateway queues it again, with another hold or for another worker. */
+  /** This worker cannot run the generation: its gateway queues it again, with another hold or for another worker. */
   | {
       readonly status: 'declined'
       readonly reason: 'hold-too-small' | 'misfit'
@@ -29,7 +29,7 @@ export type RunEnding =
     }
   /** The request cannot run; the error is public. */
   | { readonly status: 'refused'; readonly error: Omit<GenerationError, 'type'> }
-  /** Before it was complete. */
+  /** The run was stopped before it was complete. */
   | { readonly status: 'stopped'; readonly reason: StopReason }
   /** A step threw. */
   | { readonly status: 'failed'; readonly error: unknown }
@@ -38,8 +38,8 @@ export type RunEnding =
 export type EndRun = (run: RunningGeneration, ending: RunEnding) => Promise<void>
 
 /**
- * The gateway settles what it received; a worker only says how its part ended. What ends by the fault of this worker or
- * its engine is handed back, so that it continues elsewhere.
+ * The gateway settles the output that it received; a worker only reports how its run ended. A run that ends by the
+ * fault of this worker or its engine is handed back, so that it continues elsewhere.
  */
 export function createEndRun(deps: {
   watch: Pick<EngineWatch, 'failureSeen' | 'callFailed'>
@@ -70,7 +70,7 @@ export function createEndRun(deps: {
     }
   }
 
-  /** A deadline that ends here came before there was output, or in an embedding; later a chat completes as `length`. */
+  /** A run that ends here at its deadline has no output, or is an embedding; else a chat completes as `length`. */
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {
       case 'unwanted':
@@ -87,7 +87,7 @@ export function createEndRun(deps: {
   }
 
   async function endFailed(run: RunningGeneration, error: unknown): Promise<void> {
-    // Whether the engine is gone concerns all that it runs: then this run is stopped like the others.
+    // If the engine is gone, all of its runs are stopped, and this run ends like the others.
     if (error instanceof EngineError) await watch.callFailed(error.kind)
     const reason = run.stopReason()
     if (reason !== null) endStopped(run, reason)
@@ -96,9 +96,10 @@ export function createEndRun(deps: {
   }
 
   /**
-   * A failure counts against the engine and is handed back, unless the engine is healthy and had begun to answer: then
-   * the request is what failed. One that fails everywhere is found by its second engine, as a suspect; a call that the
-   * engine had no room or no time for says nothing about its request.
+   * Hands a failed run back, unless the engine is healthy and had begun to answer: then the request is at fault, and
+   * the generation fails. A failure without output counts against the engine, and makes the run a suspect. So a request
+   * that fails everywhere is found by its second engine. A call that the engine had no room or no time for shows
+   * nothing about its request.
    */
   function endByItself(run: RunningGeneration, error: unknown): void {
     const failure = toGenerationError(error)

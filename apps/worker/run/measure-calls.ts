@@ -4,12 +4,12 @@ import { EngineError } from '../engine/engine-error.ts'
 
 /** Measures the calls of one engine for one operation. */
 export type CallMeter = {
-  /** A call begins; the result is called once, at its end. */
+  /** Notes that a call begins. Call the result once, at its end. */
   begin(): (ending: CallEnding) => void
 }
 
 export type CallEnding = {
-  /** When the first output came; null where none came, or where a call has one answer. By the meter's clock. */
+  /** The time of the first output, by the meter's clock; null if none came, or if the call has one answer. */
   readonly firstMs: number | null
   /** Why the call ended early: a failure, or the reason of a stop. */
   readonly error?: unknown
@@ -44,7 +44,7 @@ export function createCallMeter(options: {
   }
 }
 
-/** `embed`, measured. */
+/** Returns `embed` with a measurement of each call. */
 export function measureEmbed(embed: EngineClient['embed'], meter: CallMeter): EngineClient['embed'] {
   return async (request, signal) => {
     const end = meter.begin()
@@ -59,7 +59,7 @@ export function measureEmbed(embed: EngineClient['embed'], meter: CallMeter): En
   }
 }
 
-/** One of few: a reason of a stop, or the kind of an engine's failure. */
+/** Returns one of few words: the reason of a stop, or the kind of an engine's failure. */
 export function toErrorType(error: unknown): string {
   if (typeof error === 'string') return error
   return error instanceof EngineError ? error.kind : 'other'

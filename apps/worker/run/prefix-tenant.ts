@@ -6,17 +6,17 @@ import { prefixSecretKey } from '#libs/generation-record/keys.ts'
 import type { WorkerConfig } from '../config.ts'
 
 /**
- * The name under which a generation's prompt is kept in the engine's prefix cache, and under which alone it is found
- * again; null where all share what is cached.
+ * Returns the name under which the engine caches a generation's prompt: only prompts of the same name find it again.
+ * Null: all prompts share the cache.
  */
 export type PrefixTenantOf = (job: Pick<GenerationJob, 'tenant'>) => string | null
 
-/** As long as a UUID, which cannot be guessed either. */
+/** As long as a UUID, so a name cannot be guessed. */
 const NAME_BYTES = 16
 /** An HMAC costs a request about 30 µs, so the names of the latest tenants are kept, in about 1 MB. */
 const KEPT_NAMES = 5_000
 
-/** The engine, which logs what it is asked, cannot tell from the name whose prompt it is. */
+/** The names are keyed hashes: the engine, which logs its requests, cannot infer from one whose prompt it is. */
 export function createPrefixTenantOf(options: {
   sharing: WorkerConfig['PREFIX_SHARING']
   secret: string
@@ -36,9 +36,9 @@ export function createPrefixTenantOf(options: {
 }
 
 /**
- * The deployment's secret for these names, made by the first worker that needs it, so that all workers use the same
- * names: engines may share a cache among themselves, and outlive their workers. If Redis loses it, the next worker makes
- * another, and what was cached before is not found again.
+ * Returns the deployment's secret for these names. The first worker that needs it makes it. All workers use the same
+ * names, because engines may share a cache among themselves, and outlive their workers. If Redis loses the secret, the
+ * next worker makes another, and prompts that were cached before are not found again.
  */
 export async function readPrefixSecret(redis: Redis | Cluster): Promise<string> {
   await redis.setnx(prefixSecretKey, randomBytes(32).toString('base64url'))

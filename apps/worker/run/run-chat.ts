@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
 import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
@@ -19,12 +20,12 @@ import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → wait for its turn → replay → generate → parse → publish. Throws when a step fails, and when the run is
- * stopped before it is complete.
+ * Runs a claimed chat: render → cap → wait for its turn → replay → generate → parse → publish. Throws if a step fails,
+ * or if the run is stopped before it is complete.
  *
- * A generation that another worker began continues after the token ids that its gateway has. The parser reads them
- * again, and their events are dropped, because the gateway has those too: the ids of a push are sent in one group with
- * its events. The engine gets them as a part of the prompt.
+ * A generation that another worker began continues after the token ids that its gateway has. The parser reads these ids
+ * again. Their events are dropped, because the gateway has the events too: the ids of a push are sent in one group with
+ * its events. The engine gets the ids as a part of the prompt.
  */
 export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEnding>
 
@@ -32,10 +33,10 @@ export function createRunChat(deps: {
   worker: string
   model: ChatModel
   engine: Pick<EngineClient, 'generate'>
-  /** The engine's own limit; the catalog may set less, or more where other engines have more. */
+  /** The engine's own limit. The catalog may set less, or more if other engines have a larger window. */
   contextWindow: number
   prefixTenantOf: PrefixTenantOf
-  /** Of this engine. */
+  /** The prefixes that were sent to this engine. */
   sentPrefixes: SentPrefixes
   trials: Pick<Trials, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
@@ -53,7 +54,8 @@ export function createRunChat(deps: {
     })
     throwIfStopped(run)
 
-    // A prompt can be rendered differently later (it may have the date): bill and cap stay those of the first claim.
+    // A prompt can be rendered differently later (it may have the date), so the bill and the cap use the first claim's
+    // count.
     const promptTokens = run.firstPromptTokens ?? prompt.ids.length
     const tokens = { prompt: promptTokens, rendered: prompt.ids.length, written: earlier.length }
     const fit = fitOutput(job, tokens, contextWindow)
@@ -63,7 +65,11 @@ export function createRunChat(deps: {
     if (fit.status === 'window-too-small') {
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${fit.window}` }
     }
-    if (fit.status === 'prompt-too-long') return { status: 'refused', error: promptTooLong(job) }
+    if (fit.status === 'prompt-too-long')
+      return {
+        status: 'refused',
+        error: promptTooLong(job, promptTokens),
+      }
     if (fit.status === 'insufficient-credits') {
       return { status: 'refused', error: insufficientCredits(job.hold) }
     }
@@ -73,13 +79,15 @@ export function createRunChat(deps: {
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
-    // A caller who hangs up pays for the prompt only once the claim has arrived; and where the worker dies together with
-    // the engine, its gateway must know that the engine was given it.
+    // A caller who hangs up pays for the prompt only once the claim has arrived. And if the worker dies together with
+    // the engine, the gateway must know that the engine had the generation.
     if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths.count > 0) run.sendClaim()
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
-    const isOver = await replay(run, parser)
+    const { minTokens = 0, ignoreEos = false } = job.request
+    const endIds = ignoreEos ? [] : model.endIds
+    const isOver = await replay(run, parser, endIds)
     const finish =
       isOver || fit.maxTokens === 0
         ? toEarlierFinish(isOver)
@@ -88,7 +96,10 @@ export function createRunChat(deps: {
             promptIds: concat(prompt.ids, earlier),
             sampling: { ...model.samplingDefaults, ...job.request.sampling },
             maxTokens: fit.maxTokens,
-            endIds: model.endIds,
+            // Of the whole generation, as far as the cap allows.
+            minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
+            ignoreEos,
+            endIds,
             stop: model.engineStops(job.request),
             constraint,
             cacheSalt: prefixTenantOf(job),
@@ -99,17 +110,21 @@ export function createRunChat(deps: {
   }
 
   /** Brings the parser to where the gateway is; returns whether the output was over there. */
-  async function replay({ earlierIds }: RunningGeneration, parser: OutputParser): Promise<boolean> {
+  async function replay(
+    { earlierIds }: RunningGeneration,
+    parser: OutputParser,
+    endIds: readonly number[],
+  ): Promise<boolean> {
     if (earlierIds.length > 0) onReplay(earlierIds.length)
     for (let from = 0; from < earlierIds.length; from += REPLAYED_AT_ONCE) {
       if (from > 0) await nextTurn()
       const ids = earlierIds.subarray(from, from + REPLAYED_AT_ONCE)
-      if (replayOutput(parser, { ids, endIds: model.endIds })) return true
+      if (replayOutput(parser, { ids, endIds })) return true
     }
     return false
   }
 
-  /** Generates until the engine or the parser ends it, or the deadline, which counts as `length`. */
+  /** Generates until the engine, the parser or the deadline ends the output. The deadline counts as `length`. */
   async function generate(
     run: RunningGeneration,
     parser: OutputParser,
@@ -137,7 +152,7 @@ export function createRunChat(deps: {
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     const { usage, signal } = run
-    // Later epochs read the replayed output from their cache as well, which is no discount.
+    // Later epochs also read the replayed output from the engine's cache, which gives no discount.
     const isContinued = run.earlierIds.length > 0
     const prefix = await sentPrefixes.note(request.cacheSalt, request.promptIds)
     const toOwn = (cachedTokens: number) => Math.min(cachedTokens, prefix.knownTokens)
@@ -155,7 +170,7 @@ export function createRunChat(deps: {
         usage.completionTokens += ids.length
         const parsed = parser.push(ids)
         if (isFirst && usage.cachedTokens > 0) {
-          // With the first token, because a generation that ends here is charged without an end event.
+          // Sent with the first token, because a generation that ends here is charged without an end event.
           parsed.events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
         }
         run.send(parsed.events)
@@ -172,7 +187,7 @@ export function createRunChat(deps: {
   }
 }
 
-/** The call of the engine as a span, with the attributes of the conventions for generative AI; no text is among them. */
+/** Traces the engine's call with the attributes of the conventions for generative AI; no text is among them. */
 async function traceCall(
   run: RunningGeneration,
   { request, call }: { request: EngineRequest; call: () => Promise<'stop' | 'length'> },
@@ -199,21 +214,24 @@ async function traceCall(
 }
 
 /**
- * The claim of a smaller prompt travels with the first output, which saves a message for each generation; what a hang-up
- * before it makes free is at most the prefill of so many tokens.
+ * The claim of a smaller prompt is sent with the first output, which saves a message for each generation. If the caller
+ * hangs up before, at most the prefill of so many tokens is free.
  */
 const LARGE_PROMPT_TOKENS = 2_048
 
 /** About 5 ms of work: other streams go on in between. */
 const REPLAYED_AT_ONCE = 2_048
 
-/** At the deadline, what has output completes. */
+/** Throws if the run is stopped. At the deadline, a run that has output of earlier epochs completes instead. */
 function throwIfStopped(run: RunningGeneration): void {
   if (run.stopReason() === 'deadline' && run.earlierIds.length > 0) return
   run.signal.throwIfAborted()
 }
 
-/** A model may end in the middle of a call, which is no call then; and the buffered rest may have had a stop string. */
+/**
+ * A model may end in the middle of a call, which does not count then. The text that was buffered until the end may have
+ * had a stop string.
+ */
 function toFinishReason(finish: 'stop' | 'length', parser: OutputParser): GenerationEnd['finishReason'] {
   if (parser.isCut()) return 'length'
   if (finish === 'length' && !parser.isStopped()) return 'length'
@@ -230,9 +248,10 @@ function concat(prompt: Uint32Array, earlier: Uint32Array): Uint32Array {
   return ids
 }
 
-/** `abort`: an engine that stops aborts what it runs. */
+/** An engine that stops ends its generations with `abort`. */
 function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, hasOutput: boolean): Error {
-  // vLLM accepts a request before it compiles the grammar, and ends it like this when that fails.
+  // vLLM accepts a request before it compiles the grammar, and reports a failed compilation as an 'error' without
+  // output.
   if (reason === 'error' && constraint !== null && !hasOutput) {
     return new ConstraintError('the model’s engine cannot constrain the output to this schema')
   }
@@ -242,10 +261,9 @@ function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, ha
 
 type Refusal = Omit<GenerationError, 'type'>
 
-const promptTooLong = ({ contextWindow }: ChatJob): Refusal => ({
-  code: 'invalid_request',
-  // LangChain recognizes an overflow by the words `exceeds the context window`.
-  message: `The prompt exceeds the context window of ${contextWindow} tokens: no token of output fits.`,
+const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => ({
+  code: 'context_length_exceeded',
+  message: toOverflowMessage({ contextWindow, tokens }),
 })
 
 /** The hold was clamped: its amount is all that the account had left. */

@@ -10,8 +10,8 @@ import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed embedding: tokenize → wait for its turn → embed → deliver. Throws when a step fails, and when the run is stopped. A later
- * epoch begins again; the gateway skips the vectors that it has.
+ * Runs a claimed embedding: tokenize → wait for its turn → embed → deliver. Throws if a step fails, or if the run is
+ * stopped. A later epoch begins again; the gateway skips the vectors that it has.
  */
 export type RunEmbedding = (run: RunningGeneration, request: EmbeddingRequest) => Promise<RunEnding>
 
@@ -19,7 +19,7 @@ export function createRunEmbedding(deps: {
   worker: string
   tokenizeInputs: TokenizeInputs
   embedInputs: EmbedInputs
-  /** The engine's own limit; the catalog may set less, or more where other engines have more. */
+  /** The engine's own limit. The catalog may set less, or more if other engines have a larger window. */
   contextWindow: number
   trials: Pick<Trials, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
@@ -30,9 +30,7 @@ export function createRunEmbedding(deps: {
     const { job, signal } = run
     const tokenized = await tokenizeInputs(inputs, { contextWindow: job.contextWindow, signal })
     signal.throwIfAborted()
-    if (tokenized.status === 'refused') {
-      return { status: 'refused', error: { code: 'invalid_request', message: tokenized.reason } }
-    }
+    if (tokenized.status === 'refused') return tokenized
     const { tokens: promptTokens, longest } = tokenized
     if (!coversInput(job.hold, promptTokens)) {
       return { status: 'declined', reason: 'hold-too-small', promptTokens, need: '' }

@@ -1,18 +1,18 @@
 import type { RunningGeneration } from './running-generation.ts'
 
-/** Since the start of this process; only runs that the engine worked for count. */
+/** Totals since the start of this process. Only runs to which the engine gave output count. */
 export type Totals = {
   /** Runs that have ended. */
   readonly ended: number
-  /** What the engine was given to read, replayed output included. */
+  /** The prompt tokens that the engine read, replayed output included. */
   readonly promptTokens: number
   readonly cachedTokens: number
-  /** What the engine has written, also for runs that have not ended. */
+  /** The tokens that the engine has written, also for runs that have not ended. */
   readonly outputTokens: number
 }
 
 export type RunTotals = {
-  /** A run has ended, and is not live any more. */
+  /** Notes that a run has ended. `live` must not return it any more. */
   noteEnd(run: RunningGeneration, ms: number): void
   totals(): Totals
   /** Mean time from claim to end of the last runs; null before the first one ended. */
@@ -22,7 +22,7 @@ export type RunTotals = {
 /** Weight of the newest run in the moving mean. */
 const MEAN_SHARE = 0.1
 
-/** Counts what one engine does. `live` are its runs that have not ended. */
+/** Counts the tokens of one engine's runs. `live` returns the runs that have not ended. */
 export function createRunTotals(live: () => Iterable<RunningGeneration>): RunTotals {
   let past: Totals = { ended: 0, promptTokens: 0, cachedTokens: 0, outputTokens: 0 }
   let meanMs: number | null = null

@@ -7,68 +7,69 @@ import type { Span } from '#libs/telemetry/span.ts'
 
 /**
  * Why a running generation is stopped.
- * - `unwanted`: its gateway has asked for it, has settled it, or is cut off from the bus: the rest would not be received.
- * - `gateway-dead`: it cannot be received any more, and this worker settles it.
+ * - `unwanted`: its gateway has asked for the stop, has settled it, or is cut off from the bus and would not receive
+ *   the rest.
+ * - `gateway-dead`: its gateway cannot receive it any more, and this worker settles it.
  * - `worker-stopping`, `engine-lost`: it is handed back, and continues elsewhere.
  */
 export type StopReason = 'unwanted' | 'gateway-dead' | 'deadline' | 'worker-stopping' | 'engine-lost'
 
-/** What `claim` answers when there is a generation for this worker. */
+/** The answer of `claim` if there is a generation for this worker. */
 export type ClaimedGeneration = Extract<Claim, { readonly status: 'claimed' }>
 
 /** One epoch of a generation in this process, from claim to end. */
 export type RunningGeneration = {
   readonly job: GenerationJob
   readonly epoch: number
-  /** From claim to end; the steps are its children. */
+  /** The span from claim to end; the spans of the steps are its children. */
   readonly span: Span
-  /** The output of earlier epochs, which this one continues; empty at a start and a restart. */
+  /** The output ids of earlier epochs, after which this epoch continues; empty at a start and a restart. */
   readonly earlierIds: Uint32Array
-  /** The prompt's tokens as the first claim counted them; null before it. */
+  /** The number of prompt tokens that the first claim counted; null before it. */
   readonly firstPromptTokens: number | null
-  /** What it has used so far, over all epochs. */
+  /** The generation's usage so far, over all epochs. */
   readonly usage: { -readonly [Field in keyof Usage]: Usage[Field] }
   readonly output: Readonly<Output>
-  /** Of earlier epochs. */
+  /** The deaths of engines in earlier epochs. */
   readonly engineDeaths: EngineDeaths
-  /** Set when its engine has died or hung. */
+  /** Set when the engine has died or hung. */
   blame: Blame
   /** Aborted by `stop`. */
   readonly signal: AbortSignal
   stopReason(): StopReason | null
   stop(reason: StopReason): void
-  /** The engine may give as many tokens as this. */
+  /** Notes how many tokens the engine may give. */
   expectOutput(mostTokens: number): void
-  /** The engine has given tokens, or a vector, which has no ids. */
+  /** Notes that the engine has given tokens, or a vector, which has no ids. */
   noteOutput(ids: readonly number[] | Uint32Array): void
   hasOutput(): boolean
-  /** As far as this worker knows it, for the settlement of a generation whose gateway is dead. */
+  /** The timing as far as this worker knows it, to settle a generation whose gateway is dead. */
   timing(): SettlementTiming
-  /** Its claim is published with the first events, or by `sendClaim`. */
+  /** Notes the claim, which is published with the first events, or by `sendClaim`. */
   claimed(claim: GenerationClaimed): void
   /** Publishes the claim, unless it is published already. */
   sendClaim(): void
   /**
-   * Publishes events that belong together: their gateway receives all of them or none. With them travel the ids of the
-   * output that was noted since the last events.
+   * Publishes events that belong together: the gateway receives all of them or none. The ids of the output that was
+   * noted since the last events are sent with them.
    */
   send(events: readonly GenerationEvent[]): void
-  /** Ends it: nothing can be sent afterwards. */
+  /** Ends the run: nothing can be sent afterwards. */
   close(): void
 }
 
-/** What the engine has given in this epoch. */
+/** The output of the engine in this epoch. */
 export type Output = {
   tokens: number
-  /** How many there can be; null while it is not known. */
+  /** The most tokens that the engine may give; null while it is not known. */
   mostTokens: number | null
   firstMs: number | null
   lastMs: number | null
 }
 
 /**
- * `send` publishes events of this run, `onClose` is called once. The deadline is counted from now on, in this process'
- * own time: `remainingMs` is what the queue Redis said is left.
+ * Creates a run. `send` publishes its events, `onClose` is called once. The deadline is counted from now on, by this
+ * process' own clock: `remainingMs` is the time that is left by the clock of the queue Redis.
  */
 export function createRun(
   { job, epoch, ids, promptTokens, engineDeaths, remainingMs, waitedMs }: ClaimedGeneration,
@@ -82,7 +83,7 @@ export function createRun(
   const { nowMs, onClose, span } = deps
   const abort = new AbortController()
   const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
-  /** Their text may still be buffered: half a character, a possible stop string. */
+  /** Ids noted since the last events; their text may still be buffered: half a character, a possible stop string. */
   const unsentIds: number[] = []
   let unsentClaim: GenerationClaimed | null = null
   let reason: StopReason | null = null
@@ -117,7 +118,7 @@ export function createRun(
     },
     hasOutput: () => output.firstMs !== null,
     timing: () => ({
-      // A later epoch began to wait anew.
+      // In a later epoch, `waitedMs` counts only from the last time that it was queued.
       waitedMs: epoch === 1 ? waitedMs : null,
       ahead: null,
       firstTokenMs: epoch === 1 && output.firstMs !== null ? output.firstMs - claimedMs : null,

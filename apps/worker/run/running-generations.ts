@@ -11,54 +11,56 @@ import { createRun, type ClaimedGeneration, type RunningGeneration } from './run
 /** A generation in one epoch, as its record knows it. */
 type KnownGeneration = { readonly model: string; readonly id: string; readonly epoch: number }
 
-/** One whose gateway is dead. `timing`: null where it did not run. */
+/** A generation whose gateway is dead. `timing` is null if it did not run. */
 export type Orphan = KnownGeneration & { readonly timing: SettlementTiming | null }
 
-/** `claim` handed it out, but it cannot be read. */
+/** A claimed generation that cannot be read. */
 type UnreadGeneration = KnownGeneration & StreamEpoch & { readonly gateway: string }
 
 export type RunningGenerations = {
-  /** `onClose` is called at its end. `span` is that of the run, where it is traced. */
+  /** Opens a run. `onClose` is called at its end. `span` is the span of the run, if it is traced. */
   open(claim: ClaimedGeneration, onClose: () => void, span?: Span): RunningGeneration
   /**
-   * Whether this process has had the epoch: it runs, or has ended. When a failover of Redis loses a claim, the generation
-   * waits again, and the same worker may be given it. It must not start a second run: both would be one to the gateway,
-   * which knows an epoch by its worker. The first one goes on; of one that has ended, the gateway learns by the pulse.
+   * Returns whether this process runs or has run the epoch. When a failover of Redis loses a claim, the generation
+   * waits again, and the same worker may be given it again. It must not start a second run: the gateway knows an epoch
+   * by its worker, so it would take the two runs for one. A first run that still runs goes on; the pulse reports one
+   * that has ended to the gateway.
    */
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
   /** Sends the one event of an epoch that does not run. */
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
   /** The runs of all engines that have not ended. */
   live(): RunningGeneration[]
-  /** Stops a gateway's stream up to an epoch, also one that is not open yet. */
+  /** Stops the epochs of a gateway's stream up to this one, also if the stream is not open yet. */
   stopStream(gateway: string, stopped: StreamEpoch): void
-  /** Stops the runs of a gateway that receives nothing; they are settled only if it dies. */
+  /** Stops the runs of a gateway that receives nothing. They are settled only if the gateway dies. */
   stopGateway(gateway: string): void
-  /** Settles all that is of a dead gateway, what has ended as well, and stops its runs. */
+  /** Settles the generations of a dead gateway, also those that have ended, and stops its runs. */
   buryGateway(gateway: string): void
-  /** The gateway has settled these streams: they are stopped, and not remembered any more. */
+  /** Stops and forgets these streams, because the gateway has settled them. */
   forgetSettled(gateway: string, streams: readonly number[]): void
-  /** Answers a gateway that asks what it is to expect of these claims. */
+  /** Reports the state of these claims to a gateway that asks for it. */
   answer(gateway: string, asked: readonly AskedStream[]): void
   /**
-   * Publishes to each gateway the claims that are not published yet, and how far those of its streams are that have ended,
-   * or sent nothing since the last call: of the others the next frame shows what was lost. Call it once a second.
+   * Publishes to each gateway the claims that are not published yet, and the last seq of each of its streams that has
+   * ended or has sent nothing since the last call. For the other streams the next frame shows whether one was lost.
+   * Call it once a second.
    */
   pulse(): void
 }
 
-/** A gateway acknowledges within seconds what it has settled; one that is cut off may need longer. */
+/** A gateway acknowledges within seconds the streams that it has settled; a gateway that is cut off may need longer. */
 const KEEP_ENDED_MS = 300_000
 const KEEP_STOP_MS = 10_000
-/** An ended stream is listed once, and again only in case its gateway's acknowledgement was lost. */
+/** An ended stream is listed in one pulse, and again in every tenth in case the acknowledgement was lost. */
 const ENDED_EVERY_PULSES = 10
 
-/** `run` is null after its end, so that its prompt does not stay in memory; `timing` is what remains of it. */
+/** `run` is null after the run's end, so that its prompt does not stay in memory; `timing` remains. */
 type TrackedStream = UnreadGeneration & {
   lastSeq: number
   /** Calls of `pulse` since its last event, or since its end. */
   quietPulses: number
-  /** It has sent more than its claim: what follows may wait to be merged. */
+  /** True if the stream has sent more than its claim: further events may wait to be merged. */
   hasBegun: boolean
   endedMs: number | null
   run: RunningGeneration | null
@@ -66,13 +68,13 @@ type TrackedStream = UnreadGeneration & {
 }
 
 /**
- * Every generation of this process, whichever engine runs it, by gateway and stream: control messages name the stream,
- * not the generation. What has ended is remembered until its gateway has settled it, because this worker settles it if
+ * The generations of this process on all engines, by gateway and stream: control messages name the stream, not the
+ * generation. An ended generation is remembered until its gateway has settled it, because this worker settles it if
  * that gateway dies.
  */
 export function createRunningGenerations(deps: {
   publisher: Pick<EventPublisher, 'send' | 'pulse' | 'forget'>
-  /** Whether a claim with this nonce is still without an answer. */
+  /** Returns whether a claim with this nonce is still without an answer. */
   isClaiming: (nonce: string) => boolean
   isBuried: (gateway: string) => boolean
   /** Settles a generation of a dead gateway. */
@@ -83,7 +85,7 @@ export function createRunningGenerations(deps: {
 }): RunningGenerations {
   const { publisher, isClaiming, isBuried, settleOrphan, watchGateway, unwatchGateway, nowMs } = deps
   const gateways = new Map<string, ShortLivedMap<number, TrackedStream>>()
-  /** A stop may arrive before the answer to our claim. */
+  /** A stop may arrive before the answer to the claim. */
   const stoppedEarly = new Map<string, { epoch: number; stoppedMs: number }>()
 
   function track({ gateway, model, id, stream, epoch }: UnreadGeneration): TrackedStream {
@@ -105,7 +107,7 @@ export function createRunningGenerations(deps: {
       gateways.set(gateway, streams)
       watchGateway(gateway)
     }
-    // It was taken from this worker, and came back to it.
+    // The generation was taken from this worker, and has come back in another epoch.
     streams.get(stream)?.run?.stop('unwanted')
     streams.set(stream, tracked)
     return tracked
@@ -113,7 +115,7 @@ export function createRunningGenerations(deps: {
 
   function send(tracked: TrackedStream, events: readonly GenerationEvent[], ids: readonly number[]): void {
     const { gateway, stream, epoch } = tracked
-    // Settled meanwhile, or its gateway is dead: it is not expected any more.
+    // The stream was settled meanwhile, or its gateway is dead: the events are not expected any more.
     if (gateways.get(gateway)?.get(stream) !== tracked) return
     const entries = events.map((event, at) => {
       tracked.lastSeq += 1
@@ -175,7 +177,7 @@ export function createRunningGenerations(deps: {
       tracked.run = run
       const early = stoppedEarly.get(keyOf(gateway, stream))
       if (early !== undefined && epoch <= early.epoch) run.stop('unwanted')
-      // It died while its generation was claimed.
+      // The gateway died while its generation was claimed.
       if (isBuried(gateway)) buryGateway(gateway)
       return run
     },

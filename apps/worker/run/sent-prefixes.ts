@@ -2,29 +2,29 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 
 /**
- * What each tenant has sent to one engine lately, in blocks of its prompts and outputs. The engine's count of cached
- * tokens is believed up to that: not every servicer keeps the caches of tenants apart (see `toSaltMessage`), and where it
- * does not, the count would show what others have sent.
+ * The prompts and outputs that each tenant has lately exchanged with one engine, in blocks. They limit the engine's
+ * count of cached tokens. Not every servicer keeps the caches of tenants apart (see `toSaltMessage`); without the
+ * limit, the count would show what other tenants have sent.
  */
 export type SentPrefixes = {
   /**
-   * Notes a prompt that is sent now. `tenant` null: all share what is cached, and nothing is noted. A long prompt is noted
-   * in several turns of the event loop.
+   * Notes a prompt that is sent now. If `tenant` is null, all prompts share the cache, and nothing is noted. A long
+   * prompt is noted in several turns of the event loop.
    */
   readonly note: (tenant: string | null, promptIds: Uint32Array) => Promise<SentPrefix>
 }
 
 export type SentPrefix = {
-  /** How many tokens at the beginning of the prompt the tenant had sent, or was sent, before. */
+  /** How many tokens at the beginning of the prompt the tenant had sent or received before. */
   readonly knownTokens: number
-  /** The engine has given these after the prompt and the output so far; it caches them as well. */
+  /** Notes output that follows the prompt and the output so far: the engine caches it as well. */
   readonly push: (ids: readonly number[] | Uint32Array) => void
 }
 
-/** The smallest block in which engines cache by default. A larger block's count is never above that of its parts. */
+/** The smallest block in which engines cache by default. An engine with larger blocks never counts more tokens. */
 export const BLOCK_TOKENS = 16
 
-/** Of all tenants together: two million tokens, in about 20 MB. The longest unused are forgotten first. */
+/** For all tenants together: two million tokens, in about 20 MB. The least recently used blocks are forgotten first. */
 const MOST_BLOCKS = 131_072
 
 /** One to two milliseconds of work. */
@@ -32,9 +32,9 @@ const BLOCKS_AT_ONCE = 1_024
 
 export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefixes {
   /**
-   * Each block's number, by its ids and the number of the block before it; by the tenant's name in the place of that for a
-   * first block. So a number stands for all ids up to the block's end, and nothing but the same ids of the same tenant
-   * leads to it. A block whose predecessor was forgotten is never found again.
+   * Maps a block to its number. The key is the block's ids with the number of the block before it, or with the tenant's
+   * name for a first block. So a number stands for all ids up to the block's end, and only the same ids of the same
+   * tenant lead to it. A block whose predecessor was forgotten is never found again.
    */
   const numbers = new LRUCache<string, number>({ max: mostBlocks })
   let lastNumber = 0
@@ -62,7 +62,8 @@ export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefi
         keys.push(key)
         chain.follow(number)
       }
-      // From the end, so that a prompt's end is forgotten before its beginning, without which the end is useless.
+      // The blocks are used from the end, so that a prompt's end is forgotten before its beginning: without it, the end
+      // is useless.
       for (const key of keys.toReversed()) numbers.get(key)
       const block = new Uint32Array(BLOCK_TOKENS)
       let filled = promptIds.length % BLOCK_TOKENS
@@ -94,7 +95,7 @@ function createChain(tenant: string) {
   return {
     toKey(block: Uint32Array): string {
       ids.set(block)
-      // Longer than every other key, as it has the name beside as many bytes.
+      // A first key has the tenant's name beside as many bytes, so it is longer than every other key.
       return isFirst ? tenant + bytes.toString('latin1') : bytes.toString('latin1')
     },
     follow(number: number): void {

@@ -2,12 +2,12 @@ import type { GenerationRecord } from '#libs/generation-record/generation-record
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RunningGeneration } from './running-generation.ts'
 
-/** The bus may be slow for a moment; messages to stop arrive after it. */
+/** The bus may be slow for a moment; stop messages arrive after such a moment. */
 const AWAY_MS = 3_000
 
 /**
- * While the bus is away no gateway can ask this worker to stop a run. Then the records are asked which runs are settled
- * or gone, and those are stopped. Call it once a second.
+ * While the bus is away no gateway can ask this worker to stop a run. Then this function asks the records which runs
+ * are settled or gone, and stops them. Call it once a second.
  */
 export function createStopSettled(deps: {
   busAwayMs: () => number

@@ -1,20 +1,20 @@
 import { ShortLivedMap } from '#libs/short-lived/short-lived-map.ts'
 import type { RunningGeneration } from './running-generation.ts'
 
-/** The order in which one engine is given the generations that may have killed another, and what its own death proves. */
+/** Decides when one engine gets the generations that may have killed another, and whose fault its own death is. */
 export type Trials = {
   /**
    * Resolves when the engine may be called for this run, or when the run is stopped. Most runs need not wait; the longest
    * wait is `TURN_MS` for each engine that died with it.
    */
   begin(run: TriedRun): Promise<void>
-  /** The engine has given something. */
+  /** Notes that the engine has given output. */
   outputSeen(): void
-  /** The run is over. May be called without `begin`. */
+  /** Notes that the run is over. May be called without `begin`. */
   end(run: TriedRun): void
   /**
-   * The engine has died, or hung since `lastTokenMs`: sets the blame of all that it ran, and returns the one suspect. The
-   * runs that wait are not blamed.
+   * Call it when the engine has died, or has hung since `lastTokenMs`. Sets the blame of all runs that the engine had,
+   * and returns the one suspect, or null. The runs that wait are not blamed.
    */
   judge(lastTokenMs: number): TriedRun | null
 }
@@ -25,41 +25,42 @@ type TriedRun = Pick<RunningGeneration, 'epoch' | 'engineDeaths' | 'output' | 's
 }
 
 /**
- * An engine may have made one or two tokens that were lost with it. So a generation that kills when it is as long as it was
- * does so before its next third token.
+ * One or two tokens that an engine has made may be lost with it. So a generation that kills its engine at a certain
+ * length kills the next engine before its third new token.
  */
 const READ_TOKENS = 3
-/** How many more tokens than in the epochs that ended with an engine show that it was another cause. */
+/** A run that exceeds its longest epoch with a dead engine by this many tokens did not cause those deaths. */
 const LONGER_TOKENS = 16
-/** Bounds the wait: of some fifty runs that are read again one after the other, the last one waits for so long. */
+/** Bounds the wait: if about fifty runs are read again one after the other, the last one waits this long. */
 const TURN_MS = 5_000
-/** A run that began so long after an engine's last token did not make it hang. */
+/** A run that began later than this after an engine's last token did not make it hang. */
 const HANGS_WITHIN_MS = 2_000
 
 /**
- * A generation can kill its engine after any number of tokens, so a first death proves nothing about any of those that
- * the engine ran. Each of them continues *on trial*, in its next engine:
+ * A generation can kill its engine after any number of tokens, so a first death proves nothing about any generation
+ * that the engine ran. Each of them continues *on trial* in its next engine:
  *
- * - *unread*, until that has given its next 3 tokens: whatever kills by its prompt, or by its output so far, kills here.
- *   An engine reads one such run at a time, and no other run is without a token meanwhile.
- * - after a second death that proved nothing, also until it has given more tokens than any epoch that ended with an
- *   engine: whatever kills after a number of tokens kills here. An engine has one such run at a time, and new ones beside.
+ * - *unread*, until that engine has given its next 3 tokens: a generation that kills by its prompt, or by its output so
+ *   far, kills here. An engine reads one such run at a time, and no other run is without a token meanwhile.
+ * - after a second death that proved nothing, also until it has given more tokens than any of its epochs that ended
+ *   with an engine: a generation that kills after a number of tokens kills here. An engine has one such run at a time,
+ *   beside new runs.
  *
- * So when an engine dies, one run at most is on trial, and is the suspect; its gateway ends it. The others go on as if
- * nothing had been. A run that was alone is the suspect as well. Where several may have been the cause, which are those on
- * trial, those without a token, and those that are as long as when an engine died with them, none is the suspect, and the
- * next trial is longer.
+ * So when an engine dies, at most one run is on trial. It is the suspect, and its gateway ends it; the others go on as
+ * if nothing had been. A run that was alone is the suspect as well. A run may have been the cause if it is on trial,
+ * has no token, or is as long as when an engine died with it. If there are several such runs, none is the suspect, and
+ * the next trial is longer.
  *
- * What this cannot tell: another generation that kills for the first time, in the fraction of a second in which this
- * engine reads one on trial, has that one ended in its place. And when more than about fifty wait for one engine, those
- * whose turn does not come within 5 s go on together: then it takes another engine to find one that kills. The wait
- * grows with each death, so in the end it is found.
+ * There are two limits. If another generation kills for the first time in the fraction of a second in which the engine
+ * reads a run on trial, the run on trial is ended in its place. And if more than about fifty runs wait for one engine,
+ * the runs whose turn does not come within 5 s go on together; then it takes another engine to find the one that kills.
+ * The wait grows with each death, so in the end it is found.
  *
  * An embedding begins anew in each epoch, so it is on trial until its end.
  */
 export function createTrials(nowMs: () => number): Trials {
   const turns = new ShortLivedMap<string, Turn>()
-  /** Those that the engine does not run yet, in the order of arrival. */
+  /** The runs that the engine does not run yet, in the order of arrival. */
   const waiting = new Set<Turn>()
 
   const isRunning = (is: (turn: Turn) => boolean) =>
@@ -68,7 +69,7 @@ export function createTrials(nowMs: () => number): Trials {
   function mayBegin(turn: Turn): boolean {
     if (isTried(turn)) return !isRunning(isUnread) && !isRunning(isOnTrial)
     if (isRunning((other) => isTried(other) && isUnread(other))) return false
-    // Else new runs, one after the other, would keep one that is to be tried from its turn.
+    // Otherwise new runs, one after the other, would keep a run on trial from its turn.
     return isRunning(isOnTrial) || !waiting.values().some(isTried)
   }
 
@@ -128,7 +129,7 @@ export function createTrials(nowMs: () => number): Trials {
 
 type Turn = {
   readonly run: TriedRun
-  /** When the engine was given it; null while it waits. */
+  /** When the engine was given the run; null while it waits. */
   beganMs: number | null
   /** Ends its wait. */
   leave: () => void

@@ -1,5 +1,5 @@
 export type NumberKeeper = {
-  /** `JSON.parse`, with numbers that JavaScript would print differently as marked strings. Throws SyntaxError. */
+  /** Parses JSON. Numbers that JavaScript would print differently become marked strings. Throws a SyntaxError. */
   readonly parse: (json: string) => unknown
   /** Replaces the marks in a rendered text by their numbers. */
   readonly restore: (text: string) => string
@@ -8,7 +8,8 @@ export type NumberKeeper = {
 /**
  * Python prints `1.0` as `1.0` and all digits of 64-bit integers, and models were trained on that; JavaScript's numbers
  * lose both. So the numbers that would change pass through the template as marked strings. The mark is a Unicode
- * noncharacter. Keys that look like integers end in one too, because JavaScript would order them before all others.
+ * noncharacter. Keys that look like integers also end in a noncharacter, because JavaScript would order them before all
+ * others.
  */
 export function createNumberKeeper(): NumberKeeper {
   const kept: string[] = []
@@ -33,7 +34,7 @@ export function createNumberKeeper(): NumberKeeper {
   }
 }
 
-/** The kind of number that a string of `parse` stands for; null for an ordinary string. */
+/** Returns the kind of number that a string of `parse` stands for; null for an ordinary string. */
 export function keptKind(text: string): 'integer' | 'float' | null {
   if (!text.startsWith(MARK)) return null
   if (text.startsWith(INTEGER, MARK.length)) return 'integer'
@@ -45,8 +46,8 @@ export const asText = (text: string): string =>
   keptKind(text) === null ? text : MARK + TEXT + text.slice(MARK.length + FLOAT.length)
 
 /**
- * Corrects JSON that the Jinja library wrote of values of `parse`: kept numbers lose their quotes, noncharacters their
- * escapes.
+ * Corrects JSON that the Jinja library wrote from values of `parse`: removes the quotes of kept numbers, and the
+ * escapes of noncharacters.
  */
 export function toPythonJson(json: string): string {
   return json
@@ -66,7 +67,7 @@ function markKey(whole: string, text: string, colon: string | undefined): string
   return colon !== undefined && /^\d+$/.test(text) ? `"${text}${KEY_MARK}"` : whole
 }
 
-// Not letters, because a filter may change their case.
+// The kinds are not letters, because a filter may change the case of letters.
 const INTEGER = '#'
 const FLOAT = '.'
 const TEXT = '_'
@@ -76,10 +77,10 @@ const QUOTED = new RegExp(`"${MARK}[${INTEGER}${FLOAT}](\\d+${MARK})"`, 'gu')
 
 const ESCAPED_BACKSLASH = '\\\\'
 
-/** The marks of numbers and keys, and those of a token guard, as JSON writes them in ASCII. */
+/** The marks of numbers, of keys and of a token guard, as JSON escapes them in ASCII. */
 const ESCAPES = /\\(?:\\|udbbf\\udff[ef]|ufdd[01])/gu
 
-/** Python's `json.dumps(json.loads(source))`. */
+/** Returns a number as Python's `json.dumps(json.loads(source))` does. */
 function toPythonNumber(source: string): string {
   if (/^-?\d+$/.test(source)) return source === '-0' ? '0' : source
   const value = Number(source)

@@ -11,21 +11,21 @@ import { isPythonEqual, toPythonText, toRuntimeValue, type RuntimeValue } from '
 export type PythonTemplate = { readonly render: (values: Readonly<Record<string, unknown>>) => string }
 
 /**
- * A chat template that renders as Python renders it: see README.md. Throws for a source that cannot be parsed; `render`
- * throws for a construct that the Jinja library lacks. `now` is the date for templates that name it.
+ * Returns a chat template that renders as Python renders it: see README.md. Throws for a source that cannot be parsed;
+ * `render` throws for a construct that the Jinja library lacks. `now` is the date for templates that print it.
  */
 export function createPythonTemplate(source: string, now: () => Date): PythonTemplate {
   const template = new Template(source)
   template.parsed.body = rewriteBlock(template.parsed.body)
   const date: TemplateFunction = (values) => formatDate(now(), toPythonText(argument(values, 0)))
   const functions = new Map(Object.entries({ ...FUNCTIONS, '.now': date }))
-  // For each lookup of a name that it does not know the Jinja library throws and catches an error, with its stack.
+  // For each lookup of an unknown name the Jinja library throws and catches an error with its stack, so all are known.
   const names = new Set(namesIn(template.parsed.body)).difference(LIBRARY_NAMES)
   const known = Object.fromEntries(Array.from(names, (name) => [name, functions.get(name)]))
   return { render: (values) => template.render({ ...known, ...values }) }
 }
 
-/** What the Jinja library defines by itself; it refuses another value for them. */
+/** Names that the Jinja library defines by itself. It refuses other values for them. */
 const LIBRARY_NAMES: ReadonlySet<string> = new Set([
   'true',
   'True',
@@ -39,7 +39,7 @@ const LIBRARY_NAMES: ReadonlySet<string> = new Set([
   'strftime_now',
 ])
 
-/** Those of variables, functions, filters and tests; not those of an object's fields. */
+/** Yields the names of variables, functions, filters and tests, but not of an object's fields. */
 function* namesIn(part: unknown): Generator<string> {
   if (Array.isArray(part)) for (const item of part) yield* namesIn(item)
   else if (part instanceof Map) yield* namesIn([...part.keys(), ...part.values()])
@@ -99,7 +99,7 @@ function itemsOf({ type, value }: RuntimeValue): RuntimeValue[] {
   throw new Error(`a ${type} has no items`)
 }
 
-/** Sorted case-insensitively, ignoring the noncharacters that mark a caller's texts. */
+/** Returns the keys sorted case-insensitively, ignoring the noncharacters that mark a caller's texts. */
 function sortedKeysOf({ type, value }: RuntimeValue): string[] {
   if (!(value instanceof Map)) throw new Error(`a ${type} has no keys`)
   const keys = Array.from(value.keys(), String)

@@ -122,10 +122,10 @@ const TEXT_FILTERS: ReadonlySet<unknown> = new Set([
   'trim',
 ])
 
-/** Filters whose operand may be undefined, which is then an empty list. */
+/** Filters that read an undefined operand as an empty list. */
 const LIST_FILTERS: ReadonlySet<unknown> = new Set(['list', 'map', 'selectattr', 'rejectattr'])
 
-/** Those of them that also read None, and whatever else is false, as an empty list. */
+/** List filters that also read None, and every other false value, as an empty list. */
 const LENIENT_FILTERS: ReadonlySet<unknown> = new Set(['map', 'selectattr', 'rejectattr'])
 
 function replaceFilter(node: Node): Node {
@@ -161,8 +161,9 @@ function replaceTest(node: Node): Node {
 }
 
 /**
- * Calls of methods. Python finds a method of a dictionary before a key of the same name, the Jinja library the key; for
- * the methods of strings a dictionary has no method of that name.
+ * Replaces calls of methods. Python prefers a dictionary's method to its key of the same name; the Jinja library
+ * prefers the key. This does not matter for the methods of strings, because dictionaries have no methods of those
+ * names.
  */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node
@@ -180,7 +181,7 @@ function replaceMethod(node: Node): Node {
   return ifText(object, call('.method', [literal(name), object, ...args]), node)
 }
 
-/** The value of a dictionary's own key, never one of the Jinja library's functions. */
+/** Reads a dictionary's own key, never a function of the Jinja library. */
 const getOwn = (object: unknown, key: Node, otherwise: Node): Node => ({
   type: 'Ternary',
   condition: call('.in', [key, object]),
@@ -188,7 +189,7 @@ const getOwn = (object: unknown, key: Node, otherwise: Node): Node => ({
   falseExpr: otherwise,
 })
 
-/** What the Jinja library finds in every dictionary. */
+/** The methods that the Jinja library finds in every dictionary. */
 const DICTIONARY_METHODS: ReadonlySet<unknown> = new Set(['get', 'items', 'keys', 'values', 'dictsort'])
 
 function replaceKey(node: Node): Node {

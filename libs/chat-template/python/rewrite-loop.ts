@@ -14,10 +14,10 @@ import {
 } from './template-nodes.ts'
 
 /**
- * Rewrites a loop, whose parts are rewritten already. Returns it with the assignments that must precede it. The Jinja
- * library iterates over lists only, keeps the variables that a round has set for the next one, and drops the output of
- * a round before `break` and `continue`. So each round begins with the variables as they were before the loop; after
- * `break` or `continue` the round runs to its end without effect, and so do the rounds after a `break`.
+ * Rewrites a loop, whose parts are rewritten already. Returns the assignments that must precede the loop, and the loop.
+ * The Jinja library iterates over lists only, keeps the variables that a round has set for the next one, and drops the
+ * output of a round before `break` and `continue`. So each round begins with the variables as they were before the
+ * loop; after `break` or `continue` the round runs to its end without effect, and so do the rounds after a `break`.
  */
 export function rewriteLoop(given: Node): Node[] {
   const loop = throughKeys(given)
@@ -97,7 +97,7 @@ function hasExit(node: Node): boolean {
   return node.type === 'If' && [...nodesOf(node['body']), ...nodesOf(node['alternate'])].some(hasExit)
 }
 
-/** The template's own variables that are set in this scope. */
+/** Returns the template's own variables that are set in this scope. */
 function namesSetBy(node: Node): string[] {
   if (node.type === 'If') return [...nodesOf(node['body']), ...nodesOf(node['alternate'])].flatMap(namesSetBy)
   return node.type === 'Set' ? namesIn(node['assignee']).filter((name) => !name.startsWith('.')) : []
@@ -109,7 +109,7 @@ function namesIn(target: unknown): string[] {
   return target.type === 'TupleLiteral' ? nodesOf(target['value']).flatMap(namesIn) : []
 }
 
-/** How deeply loops are nested. */
+/** Returns how deeply loops are nested. */
 function depthOf(block: readonly Node[]): number {
   const depths = block.map((node) => {
     const inside = [...nodesOf(node['body']), ...nodesOf(node['alternate']), ...nodesOf(node['defaultBlock'])]

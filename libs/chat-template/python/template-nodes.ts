@@ -11,7 +11,7 @@ export const call = (name: string, args: readonly unknown[]): Node => ({
 
 export const list = (items: readonly unknown[]): Node => ({ type: 'ArrayLiteral', value: items })
 
-/** `operand`, or `otherwise` where it is undefined. `orFalse`: also where it is none, false, 0 or empty. */
+/** Gives `operand`, or `otherwise` if it is undefined; with `orFalse` also if it is none, false, 0 or empty. */
 export const orElse = (operand: unknown, otherwise: Node, { orFalse = false } = {}): Node => ({
   type: 'FilterExpression',
   operand,

@@ -1,6 +1,6 @@
 import type { TemplateShape, TemplateShapes } from './template-shape.ts'
 
-/** What of a conversation a template cannot print, and what is changed so that it prints all of it. For people. */
+/** The parts of a conversation that a template cannot print, and the changes for parts that it can. For people. */
 export type ShapeDescription = {
   /** Requests that need one of these are refused. */
   readonly refused: readonly string[]
@@ -16,7 +16,7 @@ export function describeShapes({ plain, withTools, tools }: TemplateShapes): Sha
 
 type Finding = { readonly kind: 'refused' | 'changed'; readonly text: string }
 
-/** By field and value; a value that is not here prints messages as they are. */
+/** Texts by field and value. A value without a text prints messages unchanged. */
 const TEXTS: { readonly [Field in keyof TemplateShape]?: Readonly<Record<string, string>> } = {
   leadingSystems: {
     null: 'system messages',
@@ -96,7 +96,7 @@ const ALL = [
   'reasoningBesideText',
 ] as const
 
-/** The rest says nothing of a template without calls. */
+/** The fields that apply to a template without calls. */
 const BEFORE_CALLS = ALL.slice(0, 6)
 
 function describeFields(shape: TemplateShape, fields: readonly (typeof ALL)[number][]): Finding[] {

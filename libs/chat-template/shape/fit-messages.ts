@@ -9,16 +9,16 @@ export class UnprintableError extends Error {
   }
 }
 
-/** A message that the template prints as it is; a result has the name of its call if the conversation has the call. */
+/** A message that the template prints unchanged. A result has its call's name, if the conversation has the call. */
 export type FittedMessage = ChatMessage & { readonly callName?: string }
 
 type Assistant = Extract<ChatMessage, { role: 'assistant' }>
 type Result = Extract<ChatMessage, { role: 'tool' }>
 
 /**
- * Returns the messages of a conversation as a template of this shape prints them: every text, name, argument and result
- * once and in order, only a call that is split from its neighbours stands before its own result. Throws an
- * UnprintableError.
+ * Changes the messages of a conversation so that a template of this shape prints every text, name, argument and result
+ * once and in order. There is one change of order: a call that is split from its neighbours stands before its own
+ * result. Throws an UnprintableError.
  */
 export function fitMessages(messages: readonly ChatMessage[], shape: TemplateShape): FittedMessage[] {
   const folded = joinTextWithCall(foldSystems(messages, shape), shape)
@@ -35,12 +35,13 @@ const assistant = (content: string): Assistant => ({
 
 const join = (...texts: readonly string[]): string => texts.filter((text) => text !== '').join('\n\n')
 
-/** A user message that holds folded texts alone; the next user text is appended to it. */
+/** A user message that contains folded texts alone; the next user text is appended to it. */
 type Folded = ChatMessage & { readonly isFolded?: true }
 
 /**
- * System messages where the template prints them. A folded one becomes the beginning of the next user message, or a
- * user message of its own where none follows. One between a call and its results goes behind them.
+ * Puts system messages where the template prints them. A folded message becomes the beginning of the next user message,
+ * or a user message of its own if none follows. A system message between a call and its results goes behind the
+ * results.
  */
 function foldSystems(messages: readonly ChatMessage[], shape: TemplateShape): Folded[] {
   const firstOther = messages.findIndex(({ role }) => role !== 'system')
@@ -94,7 +95,7 @@ function foldLeading(
   }
 }
 
-/** An assistant's text and the calls of a message behind it are one turn where the template has no two in a row. */
+/** Joins an assistant's text and the calls of the next message, if the template prints no two assistants in a row. */
 function joinTextWithCall(
   messages: readonly ChatMessage[],
   { assistantsInARow }: TemplateShape,
@@ -110,7 +111,7 @@ function joinTextWithCall(
   return out
 }
 
-/** Messages with calls as the template prints them, each with its results behind it. */
+/** Returns messages with calls as the template prints them, each followed by its results. */
 function splitCalls(messages: readonly ChatMessage[], shape: TemplateShape): FittedMessage[] {
   const out: FittedMessage[] = []
   for (let at = 0; at < messages.length; at += 1) {
@@ -146,7 +147,7 @@ function toOrphan(result: Result, { orphanResult }: TemplateShape): ChatMessage 
   }
 }
 
-/** One turn with calls, and the results behind it. */
+/** Returns one turn with calls as the template prints it, and the results after it. */
 function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateShape): FittedMessage[] {
   const { before, message } = splitText(turn, shape)
   const calls = message.toolCalls
@@ -169,7 +170,7 @@ function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateS
   return [...before, ...messages, ...rest]
 }
 
-/** The text beside calls: in their message, or in one before it. */
+/** Leaves the text beside calls in their message, or puts it into one before. */
 function splitText(
   turn: Assistant,
   shape: TemplateShape,
@@ -194,7 +195,7 @@ function splitText(
 
 type Pair = { readonly call: ToolCall; readonly result: Result | null }
 
-/** Each call with its result, by id and then by place, and the results that no call is left for. */
+/** Pairs each call with its result, by id and then by place. `orphans` are the results that are left without a call. */
 function pair(
   calls: readonly ToolCall[],
   results: readonly Result[],
@@ -215,7 +216,7 @@ function answer({ call, result }: Pair, shape: TemplateShape): FittedMessage[] {
   return [{ role: 'tool', toolCallId: call.id, content: '', callName: call.name }]
 }
 
-/** Joins or bridges neighbours that the template does not print one behind the other. */
+/** Joins or bridges neighbours that the template does not print one after the other. */
 function joinNeighbours(messages: readonly FittedMessage[], shape: TemplateShape): FittedMessage[] {
   const out: FittedMessage[] = []
   for (const message of messages) {
@@ -244,7 +245,7 @@ function joinPair<M extends FittedMessage>(last: M, message: FittedMessage): M {
   return { ...joined, reasoning: join(joined.reasoning, message.reasoning), toolCalls: message.toolCalls }
 }
 
-/** What goes between two neighbours; `last` is undefined at the beginning. */
+/** Returns how two neighbours are joined or bridged; `last` is undefined at the beginning. */
 function betweenOf(
   last: FittedMessage | undefined,
   message: FittedMessage,

@@ -3,15 +3,15 @@ import { fitMessages } from './fit-messages.ts'
 import { PLAIN_SHAPE, type TemplateShape } from './template-shape.ts'
 import { toTemplateMessage, type SafeValues, type WriteCalls } from './to-template-message.ts'
 
-/** Renders messages as `toTemplateMessage` returns them. Throws what the template throws. */
+/** Renders messages as `toTemplateMessage` returns them. Throws the template's errors. */
 export type PrintMessages = (messages: readonly Record<string, unknown>[]) => string
 
 /**
- * Finds the shape of a template: for each question conversations of words that occur nowhere else are rendered in each
- * way that `fitMessages` has, and the first one that prints every word once and in order is the answer. Some forty
- * renderings, which take a few milliseconds. `words` are printed beside every conversation, as those of tools.
+ * Finds the shape of a template. Each question has conversations of words that occur nowhere else. They are rendered in
+ * each way that `fitMessages` has, and the first way that prints every word once and in order is the answer. The whole
+ * takes some forty renderings, in a few milliseconds.
  *
- * A template that does not even print a user's text as it is has no answers; it gets its messages as they are.
+ * A template that does not even print a user's text unchanged is not asked further: it gets all messages unchanged.
  */
 export function probeTemplate(print: PrintMessages, writeCalls: WriteCalls): TemplateShape {
   let shape: TemplateShape = PLAIN_SHAPE
@@ -30,9 +30,9 @@ export function probeTemplate(print: PrintMessages, writeCalls: WriteCalls): Tem
 
 type Conversation = {
   readonly messages: readonly ChatMessage[]
-  /** In their order. */
+  /** Words that the prompt must have once, in this order. */
   readonly words: readonly string[]
-  /** Further ones in any place: some templates print the instructions in front of the last user message. */
+  /** Further words at any place: some templates print the instructions in front of the last user message. */
   readonly anywhere?: readonly string[]
 }
 
@@ -55,7 +55,7 @@ function prints(
   }
 }
 
-/** A list of parts that the template prints as a value, because it expects a text. */
+/** Matches a list of parts that the template prints as a value, because it expects a text. */
 const PRINTED_PARTS = /["']type["']: ?["'](?:thinking|text)["']/
 
 /** The words of the probes need no guard. */
@@ -65,13 +65,13 @@ export const PLAIN_VALUES: SafeValues = {
   exactJson: (json) => JSON.parse(json),
 }
 
-/** Words that no template has, in the form of an ordinary word: templates may change the case of others. */
+/** Words that no template has. They look like ordinary words, because templates may change the case of others. */
 const [RULE, ORDER, LATER] = ['qzrule', 'qzorder', 'qzlater']
 const [ASKED, AGAIN, THIRD] = ['qzasked', 'qzagain', 'qzthird']
 const [SAID, MORE, THOUGHT] = ['qzsaid', 'qzmore', 'qzthought']
 const [PARIS, OSLO, SUNNY, RAINY] = ['qzparis', 'qzoslo', 'qzsunny', 'qzrainy']
 
-/** Nine letters and digits: the form of ids that no template refuses. */
+/** Nine letters and digits: no template refuses ids of this form. */
 const [FIRST_ID, SECOND_ID] = ['qzcall001', 'qzcall002']
 
 /** The tool that the probes call. */
@@ -85,7 +85,10 @@ export const PROBED_TOOL: ToolDefinition = {
   },
 }
 
-/** Whether a template prints what a model must know of a tool. One that refuses the probe refuses tools by itself. */
+/**
+ * Returns whether a template prints the names, descriptions and parameters of tools. True if it refuses the probe,
+ * because then the template refuses tools by itself.
+ */
 export function probeTools(print: PrintMessages): boolean {
   try {
     const prompt = print([{ role: 'user', content: ASKED }])
@@ -117,7 +120,7 @@ type Question = {
   readonly otherwise: Partial<TemplateShape>
 }
 
-/** Each begins with the answers to those before it. */
+/** Each question is asked with the answers to all questions before it. */
 const QUESTIONS: readonly Question[] = [
   {
     conversations: [
@@ -308,7 +311,7 @@ const QUESTIONS: readonly Question[] = [
       { reasoning: 'tool_plan' },
       { reasoning: 'parts' },
     ],
-    // It may print reasoning elsewhere, and loses nothing by fields that it does not read.
+    // The template may print reasoning elsewhere, and loses nothing by fields that it does not read.
     otherwise: { reasoning: 'both' },
   },
   {

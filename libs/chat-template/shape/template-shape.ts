@@ -1,10 +1,10 @@
 /**
- * What a chat template can print, and how messages are changed so that it prints all of them. Templates of real models
- * differ in it: some print one system message, some raise an error at the second user message, some want arguments as
- * text. `probeTemplate` asks the template; `fitMessages` and `toTemplateMessage` follow the answer.
+ * The messages that a chat template can print, and the changes that make it print all others. Templates of real models
+ * differ: some print one system message, some raise an error at the second user message, some want arguments as text.
+ * `probeTemplate` finds the shape; `fitMessages` and `toTemplateMessage` follow it.
  *
- * null in a field: the template loses or refuses such messages however they are written, so a request with them is
- * refused. The first value of each list prints messages as they are.
+ * A field is null if the template loses or refuses such messages however they are written; a request with them is
+ * refused. The first value of each field prints messages unchanged.
  */
 export type TemplateShape = {
   /** Several system messages before all others: printed each, or joined to one, or put in front of the next user text. */
@@ -19,47 +19,47 @@ export type TemplateShape = {
   readonly assistantsInARow: 'kept' | 'joined' | 'bridged' | null
   /** An assistant's message before any user message: as it is, or behind an empty user message. */
   readonly assistantFirst: 'kept' | 'bridged' | null
-  /** How a call is handed to the template. */
+  /** How a call is passed to the template. */
   readonly calls: CallShape | null
-  /** Arguments that are no JSON object, as of a call that was cut: their text, or as a value of an object. */
+  /** Arguments that are no JSON object, as in a call that was cut: passed as text, or as a value of an object. */
   readonly otherArguments: 'text' | 'wrapped' | null
   /** Several calls in one message: as they are, or one message for each, with its result. */
   readonly severalCalls: 'kept' | 'split' | null
-  /** Text in the message of a call: as it is, or in a message before it, with an empty user message between or not. */
+  /** Text in the message of a call: as it is, or in a message before, or also with an empty user message between. */
   readonly textBesideCall: 'kept' | 'split' | 'bridged' | null
-  /** A call without a result, with a user message behind it. */
+  /** A call without a result: as it is, or with an empty assistant's message behind it, or with an empty result. */
   readonly unanswered: 'kept' | 'bridged' | 'answered' | null
   /** A result without its call: as it is, or as a user text. */
   readonly orphanResult: 'kept' | 'folded' | null
   /** A user message behind a result: as it is, or with an empty assistant's message between, or in the result's text. */
   readonly userBehindResult: 'kept' | 'bridged' | 'joined' | null
-  /** The fields in which a message's reasoning is printed. Most templates print only that since the last user message. */
+  /** The fields in which reasoning is printed. Most templates print only the reasoning since the last user message. */
   readonly reasoning: ReasoningShape
   /** Reasoning and text in the message of a call: as they are, or joined to one reasoning. */
   readonly reasoningBesideText: 'kept' | 'joined'
 }
 
-/** Of a model: many templates print conversations otherwise beside tools, and some models have a second one for them. */
+/** The shapes of a model: many templates print conversations otherwise beside tools, or there is a second template. */
 export type TemplateShapes = {
   readonly plain: TemplateShape
   readonly withTools: TemplateShape
-  /** Whether names, descriptions and parameters of tools are printed. */
+  /** True if names, descriptions and parameters of tools are printed. */
   readonly tools: boolean
 }
 
 export type CallShape = {
-  /** Arguments as an object or as JSON text; or calls as the model itself writes them, behind the message's text. */
+  /** `object`, `text`: the form of the arguments. `written`: calls follow the text, as the model itself writes them. */
   readonly form: 'object' | 'text' | 'written'
   /** The content of a message that has calls and no text. */
   readonly empty: '' | null
-  /** Whether a result carries the name of its call. */
+  /** True if a result carries the name of its call. */
   readonly namedResults: boolean
 }
 
 /** `both`: `reasoning` and `reasoning_content`, as vLLM has it. `parts`: the content is a list of parts. */
 export type ReasoningShape = 'both' | 'thinking' | 'tool_plan' | 'parts'
 
-/** What fits most templates; those that are probed begin with it. */
+/** The shape that fits most templates. Probes begin with it. */
 export const PLAIN_SHAPE: TemplateShape = {
   leadingSystems: 'kept',
   laterSystem: 'kept',

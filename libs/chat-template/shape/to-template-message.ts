@@ -6,21 +6,22 @@ import type { TemplateShape } from './template-shape.ts'
 export type SafeValues = {
   /** `special`: only special tokens are guarded. */
   readonly text: (text: string, tokens: 'all' | 'special') => string
-  /** Parses JSON. Throws where it is not JSON, or too deep to print. */
+  /** Parses JSON. Throws for text that is not JSON, or too deep to print. */
   readonly json: (json: string) => unknown
-  /** The same by `parseExact`: for values that no template prints. */
+  /** As `json`, but with `parseExact`, for values that no template prints. */
   readonly exactJson: (json: string) => unknown
 }
 
 /** A call that its model's family can write; `json` is the text of the arguments. */
 export type WritableCall = { readonly name: string; readonly args: object; readonly json: string }
 
-/** The text of calls as the model writes them; null: its family writes none. */
+/** Returns the text of calls as the model writes them; null if its family writes none. */
 export type WriteCalls = ((calls: readonly WritableCall[]) => string) | null
 
 /**
- * Returns a message as the template reads it. Absent fields stay absent, because templates test `is defined`. In earlier
- * output of the model only special tokens are guarded: its other markers are its own, and templates search for them.
+ * Returns a message as the template reads it. Absent fields stay absent, because templates test `is defined`. In
+ * earlier output of the model only special tokens are guarded: the model wrote the other markers itself, and templates
+ * search for them.
  */
 export function toTemplateMessage(
   message: FittedMessage,
@@ -98,9 +99,9 @@ function withReasoning(
 }
 
 /**
- * As vLLM does, parses the text before the template sees it, and treats empty text as no arguments, `null` too. Text that
- * is no JSON (the caller replays a call that was cut short) or too deep to print stays text. Where the template cannot
- * print what is no object, that becomes one argument, so that the model sees what it wrote.
+ * Parses the arguments before the template sees them, as vLLM does, and treats empty text and `null` as no arguments.
+ * Text that is no JSON (the caller replays a call that was cut short) or too deep to print stays text. If the template
+ * cannot print arguments that are no object, they become one argument, so that the model sees what it wrote.
  */
 function toArguments(text: string, { calls, otherArguments }: TemplateShape, safe: SafeValues): unknown {
   const isText = calls?.form === 'text'
@@ -130,7 +131,7 @@ const toJsonText = (text: string): string => (isNothing(text) ? '{}' : text)
 /** Models write `null` for the arguments of a tool without parameters. */
 const isNothing = (text: string): boolean => ['', 'null'].includes(text.trim())
 
-/** undefined: the text is no JSON, or too deep to print. */
+/** Returns undefined if the text is no JSON, or too deep to print. */
 function parse(text: string, parser: (json: string) => unknown): unknown {
   try {
     return parser(toJsonText(text))

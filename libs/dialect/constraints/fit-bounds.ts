@@ -3,9 +3,10 @@ import { allowsIntegersAlone, type JsonSchema } from '#libs/json-schema/json-sch
 import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Rewrites the bounds that the engine's grammar library (xgrammar) cannot read, and removes those that it cannot hold,
- * which only allows more: it has counts of 32 bits without a fraction, bounds of integers have 64 bits, and a bound of
- * numbers beyond 2^63 excludes every other number. It would refuse the schema, or write a grammar for other values.
+ * Rewrites bounds that the engine's grammar library (xgrammar) cannot read, and removes bounds that it cannot
+ * represent, which only allows more values. With such bounds the library would refuse the schema, or write a grammar
+ * for other values: its counts have 32 bits and no fraction, its bounds of integers have 64 bits, and a bound of
+ * numbers beyond 2^63 excludes every other number.
  */
 export function fitBounds(schema: JsonSchema): JsonSchema {
   return mapSubschemas(withFittedBounds(schema), fitBounds)
@@ -26,7 +27,7 @@ function withFittedBounds(schema: JsonSchema): JsonSchema {
   return fitted ?? schema
 }
 
-/** From a bound's text to what the library can read; null: it cannot hold the bound. */
+/** Converts a bound's text to a value that the library can read; null if it cannot represent the bound. */
 type ToBound = (text: string, isInteger: boolean) => unknown
 
 const MOST = 2n ** 63n - 1n
@@ -62,7 +63,7 @@ function toInteger(text: string, round: 'ceil' | 'floor'): bigint | null {
   return Number.isFinite(whole) ? BigInt(whole) : null
 }
 
-/** Longer texts are out of all bounds, and slow to convert. */
+/** Longer numbers are outside all bounds, and slow to convert. */
 const MOST_DIGITS = 30
 
 const toNumber = (text: string): unknown =>

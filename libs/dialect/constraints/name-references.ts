@@ -35,7 +35,7 @@ export function nameReferences(root: JsonSchema): JsonSchema {
 /** Callers' own names are not expected to begin with this. */
 const PREFIX = 'millrace-reference-'
 
-/** The grammar library can follow it: it leads through objects alone, by names without escapes. */
+/** Returns whether the grammar library can follow a reference: through objects alone, by names without escapes. */
 function isPlain(reference: string): boolean {
   return /^#(?:\/(?!\d+(?:\/|$))[^/~%]*)*$/.test(reference)
 }

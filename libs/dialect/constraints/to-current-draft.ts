@@ -3,8 +3,8 @@ import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
 
 /**
  * Rewrites tuples of draft 7 in draft 2020-12: `items: [a, b]` with `additionalItems` becomes `prefixItems` with
- * `items`. Many clients still generate draft 7. The engine's grammar library refuses its tuples; the other
- * keywords in use mean the same in both drafts.
+ * `items`. Many clients still generate draft 7, whose tuples the engine's grammar library refuses. The other keywords
+ * in use mean the same in both drafts.
  */
 export function toCurrentDraft(schema: JsonSchema): JsonSchema {
   return mapSubschemas(withCurrentTuple(schema), toCurrentDraft)

@@ -21,7 +21,7 @@ export const mistral: ToolCallFormat = {
           type: 'named',
           nameEnd: '[ARGS]',
           close: null,
-          // Some releases write an id behind the name.
+          // Some releases write an id after the name.
           toName: (written) => written.replace(/\[CALL_ID\].*/, ''),
         },
       },

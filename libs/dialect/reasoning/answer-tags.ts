@@ -3,14 +3,14 @@ import type { ReasoningTags } from './think-tags.ts'
 
 export type AnswerTags = {
   readonly push: (text: string) => void
-  /** A call stands behind the text so far. */
+  /** Call it where a tool call follows the text so far. */
   readonly interrupt: () => void
   readonly finish: () => void
 }
 
 /**
  * Removes the tags that some models write around their answer (`<response>` … `</response>`). Tags are markup only at
- * the beginning and the end of the answer, blanks aside, so an answer may mention them; line breaks next to them are
+ * the beginning and the end of the answer, blanks aside, so an answer may mention tags; line breaks next to them are
  * markup too. An answer without an open tag is unchanged.
  *
  * Moves: *start* → *tagged* | *plain*; *tagged* → *plain*.
@@ -22,9 +22,9 @@ export function createAnswerTags(options: {
   const { open, close } = options.tags
   const ends = toMarkers([close])
   let state: 'start' | 'tagged' | 'plain' = 'start'
-  /** May be the beginning of a tag. */
+  /** Text that may be the beginning of a tag. */
   let buffered = ''
-  /** Blanks and close tags: text if more text follows. */
+  /** Blanks and close tags, which are text if more text follows. */
   let pending = ''
   let isClosed = false
   let isEmpty = true

@@ -2,7 +2,7 @@ import { findMarker, markerAt, toMarkers } from '../syntax/markers.ts'
 
 export type ReasoningParser = {
   readonly push: (text: string) => void
-  /** A call stands behind the text so far. The reasoning goes on behind it until its close tag. */
+  /** Call it where a tool call follows the text so far. After the call the reasoning continues until its close tag. */
   readonly interrupt: () => void
   readonly finish: () => void
   readonly isReasoning: () => boolean
@@ -13,8 +13,8 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
 /**
  * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
  * only at the very start (also when the template has opened the reasoning: some models repeat the tag), and so is a
- * close tag without an open tag; an answer may mention tags. Line breaks just inside the tags and after the close tag
- * are dropped, as are those next to a call.
+ * close tag without an open tag; an answer may mention tags. Line breaks just inside the tags, after the close tag, and
+ * next to a call are dropped.
  *
  * Moves: *start* (only blanks, or the beginning of a tag, so far) → *reasoning* | *answer*; *reasoning* → *answer* at
  * the close tag.
@@ -29,7 +29,7 @@ export function createThinkTags(options: {
   const { open, close } = options.tags
   const ends = toMarkers([close])
   let state: 'start' | 'reasoning' | 'answer' = 'start'
-  /** May be the beginning of a tag. */
+  /** Text that may be the beginning of a tag. */
   let buffered = ''
   /** Blanks that are dropped if a tag follows; separate from `buffered`, so that a long run is not scanned again. */
   let blanks = ''

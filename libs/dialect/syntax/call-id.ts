@@ -3,8 +3,8 @@ import type { ChatMessage } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from '../family.ts'
 
 /**
- * The id of a call: the same in every run of its generation, whichever worker parses it, and of a form that the
- * family's template accepts in the next turn.
+ * Returns the id of a call. It is the same in every run of its generation, whichever worker parses it, and has a form
+ * that the family's template accepts in the next turn.
  */
 export function toCallId(
   kind: ModelFamily['callIds'],
@@ -12,7 +12,7 @@ export function toCallId(
     readonly generationId: string
     readonly name: string
     readonly index: number
-    /** Calls of the conversation so far. */
+    /** The number of calls in the conversation so far. */
     readonly earlierCalls: number
   },
 ): string {

@@ -20,10 +20,11 @@ export type HarmonySink = ToolCallSink & { readonly onReasoning: (text: string) 
  * Splits harmony's messages: `<|channel|>analysis<|message|>…<|end|>` is reasoning, `commentary to=functions.NAME` a
  * call, everything else the answer. A message with a recipient is a call whatever its channel is, because models mix
  * channels up. A header is cut at control tokens, so no name contains one, and a body ends at a control token that
- * begins something new. A blank line separates messages of one kind. Without `tools` a call's arguments are answer.
+ * begins something new. A blank line separates messages of one kind. Without `tools`, a call's arguments belong to the
+ * answer.
  *
  * Moves: *start* → *header* | *body*; *header* → *body* at `<|message|>`; *body* → *between* at its end; *between* →
- * *header* at `<|start|>` or `<|channel|>`. Text without a header at the start is answer.
+ * *header* at `<|start|>` or `<|channel|>`. Text without a header at the start belongs to the answer.
  */
 export function createHarmonyMessages(
   sink: HarmonySink,
@@ -36,7 +37,7 @@ export function createHarmonyMessages(
   let channel: string | null = null
   let calls = 0
   let hasArguments = false
-  /** The beginning of arguments that may be `null`, which are none. */
+  /** The beginning of arguments that may turn out to be `null`, which means that there are none. */
   let first = ''
   /** Kinds that had a message: a separator precedes their next one. */
   const seen = new Set<'reasoning' | 'text' | 'call'>()
@@ -106,7 +107,7 @@ export function createHarmonyMessages(
     sink.onArguments(all)
   }
 
-  /** The output, or the body of a call, is over. */
+  /** Ends the arguments, at the end of a call's body or of the output. */
   function endArguments(): void {
     const written = first.trim()
     if (hasArguments) return
@@ -210,7 +211,7 @@ const MAX_HEADER = 512
 
 const NONE = 'null'
 
-/** Up to the next blank or control token. */
+/** A recipient reaches up to the next blank or control token. */
 const RECIPIENT = /to=([^\s<]+)/
 
 /** Recipients that are not tools. */

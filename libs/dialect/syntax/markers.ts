@@ -10,8 +10,8 @@ export function toMarkers(texts: readonly string[]): Markers {
 }
 
 /**
- * The index, from `from` on, of the first marker or of a beginning of a marker at the text's end; -1 if there is none.
- * Compares text, so it does not matter whether a marker is one token or several.
+ * Returns the index, from `from` on, of the first marker or of a beginning of a marker at the text's end; -1 if there
+ * is none. Compares text, so it does not matter whether a marker is one token or several.
  */
 export function findMarker(text: string, markers: Markers, from = 0): number {
   let at = nextFirst(text, markers.firsts, from)
@@ -19,7 +19,7 @@ export function findMarker(text: string, markers: Markers, from = 0): number {
   return at
 }
 
-/** The complete marker at this index, or null. */
+/** Returns the complete marker at this index, or null. */
 export function markerAt(text: string, at: number, { texts }: Markers): string | null {
   for (const marker of texts) if (text.startsWith(marker, at)) return marker
   return null

@@ -12,31 +12,31 @@ const matching = (pattern: RegExp, expected: string): NameRule => ({
   expected,
 })
 
-/** Within a JSON string. Chat templates print names as they are, so none may need an escape. */
+/** Names within a JSON string. Chat templates print names unchanged, so no name may need an escape. */
 export const NAMES_IN_JSON = matching(
   /^[^"\\\p{Cc}]+$/u,
   'expected a name without quotation marks, backslashes and control characters',
 )
 
-/** Between markers. */
+/** Names between markers. */
 export const BARE_NAMES = matching(
   /^[^\s{}"'<>]+$/u,
   'expected a name without blanks, quotation marks, braces and angle brackets',
 )
 
-/** In front of a marker in square brackets, or within a JSON string. */
+/** Names in front of a marker in square brackets, or within a JSON string. */
 export const NAMES_BEFORE_BRACKETS = matching(
   /^[^\s{}"'<>[\]\\]+$/u,
   'expected a name without blanks, quotation marks, backslashes, brackets and braces',
 )
 
-/** Of functions in Python; names of tools may have dots and hyphens too. */
+/** Names of functions in Python; names of tools may have dots and hyphens too. */
 export const PYTHON_NAMES = matching(
   /^[\p{L}_][\p{L}\p{N}_.-]*$/u,
   'expected a letter or an underscore, then letters, digits, underscores, dots and hyphens',
 )
 
-/** Recipients of messages. */
+/** Names that are recipients of messages. */
 export const HARMONY_NAMES: NameRule = {
   allows: (name) => BARE_NAMES.allows(name) && !NO_TOOL.has(name),
   expected: `${BARE_NAMES.expected}, other than the recipients ${Array.from(NO_TOOL).join(', ')}`,

@@ -4,11 +4,11 @@ import type { CallReader, CallSink } from './tool-call-parser.ts'
 
 export type NamedSyntax = {
   readonly type: 'named'
-  /** Before the name; models may leave it out. */
+  /** The text before the name; models may leave it out. */
   readonly prefix?: string
-  /** Between the name and the arguments. */
+  /** The text between the name and the arguments. */
   readonly nameEnd: string
-  /** After the arguments; null: the call ends with their last brace. */
+  /** The text after the arguments; null: the call ends with their last brace. */
   readonly close: string | null
   /** Extracts the tool's name from the text in its place; absent: the text is the name. */
   readonly toName?: (written: string) => string
@@ -29,7 +29,7 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
   const stopUnit = close?.charCodeAt(0) ?? -1
   const json = createJsonScanner()
   let state: 'prefix' | 'name' | 'before-arguments' | 'json' | 'raw' | 'after' = 'prefix'
-  /** An unfinished name, a fence, or what may be the beginning of a marker. */
+  /** An unfinished name, a fence, or text that may be the beginning of a marker. */
   let buffered = ''
   let wroteArguments = false
 
@@ -95,7 +95,7 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
     return pushJson(text, begin)
   }
 
-  /** Reads arguments that are null, or an empty fence, up to the close tag: there are none. undefined: they are others. */
+  /** Reads `null` or an empty fence up to the close tag, which means no arguments; undefined for other arguments. */
   function pushNothing(text: string): string | null | undefined {
     const at = findMarker(text, closeMarkers)
     const written = at === -1 ? text : text.slice(0, at)

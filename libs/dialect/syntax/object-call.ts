@@ -3,11 +3,11 @@ import type { CallReader, CallSink } from './tool-call-parser.ts'
 
 export type ObjectSyntax = {
   readonly type: 'object'
-  /** Follows the object; null: the call ends with the object's last brace. */
+  /** The text after the object; null: the call ends with the object's last brace. */
   readonly close: string | null
   /**
-   * For objects that no marker introduces, and that may be an answer: the call starts with its arguments, and an
-   * object with other members is not a call.
+   * True for objects that no marker introduces, because they may be an answer. Then the call starts with its arguments,
+   * and an object with other members is not a call.
    */
   readonly strict: boolean
 }
@@ -17,15 +17,16 @@ export type ObjectSyntax = {
  * text of the arguments is emitted as it comes, exactly as the model wrote it; arguments before the name are buffered
  * until the name is known.
  *
- * `offered`: other names are no calls, as in an answer that is JSON by itself.
+ * If `offered` is given, an object with another name is not a call: it may be an answer that is JSON by itself.
  *
  * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
- * *after-value* → *before-key* … → *after-object* → over. On invalid text a call that has not started ends as `onNoCall`
- * with its raw text; a started call, whose events cannot be taken back, skips to its close tag as after-object. A close
- * tag outside the strings of a nested value also ends the call, because models omit closing braces.
+ * *after-value* → *before-key* … → *after-object* → over. On invalid text a call that has not started ends as
+ * `onNoCall` with its raw text; a started call, whose events cannot be taken back, skips to its close tag as
+ * after-object. A close tag outside the strings of a nested value also ends the call, because models omit closing
+ * braces.
  *
- * Between an opener and its close tag models also write several objects, a list of them, or a Markdown fence around them:
- * each object is a call, and brackets, commas and fences between them are markup.
+ * Between an opener and its close tag models also write several objects, a list of objects, or a Markdown fence around
+ * them: each object is a call, and brackets, commas and fences between objects are markup.
  */
 export function createObjectCall(
   sink: CallSink,
@@ -37,7 +38,7 @@ export function createObjectCall(
   let started = false
   /** Everything read before the call starts: it may have to become text again. */
   let raw = ''
-  /** May be the beginning of the close tag. */
+  /** Text that may be the beginning of the close tag. */
   let buffered = ''
   /** Brackets, commas and a fence before the object. */
   let fence = ''
@@ -49,13 +50,13 @@ export function createObjectCall(
   let literal = ''
   let escaped = false
   let nested: JsonScanner = createJsonScanner()
-  /** Whether the nested value is the arguments. */
+  /** True if the nested value is the arguments. */
   let forwards = false
   let wroteArguments = false
   /** Arguments that came before the name. */
   let early = ''
 
-  /** Reads one character. False: it is not valid here and was not consumed. */
+  /** Reads one character. Returns false, without consuming the character, if it is not valid here. */
   function read(character: string): boolean {
     if (state === 'key' || state === 'string') return readString(character)
     if (state === 'bare') return readBare(character)
@@ -82,14 +83,14 @@ export function createObjectCall(
     }
   }
 
-  /** Reads what may stand before an object within tags. */
+  /** Reads brackets or a fence, which may stand before an object within tags. */
   function readFence(character: string): boolean {
     if (close === null || fence.length === MAX_FENCE) return false
     fence += character
     return FENCE.test(fence)
   }
 
-  /** Behind a call, before the next one of the same block. */
+  /** Prepares for the next call of the same block. */
   function restart(): void {
     state = 'before-object'
     started = false
@@ -209,7 +210,7 @@ export function createObjectCall(
     return rest
   }
 
-  /** Reads what follows the object up to the close tag, if the syntax has one. */
+  /** Reads the text after the object up to the close tag, if the syntax has one. */
   function readEnd(text: string, from: number): string | null {
     if (close === null) return end(text.slice(from))
     let at = from
@@ -228,7 +229,7 @@ export function createObjectCall(
     return null
   }
 
-  /** Reads from an index on and returns what `push` returns. */
+  /** Reads from an index on, and returns the same as `push`. */
   function next(text: string, from: number): string | null {
     let at = from
     while (at < text.length) {
@@ -279,10 +280,10 @@ type State =
   | 'after-value'
   | 'after-object'
 
-/** Between the objects of a block, and before its close tag. Surplus braces are as common as missing ones. */
+/** Characters between the objects of a block and before its close tag; surplus braces are as common as missing ones. */
 const BETWEEN = '} \n\r\t],`'
 
-/** Before the first object of a block. */
+/** The text that may stand before the first object of a block. */
 const FENCE = /^\[?(?:`{1,3}|```(?:j|js|jso|json)\[?)?$/
 const MAX_FENCE = 9
 
@@ -296,8 +297,8 @@ function parseString(literal: string): string | null {
 }
 
 /**
- * The text of arguments that are not an object: `''` for null (no arguments), null for invalid JSON. Some models write
- * the object inside a string; callers expect the object.
+ * Returns the text of arguments that are not an object: `''` for null (no arguments), null for invalid JSON. Some
+ * models write the object inside a string; callers expect the object.
  */
 function toArguments(literal: string): string | null {
   const value = parseJson(literal)
@@ -308,7 +309,7 @@ function toArguments(literal: string): string | null {
   return typeof inner === 'object' && inner !== null ? value : literal
 }
 
-/** undefined for invalid JSON. */
+/** Returns undefined for invalid JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -6,15 +6,15 @@ import type { CallReader, CallSink } from './tool-call-parser.ts'
 /** One tag per parameter around values without quotes. */
 export type ParameterSyntax = {
   readonly type: 'parameters'
-  /** Ends the name; null: the next tag does. */
+  /** The text that ends the name; null: the next tag ends it. */
   readonly nameEnd: string | null
   readonly keyOpen: string
   readonly keyEnd: string
-  /** Between key and value, with blanks around it; null: the value follows the key at once. */
+  /** The text between key and value, with blanks around it; null: the value follows the key at once. */
   readonly valueOpen: string | null
   readonly valueEnd: string
   readonly close: string
-  /** The template writes values on lines of their own: one line break at each end is markup. */
+  /** True if the template writes values on lines of their own: one line break at each end is markup. */
   readonly ownLines: boolean
 }
 
@@ -36,7 +36,7 @@ export function createParameterCall(
   const keyEnds = toMarkers([keyEnd])
   const valueEnds = toMarkers([valueEnd, keyOpen, close])
   let state: 'name' | 'between' | 'key' | 'before-value' | 'value' = 'name'
-  /** An unfinished name or key, or what may be the beginning of a marker. */
+  /** An unfinished name or key, or text that may be the beginning of a marker. */
   let buffered = ''
   let tool: ToolDefinition | undefined
   let key = ''
@@ -174,18 +174,18 @@ export function createParameterCall(
   }
 }
 
-/** May be in quotes; has no blanks, JSON or markup, and is no longer than a request allows. */
+/** A name may be in quotes. It has no blanks, JSON or markup, and is no longer than a request allows. */
 const NAME = /^\s{0,64}"?[^\s{}"'<>]{0,256}"?\s{0,64}/
 
 const MAX_KEY = 512
 
-/** The text within quotes, where it has some: attributes may follow. */
+/** Returns the text within quotes, or all of it without quotes. Attributes may follow the quotes. */
 function unquoted(written: string): string {
   const text = written.trim()
   return /^"([^"]*)/.exec(text)?.[1] ?? text
 }
 
-/** DeepSeek V3.2 writes an attribute with each key: whether the value is a string. */
+/** DeepSeek V3.2 writes an attribute with each key, which says whether the value is a string. */
 function attributeTypes(written: string): DeclaredTypes {
   const flag = /\sstring="(true|false)"/.exec(written)?.[1]
   return flag === undefined ? null : flag === 'true' ? STRING : OTHER
@@ -194,5 +194,5 @@ function attributeTypes(written: string): DeclaredTypes {
 const STRING: DeclaredTypes = new Set(['string'])
 const OTHER: DeclaredTypes = new Set(['number', 'integer', 'boolean', 'object', 'array', 'null'])
 
-/** The text escaped for the inside of a JSON string. */
+/** Returns the text escaped for the inside of a JSON string. */
 const inString = (text: string): string => JSON.stringify(text).slice(1, -1)

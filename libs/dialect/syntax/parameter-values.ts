@@ -33,19 +33,19 @@ function collectTypes(schema: unknown, types: Set<string>, { root, depth }: Plac
   collectTypes(resolveReference(root, reference), types, inside)
 }
 
-/** References may be circular. */
+/** Limits the levels, because references may be circular. */
 const MAX_DEPTH = 8
 
-/** Whether the text of a parameter is always a string, so that it can be emitted as it comes. */
+/** Returns whether the text of a parameter is always a string, so that it can be emitted as it comes. */
 export function isAlwaysText(types: DeclaredTypes): boolean {
   return types !== null && types.size === 1 && types.has('string')
 }
 
 /**
- * The JSON of a parameter that was written without quotes: text that is JSON of a declared type is used unchanged, but
- * that an integer has neither fraction nor exponent. Where no string is declared, literals of other languages and values
- * in quotes are read as well. Any other text becomes a string. Without declared types any JSON is accepted. Quotes are
- * part of a string, because no template writes them as markup.
+ * Returns the JSON of a parameter that was written without quotes. Text that is JSON of a declared type is used
+ * unchanged, except that an integer is written without fraction and exponent. If no string is declared, literals of
+ * other languages and values in quotes are read as well. Any other text becomes a string. Without declared types any
+ * JSON is accepted. Quotes are part of a string, because no template writes them as markup.
  */
 export function toJsonText(written: string, types: DeclaredTypes): string {
   for (const json of readings(written.trim(), types)) {
@@ -56,7 +56,7 @@ export function toJsonText(written: string, types: DeclaredTypes): string {
   return JSON.stringify(written)
 }
 
-/** What a text may mean as JSON, the likeliest first. */
+/** Yields the JSON that a text may mean, the likeliest first. */
 function* readings(text: string, types: DeclaredTypes): Generator<string> {
   yield PYTHON[text] ?? text
   if (types === null || types.has('string')) return
@@ -68,17 +68,17 @@ function* readings(text: string, types: DeclaredTypes): Generator<string> {
   }
 }
 
-/** All digits of a whole number, however it was written. */
+/** Returns all digits of a whole number, however it was written. */
 const toWholeText = (json: string, value: number): string =>
   /^-?\d+$/.test(json) ? json : String(BigInt(value))
 
-/** The JSON of a Python literal; null for any other text. */
+/** Returns the JSON of a Python literal; null for any other text. */
 function fromPython(text: string): string | null {
   let json = ''
   const literal = createPythonLiteral((part) => {
     json += part
   })
-  // A number or word ends at the first character behind it.
+  // A number or word ends at the first character after it.
   const end = literal.read(`${text}\n`, 0)
   return literal.state() === 'over' && end >= text.length ? json : null
 }
@@ -101,7 +101,7 @@ const PYTHON: Readonly<Record<string, string>> = Object.assign(Object.create(nul
   None: 'null',
 })
 
-/** By their lower case. */
+/** JSON words by the lower case of the words of other languages. */
 const OTHER_LANGUAGES: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   true: 'true',
   false: 'false',
@@ -116,7 +116,7 @@ function field(holder: unknown, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
-/** undefined for invalid JSON. */
+/** Returns undefined for invalid JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

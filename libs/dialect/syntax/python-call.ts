@@ -4,15 +4,16 @@ import type { CallReader, CallSink } from './tool-call-parser.ts'
 export type PythonSyntax = { readonly type: 'python' }
 
 /**
- * Reads one call in Python's syntax, with keywords and literals only: `get_weather(city="Paris", days=3)`. The arguments
- * become a JSON object as they come. The call starts with its first value, because everything before may still be text;
- * a call without arguments starts at the comma or bracket after it. Invalid text is text of the answer and ends a call
- * that has started; its arguments are then incomplete JSON, so that they cannot be taken for complete ones.
+ * Reads one call in Python's syntax, with keywords and literals only: `get_weather(city="Paris", days=3)`. The
+ * arguments become a JSON object as they come. The call starts with its first value, because everything before may
+ * still be text; a call without arguments starts at the comma or bracket after it. Invalid text is text of the answer
+ * and ends a call that has started; its arguments are then incomplete JSON, so that they cannot be taken for complete
+ * ones.
  *
- * `offered`: other names are no calls, as in an answer that is a list.
+ * If `offered` is given, another name is not a call: the text may be an answer that is a list.
  *
- * Moves: *name* → *before-key* → *key* → *equals* → *value* → *after-value* → *before-key* … → *over*;
- * *before-key* → *empty* → *over*; each → *no-call*.
+ * Moves: *name* → *before-key* → *key* → *equals* → *value* → *after-value* → *before-key* … → *over*; *before-key* →
+ * *empty* → *over*; each → *no-call*.
  */
 export function createPythonCall(sink: CallSink, offered?: ReadonlySet<string>): CallReader {
   let state: State = 'name'
@@ -21,9 +22,9 @@ export function createPythonCall(sink: CallSink, offered?: ReadonlySet<string>):
   /** The value of the current argument; null before it begins. */
   let literal: PythonLiteral | null = null
   let started = false
-  /** Read since the last emitted value: becomes text if invalid text follows. */
+  /** Text read since the last emitted value. It becomes text of the answer if invalid text follows. */
   let raw = ''
-  /** Emitted before the next value. */
+  /** JSON that is emitted before the next value. */
   let before = '{'
 
   function emit(json: string): void {
@@ -34,7 +35,7 @@ export function createPythonCall(sink: CallSink, offered?: ReadonlySet<string>):
     before = ''
   }
 
-  /** Reads one character outside of values. False: it is not valid here. */
+  /** Reads one character outside of values. Returns false if it is not valid here. */
   function read(character: string): boolean {
     if (state === 'name') return readName(character)
     if (state === 'key' && LETTER.test(character)) return addToKey(character)
@@ -142,7 +143,7 @@ export function createPythonCall(sink: CallSink, offered?: ReadonlySet<string>):
 
 type State = 'name' | 'before-key' | 'key' | 'equals' | 'value' | 'after-value' | 'empty' | 'over' | 'no-call'
 
-/** Names of tools may contain dots and hyphens, unlike Python's. */
+/** Names of tools may contain dots and hyphens, unlike names in Python. */
 const LETTER = /[\p{L}\p{N}_.-]/u
 const FIRST_LETTER = /[\p{L}_]/u
 const MAX_NAME = 256

@@ -11,12 +11,12 @@ export type PythonLiteral = {
 
 /**
  * Translates a Python literal to JSON, each part as soon as it is certain: strings as they come, numbers and words when
- * they are complete. Tuples, and any other value in parentheses, become lists; JSON's own words are accepted too. Its
- * first character is not a blank.
+ * they are complete. Tuples, and any other value in parentheses, become lists; JSON's own words are accepted too. The
+ * first character of the literal is not a blank.
  *
  * Moves: *value* → *string* | *word* → *after* (or over, outside of all brackets); *value* → *value* | *key* at an
- * opening bracket; *key* → *string* | *word* → *colon* → *value*; *after* → *value* | *key* at a comma, → *after*
- * at a closing bracket.
+ * opening bracket; *key* → *string* | *word* → *colon* → *value*; *after* → *value* | *key* at a comma, → *after* at a
+ * closing bracket.
  */
 export function createPythonLiteral(emit: (json: string) => void): PythonLiteral {
   let state: 'value' | 'key' | 'string' | 'word' | 'colon' | 'after' | 'over' | 'no-literal' = 'value'
@@ -25,7 +25,7 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
   let isKey = false
   let string: PythonString | null = null
   let word = ''
-  /** Emitted with the next value, because Python allows a comma after the last one. */
+  /** A comma that is emitted with the next value, because Python allows a comma after the last value. */
   let comma = ''
 
   function emitValue(json: string): void {
@@ -33,7 +33,7 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
     comma = ''
   }
 
-  /** Reads one character outside of strings and words. False: it is not valid here. */
+  /** Reads one character outside of strings and words. Returns false if it is not valid here. */
   function read(character: string): boolean {
     if (BLANKS.includes(character)) return true
     if (character === closers.at(-1)) return close(character)
@@ -147,7 +147,7 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
 
 const BLANKS = ' \t\r\n'
 const WORD = /[\w.+-]/
-/** Python's own limit for digits, in characters. Words are buffered whole, and long hexadecimal ones are slow to convert. */
+/** Python's own limit for digits, in characters: words are buffered whole, and long hexadecimal ones convert slowly. */
 const MAX_WORD = 4_300
 
 const BRACKETS: ReadonlyMap<string, { readonly json: string; readonly closer: string }> = new Map([
@@ -165,7 +165,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['null', 'null'],
 ])
 
-/** null for text that is neither a number nor a known word. A number keeps all its digits. */
+/** Returns null for text that is neither a number nor a known word. A number keeps all its digits. */
 function toJson(word: string): string | null {
   const known = WORDS.get(word)
   if (known !== undefined) return known

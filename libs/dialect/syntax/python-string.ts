@@ -111,7 +111,7 @@ const CHARACTERS: ReadonlyMap<string, string> = new Map([
   ['v', '\v'],
 ])
 
-/** The character of an escape; the text itself for an unknown one. */
+/** Returns the character of an escape, or the escape itself if it is unknown. */
 function decodeEscape(escape: string): string {
   const kind = escape.charAt(1)
   if (/[0-7]/.test(kind)) return String.fromCharCode(Number.parseInt(escape.slice(1), 8))

@@ -13,11 +13,12 @@ export type TextSyntax = {
   readonly type: 'text'
   /** The syntax of a call by the text that opens it. */
   readonly calls?: Readonly<Record<string, CallSyntax>>
-  /** Encloses all calls. */
+  /** The text around all calls. */
   readonly section?: { readonly open: string; readonly close: string }
   /**
-   * Calls as JSON objects side by side or in a list, after any of the `openers` and, if `unmarked`, also at the
-   * beginning of the output, where they are calls of the request's tools only. `bare`: the syntax of a call that is not an object, and the texts it may follow.
+   * Calls as JSON objects side by side or in a list, after any of the `openers`. If `unmarked`, also at the beginning
+   * of the output, where only the names of the request's tools are calls. `bare`: the syntax of a call that is not an
+   * object, and the texts that it may follow.
    */
   readonly list?: {
     readonly openers: readonly string[]
@@ -30,9 +31,9 @@ export type TextSyntax = {
 }
 
 /**
- * Splits any number of calls from the text around them. Blanks and markers next to a call are markup, so an answer
- * that consists of calls has no text. Where an opener is not followed by a call, all of it becomes text, blanks
- * included, except control tokens. `single`: the first call ends the output.
+ * Splits any number of calls from the text around them. Blanks and markers next to a call are markup, so an answer that
+ * consists of calls has no text. If no call follows an opener, the whole becomes text, blanks included, except control
+ * tokens. `single`: the first call ends the output.
  *
  * Moves: *text* → *call* → *text* …; in a list (*list*) only brackets, commas and blanks stand between calls.
  */
@@ -42,7 +43,7 @@ export function createTextWithCalls(
     readonly syntax: TextSyntax
     readonly tools: readonly ToolDefinition[]
     readonly single: boolean
-    /** Other texts with a meaning, as the tags of the reasoning: they end a list of calls. */
+    /** Other texts with a meaning, such as the tags of the reasoning: they end a list of calls. */
     readonly boundaries?: readonly string[]
   },
 ): ToolCallParser {
@@ -52,9 +53,9 @@ export function createTextWithCalls(
   const calls = new Map(Object.entries(options.syntax.calls ?? {}))
   const markers = toMarkers(markersOutside(options.syntax))
   let call: CallReader | null = null
-  /** May be the beginning of a marker. */
+  /** Text that may be the beginning of a marker. */
   let buffered = ''
-  /** Dropped if a call follows: blanks, markers before calls, separators of a list. */
+  /** Text that is dropped if a call follows: blanks, markers before calls, separators of a list. */
   let pending = ''
   let inList = list?.unmarked === true
   /** Without an opener a list may be an answer: only the names of the request's tools are calls there. */
@@ -63,7 +64,7 @@ export function createTextWithCalls(
   let mark: string | null = null
   let started = 0
   let hasText = false
-  /** Nothing but markup has come since the last call. */
+  /** True if nothing but markup has come since the last call. */
   let afterCall = false
 
   const isOver = () => single && started > 0 && call === null
@@ -87,7 +88,7 @@ export function createTextWithCalls(
         call = openCall(list.object, '')
         return all.slice(from)
       }
-      // The beginning of a marker may still turn out to be one.
+      // The beginning of a marker may still become a whole marker.
       const at = findMarker(all, markers, from)
       if (at !== from && mark !== null && list?.bare?.behind.includes(mark)) {
         call = openCall(list.bare.syntax, '')
@@ -99,7 +100,7 @@ export function createTextWithCalls(
     return pushMarked(all, 0)
   }
 
-  /** The index of the first character that is not a separator of a list. */
+  /** Returns the index of the first character that is not a separator of a list. */
   function skipBetween(text: string): number {
     const ends = [findMarker(text, markers), findMarker(text, boundaries)].filter((place) => place !== -1)
     const end = Math.min(text.length, ...ends)
@@ -166,7 +167,7 @@ export function createTextWithCalls(
 
   function openCall(syntax: CallSyntax, opener: string): CallReader {
     mark = null
-    /** Whether the opener may still turn out to be text. */
+    /** True while the opener may still turn out to be text. */
     let isOpener = true
     return createReader(syntax, {
       onStart(name) {
@@ -222,7 +223,7 @@ export function createTextWithCalls(
 
 const BETWEEN = '[],; \t\r\n'
 
-/** Every text that has a meaning in the format. */
+/** Returns every text that has a meaning in the format. */
 export function markersOf(syntax: TextSyntax): readonly string[] {
   const { calls, list } = syntax
   const inCalls = [...Object.values(calls ?? {}), list?.object, list?.bare?.syntax].flatMap(markersInside)

@@ -4,7 +4,7 @@ export type ToolCallParser = {
   readonly finish: () => void
   /** True after the only call of an output that is allowed one: later text is not read. */
   readonly isOver: () => boolean
-  /** Whether what was read so far ends within a call. */
+  /** Returns whether the text so far ends within a call. */
   readonly isOpen: () => boolean
 }
 
@@ -17,9 +17,9 @@ export type ToolCallSink = {
 
 /** Reads one call, from the end of its opener on. */
 export type CallReader = {
-  /** null: the call continues. Text: the call is over, and this text follows it. */
+  /** Returns null if the call continues. If the call is over, returns the text after it. */
   readonly push: (text: string) => string | null
-  /** The output ended inside the call. */
+  /** Call it when the output has ended inside the call. */
   readonly finish: () => void
 }
 

@@ -7,8 +7,8 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue }
 
 /**
- * JSON with a blank after `:` and `,`, as models write it because Python's json.dumps does. Numbers of `parseExact` are
- * written as they were, here and below.
+ * Returns JSON with a blank after `:` and `,`, as models write it because Python's json.dumps does. Numbers of
+ * `parseExact` keep their spelling, also in the functions below.
  */
 export function toSpacedJson(value: JsonValue): string {
   if (value === null || typeof value !== 'object' || JSON.isRawJSON(value)) return JSON.stringify(value)
@@ -19,12 +19,12 @@ export function toSpacedJson(value: JsonValue): string {
   return `{${members.join(', ')}}`
 }
 
-/** A string as it is, any other value as JSON. */
+/** Returns a string unchanged, any other value as JSON. */
 export function toUnquotedText(value: JsonValue): string {
   return typeof value === 'string' ? value : toSpacedJson(value)
 }
 
-/** The value as Python's `repr` prints it. */
+/** Returns the value as Python's `repr` prints it. */
 export function toPython(value: JsonValue): string {
   if (value === null) return 'None'
   if (typeof value === 'boolean') return value ? 'True' : 'False'

@@ -4,7 +4,7 @@ import type { TokenDecoder } from './token-decoder.ts'
 
 /**
  * A decoder for byte-level vocabularies, in which a token always stands for the same bytes. The concatenated parts of a
- * stream equal `decode` of all its ids, also where the bytes of a character are spread over several of them.
+ * stream equal `decode` of all its ids, also if the bytes of a character are spread over several ids.
  */
 export function createByteDecoder(tokens: readonly (string | undefined)[]): TokenDecoder {
   const table = createByteTable(tokens)

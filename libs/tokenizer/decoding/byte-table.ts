@@ -73,8 +73,8 @@ function wholeText(bytes: Uint8Array): string | null {
 }
 
 /**
- * As Hugging Face's ByteLevel decoder does: a token that consists of the byte alphabet stands for those bytes, every
- * other token (most added tokens) for its own UTF-8.
+ * Decodes as Hugging Face's ByteLevel decoder does: a token that consists of the byte alphabet stands for its bytes,
+ * every other token (most added tokens) for its own UTF-8.
  */
 function toBytes(token: string): Uint8Array {
   const bytes = new Uint8Array(token.length)

@@ -7,7 +7,7 @@ export const DecoderStep = z.discriminatedUnion('type', [
   z.object({ type: z.literal('Fuse') }),
   z.object({
     type: z.literal('Replace'),
-    /** The other kind, Oniguruma's regular expressions, differs from JavaScript's. */
+    /** The other kind of pattern, Oniguruma's regular expressions, differs from JavaScript's. */
     pattern: z.strictObject({ String: z.string() }),
     content: z.string(),
   }),
@@ -73,7 +73,7 @@ function runStep(step: DecoderStep, tokens: readonly string[]): readonly string[
 const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The byte that a token stands for in a vocabulary with byte fallback (`<0x41>` is 65), or null. */
+/** Returns the byte that a token stands for in a vocabulary with byte fallback (`<0x41>` is 65), or null. */
 export function toByte(token: string): number | null {
   const digits = BYTE_TOKEN.exec(token)?.[1]
   return digits === undefined ? null : parseInt(digits, 16)

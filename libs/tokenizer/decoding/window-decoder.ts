@@ -3,13 +3,13 @@ import { runDecoderSteps, toByte, type DecoderStep } from './decoder-steps.ts'
 import type { TextStream, TokenDecoder } from './token-decoder.ts'
 
 /**
- * A decoder for vocabularies whose tokens have another text at the beginning and beside other tokens (Metaspace, byte
- * fallback, WordPiece). A stream decodes a window of the last tokens, whose beginning has a known text, and returns the
- * rest.
+ * A decoder for vocabularies in which a token's text depends on its place: at the beginning, or beside other tokens
+ * (Metaspace, byte fallback, WordPiece). A stream decodes a window of the last tokens, whose beginning has a known
+ * text, and returns the rest.
  *
- * The concatenated parts of a stream are the text of all its ids after another word, with one difference: in a run of
- * bytes that is not valid UTF-8, `decode` replaces every byte by U+FFFD, the bytes of complete characters included; a
- * stream has returned those characters already.
+ * The concatenated parts of a stream are the text of all its ids after another word, with one difference. In a run of
+ * bytes that is not valid UTF-8, `decode` replaces every byte by U+FFFD, the bytes of complete characters included. A
+ * stream has returned these characters already.
  */
 export function createWindowDecoder(
   tokens: readonly (string | undefined)[],
@@ -27,7 +27,7 @@ export function createWindowDecoder(
       pending = pending.slice(count)
       const text = runDecoderSteps(steps, [...known, ...ready]).slice(knownText.length)
       const last = ready.at(-1)
-      // Bytes that follow do not belong to a run whose text was returned.
+      // Later bytes do not belong to a run whose text was returned.
       known = last === undefined || (fallsBack && toByte(last) !== null) ? [WORD] : [WORD, last]
       knownText = runDecoderSteps(steps, known)
       return text
@@ -57,7 +57,7 @@ export function createWindowDecoder(
 /** Precedes every window. A noncharacter, which no step changes and no token contains. */
 const WORD = '\uFDD0'
 
-/** The number of tokens at the end that are bytes of an incomplete character: 0 to 3. */
+/** Returns the number of tokens at the end that are bytes of an incomplete character: 0 to 3. */
 function unfinishedBytes(tokens: readonly string[]): number {
   const bytes: number[] = []
   for (const token of tokens.slice(-3).reverse()) {

@@ -7,8 +7,9 @@ import { createSplitter, type Section } from './split-at-tokens.ts'
 export type NoteEncoded = (texts: { readonly cached: number; readonly encoded: number }) => void
 
 /**
- * The concatenated ids of pieces that are encoded independently. Each is split further where the tokenizer itself splits
- * it, so that the cache finds the texts that prompts have in common; the ids are the same with and without a cache.
+ * Returns the function that encodes pieces independently and concatenates their ids. It splits each piece further where
+ * the tokenizer itself splits, so that the cache finds the texts that prompts have in common. The ids are the same with
+ * and without a cache.
  */
 export function createEncodePieces(deps: {
   file: TokenizerFile
@@ -21,7 +22,7 @@ export function createEncodePieces(deps: {
   const canSplit = !file.prependsFirst || leader !== ''
   const split = canSplit ? createSplitter(file) : (text: string): Section[] => [{ type: 'text', text }]
 
-  /** The ids of each text, in the order of the texts; a text that stands there twice is encoded once. */
+  /** Returns the ids of each text. Equal texts are encoded once. */
   async function encodeAll(texts: readonly string[]): Promise<Map<string, Uint32Array>> {
     const idsOf = new Map<string, Uint32Array>()
     const missing = new Set<string>()
@@ -57,8 +58,8 @@ export function createEncodePieces(deps: {
 }
 
 /**
- * A special token that is put before each text but the first, and whose id is removed again: some tokenizers put a
- * blank before the beginning of a text, but not after a special token. `''` without a suitable token.
+ * Returns a special token to put before each text but the first; its id is removed again. Some tokenizers put a blank
+ * before the beginning of a text, but not after a special token. `''` without a suitable token.
  */
 function findLeader({ addedTokens }: TokenizerFile): string {
   return addedTokens.find((token) => token.special && !token.rstrip && !token.normalized)?.content ?? ''

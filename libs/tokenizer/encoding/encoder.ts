@@ -1,4 +1,4 @@
-/** Text to ids. */
+/** Encodes texts to ids. */
 export type Encoder = {
   /**
    * Encodes each text independently; special tokens written in a text become their ids. `whole` adds the special

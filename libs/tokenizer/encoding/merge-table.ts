@@ -1,25 +1,26 @@
-/** Which two neighbouring tokens of a word become one, and in which order. */
+/** The pairs of neighbouring tokens that become one, and the order in which they do. */
 export type MergeTable = {
-  /** Replaces the ids of a word's characters with those of the word. */
+  /** Replaces the ids of a word's characters by the ids of the word's tokens. */
   merge(ids: number[]): void
 }
 
 /**
- * `merges` as in tokenizer.json: pairs of tokens, the first to be merged first, each as two texts or, in older files, as
- * one with a space. Null where a pair has another form, or it or its result is not in the vocabulary.
+ * `merges` has the form of tokenizer.json: pairs of tokens, the first to be merged first, each as two texts or, in
+ * older files, as one text with a space. Returns null if a pair has another form, or if its tokens or the merged token
+ * are not in the vocabulary.
  *
- * A hash table in one block of memory: a vocabulary has hundreds of thousands of pairs, and entries of a Map would be
- * objects that each full garbage collection visits.
+ * The table is a hash table in one block of memory. A vocabulary has hundreds of thousands of pairs, and entries of a
+ * Map would be objects that each full garbage collection visits.
  */
 export function createMergeTable(
   merges: readonly unknown[],
   idOf: (token: string) => number | undefined,
 ): MergeTable | null {
   const bits = Math.max(4, Math.ceil(Math.log2(1.5 * merges.length)))
-  /** Four numbers a place: the left id and one, so that 0 is free; the right id; the rank; the id of both. */
+  /** Four numbers per place: the left id plus 1, so that 0 means free; the right id; the rank; the merged id. */
   const places = new Uint32Array(4 * 2 ** bits)
 
-  /** The place of this pair, or the free place that it would take. */
+  /** Returns the place of this pair, or the free place that it would take. */
   function placeOf(left: number, right: number): number {
     let place = ((Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b)) >>> (32 - bits)) * 4
     while (places[place] !== 0 && (places[place] !== left + 1 || places[place + 1] !== right)) {
@@ -36,7 +37,8 @@ export function createMergeTable(
   }
 
   return {
-    // The lowest rank first, of equal ones the leftmost. Words are short: each time all pairs are looked up again.
+    // Merges the pair of the lowest rank first, and the leftmost of equal rank. Words are short, so all pairs are
+    // looked up again each time.
     merge(ids) {
       for (;;) {
         let [at, lowest, result] = [-1, Infinity, 0]

@@ -7,14 +7,14 @@ export type PieceCache = {
   set(text: string, ids: Uint32Array): void
 }
 
-/** A key, a value and their place in the map, beyond the characters and the ids. */
+/** The bytes of a key, a value and their place in the map, beyond the characters and the ids. */
 const ENTRY_BYTES = 300
 /** A text that takes more than this share of the cache would displace too many others. */
 const MOST_OF_CACHE = 1 / 8
 
 /**
- * Keeps texts and ids up to `maxBytes` together; those that were not used for longest go first. With 0 it keeps nothing.
- * A template's own texts, system prompts, tools and the earlier turns of a conversation come again and again.
+ * Keeps texts and ids up to `maxBytes` together; the least recently used texts go first. With 0 it keeps nothing. The
+ * texts of a template, system prompts, tools and the earlier turns of a conversation come again and again.
  */
 export function createPieceCache(maxBytes: number): PieceCache {
   if (maxBytes === 0) return { get: () => undefined, set() {} }
@@ -26,7 +26,7 @@ export function createPieceCache(maxBytes: number): PieceCache {
   return {
     get: (text) => entries.get(text),
     set(text, ids) {
-      // V8 cuts a string by pointing into the whole, which would then stay in memory with each of its pieces.
+      // V8 cuts a string by pointing into the whole, so each piece would keep the whole string in memory.
       entries.set(Buffer.from(text).toString(), ids)
     },
   }

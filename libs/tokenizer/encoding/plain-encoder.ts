@@ -4,10 +4,13 @@ import type { TokenizerFile } from '../tokenizer-file.ts'
 import type { Encoder } from './encoder.ts'
 import { createMergeTable, type MergeTable } from './merge-table.ts'
 
-/** The ids of short texts of ASCII; null where it leaves all of them to the library. */
+/** Returns the ids of short ASCII texts; null if all of them are left to the library. */
 export type PlainEncoder = (texts: readonly string[]) => Uint32Array[] | null
 
-/** Of all texts. Other streams wait meanwhile: 0.3 ms, or 0.6 ms where no word is known (`npm run bench:encoding`). */
+/**
+ * The most characters of all texts together. Encoding them blocks other streams for 0.3 ms, or 0.6 ms if no word is
+ * known (`npm run bench:encoding`).
+ */
 const MOST_CHARACTERS = 4_096
 /** Merging takes the square of a word's length. */
 const LONGEST_WORD = 64
@@ -16,13 +19,13 @@ const LONGEST_KEPT_WORD = 12
 const MOST_KEPT_WORDS = 16_384
 
 /**
- * Encodes short plain texts on this thread, where the tokenizer is a byte-level BPE, as those of most models are. Of most
- * prompts the last message is all that the cache does not have, and for a line of it the native library needs seven times
- * the CPU time of this, because each of its calls goes through a thread (`npm run bench:encoding`).
+ * Encodes short plain texts on this thread, if the tokenizer is a byte-level BPE, as the tokenizers of most models are.
+ * In most prompts, only the last message is not in the cache. For one line of text the native library needs seven times
+ * the CPU time of this encoder, because each of its calls goes through a thread (`npm run bench:encoding`).
  *
- * Only ASCII, where the versions of Unicode and its normal forms make no difference between the two. Null for another
- * kind of tokenizer, for patterns that JavaScript lacks or reads differently, and where a probe has other ids than with
- * `native`.
+ * Only ASCII is encoded here: for other text, versions of Unicode and its normal forms could make a difference between
+ * the two. Returns null for another kind of tokenizer, for patterns that JavaScript lacks or reads differently, and if
+ * a probe has other ids than with `native`.
  */
 export async function openPlainEncoder(file: TokenizerFile, native: Encoder): Promise<PlainEncoder | null> {
   const encode = createPlainEncoder(file)
@@ -78,7 +81,7 @@ function createPlainEncoder(file: TokenizerFile): PlainEncoder | null {
   }
 }
 
-/** They leave ASCII as it is. */
+/** Normal forms leave ASCII unchanged. */
 const NORMAL_FORMS = ['NFC', 'NFD', 'NFKC', 'NFKD'] as const
 const NormalForm = z.object({ type: z.enum(NORMAL_FORMS) })
 
@@ -116,10 +119,10 @@ const BytePairSteps = z.object({
 })
 type PreTokenizer = z.infer<typeof BytePairSteps>['preTokenizer']
 
-/** GPT-2's, which the byte-level step has by itself. */
+/** GPT-2's pattern, which the byte-level step has by itself. */
 const OWN_PATTERN = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
-/** Each cuts the texts that the one before it has left. Null where one of them cannot be used. */
+/** Returns the patterns in order: each splits the texts that the one before has left. Null if one is unusable. */
 function toPatterns(steps: PreTokenizer): RegExp[] | null {
   if (steps.at(-1)?.type !== 'ByteLevel') return null
   const sources = steps.flatMap((step) => {
@@ -135,8 +138,8 @@ function toPatterns(steps: PreTokenizer): RegExp[] | null {
 }
 
 /**
- * Whether a pattern has what Oniguruma, the library's engine, and JavaScript both know, but read differently: the ends of
- * lines, any character, options other than `i`, a lazy `{n}`, intersections of classes.
+ * Returns whether a pattern has syntax that Oniguruma, the library's engine, and JavaScript read differently: the ends
+ * of lines, any character, options other than `i`, a lazy `{n}`, intersections of classes.
  */
 function isReadDifferently(source: string): boolean {
   const frame = source.replaceAll(/\\[pP]\{[^}]*\}|\\.|\[(?:\\.|[^\]\\])*\]/gsu, '')
@@ -149,7 +152,7 @@ function splitWords(text: string, patterns: readonly RegExp[]): string[] {
   return parts
 }
 
-/** The matches, and the texts between them. */
+/** Returns the matches, and the texts between them. */
 function splitAt(text: string, pattern: RegExp): string[] {
   const parts: string[] = []
   let from = 0
@@ -162,9 +165,9 @@ function splitAt(text: string, pattern: RegExp): string[] {
   return parts
 }
 
-/** Whether a text has only characters of ASCII, and no token that the library finds in a text before it splits it. */
+/** Returns the check that a text has only ASCII, and no token that the library finds before it splits the text. */
 function createIsPlain({ addedTokens }: TokenizerFile): (text: string) => boolean {
-  // Of some tokens the library looks for the normalized text.
+  // The library looks for the normalized text of some tokens.
   const forms = (text: string) => [text, ...NORMAL_FORMS.map((form) => text.normalize(form))]
   const contents = new Set(addedTokens.flatMap(({ content }) => forms(content)).filter((text) => text !== ''))
   if (contents.size === 0) return (text) => PLAIN.test(text)
@@ -177,7 +180,7 @@ const PLAIN = /^[\t\n\r -~]*$/u
 /** Words come again and again, so their ids are kept. */
 function createWordEncoder(deps: {
   table: MergeTable
-  /** By character code. */
+  /** The ids of characters, by character code. */
   characterIds: readonly (number | undefined)[]
   /** The id of a word that is not merged from its characters. */
   wholeId: (word: string) => number | undefined
@@ -213,7 +216,7 @@ function createWordEncoder(deps: {
 const toByteText = (word: string): string =>
   Array.from(word, (character) => CHARACTER_OF_BYTE[character.charCodeAt(0)]).join('')
 
-/** Of all plain characters and kinds of words, each beside each other. */
+/** Returns texts with all pairs of plain characters, and all triples of some kinds of words. */
 function createProbes(): string[] {
   const characters = ['\t', '\n', '\r', ...Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i))]
   const pairs = characters.map((left) => characters.map((right) => left + right).join(''))

@@ -6,13 +6,14 @@ export type Section =
   | { readonly type: 'text'; readonly text: string }
 
 /**
- * Splits a well-formed text where its tokenizer splits it before anything else, at the added tokens that it takes from
- * the text as written; so the sections, encoded independently, have the ids of the whole. As in the library, the leftmost
- * token counts, and of several at one place the longest.
+ * Splits a well-formed text where its tokenizer splits it before anything else: at the added tokens that the tokenizer
+ * takes from the text as written. So the sections, encoded independently, have the ids of the whole. As in the library,
+ * the leftmost token counts, and of several at one place the longest.
  *
- * No cut is made at a token that strips the blanks around it: they belong to two sections. Nor at one that begins or ends
- * with a blank, as runs of newlines do in some vocabularies: each line would be a section. Where a token must be a word of
- * its own, the character before it counts, so nothing is cut at all.
+ * No cut is made at a token that strips the blanks around it, because the blanks belong to two sections. Nor is one
+ * made at a token that begins or ends with a blank, such as the runs of newlines in some vocabularies, because each
+ * line would be a section. If a token must be a word of its own, the character before it counts, so the text is not cut
+ * at all.
  */
 export function createSplitter({ addedTokens }: TokenizerFile): (text: string) => Section[] {
   const taken = addedTokens.filter((token) => !token.normalized && token.content !== '')

@@ -92,7 +92,10 @@ test('a prompt beyond the context window is the caller’s mistake and costs not
     BadRequestError,
     openai.chat.completions.create({ model: 'demo-chat', messages: [{ role: 'user', content }] }),
   )
-  expect(error.code).toBe('invalid_request')
+  expect(error).toMatchObject({ code: 'context_length_exceeded', param: 'messages' })
+  expect(error.message).toMatch(
+    /prompt is too long.*maximum context length is 32768 tokens; the prompt has \d{5}\.$/,
+  )
   await expectBalancedBooks(cluster, [account])
   expect((await cluster.balance(account)).posted).toBe(before.posted)
 })

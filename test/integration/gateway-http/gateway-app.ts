@@ -12,8 +12,7 @@ import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from '#apps/gateway/c
 import { createBodyThreads } from '#apps/gateway/endpoints/body-threads.ts'
 import type { PrepareOnThread } from '#apps/gateway/endpoints/prepare-request.ts'
 import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
-import { createOwnKeys } from './own-keys.ts'
-import { createOwnReads } from './own-reads.ts'
+import { createOwnAccount } from './own-account.ts'
 
 export const KEY = 'good-key'
 export const MODEL = 'org/demo'
@@ -124,7 +123,13 @@ const prepareOnThread: PrepareOnThread = async (...work) => {
 type Replaced = Partial<
   Pick<
     Parameters<typeof buildApp>[0],
-    'authenticate' | 'authenticateManager' | 'reads' | 'management' | 'nowMs' | 'wallClockMs'
+    | 'authenticate'
+    | 'authenticateManager'
+    | 'askAccount'
+    | 'nowMs'
+    | 'wallClockMs'
+    | 'allowedOrigins'
+    | 'takesWork'
   >
 >
 
@@ -140,7 +145,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
   }
   const tickers = new Set<() => void>()
   const registry = new Registry()
-  const own = createOwnReads()
+  const own = createOwnAccount()
   const logged: string[] = []
   const { app, drain } = buildApp({
     generate,
@@ -162,8 +167,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     },
     catalog,
     callFormatOf: (model) => (model === MODEL ? 'qwen3-coder' : null),
-    reads: own.reads,
-    management: createOwnKeys(),
+    askAccount: own.askAccount,
     prepareOnThread,
     newId: randomUUIDv7,
     nowMs: () => performance.now(),
@@ -177,6 +181,8 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     log: pino({ level: 'trace' }, { write: (line) => logged.push(line) }),
     limits,
     hasAccountPage: true,
+    allowedOrigins: [],
+    takesWork: () => true,
     ...replaced,
   })
   onTestFinished(async () => {

@@ -111,7 +111,7 @@ describe('a path or a method', () => {
     ['/v1/../v1/models', 404],
     ['/v1/%2e%2e/v1/models', 404],
     ['/V1/MODELS', 404],
-    ['/v1/models/', 404],
+    ['/v1/models/', 200],
     ['/v1/models/%00', 404],
     ['/v1/models/..%2f..%2fetc%2fpasswd', 404],
     ['/v1/models/%ff%fe', 400],

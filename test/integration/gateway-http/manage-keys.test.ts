@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import { z } from 'zod'
+import { ACCOUNT } from '#libs/account-contract/account-contract.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { createAuthentication } from '#apps/gateway/callers/authentication.ts'
-import {
-  AccountKeyAnswer,
-  AccountKeysAnswer,
-  NewKeyAnswer,
-} from '#apps/gateway/endpoints/self-service/key-schemas.ts'
 import { openManagedAccount, type ManagedAccount } from '../billing/support/managed-account.ts'
 import { always, CHAT, END, MODEL, serveApp } from './gateway-app.ts'
 
@@ -38,8 +34,7 @@ beforeEach(async () => {
     {},
     {
       ...createAuthentication({ billing, nowMs, wallClockMs: nowMs }),
-      reads: billing,
-      management: billing,
+      askAccount: billing.askAccount,
       nowMs,
       wallClockMs: nowMs,
     },
@@ -70,7 +65,7 @@ async function refusalOf(path: string, given: Ask = {}) {
 async function create(body: object = {}, headers: Record<string, string> = {}) {
   const { status, answer } = await ask('/keys', { method: 'POST', body, headers })
   expect(status).toBe(201)
-  return NewKeyAnswer.parse(answer)
+  return ACCOUNT.createKey.answer.parse(answer)
 }
 
 test('a management key makes a key, reads, changes, rotates and revokes it', async () => {
@@ -106,7 +101,7 @@ test('a management key makes a key, reads, changes, rotates and revokes it', asy
   const read = async (path: string, given: Ask = {}) => {
     const { status, answer } = await ask(path, given)
     expect(status).toBe(200)
-    return AccountKeyAnswer.parse(answer).data
+    return ACCOUNT.readAccountKey.answer.parse(answer).data
   }
   expect(await read(`/keys/${id}`)).toEqual(made.data)
   const change = async (body: object) => await read(`/keys/${id}`, { method: 'PATCH', body })
@@ -129,7 +124,7 @@ test('a management key makes a key, reads, changes, rotates and revokes it', asy
 
   const rotated = await ask(`/keys/${id}/rotate`, { method: 'POST', body: { overlap_seconds: 60 } })
   expect([rotated.status, rotated.headers.get('cache-control')]).toEqual([201, 'no-store'])
-  expect(NewKeyAnswer.parse(rotated.answer)).toMatchObject({
+  expect(ACCOUNT.createKey.answer.parse(rotated.answer)).toMatchObject({
     key: expect.stringMatching(/^mr_live_/),
     data: { rotated_from: id, limit: 1.5 },
   })
@@ -149,9 +144,9 @@ test('keys are listed by pages, with those of the operator, and of no other acco
   await managed.database.createAccount(0n)
   managed.database.clock.nowMs += 10_000
   const made = await create({ name: 'newest' })
-  const first = AccountKeysAnswer.parse((await ask('/keys?limit=1')).answer)
+  const first = ACCOUNT.listKeys.answer.parse((await ask('/keys?limit=1')).answer)
   expect(first.data).toEqual([made.data])
-  const rest = AccountKeysAnswer.parse((await ask(`/keys?cursor=${first.next_cursor}`)).answer)
+  const rest = ACCOUNT.listKeys.answer.parse((await ask(`/keys?cursor=${first.next_cursor}`)).answer)
   expect(rest.data.map(({ id }) => id)).toContain(managed.account.keyId)
   expect(rest.data.map(({ id }) => id)).not.toContain(made.data.id)
   expect(rest.next_cursor).toBeNull()

@@ -32,6 +32,12 @@ it.each([
   ])
 })
 
+it('lists the catalog at an address with a slash at its end, which base URLs often have', async () => {
+  const { url } = await serveApp(always([END]))
+  const response = await fetch(`${url}/models/`, { headers: AUTHORIZED })
+  expect([response.status, await response.json()]).toMatchObject([200, { object: 'list' }])
+})
+
 it('answers HEAD without a body', async () => {
   const { url } = await serveApp(always([END]))
   const response = await fetch(`${url}/models`, { method: 'HEAD', headers: AUTHORIZED })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { ACCOUNT } from '#libs/account-contract/account-contract.ts'
 import { always, AUTHORIZED, END, NARROW, serveApp } from './gateway-app.ts'
-import { ARCHIVED_ID, RUNNING_ID, SETTLED_ID } from './own-reads.ts'
+import { ARCHIVED_ID, RUNNING_ID, SETTLED_ID } from './own-account.ts'
 
 async function setUp() {
   const { url, own } = await serveApp(always([END]))
@@ -10,25 +11,29 @@ async function setUp() {
   return { get, read, own }
 }
 
-test('a key reads what it has used and what it can spend, the least of account and limit', async () => {
-  const { read } = await setUp()
-  expect(await read('/key')).toMatchObject({
-    data: {
-      usage: 18.4,
-      usage_daily: 1e-9,
-      limit: 25,
-      limit_remaining: 6.600000001,
-      limit_reset: 'monthly',
-      name: null,
-      available: 74.21,
-      held: 7.19,
-      spendable: 6.600000001,
-      nano: { available: '74210000000', spendable: '6600000001' },
-    },
-  })
-  expect(await read('/credits')).toMatchObject({
-    data: { total_credits: 100, total_usage: 18.6, available: 74.21, held: 7.19 },
-  })
+test('billing answers, and its answer is sent as it is', async () => {
+  const { get, own } = await setUp()
+  for (const [path, { answered }] of [
+    ['/key', ACCOUNT.readKey],
+    ['/credits', ACCOUNT.readCredits],
+  ] as const) {
+    const response = await get(path)
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(await response.text()).toBe(JSON.stringify(Object.values(answered.examples)[0]))
+  }
+  expect(own.asked).toEqual(['readKey key-1', 'readCredits key-1'])
+})
+
+test('parameters that are not described are ignored', async () => {
+  const { get, own } = await setUp()
+  for (const path of ['/key?a=1', '/generations?what=1', '/activity?from=2026-11-01&to=2026-11-02&b']) {
+    expect((await get(path)).status).toBe(200)
+  }
+  expect(own.asked).toEqual([
+    'readKey key-1',
+    'listGenerations key-1 50',
+    'readActivity key-1 2026-11-01 2026-11-02',
+  ])
 })
 
 test.each([SETTLED_ID, `chatcmpl-${SETTLED_ID}`, `cmpl-${SETTLED_ID}`, `resp_${SETTLED_ID.toUpperCase()}`])(

@@ -5,10 +5,12 @@ import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'nod
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
+import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
+import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import { connectRedis, openRedis, withNextWrite, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { watchTlsConnections } from '#libs/redis/watch-tls-connections.ts'
-import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { createAuthority, type TestAuthority } from '../../support/certificates.ts'
+import { queuedJob } from '../../support/generation-job.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 import { createSecureRedis, SECURE_USER } from '../../support/secure-redis.ts'
 import { until } from '../../support/until.ts'
@@ -160,15 +162,15 @@ test('an error of a script is not taken for the end of a master', async () => {
   redis.disconnect()
 })
 
-test('tickets of a model are refused while Redis is away, and taken when it is back', async () => {
+test('jobs of a model are refused while Redis is away, and taken when it is back', async () => {
   const redis = await connectRedis(options('fail-fast'))
-  const tickets = createTicketQueue(redis)
+  const jobs = createJobQueue({ redis, countWaiting: createCountWaiting(redis) })
   freeze()
-  await expect(tickets.add('first')).rejects.toThrow('Command timed out')
+  await expect(jobs.add(queuedJob('first'))).rejects.toThrow('Command timed out')
   server.signal('SIGCONT')
   await until(
     async () =>
-      await tickets.add('first').then(
+      await jobs.add(queuedJob('first')).then(
         () => true,
         () => false,
       ),
@@ -177,16 +179,16 @@ test('tickets of a model are refused while Redis is away, and taken when it is b
   const closed = once(redis, 'close')
   await server.stop()
   await closed
-  await expect(tickets.add('second')).rejects.toThrow('away')
+  await expect(jobs.add(queuedJob('second'))).rejects.toThrow('away')
   await server.start()
   await until(
     async () =>
-      await tickets.add('second').then(
+      await jobs.add(queuedJob('second')).then(
         () => true,
         () => false,
       ),
   )
-  await tickets.close()
+  await jobs.close()
   redis.disconnect()
 })
 

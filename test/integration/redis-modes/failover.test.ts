@@ -88,7 +88,7 @@ async function killUnderLoad(
   const outage = { isOver: false }
   void Promise.all(inOutage).then(() => (outage.isOver = true))
   while (!outage.isOver) await beginMany(models.length)
-  const ticketsInOutage = new Map(models.map((model) => [model, load.tickets(model)]))
+  const jobsInOutage = new Map(models.map((model) => [model, load.jobs(model)]))
   await beginMany(25)
   await Promise.all(running)
 
@@ -99,7 +99,7 @@ async function killUnderLoad(
   expect(await database.balance(account.accountId)).toEqual({ posted, held: 0n, openHolds: 0 })
   expect(load.repeats().settlements).toBeGreaterThan(0)
   expect((await database.pool.query('select * from settlement_alarms')).rows).toEqual([])
-  for (const model of models) expect(load.tickets(model)).toBeGreaterThan(ticketsInOutage.get(model) ?? 0)
+  for (const model of models) expect(load.jobs(model)).toBeGreaterThan(jobsInOutage.get(model) ?? 0)
   await load.stop()
   await Promise.all(replicas.map((replica) => replica.stop()))
   await database.expectReconciled()

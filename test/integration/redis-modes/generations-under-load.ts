@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
+import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord, type Lift } from '#libs/generation-record/generation-record.ts'
+import { createJobQueue } from '#libs/job-queue/job-queue.ts'
+import { createJobPull, type JobPull } from '#libs/job-queue/pull-jobs.ts'
 import { connectRedis } from '#libs/redis/connect-redis.ts'
-import { createTicketPull, type TicketPull } from '#libs/ticket-queue/pull-tickets.ts'
-import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
-import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { generationClaim, generationJob, generationLift, queuedJob } from '../../support/generation-job.ts'
 
 const log = pino({ level: 'silent' })
 const RETRY_MS = 50
@@ -19,8 +20,8 @@ export type GenerationLoad = {
   run(model: string, settlement: Omit<Settlement, 'by'>): Promise<void>
   /** The longest time without a successful lift of the model, in milliseconds. */
   longestOutageMs(model: string): number
-  /** Tickets that woke up a worker. */
-  tickets(model: string): number
+  /** Jobs that a worker took. */
+  jobs(model: string): number
   /** Lifts and settlements that were sent again, because no worker claimed or the server had changed. */
   repeats(): { lifts: number; settlements: number }
   stop(): Promise<void>
@@ -29,7 +30,7 @@ export type GenerationLoad = {
 type KeptSettlement = { readonly runId: string; readonly settledMs: number; end(isCommitted: boolean): void }
 
 /**
- * The queue's part of gateway and worker, on the real record, tickets and settlements: a generation is lifted, claimed
+ * The queue's part of gateway and worker, on the real record, jobs and settlements: a generation is lifted, claimed
  * and settled, and each of these is repeated until it is known to have happened. A settlement is kept until billing's
  * mark covers it: the run id is noted before it is sent and the time after it, so that a server that has lost it is
  * never taken for one that has it.
@@ -37,29 +38,28 @@ type KeptSettlement = { readonly runId: string; readonly settledMs: number; end(
 export async function startLoad(place: RedisPlace, models: readonly string[]): Promise<GenerationLoad> {
   const stopping = new AbortController()
   const failFast = await connectRedis({ place, name: 'load', patience: 'fail-fast', log })
-  const patient = await connectRedis({ place, name: 'load-tickets', patience: 'patient', log })
+  const patient = await connectRedis({ place, name: 'load-jobs', patience: 'patient', log })
   const record = createGenerationRecord({ redis: failFast, self: 'gateway-1', graceMs: 60_000 })
-  const queue = createTicketQueue(failFast)
+  const queue = createJobQueue({ redis: failFast, countWaiting: createCountWaiting(failFast) })
   const onClaim = new Map<string, () => void>()
   const lifted = new Map<string, { lastMs: number; longestMs: number }>()
-  const tickets = new Map<string, number>()
+  const jobs = new Map<string, number>()
   const unsettled = new Map(models.map((model) => [model, new Set<KeptSettlement>()]))
   const repeats = { lifts: 0, settlements: 0 }
 
   const pulls = models.map((model) => {
-    async function onTicket() {
-      tickets.set(model, (tickets.get(model) ?? 0) + 1)
-      await claimAll(model)
-    }
-    const pull = createTicketPull({ redis: patient, model, log })
-    void takeTickets(pull, onTicket)
+    const pull = createJobPull({ redis: patient, model, log })
+    void takeJobs(model, pull)
     return pull
   })
 
-  async function takeTickets(pull: TicketPull, onTicket: () => Promise<void>) {
+  async function takeJobs(model: string, pull: JobPull) {
     while (!stopping.signal.aborted) {
-      await pull.next()
-      await onTicket()
+      const turn = await pull.next()
+      if (turn === null) continue
+      jobs.set(model, (jobs.get(model) ?? 0) + 1)
+      await claimAll(model)
+      turn.done()
     }
   }
 
@@ -105,7 +105,7 @@ export async function startLoad(place: RedisPlace, models: readonly string[]): P
       noteLift(model)
       if (lift.status !== 'waiting') break
       tag = lift.tag
-      await queue.add(model).catch(() => undefined)
+      await queue.add(queuedJob(model, id)).catch(() => undefined)
       const again = pause(LIFT_AGAIN_MS).then(() => 'again')
       if ((await Promise.race([promise, again])) !== 'again') break
     }
@@ -154,7 +154,7 @@ export async function startLoad(place: RedisPlace, models: readonly string[]): P
       await settleUntilCommitted(model, settlement)
     },
     longestOutageMs: (model) => lifted.get(model)?.longestMs ?? Infinity,
-    tickets: (model) => tickets.get(model) ?? 0,
+    jobs: (model) => jobs.get(model) ?? 0,
     repeats: () => repeats,
     async stop() {
       stopping.abort()

@@ -3,11 +3,12 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { createPull, type Pull } from '#apps/worker/intake/pull.ts'
 import { createSlots, type Slots } from '#apps/worker/intake/slots.ts'
+import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { createJobQueue, openJobQueue } from '#libs/job-queue/job-queue.ts'
+import { createJobPull } from '#libs/job-queue/pull-jobs.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
-import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
-import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
-import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { generationClaim, generationJob, generationLift, queuedJob } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
 
 type TestWorker = {
@@ -19,7 +20,7 @@ type TestWorker = {
   readonly state: { most: number }
 }
 
-/** One model's queue as a gateway uses it, and workers that pull from it with the real record and tickets. */
+/** One model's queue as a gateway uses it, and workers that pull from it with the real record and jobs. */
 async function setUp() {
   const model = `model-${randomUUID()}`
   const log = pino({ level: 'silent' })
@@ -27,12 +28,14 @@ async function setUp() {
   const redis = openRedis({ place, name: 'test', patience: 'patient', log })
   await redis.ping()
   const record = createGenerationRecord({ redis, self: 'gateway-1', graceMs: 60_000 })
-  const tickets = createTicketQueue(redis)
+  const countWaiting = createCountWaiting(redis)
+  const jobs = createJobQueue({ redis, countWaiting })
+  const bull = openJobQueue(redis, model)
   const claimedIds: string[] = []
   const workers: TestWorker[] = []
   onTestFinished(async () => {
     await Promise.all(workers.map(async ({ pull }) => await pull.close()))
-    await tickets.close()
+    await Promise.all([jobs.close(), bull.close()])
     redis.disconnect()
   })
 
@@ -53,8 +56,8 @@ async function setUp() {
       },
       slots,
       mayPull: () => true,
-      tickets: createTicketPull({ redis, model, log }),
-      nowMs: () => performance.now(),
+      jobs: createJobPull({ redis, model, log }),
+      onPause: () => {},
       log,
     })
     const opened = { pull, slots, running, state }
@@ -65,15 +68,22 @@ async function setUp() {
   async function lift() {
     const job = generationJob({ model })
     const lifting = await generationLift(job)
-    await Promise.all([record.lift(lifting), tickets.add(model)])
+    await Promise.all([record.lift(lifting), jobs.add(queuedJob(model, job.id))])
     return job.id
   }
 
-  return { startWorker, lift, claimedIds }
+  /** Jobs that wait, jobs in a worker's hand, and generations that wait. */
+  const counts = async () => [
+    await bull.getWaitingCount(),
+    await bull.getActiveCount(),
+    (await countWaiting(model)).count,
+  ]
+
+  return { startWorker, lift, claimedIds, counts }
 }
 
 test('a burst on two workers with one free slot each: each slot is given once, and each generation runs once', async () => {
-  const { startWorker, lift, claimedIds } = await setUp()
+  const { startWorker, lift, claimedIds, counts } = await setUp()
   const workers = [startWorker(1), startWorker(1)]
   const ids = await Promise.all(Array.from({ length: 20 }, lift))
   for (let ran = 2; ran <= 20; ran += 1) {
@@ -83,15 +93,18 @@ test('a burst on two workers with one free slot each: each slot is given once, a
   }
   expect(new Set(claimedIds)).toEqual(new Set(ids))
   expect(workers.map(({ state }) => state.most)).toEqual([1, 1])
+  await expect.poll(counts).toEqual([0, 0, 0])
 })
 
 test('a burst fills all free slots of all workers, and not one more', async () => {
-  const { startWorker, lift, claimedIds } = await setUp()
+  const { startWorker, lift, claimedIds, counts } = await setUp()
   const workers = [startWorker(5), startWorker(7)]
   await Promise.all(Array.from({ length: 40 }, lift))
   await expect.poll(() => claimedIds).toHaveLength(12)
   expect(workers.map(({ slots }) => slots.running())).toEqual([5, 7])
   expect(workers.map(({ state }) => state.most)).toEqual([5, 7])
+  await expect.poll(counts).toEqual([28, 0, 28])
   for (const { running } of workers) for (const end of running.splice(0)) end()
   await expect.poll(() => claimedIds).toHaveLength(24)
+  await expect.poll(counts).toEqual([16, 0, 16])
 })

@@ -210,7 +210,7 @@ async function assertModels(db: Kysely<Tables>, models: readonly string[]): Prom
 }
 
 /** The limits for the audit log, with amounts as text. */
-function toDetails({ spendLimit, ...limits }: KeyLimits): Record<string, unknown> {
+export function toDetails({ spendLimit, ...limits }: KeyLimits): Record<string, unknown> {
   if (spendLimit === undefined) return limits
   return {
     ...limits,

@@ -7,28 +7,28 @@ export class LaneOverloaded extends Error {
 }
 
 export type Lane<Call, Answer> = {
-  /** Rejects with LaneOverloaded, or with what the batch's run threw. */
+  /** Rejects with LaneOverloaded, or with the error that `run` threw for the batch. */
   submit(call: Call): Promise<Answer>
   waiting(): number
 }
 
-/** Several batches in flight at once. */
+/** Settings of a lane with several batches in flight at once. */
 export type Parallel<Call> = {
-  /** The lock that a call takes while it runs; null: unknown. */
+  /** Returns the lock that a call takes while it runs; null: unknown. */
   readonly lockOf: (call: Call) => string | null
   readonly maxBatches: number
-  /** The least number of calls of a batch that runs beside another one: fewer are not worth its fixed cost. */
+  /** The least number of calls of a batch that runs beside another batch. A smaller one is not worth its fixed cost. */
   readonly minCalls: number
 }
 
 const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCalls: 1 }
 
 /**
- * Micro-batching: while a batch is in flight, arriving calls form the next one, up to `maxBatch`. So a single call runs
- * at once, and a busy lane commits hundreds of calls in one transaction.
+ * Micro-batching: while a batch is in flight, arriving calls form the next batch, up to `maxBatch`. So a single call
+ * runs at once, and a busy lane commits hundreds of calls in one transaction.
  *
- * A batch has calls of one kind, that of the oldest call. Younger calls of that kind overtake calls of other kinds, so
- * that alternating kinds still form large batches. Calls about the same subject run in order of arrival.
+ * A batch has calls of one kind, the kind of the oldest call. Younger calls of this kind overtake calls of other kinds,
+ * so that alternating kinds still form large batches. Calls about the same subject run in order of arrival.
  *
  * With `parallel` several batches may run at once, so that this process, the database and its disk work at the same
  * time. A batch then takes its share of the waiting calls instead of all of them. Batches in flight have no subject and
@@ -69,7 +69,7 @@ export function createLane<Call, Answer>(options: {
   let callsInFlight = 0
   const subjectsInFlight = new Set<string>()
   const locksInFlight = new Set<string>()
-  /** How long the latest batch took; null before the first one ended. */
+  /** The duration of the latest batch; null before the first one has ended. */
   let latestMs: number | null = null
 
   function isOverloaded(): boolean {
@@ -80,7 +80,7 @@ export function createLane<Call, Answer>(options: {
     return monotonicMs() - oldest.sinceMs > stuckMs || fullBatches * latestMs > maxWaitMs
   }
 
-  /** After the current event-loop turn, so that all calls of one message are in one batch. */
+  /** Starts after the current event-loop turn, so that all calls of one message are in one batch. */
   function startSoon() {
     if (starting) return
     starting = true

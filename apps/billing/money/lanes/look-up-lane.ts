@@ -4,8 +4,8 @@ import { findUsableKeys } from '../../database/keys.ts'
 import { createLane, type Lane } from './lane.ts'
 
 /**
- * The lane for look-ups of API keys by their hash: those that wait share one query. Anybody can ask with made-up keys,
- * and one query for hundreds of them leaves the connections to the calls of those who pay.
+ * The lane for look-ups of API keys by their hash: waiting look-ups share one query. Anybody can ask with made-up keys.
+ * One query for hundreds of them leaves the connections to the calls of paying callers.
  */
 export function createLookUpLane(deps: {
   pool: Pool
@@ -17,7 +17,7 @@ export function createLookUpLane(deps: {
   return createLane({
     run: async (sha256s) => await findUsableKeys(pool, sha256s, nowMs()),
     kindOf: () => 'look-up',
-    // Gateways look a key up once at a time; the same key from two gateways may be in one batch.
+    // A gateway looks a key up once at a time; the same key from two gateways may be in one batch.
     subjectOf: () => String((calls += 1)),
     maxBatch: 512,
     maxWaiting: 8_192,

@@ -16,25 +16,28 @@ export type MoneyAnswer =
 const MAX_BATCH = 512
 
 /**
- * PostgreSQL works on a batch longer than this process, so a second batch uses a second core. The fixed cost of a batch
- * is that of about ten calls.
+ * PostgreSQL works longer on a batch than this process does, so a second batch uses a second core. The fixed cost of a
+ * batch equals the cost of about ten calls.
  */
 const MAX_BATCHES = 2
 const MIN_CALLS = 16
 
-/** Whatever their expected wait. */
+/** The most waiting calls, whatever their expected wait. */
 const MAX_WAITING = 4_096
 
-/** A gateway that is refused at once can send a retry-after; a call that waits would only lengthen the backlog. */
+/**
+ * A gateway that is refused at once can answer with a retry-after. A call that waited longer would only lengthen the
+ * backlog.
+ */
 const MAX_WAIT_MS = 50
 
-/** A batch takes milliseconds, and about a hundred on a cold connection or a busy machine. */
+/** A batch takes milliseconds; on a cold connection or a busy machine it takes about a hundred. */
 const STUCK_MS = 500
 
 /**
- * The one lane for the money calls of gateways. Reserves, replaces, extends and releases of one reservation run in order
- * of arrival; calls of one kind share a transaction. Reserves of one key never run in parallel. The other calls do not
- * name the key: in the database they may wait for the lock of its account, as for that of another replica.
+ * The one lane for the money calls of gateways. Reserves, replaces, extends and releases of one reservation run in
+ * order of arrival; calls of one kind share a transaction. Reserves of one key never run in parallel. The other calls
+ * do not name the key, so in the database they may wait for the lock of its account, as they may for another replica.
  */
 export function createMoneyLane(deps: {
   money: Money

@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
--- Removes consumers of ended processes. One with pending entries stays: its entries would be lost with it.
+-- Removes consumers of ended processes. A consumer with pending entries stays, because its entries would be lost with
+-- it.
 --
--- KEYS[1]: the stream. ARGV: group; the consumer to remove, or '' for all idle ones; how long idle, in milliseconds.
+-- KEYS[1]: the stream. ARGV: group; the consumer to remove, or '' for all idle consumers; the idle time from which a
+-- consumer is removed, in milliseconds.
 
 local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
 for _, flat in ipairs(consumers) do -- empty when the stream or its group does not exist

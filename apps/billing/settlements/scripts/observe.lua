@@ -1,19 +1,20 @@
 #!lua flags=allow-oom
--- Observes a settlement stream at one instant, and notices when entries were lost.
+-- Observes a settlement stream at one instant, and detects lost entries.
 --
--- A server that accepts no writes must refuse it: a former master that is now a replica, or that is cut off from its
--- replicas (min-replicas-to-write), would call a stream settled whose latest entries are on the new master.
+-- The script has no flag `no-writes`, so that a server which accepts no writes refuses it. Such a server is a former
+-- master that is now a replica, or that is cut off from its replicas (min-replicas-to-write). It would report a stream
+-- as settled whose latest entries are on the new master.
 --
--- The incarnation of a stream is a random word that stays the same while nothing was lost from it. The state has it beside
--- what the stream had at the last observation: how many entries were ever added, how many of them were removed, and the
--- oldest id. Only `trim.lua` removes entries, and notes it in the state. So a stream that was deleted, also one that was
--- made anew since, or from which another removed entries, contradicts its state and gets another incarnation. Without a
--- state (a new stream, a flushed server) it gets its first one.
+-- The incarnation of a stream is a random word that stays the same while the stream loses no entries. The state has the
+-- incarnation and three facts of the last observation: how many entries were ever added, how many of them were removed,
+-- and the oldest id. Only `trim.lua` removes entries, and it updates the state. So a stream contradicts its state after
+-- it was deleted, even if it was made anew, or after another client removed entries. Then it gets another incarnation.
+-- A stream without a state (a new stream, a flushed server) gets its first incarnation.
 --
 -- KEYS: stream, state, key of the confirmed time, dead letters. ARGV: the consumer group, a random word.
 -- Returns { seconds, microseconds, run id, replication id, incarnation, 1 if entries were lost else 0, number of dead
--- letters, stream }. The replication id changes with each promotion: a master that was a replica for a while keeps its
--- run id. Stream is { last generated id, id the group delivered last, smallest pending id or '', confirmed time or '',
+-- letters, stream }. The replication id changes with each promotion, whereas a master that was a replica for a while keeps
+-- its run id. Stream is { last generated id, id the group delivered last, smallest pending id or '', confirmed time or '',
 -- number of entries, oldest id or '' }, or an empty list when the stream or its group does not exist.
 
 local function field(flat, name)

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Lets the group read a stream again, because the database went back in time. The confirmed time is deleted, so that it
--- happens once, and the mark, which is not true any more.
+-- Lets the group read a stream again, because the database went back in time. Deletes the confirmed time, so that this
+-- happens once, and the mark, which is no longer true.
 --
--- KEYS: stream, key of the confirmed time, key of the mark. ARGV: group, the confirmed time that was observed, id to read
--- after.
+-- KEYS: stream, key of the confirmed time, key of the mark. ARGV: group, the confirmed time that was observed, the id
+-- after which the group reads.
 -- Returns 1, or 0 when another replica has done it.
 
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end

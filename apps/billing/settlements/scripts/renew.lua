@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Gives a settlement stream another incarnation (`observe.lua`), unless it has one other than the given one.
+-- Gives a settlement stream another incarnation (`observe.lua`), unless it has one that differs from the given one.
 --
 -- KEYS: state. ARGV: the incarnation that lost entries, a random word.
 

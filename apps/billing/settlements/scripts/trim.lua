@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- Drops entries from the beginning of a settlement stream, and notes in its state (`observe.lua`) that it was done here.
+-- Drops entries from the beginning of a settlement stream, and updates its state (`observe.lua`), so that they do not
+-- count as lost.
 --
--- KEYS: stream, state. ARGV: the id before which entries are dropped; whole nodes only, as Redis stores them.
--- Returns how many.
+-- KEYS: stream, state. ARGV: the id before which entries are dropped; Redis drops only whole nodes of its stream.
+-- Returns the number of dropped entries.
 
 local dropped = redis.call('XTRIM', KEYS[1], 'MINID', '~', ARGV[1])
 if dropped > 0 and redis.call('EXISTS', KEYS[2]) == 1 then

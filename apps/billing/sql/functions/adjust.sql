@@ -1,9 +1,9 @@
 -- Corrects an account's balance.
 --
--- In:  movement (the adjustment's id, if it is new), account, amount (signed), why, key (the caller's idempotency key);
+-- In:  movement (the id for a new adjustment), account, amount (signed), why, key (the caller's idempotency key);
 --      at (now).
--- Out: one row, as of top_up, and
---      insufficient  it would take more than is available: posted as it stays
+-- Out: one row with the columns and statuses of top_up, and one more status:
+--      insufficient  the available credits do not cover the negative amount: nothing is changed; posted as it is now
 create or replace function adjust(movement uuid, account uuid, amount bigint, why text, key text, at timestamptz)
 returns table (status text, movement_id uuid, posted bigint) language plpgsql as $$
 #variable_conflict use_variable

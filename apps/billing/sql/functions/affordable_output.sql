@@ -1,10 +1,11 @@
 -- The number of output tokens that an amount of money pays for.
 --
--- In:  available (nano-credits), input (tokens, paid first), most (the tokens wanted), prices as of price_tokens.
--- Out: at most `most` tokens; price_tokens(input, 0, result) <= available always holds. Null: not even the input can be
---      paid, or not one of the wanted tokens.
+-- In:  available (nano-credits), input (tokens, paid first), most (the tokens wanted), prices as in price_tokens.
+-- Out: the largest number of tokens, at most `most`, with price_tokens(input, 0, result) <= available. Null: the credits
+--      do not cover the input, or not one of the wanted tokens.
 --
--- No subselect, because PostgreSQL inlines only a single expression: else each call would be a query of its own.
+-- The body is one expression without a subselect, because PostgreSQL inlines only that. Otherwise each call would run a
+-- query of its own.
 create or replace function affordable_output(
   available bigint, input bigint, most integer, input_price bigint, output_price bigint
 ) returns integer language sql immutable parallel safe as $$

@@ -1,19 +1,21 @@
--- Takes a month out of the database: the oldest one that is there.
+-- Removes the oldest month from the database.
 --
--- In:  month (its first day); keep, as of archive_problem; files: a json object {ledger, usage, reservations}, each
---      {lines, sha256 (hexadecimal)} of a file that was written and read again; since: when the first of them was
---      compared with the database; at (now).
--- Out: the archive. Raises an exception when the month cannot be archived, or changed since then.
+-- In:  month (its first day); keep, as in archive_problem; files: a json object {ledger, usage, reservations}, each
+--      {lines, sha256 (hexadecimal)} of a file that was written and read back; since: when the first file was compared
+--      with the database; at (now).
+-- Out: the new row of ledger_archives. Raises an exception when the month cannot be archived, or has changed after
+--      `since`.
 --
--- The partitions of the month leave the ledger, usage and reservations, and are dropped. What remains refers to some of
--- it, and that much stays: the sums of accounts and of keys' budgets; top-ups' and adjustments' entries; and requests
--- that were settled after the month, or whose entry has a number of a later one, in the default partition. They are in
--- flight at the turn of a month, so they are few. So each day's usage is here completely or not at all.
+-- Detaches the month's partitions of the ledger, usage and reservations, and drops them. The remaining rows refer to
+-- some rows of the month, so these facts stay: the sums of accounts and of keys' budgets, and the entries of top-ups
+-- and adjustments. Requests that were settled after the month, or whose ledger entry has a number of a later month,
+-- move to the default partition. Only requests in flight at the turn of the month are such, so they are few. So each
+-- day's usage is in the database completely or not at all.
 --
--- Everything is read first. Then it needs the three tables for itself, for milliseconds: it waits half a second at a
--- time, and lets money pass in between.
+-- Reads everything first. Then it locks the three tables exclusively, for milliseconds. It waits for these locks half a
+-- second at a time, and lets the money functions run in between.
 --
--- It runs with its owner's rights, because the service may not change the past.
+-- Runs with its owner's rights, because the service role may not delete rows or drop partitions.
 create or replace function archive_month(month date, keep integer, files jsonb, since timestamptz, at timestamptz)
 returns ledger_archives language plpgsql security definer
 set lock_timeout = '500ms' as $$
@@ -97,7 +99,7 @@ begin
       and settled_at >= since - interval '1 minute') then
     raise exception 'the month changed while it was archived' using errcode = 'serialization_failure';
   end if;
-  perform set_config('millrace.moves_usage', 'on', true); -- rows that stay are inserted again, and counted once
+  perform set_config('millrace.moves_usage', 'on', true); -- the kept rows are inserted again; count them once
   foreach part in array array['reservations', 'usage'] loop
     continue when to_regclass(part || '_' || suffix) is null;
     execute format('alter table %I detach partition %I', part, part || '_' || suffix);
@@ -124,7 +126,8 @@ begin
 end
 $$;
 
--- pg_catalog is searched first, and what is made is made in the schema of the tables.
+-- The function makes its tables in the schema of the other tables. PostgreSQL searches pg_catalog before it in any
+-- case.
 do $$
 begin
   execute format('alter function archive_month set search_path = %I, pg_temp', current_schema());

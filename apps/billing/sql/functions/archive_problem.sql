@@ -1,9 +1,9 @@
--- Why a month cannot be archived now.
+-- Returns the reason why a month cannot be archived now.
 --
--- In:  month (its first day); keep (so many whole months before the present one stay); at (now).
--- Out: a clause for operators, or null: it can be.
+-- In:  month (its first day); keep (the number of whole months before the present one that stay); at (now).
+-- Out: a clause for operators; null: the month can be archived.
 --
--- It runs with its owner's rights, to see where the numbering of the ledger is.
+-- Runs with its owner's rights, to read the last number of the ledger's sequence.
 create or replace function archive_problem(month date, keep integer, at timestamptz) returns text
 language plpgsql stable security definer as $$
 declare

@@ -1,6 +1,6 @@
--- Where the ids of archived months end.
+-- Returns the id at which the archived months end.
 --
--- Out: the smallest id of the months that are not archived; of all ids, while none is.
+-- Out: the smallest id of the first month after the archived ones; while no month is archived, the smallest of all ids.
 create or replace function archived_before() returns uuid language sql stable parallel safe as $$
   select coalesce(
     (select first_id(month_start(max(month)::timestamp at time zone 'UTC', 1)) from ledger_archives),

@@ -1,7 +1,8 @@
--- What contradicts the archived months: the balances carried from them, and the chain through them and into the seals.
+-- Returns the archived months that the database contradicts: by the balances carried from them, by the chain of hashes
+-- through them, or by the seals at the ends of that chain.
 --
--- Out: months, in their order. The newest one also where the balances are not those that were archived; any day, where
---      there are balances without an archive.
+-- Out: the first days of these months, in order. The newest month is among them if archived_balances does not match its
+--      hash. If there are balances without any archive, the only row is -infinity.
 create or replace function broken_archives() returns setof date language sql stable as $$
   select month from (
     select a.*, lag(a.chain_after) over (order by a.month) as chain, lag(a.last_seq) over (order by a.month) as reached,

@@ -1,6 +1,6 @@
--- The days whose ledger entries are not those that were sealed. Reads the whole ledger, from the archived months on.
+-- Returns the days whose ledger entries differ from the sealed ones. Reads the whole ledger after the archived months.
 --
--- Out: days, in their order.
+-- Out: days, in order.
 create or replace function broken_seals() returns setof date language plpgsql stable as $$
 declare
   seal ledger_seals;

@@ -1,7 +1,7 @@
--- The hash of a part of the ledger.
+-- Returns the hash of a part of the ledger.
 --
--- In:  start (the hash before the part); the part: entries with a seq above `after` and up to `until`.
--- Out: the hash after them: for each entry, the SHA-256 of the hash before and the entry's line.
+-- In:  start (the hash before the part); after, until (the part is the entries with after < seq <= until).
+-- Out: the hash after the part. The hash after each entry is the SHA-256 of the hash before it and the entry's line.
 create or replace function chain_ledger(start bytea, after bigint, until bigint) returns bytea
 language plpgsql stable as $$
 declare

@@ -1,12 +1,12 @@
--- Frees holds whose generation was lost: no settlement came until long after the deadline.
+-- Frees the holds of lost generations, for which no settlement came until long after the deadline.
 --
--- In:  most (per model and call); at (now).
--- Out: one row: expired (count), freed (their sum), more (there may be others: call again).
+-- In:  most (holds per model and call); at (now).
+-- Out: one row: expired (number of holds), freed (sum of their amounts), more (true: more holds may be due, call again).
 --
--- A hold may expire only where its model's settlement stream is known to be settled beyond expires_at + 30 s. If only
--- the clock decided, settlements that wait while billing is down would find their holds gone and the credits spent.
+-- A hold may expire only when its model's settlement stream is known to be settled beyond expires_at + 30 s. If the
+-- clock alone decided, settlements that wait while billing is down would find their holds gone and the credits spent.
 --
--- Call it when `overdue_models` names a model: the watermark of an idle model moves only then.
+-- Call it when `overdue_models` returns a model: only then does the watermark of an idle model move.
 create or replace function expire(most integer, at timestamptz)
 returns table (expired integer, freed numeric, more boolean)
 language plpgsql
@@ -33,10 +33,10 @@ begin
 
   return query
   with gone as (
-    -- An extend may have moved it while this waited for the lock of its account.
+    -- An extend may have moved expires_at while this function waited for the account's lock.
     update reservations r set state = 'expired', closed_at = at
     from unnest(candidates) as c (id), settlement_watermarks w
-    -- Not "= 'held'": as in release.
+    -- Not "= 'held'", for the reason given in release.
     where r.id = c.id and r.state not in ('settled', 'released', 'expired')
       and w.model = r.model and r.expires_at < w.watermark - interval '30 seconds'
     returning r.account_id, r.key_id, r.amount, r.budget_period

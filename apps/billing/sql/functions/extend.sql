@@ -2,17 +2,18 @@
 --
 -- In:  arrays of equal length: ids, outputs (wanted tokens in all, not the difference; 0: leave the amount),
 --      deadlines (null: leave it); grace (a hold lives until deadline + grace); at (now).
--- Out: one row per call, as of replace, with the hold after the call. status:
---      granted               was_clamped: less than wanted, because the credits end here
---      insufficient-credits  not one more token could be paid
---      key-limit             the account could pay one, the key's spend limit could not
---      key-invalid           as of reserve
---      conflict              not held
+-- Out: one row per call, with the columns of replace, for the hold after the call. status:
+--      granted               was_clamped: the credits pay for fewer tokens than wanted
+--      insufficient-credits  the account cannot pay for one more token
+--      key-limit             the account could pay for one more token, but not within the key's spend limit
+--      key-invalid           as in reserve
+--      conflict              the reservation is not held
 --      After any answer but granted, amount and deadline stay as they were.
 --
--- A hold only grows: a smaller output or an earlier deadline changes nothing, and of duplicates in the batch the
--- largest counts. So calls may be repeated and may overtake each other, and the same call again never takes more. The
--- input is the exact one once it is known; the price stays that of the reservation.
+-- A hold only grows: a smaller output or an earlier deadline changes nothing. Calls with the same id in one batch count
+-- as one call with the largest output and the latest deadline. So calls may be repeated and may overtake each other,
+-- and a repeated call never takes more. The input is the exact number of tokens once it is known. The prices stay the
+-- reservation's.
 create or replace function extend(
   ids uuid[], outputs integer[], deadlines timestamptz[], grace interval, at timestamptz
 ) returns table (
@@ -28,14 +29,14 @@ declare
   calls integer := coalesce(array_length(ids, 1), 0);
   low uuid := (select x from unnest(ids) as x order by x limit 1);
   high uuid := (select x from unnest(ids) as x order by x desc limit 1);
-  statuses text[] := array_fill(null::text, array[calls]); -- of the first call of each id
+  statuses text[] := array_fill(null::text, array[calls]); -- set for the first call of each id
   amounts bigint[] := array_fill(null::bigint, array[calls]);
   grants integer[] := array_fill(null::integer, array[calls]);
   clamps boolean[] := array_fill(null::boolean, array[calls]);
   ends timestamptz[] := array_fill(null::timestamptz, array[calls]);
   frees bigint[] := array_fill(null::bigint, array[calls]);
   helds bigint[] := array_fill(null::bigint, array[calls]);
-  -- Of each budget, by its number in the batch: its state after the calls so far.
+  -- The state of each budget after the calls so far, by the budget's number in the batch.
   key_frees bigint[] := '{}'; -- null: no limit
   key_helds bigint[] := '{}';
   extended integer[] := '{}';

@@ -1,4 +1,4 @@
--- The smallest UUIDv7 of a moment: ids that were made from it on are not below.
+-- Returns the lower bound of a moment's UUIDv7s: an id made at that moment or later is not below it.
 --
 -- In:  moment.
 -- Out: an id.

@@ -1,12 +1,14 @@
--- Deletes the timings of requests that were made more than 90 days ago: whole months, and rows without a month.
+-- Deletes the timings of requests that were made more than 90 days ago: drops whole months, and deletes rows of the
+-- default partition.
 --
 -- In:  at (now).
 -- Out: the names of the partitions that this call dropped.
 --
--- One session at a time, and none while another migrates; the others return at once. Dropping a partition needs a moment
--- of the table for itself. It is given up after half a second: the next call tries again.
+-- One session at a time does this, and none while another session migrates; other calls return at once. Dropping a
+-- partition locks the whole table exclusively for a moment. A call that waits half a second for this lock fails, and
+-- the next call tries again.
 --
--- It runs with its owner's rights, because the service may not drop tables.
+-- Runs with its owner's rights, because the service role may not drop tables.
 create or replace function forget_timings(at timestamptz) returns text[] language plpgsql security definer
 set lock_timeout = '500ms' as $$
 declare
@@ -34,7 +36,7 @@ begin
 end
 $$;
 
--- pg_catalog is searched first, and what is dropped is in the schema of the tables.
+-- The function drops tables in the schema of the other tables. PostgreSQL searches pg_catalog before it in any case.
 do $$
 begin
   execute format('alter function forget_timings set search_path = %I, pg_temp', current_schema());

@@ -1,16 +1,17 @@
--- Keeps a jump of a queue Redis' clock from expiring holds that are in use.
+-- Prevents holds in use from expiring after the clock of a queue Redis has jumped.
 --
--- In:  arrays of equal length: models; observed (the server's time after the jump); jumps (how far its clock went, negative
---      for back).
--- Out: one row for each model with a watermark: frozen (until when, by that clock).
+-- In:  arrays of equal length: models; observed (the server's time after the jump); jumps (how far its clock jumped;
+--      negative: back).
+-- Out: one row for each model with a watermark: frozen (the server's time until which the watermark does not move).
 --
--- A clock that went on makes every hold older than it is: none expires until the last hold that is open now would have
--- ended by the clock before, which is `jumps` later by the new one. A minute more is for the holds that gateways make before
--- they have read the new time; where none is open, these alone are waited for. A hold ends a day and its grace from now at
--- the latest (MAX_DEADLINE_AHEAD_MS), so a hold beyond two days was made by the new clock and does not count.
+-- After a jump forward every hold looks older than it is. The watermark stays where it is until the last hold that is
+-- open now would have ended by the old clock; by the new clock this moment is `jumps` later. One more minute is for
+-- holds that gateways make before they have read the new time. If no hold is open, the watermark stays for 15 minutes,
+-- for such holds alone. A hold ends at most a day and its grace from now (MAX_DEADLINE_AHEAD_MS), so a hold that ends
+-- more than two days from now was made by the new clock and does not count.
 --
--- A clock that went back makes the watermark later than every hold that begins now: the watermark is unknown until the
--- clock has passed the last observation, and an observation from before the jump that arrives late cannot set it.
+-- After a jump back the watermark is later than every hold that begins now. So the watermark is unknown until the clock
+-- is one minute past the last observation. An observation from before the jump that arrives late cannot set it.
 create or replace function freeze_watermarks(models text[], observed timestamptz[], jumps interval[])
 returns table (model text, frozen timestamptz) language sql as $$
   update settlement_watermarks w set

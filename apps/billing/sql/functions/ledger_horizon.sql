@@ -1,10 +1,10 @@
--- The number up to which the ledger is complete: no entry with a lower number is still being written.
+-- Returns the number up to which the ledger is complete: no entry with a lower number is still being written.
 --
 -- Out: a seq.
 --
 -- An entry takes its number before it is committed, so a lower number may appear after a higher one. A writer locks the
--- table before it takes the number, until its commit. So this waits for the transactions that have the lock now, as a
--- concurrent index build does; no writer waits for this.
+-- table before it takes a number, and keeps the lock until its commit. So this function waits for the transactions that
+-- have the lock now, as a concurrent index build does. No writer waits for this function.
 create or replace function ledger_horizon() returns bigint language plpgsql volatile as $$
 declare
   last bigint;

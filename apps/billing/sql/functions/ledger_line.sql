@@ -1,4 +1,4 @@
--- A ledger entry as it is hashed.
+-- Returns the text of a ledger entry that is hashed.
 --
 -- In:  entry.
 -- Out: seq|kind|ref|debit|credit|amount|time, the time in UTC with microseconds.

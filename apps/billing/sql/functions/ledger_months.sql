@@ -1,9 +1,9 @@
--- The months before the present one that are in the database, with where their ledgers end.
+-- Returns the ended months that are in the database, and where their ledgers end.
 --
--- In:  keep, as of archive_problem; at (now).
--- Out: one row per month, the oldest first: month (its first day); problem, of archive_problem; last_seq, of the last
---      entry up to the month's end, and chain, the seals' hash there. Both are null where no entry is left up to there;
---      chain alone is null where no seal ends there.
+-- In:  keep, as in archive_problem; at (now).
+-- Out: one row per month, the oldest first: month (its first day); problem (from archive_problem); last_seq (the last
+--      entry up to the month's end); chain (the seals' hash after that entry). Both last_seq and chain are null if no
+--      entry is left up to the month's end; chain alone is null if no seal ends with last_seq.
 create or replace function ledger_months(keep integer, at timestamptz)
 returns table (month date, problem text, last_seq bigint, chain bytea) language sql stable as $$
   select m.month, archive_problem(m.month, keep, at), l.last_seq,

@@ -1,21 +1,22 @@
 -- Records observations of settlement streams, and moves the watermarks.
 --
 -- In:  arrays of equal length: models; runs (the run id of the stream's Redis server); observed (that server's time of the
---      observation); settled_until (its time up to which everything is settled; null: not known, or the watermark need
---      not move); last_ids_ms, last_ids_seq; confirmed (the latest `recorded` of this database that Redis has stored;
---      null: none); freeze_for.
+--      observation); settled_until (the server's time up to which everything is settled; null: unknown, or the watermark
+--      need not move); last_ids_ms and last_ids_seq (the stream's last id); confirmed (the latest `recorded` of this
+--      database that Redis has stored; null: none); freeze_for (see below).
 -- Out: one row for each stream:
 --      recorded      time of the latest observation that this database has recorded; null: none
 --      is_forgotten  this database does not have the confirmed observation: it went back in time, restored from a backup
---                    or as a standby that took over too early. Nothing of the observation is recorded
---      replay_from   where forgotten: settlements since then may be forgotten here (null: since ever)
+--                    or as a standby that took over too early. Nothing of the new observation is recorded
+--      replay_from   if is_forgotten: the database may lack settlements since this time (null: all of them)
 --
--- Only what changes is written: a new stream, another run id, another last id, or a watermark that moves. So idle streams
--- cost no write-ahead log. A row that stays the same is not even locked: `on conflict` would lock and log it.
+-- Writes only changes: a new stream, another run id, another last id, or a watermark that moves. So idle streams cost
+-- no write-ahead log. A row that stays the same is left out of the insert, because `on conflict` would lock and log it.
 --
--- A new run id, or a last id that went back, means that Redis may have lost settlements that it had acknowledged. They
--- are sent again then, and until `freeze_for` has passed for their arrival no hold may expire by this stream. An
--- observation no newer than the recorded one changes nothing: another replica was faster.
+-- A new run id, or a last id that went back, means that Redis may have lost settlements that it had acknowledged. These
+-- settlements are then sent again. Until `freeze_for` has passed the watermark does not move, so that no hold expires
+-- before they arrive. An observation that is not newer than the recorded one changes nothing: another replica was
+-- faster.
 create or replace function note_observations(
   models text[], runs text[], observed timestamptz[], settled_until timestamptz[], last_ids_ms bigint[],
   last_ids_seq bigint[], confirmed timestamptz[], freeze_for interval

@@ -1,4 +1,4 @@
--- The most output tokens that a generation may have, whatever it can pay.
+-- Returns the most output tokens that a generation may have, regardless of its credits.
 --
 -- In:  tokens: wanted, the model's max_output and context_window, input.
 -- Out: tokens. An estimated input may exceed the context window although the exact one does not, so one token always

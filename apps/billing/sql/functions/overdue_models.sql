@@ -1,9 +1,9 @@
--- The models that have an open hold which was to end long ago: it expires as soon as their stream is known to be settled
--- beyond its end.
+-- Returns the models with an open hold that is more than 30 s past its expires_at. `expire` frees such a hold once the
+-- watermark of its model is more than 30 s past that time, too.
 --
--- In:  until (the present of the queue Redis).
--- Out: ids of models. A model without open holds costs nothing: the search goes from one model with open holds to the
---      next, and looks at the hold that ends first. It writes nothing.
+-- In:  until (now, by the clock of the queue Redis).
+-- Out: ids of models. Writes nothing. The search goes from one model with open holds to the next, and reads the hold that
+--      ends first. So a model without open holds costs nothing.
 create or replace function overdue_models(until timestamptz) returns setof text language plpgsql stable
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off as $$

@@ -1,16 +1,18 @@
 -- Makes the partitions of this month and the next two, where they are missing.
 --
 -- In:  at (now).
--- Out: the names of those that this call made.
+-- Out: the names of the partitions that this call made.
 --
--- One session at a time, and none while another migrates; the others return at once. Attaching a partition of
--- reservations, usage or timings needs a moment of their default partition for itself. It is given up after half a second and
--- rolled back: the next call tries again, and meanwhile nothing is lost, as 0009-months.sql says.
+-- One session at a time does this, and none while another session migrates; other calls return at once. Attaching a
+-- partition of reservations, usage or timings locks their default partition exclusively for a moment. A call that waits
+-- half a second for this lock fails and is rolled back. The next call tries again, and nothing is lost meanwhile
+-- (0009-months.sql).
 --
--- Rows of the month that are in the default partition already are moved, if they are few. If not, that would stop
--- money for long: the month stays in the default partition, as the months from before there were partitions do.
+-- Rows of the month that are already in the default partition are moved, if they are at most 10,000. Moving more rows
+-- would stop the money functions for long. So such a month stays in the default partition, as the months from before
+-- there were partitions do.
 --
--- It runs with its owner's rights, because the service may not make tables.
+-- Runs with its owner's rights, because the service role may not make tables.
 create or replace function prepare_months(at timestamptz) returns text[] language plpgsql security definer
 set lock_timeout = '500ms' as $$
 declare
@@ -53,7 +55,7 @@ begin
     execute format('create table %I (like ledger including constraints, unique (ref, kind))', 'ledger_' || suffix);
     execute format('alter table ledger attach partition %I for values from (%s) to (%s)',
       'ledger_' || suffix, first_seq(month), first_seq(month_start(month, 1)));
-    -- A trigger of the whole table does not see a statement that names the partition.
+    -- The trigger of the whole ledger does not fire for a statement that names a partition.
     execute format('create trigger ledger_append_only before update or delete or truncate on %I
       for each statement execute function refuse_change()', 'ledger_' || suffix);
     made := made || ('ledger_' || suffix);
@@ -62,7 +64,8 @@ begin
 end
 $$;
 
--- pg_catalog is searched first, and what is made is made in the schema of the tables.
+-- The function makes its tables in the schema of the other tables. PostgreSQL searches pg_catalog before it in any
+-- case.
 do $$
 begin
   execute format('alter function prepare_months set search_path = %I, pg_temp', current_schema());

@@ -1,11 +1,11 @@
--- Questions whose answer must be no row, over the whole database.
+-- Counts the rows that contradict each question of the reconciliation, over the whole database.
 --
--- In:  whole: true checks from the first entry on, and the seals; false from the newest seal, whose balances were
---      checked then. With archived months the first entry is the first one after them: their balances are carried, and
---      the question archive-broken proves that these are the archived ones.
+-- In:  whole: true checks from the first entry on, and the seals; false checks from the newest seal on, whose balances
+--      were checked then. With archived months the first entry is the first one after them: their balances are carried,
+--      and the question archive-broken checks that the carried balances are the archived ones.
 -- Out: one row per question: name, and count, the number of rows that contradict it. Every count must be 0.
 create or replace function reconcile(whole boolean) returns table (name text, count bigint) language sql stable
-set jit = off as $$ -- It would compile one scan of every partition for every question, for seconds.
+set jit = off as $$ -- JIT would compile one scan for each partition and question, for seconds.
   with start as (
     select coalesce(max(last_seq), 0) as seq, coalesce(max(sealed_at) - interval '1 hour', '-infinity') as settled_at
     from ledger_seals where not whole
@@ -21,7 +21,7 @@ set jit = off as $$ -- It would compile one scan of every partition for every qu
     select ref, kind, debit_account, credit_account, amount from carried_entries
     where whole and kind in ('topup', 'adjustment')
   ), recent_usage as (
-    -- An hour before the seal: settlements of that time were still on their way.
+    -- Begins an hour before the seal: settlements of that hour may have been committed after the seal.
     select u.* from usage u, start where u.settled_at >= start.settled_at
   ), moved as (
     select account, sum(amount) as amount from (
@@ -34,7 +34,7 @@ set jit = off as $$ -- It would compile one scan of every partition for every qu
       select debit_account, -amount from recent_ledger
     ) e group by account
   ), closed_hours as (
-    -- Completely among recent_usage. The rows of archived months are gone.
+    -- Hours whose usage is completely in recent_usage. The rows of archived months are gone.
     select greatest(date_trunc('hour', s.settled_at, 'UTC') + interval '1 hour', a.ended) as first, e.until
     from start s, usage_hours_end e, (
       select coalesce(month_start(max(month)::timestamp at time zone 'UTC', 1), '-infinity') as ended
@@ -94,7 +94,7 @@ set jit = off as $$ -- It would compile one scan of every partition for every qu
   union all
   select 'negative-available', count(*) from accounts where posted - held < 0 or held < 0
   union all
-  -- The sweeper frees them within seconds; five minutes are for catching up after an outage.
+  -- The sweeper frees overdue holds within seconds; five minutes are for catching up after an outage.
   select 'hold-overdue', count(*)
   from reservations r join settlement_watermarks w on w.model = r.model
   where r.state = 'held' and r.expires_at < w.watermark - interval '5 minutes 30 seconds'

@@ -1,10 +1,10 @@
--- Returns whole holds: their generations were never enqueued.
+-- Releases the holds of generations that were never enqueued.
 --
 -- In:  ids; at (now).
 -- Out: one row per id. released:
---      true   no money is held and none will be: released now or before, or the id was unknown, and its tombstone now
---             refuses a reserve that arrives later
---      false  it was settled or had expired
+--      true   no money is held for the id and none will be: it is released by this or an earlier call, or it was unknown,
+--             and its new tombstone refuses a reserve that arrives later
+--      false  the reservation was settled or had expired
 --      null   another replica wrote the id at this moment: call again
 create or replace function release(ids uuid[], at timestamptz) returns table (id uuid, released boolean)
 language plpgsql
@@ -27,7 +27,7 @@ begin
   with gone as (
     update reservations r set state = 'released', closed_at = at
     from unnest(ids) as u (id)
-    -- A reservation written since the locks were taken may belong to an account without a lock: the caller repeats.
+    -- A reservation written since the locks were taken may belong to an account that is not locked: the caller repeats.
     -- Not "= 'held'": the planner would read the index of all open holds instead of the one partition of each id.
     where r.id = u.id and r.state not in ('settled', 'released', 'expired') and r.account_id = any (locked)
     returning r.account_id, r.key_id, r.amount, r.budget_period, r.rate_minute, r.rate_tokens

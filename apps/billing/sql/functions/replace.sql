@@ -1,12 +1,12 @@
--- Replaces the amounts of held reservations by exact numbers, each once: the old amount is returned and the new one set
--- aside in one step, so that no other call can take the credits in between.
+-- Replaces the amounts of held reservations by exact ones, once for each reservation. The old amount is freed and the
+-- new one set aside in one step, so that no other call can take the credits in between.
 --
 -- In:  arrays of equal length, in order of arrival: ids, inputs (exact tokens), outputs (wanted tokens); at (now).
--- Out: one row per call, as of reserve, and the other fields of the reservation for the receipt. After
+-- Out: one row per call, with the columns of reserve and the other fields of the reservation that its receipt needs. After
 --      insufficient-credits and key-limit the old hold stays. conflict also means: not held, or already replaced by
 --      other numbers.
 --
--- The same call again returns the same answer. Prices stay those of the reservation.
+-- A repeated call returns the same answer. The prices stay the reservation's.
 create or replace function replace(ids uuid[], inputs integer[], outputs integer[], at timestamptz) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
@@ -26,7 +26,7 @@ declare
   clamps boolean[] := array_fill(null::boolean, array[calls]);
   frees bigint[] := array_fill(null::bigint, array[calls]);
   helds bigint[] := array_fill(null::bigint, array[calls]);
-  -- Of each budget, by its number in the batch: its state after the calls so far.
+  -- The state of each budget after the calls so far, by the budget's number in the batch.
   key_frees bigint[] := '{}'; -- null: no limit
   key_helds bigint[] := '{}';
   replaced integer[] := '{}';

@@ -6,15 +6,15 @@
 --      granted               amount, granted_output, was_clamped and the three prices; account_id and price_version for
 --                            the receipt
 --      insufficient-credits  available and held of the account
---      key-limit             the account could pay, the key's spend limit could not: available and held of its period
+--      key-limit             the account could pay, but not within the key's spend limit: available and held of its period
 --      key-rate              the key's minute is full; there is room when the minute of `at` is over
 --      key-invalid           key unknown, disabled, revoked or expired, or its account closed
 --      model-unknown         model unknown, disabled, without a price, or not one of the key's models
 --      conflict              id known with other parameters, or no longer held
 --
--- The same call again returns the same answer. Calls of one account are answered in order of arrival. A key's minute is
--- full when what it was granted reaches the limit, so the last grant of a minute may exceed the limit of tokens:
--- otherwise a call larger than the limit would never be granted.
+-- A repeated call returns the same answer. Calls of one account are answered in order of arrival. A key's minute is
+-- full once the granted requests or tokens reach the limit. So the last grant of a minute may exceed the limit of
+-- tokens: otherwise a call larger than the limit would never be granted.
 create or replace function reserve(
   ids uuid[], key_ids uuid[], models text[], inputs integer[], outputs integer[], deadlines timestamptz[],
   grace interval, at timestamptz
@@ -41,13 +41,13 @@ declare
   periods timestamptz[] := array_fill(null::timestamptz, array[calls]);
   is_rated boolean[] := array_fill(false, array[calls]);
   this_minute timestamptz := date_trunc('minute', at);
-  -- Of each key, by its number in the batch: its state after the calls so far.
+  -- The state of each key after the calls so far, by the key's number in the batch.
   key_frees bigint[] := '{}'; -- null: no limit
   key_helds bigint[] := '{}';
   key_requests integer[] := '{}';
   key_tokens bigint[] := '{}';
   new_calls integer[] := '{}';
-  firsts integer[] := array_fill(null::integer, array[calls]); -- of each duplicate
+  firsts integer[] := array_fill(null::integer, array[calls]); -- for each duplicate, the first call of its id
   lost_ids uuid[];
   has_limits boolean := false;
   call record;
@@ -77,7 +77,8 @@ begin
       (r.key_id, r.model, r.input_tokens, r.wanted_output, r.deadline)
         = (c.key_id, c.model, c.input, c.output, c.deadline) as same_call
     from (
-      -- Numbered here: to sort for it after the joins, the planner would read api_keys in the order of its index.
+      -- Keys are numbered before the joins. After them, the planner would read api_keys in the order of its index to
+      -- sort.
       select *, min(u.ord) over (partition by u.id) as first, dense_rank() over (order by u.key_id) as key_number
       from unnest(ids, key_ids, models, inputs, outputs, deadlines) with ordinality
         as u (id, key_id, model, input, output, deadline, ord)
@@ -175,7 +176,8 @@ begin
     new_calls := new_calls || call.n;
   end loop;
 
-  -- An id that another replica has written since (a tombstone, or the same id of another account) is lost to it.
+  -- Ids that another replica has written meanwhile (a tombstone, or the same id of another account) are answered with
+  -- conflict.
   with written as (
     insert into reservations (
       id, state, key_id, model, input_tokens, wanted_output, deadline, account_id, price_version, granted_output,
@@ -210,7 +212,7 @@ begin
     insert into key_rates as t (key_id, minute, requests, tokens)
     select key_id, this_minute, count(*)::integer, sum(tokens)::bigint from written where rated group by key_id
     on conflict (key_id) do update set
-      -- Another replica's clock may be ahead.
+      -- Another replica's clock may be ahead, and the row's minute with it.
       minute = greatest(t.minute, excluded.minute),
       requests = excluded.requests + case when t.minute >= excluded.minute then t.requests else 0 end,
       tokens = excluded.tokens + case when t.minute >= excluded.minute then t.tokens else 0 end;

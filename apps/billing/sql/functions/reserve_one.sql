@@ -1,17 +1,18 @@
--- Sets credits aside for one generation: the short way of the most frequent call, a new id of an active key without
--- limits whose account can pay the whole wish. Any other call is answered by `reserve`.
+-- Sets credits aside for one generation. This is the fast path of the most frequent call: a new id of an active key
+-- without limits, whose account can pay for all wanted tokens. Any other call is answered by `reserve`.
 --
 -- In:  reservation (its id), key_id, model, input (estimated tokens), output (wanted tokens), deadline; grace (a hold
 --      lives until deadline + grace); at (now).
 -- Out: the row that `reserve` returns for a batch of this one call.
 --
--- Raises unique_violation when there is a reservation of this id: nothing was done, and `reserve` knows the answer. A
--- repeated call is rare: to look for it each time would cost more.
+-- Raises unique_violation when the id has a reservation: nothing is changed, and the caller calls `reserve`. Repeated
+-- calls are rare, so looking for the id in every call would cost more.
 --
--- No overspend: the condition on the account's credits belongs to the update itself. Where the update waits for another
--- transaction it looks at the account again as that one left it. Accounts first, then reservations, as everywhere.
+-- No overspend: the condition on the account's credits is part of the update. An update that has waited for another
+-- transaction checks the condition again on the row as that transaction left it. Accounts are locked before
+-- reservations, as in every function.
 --
--- Three small statements: one with subqueries for all of them takes a sixth more of the server's CPU time.
+-- Three small statements are cheaper than one with subqueries, which takes a sixth more of the server's CPU time.
 create or replace function reserve_one(
   reservation uuid, key_id uuid, model text, input integer, output integer, deadline timestamptz,
   grace interval, at timestamptz
@@ -24,7 +25,7 @@ set plan_cache_mode = force_generic_plan
 set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-  needed numeric; -- it may exceed every balance
+  needed numeric; -- may exceed every balance, so wider than bigint
 begin
   select k.account_id, p.id, p.input_price, p.cached_input_price, p.output_price, g.granted,
     price_tokens(reserve_one.input, 0, g.granted, p.input_price, p.cached_input_price, p.output_price)

@@ -1,15 +1,16 @@
--- Sets credits aside for a batch of generations: the short way of the most frequent calls, new ids of active keys
--- without limits whose accounts can pay the whole wish. It does all of the batch; any other batch is answered by
--- `reserve`.
+-- Sets credits aside for a batch of generations. This is the fast path of the most frequent calls: new ids of active
+-- keys without limits, whose accounts can pay for all wanted tokens. A batch with any other call is answered by
+-- `reserve` as a whole.
 --
--- In:  as `reserve`.
+-- In:  as in `reserve`.
 -- Out: the rows that `reserve` returns for the batch.
 --
--- Raises unique_violation when there is a reservation of one of the ids, or an id is there twice: nothing was done, and
--- `reserve` knows the answers. A repeated call is rare: to look for it in each batch would cost more.
+-- Raises unique_violation when one of the ids has a reservation, or is in the batch twice: nothing is changed, and the
+-- caller calls `reserve`. Repeated calls are rare, so looking for the ids in every batch would cost more.
 --
--- No overspend: what the accounts can pay is read by a statement that begins after they are locked. The account of a key
--- that was made in between is not locked, and where two calls meet on it the constraint of its balance fails one of them.
+-- No overspend: the accounts' credits are read by a statement that begins after the accounts are locked. The account of
+-- a key that was made in between is not locked. If two calls reserve from it at once, the constraint of its balance
+-- fails one of them.
 create or replace function reserve_plain(
   ids uuid[], key_ids uuid[], models text[], inputs integer[], outputs integer[], deadlines timestamptz[],
   grace interval, at timestamptz

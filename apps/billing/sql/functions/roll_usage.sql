@@ -1,10 +1,10 @@
 -- Sums up the usage of closed hours, the oldest first; see 0013-usage-hours.sql.
 --
--- In:  at (now, by the clock of the database, which the trigger of late rows has as well).
--- Out: the number of hours with usage that this call summed up. Below 24: no closed hour is left, or another session has
---      the turn.
+-- In:  at (now, by the clock of the database, as in the trigger for late rows).
+-- Out: the number of hours with usage that this call summed up. Below 24: no closed hour is left, or another session is
+--      summing up.
 --
--- It runs with its owner's rights, because the service may not write sums.
+-- Runs with its owner's rights, because the service role may not write sums.
 create or replace function roll_usage(at timestamptz) returns integer language plpgsql security definer
 set enable_seqscan = off as $$
 declare

@@ -1,13 +1,14 @@
--- Seals everything that was posted until now, once a day; at a month's turn, everything of the month before.
+-- Seals all entries posted until now, once a day. At a month's turn it seals only the entries of the month before.
 --
 -- In:  at (now).
--- Out: the day's seal, made by this call or before.
+-- Out: the day's seal, made by this call or an earlier one.
 --
--- It also moves the ledger's numbering to the new month, where that has its partition. Then it waits for the writers
--- that may have a number of the old month (ledger_horizon), so that no entry of it appears later. A seal ends where a
--- month of numbers ends: also when an earlier call moved the numbering and failed after that, as nothing undoes it.
+-- It also moves the ledger's numbering to the new month, once that month has its partition. Then it waits for the
+-- writers that may have a number of the old month (ledger_horizon), so that no entry of the old month appears later. A
+-- seal never goes beyond the numbers of one month. This holds also if an earlier call moved the numbering and then
+-- failed, because a rollback does not move it back.
 --
--- It runs with its owner's rights, because the service role may not write seals.
+-- Runs with its owner's rights, because the service role may not write seals.
 create or replace function seal_ledger(at timestamptz) returns ledger_seals language plpgsql security definer as $$
 declare
   today date := (at at time zone 'UTC')::date;
@@ -29,7 +30,8 @@ begin
 
   reached := coalesce(latest.last_seq, 0);
   last := greatest(ledger_horizon(), reached);
-  -- Not beyond the month of numbers of the first new entry. Numbers below 10^17 are from before numbers had a month.
+  -- The seal ends within the month of the first new entry's number. Numbers below 10^17 are from before numbers had a
+  -- month.
   select max(l.seq) into last from ledger l
   where l.seq > reached and l.seq <= last and l.seq < (
     select case when n.seq < 100000000000000000 then 100000000000000000

@@ -1,26 +1,26 @@
 -- Turns the ends of generations into charges. The first settlement of a reservation counts.
 --
 -- In:  arrays of equal length, in order of arrival: ids, epochs, outcomes, prompts, cacheds (of the prompts),
---      completions (tokens), bys (the worker or other process that settled); receipts (null where there is no genuine
---      one; else json objects of what was granted: accountId, keyId, model, inputTokens, outputTokens (wanted),
---      deadline, priceVersion, the prices inputPriceNano, cachedInputPriceNano and outputPriceNano, grantedTokens,
---      amountNano, clamped, expiresAt); at (now).
+--      completions (tokens), bys (the worker or other process that settled); receipts (null: there is no genuine receipt;
+--      otherwise a json object of the grant: accountId, keyId, model, inputTokens, outputTokens (wanted), deadline,
+--      priceVersion, the prices inputPriceNano, cachedInputPriceNano and outputPriceNano, grantedTokens, amountNano,
+--      clamped, expiresAt); at (now).
 -- Out: one row per entry, `ord` counting from 1, with cost, charged and result:
---      charged    the hold was open: charged = min(cost, hold), and the rest of the hold is free. A receipt of a larger
---                 hold proves a growth that a restore forgot: its amount counts, as far as it is available
+--      charged    the hold was open: charged = min(cost, hold), and the rest of the hold is freed. A receipt of a larger
+--                 amount proves that a restore has lost an extension: the receipt's amount counts, as far as available
 --      late       the hold had expired: charged = min(cost, amount of the former hold, available)
---      recovered  the reservation was forgotten by a restore, but its receipt is genuine: charged as after an expired
---                 hold
---      released   the hold was returned, yet something ran: usage recorded, nothing charged, an alarm
---      void       the hold was returned, and nothing is to be paid
+--      recovered  a restore has lost the reservation, but its receipt is genuine: charged as after an expired hold
+--      released   the hold was released, yet the generation ran: usage recorded, nothing charged, an alarm
+--      void       the hold was released, and nothing is to be paid
 --      replayed   settled before with the same numbers: the stored charge
 --      different  settled before with other numbers: the stored charge, and an alarm
---      unknown    never reserved, as far as database and receipt know: nothing charged, an alarm
--- Outcomes fault and never-ran cost nothing, whatever usage they carry. The part of a cost that is not charged is
--- written off: the ledger shows it beside the charge.
+--      unknown    never reserved, as far as database and receipt show: nothing charged, an alarm
+-- The outcomes fault and never-ran cost nothing, whatever usage they carry. The part of a cost that is not charged is
+-- written off: the ledger has an entry for it beside the charge.
 --
--- A recovered charge counts in the budget of its key, if the key has a spend limit: in the period of the deadline or,
--- when the deadline is still to come, in the present one. The period of the reservation is not known any more.
+-- A recovered charge counts in the budget of its key, if the key has a spend limit. It counts in the period of the
+-- deadline, or in the present period if the deadline is still to come, because the period of the reservation is
+-- unknown.
 create or replace function settle(
   ids uuid[], epochs integer[], outcomes text[], prompts integer[], cacheds integer[], completions integer[],
   bys text[], receipts jsonb[], at timestamptz
@@ -32,7 +32,7 @@ declare
   entries integer := coalesce(array_length(ids, 1), 0);
   low uuid := (select x from unnest(ids) as x order by x limit 1);
   high uuid := (select x from unnest(ids) as x order by x desc limit 1);
-  results text[] := array_fill(null::text, array[entries]); -- of the entries that are settled here and now
+  results text[] := array_fill(null::text, array[entries]); -- set for the entries that this call settles
   costs numeric[] := array_fill(null::numeric, array[entries]);
   charges bigint[] := array_fill(null::bigint, array[entries]);
   settling integer[] := '{}';
@@ -46,7 +46,7 @@ declare
 begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
-    where a.id in ( -- one subselect: with two and `or` it would read every account
+    where a.id in ( -- one subselect: two of them with `or` would read every account
       select r.account_id from unnest(ids) as e (id)
       cross join lateral reservation_of(e.id, low, high) r
       union select (x ->> 'accountId')::uuid from unnest(receipts) as x
@@ -58,7 +58,7 @@ begin
     select u.id, u.x, u.ord
     from unnest(ids, receipts) with ordinality as u (id, x, ord)
     where (x ->> 'accountId')::uuid = any (locked)
-      and u.id >= (select archived_before()) -- else it may be settled in an archive
+      and u.id >= (select archived_before()) -- an older one may be settled in an archive
       and (select r.id from reservation_of(u.id, low, high) r) is null
   ), restored as (
     insert into reservations (
@@ -71,7 +71,7 @@ begin
       (x ->> 'clamped')::boolean, (x ->> 'expiresAt')::timestamptz, at, at,
       period_start(k.spend_period, least((x ->> 'deadline')::timestamptz, at))
     from (
-      -- Of several receipts of one id, the first that names an account and a price of this database.
+      -- If an id has several receipts, the first one that names an account and a price of this database counts.
       select distinct on (f.id) f.id, f.x, v.id as price_version
       from forgotten f
       cross join lateral (
@@ -108,7 +108,7 @@ begin
         as x (id, outcome, prompt, cached, completion, receipt, ord)
     ) e
     cross join lateral reservation_of(e.id, low, high) r
-    join accounts a on a.id = r.account_id -- a tombstone has none
+    join accounts a on a.id = r.account_id -- a tombstone has no account
     join price_versions p on p.id = r.price_version
     where e.ord = e.first -- duplicates in the batch are replays of the first
     and (
@@ -141,7 +141,7 @@ begin
     settling := settling || entry.n;
   end loop;
 
-  -- Every part of this statement reads the tables as they were before it.
+  -- Every part of this statement reads the tables as they were before the statement.
   with settled as materialized (
     select n, r.* from unnest(settling) as n
     cross join lateral reservation_of(ids[n], low, high) r
@@ -180,7 +180,7 @@ begin
     ) s
     where b.key_id = s.key_id and b.period_start = s.budget_period
   ), rated as (
-    -- Unused tokens count no more in the minute of the grant. After a release none of them count already.
+    -- Unused tokens no longer count in the minute of the grant. A release has already subtracted all of its tokens.
     update key_rates t set tokens = greatest(t.tokens - s.unused, 0)
     from (
       select key_id, rate_minute, sum(rate_tokens - prompts[n] - completions[n])::bigint as unused

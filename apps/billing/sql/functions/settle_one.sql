@@ -1,16 +1,16 @@
--- Turns the end of one generation into its charge: the short way of the most frequent settlement, of an open hold that
--- pays the whole cost and counts in no limit of its key. Any other settlement is left to `settle`.
+-- Turns the end of one generation into its charge. This is the fast path of the most frequent settlement: an open hold
+-- that pays the whole cost and counts in no limit of its key. Any other settlement is left to `settle`.
 --
 -- In:  reservation (its id), epoch, outcome, prompt, cached (of the prompt), completion (tokens), settled_by (the worker
 --      or other process that settled); at (now).
--- Out: the row that `settle` returns for a batch of this one entry, with the result `charged`; or no row: nothing was
---      done. No receipt is needed: it counts only where the hold does not pay the cost.
+-- Out: the row that `settle` returns for a batch of this one entry, with the result `charged`; no row: nothing is changed,
+--      and the caller calls `settle`. A receipt is not needed: it counts only if the hold does not pay the cost.
 --
--- Raises unique_violation when the settlement is in the books already, although the hold is open: nothing was done, and
--- `settle` knows the answer.
+-- Raises unique_violation when the settlement is already in the books although the hold is open: nothing is changed,
+-- and the caller calls `settle`.
 --
 -- Every change of a reservation is made under the lock of its account. So the hold is read by a statement that begins
--- after the lock: in one statement with it, it could be closed and given back by another transaction in between.
+-- after the lock. A statement that locks and reads could see a hold that another transaction closed in between.
 create or replace function settle_one(
   reservation uuid, epoch integer, outcome text, prompt integer, cached integer, completion integer,
   settled_by text, at timestamptz
@@ -53,7 +53,7 @@ begin
     update accounts a set posted = a.posted - n.cost, held = a.held - n.amount
     from plain n where a.id = n.account_id
   ), closed as (
-    -- By the argument as well, so that only the month of the id is opened.
+    -- The id is compared with the argument as well, so that only the month of the id is opened.
     update reservations r set state = 'settled', closed_at = at
     from plain n where r.id = n.id and r.id = reservation
   )

@@ -1,16 +1,16 @@
--- Turns the ends of generations into their charges: the short way of a batch of the most frequent settlements, each of
--- an open hold that pays the whole cost and counts in no limit of its key. It does all of the batch or nothing.
+-- Turns the ends of generations into their charges. This is the fast path of a batch of the most frequent settlements:
+-- open holds that each pay the whole cost and count in no limit of their key. It settles the whole batch or nothing.
 --
 -- In:  arrays of equal length, in order of arrival: ids, epochs, outcomes, prompts, cacheds (of the prompts),
 --      completions (tokens), bys (the worker or other process that settled); at (now).
--- Out: the rows that `settle` returns for them, each with the result `charged`; or no row: nothing was done. No receipts
---      are needed: they count only where a hold does not pay the cost.
+-- Out: the rows that `settle` returns for the batch, each with the result `charged`; no row: nothing is changed, and the
+--      caller calls `settle`. Receipts are not needed: they count only if a hold does not pay the cost.
 --
--- Raises unique_violation when a settlement is in the books already, although its hold is open: nothing was done, and
--- `settle` knows the answer.
+-- Raises unique_violation when a settlement is already in the books although its hold is open: nothing is changed, and
+-- the caller calls `settle`.
 --
 -- Every change of a reservation is made under the lock of its account. So the holds are read by a statement that begins
--- after the locks: in one statement with them, they could be closed and given back by another transaction in between.
+-- after the locks. A statement that locks and reads could see holds that another transaction closed in between.
 create or replace function settle_plain(
   ids uuid[], epochs integer[], outcomes text[], prompts integer[], cacheds integer[], completions integer[],
   bys text[], at timestamptz

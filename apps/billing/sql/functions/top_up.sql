@@ -1,10 +1,10 @@
 -- Gives an account credits.
 --
--- In:  movement (the top-up's id, if it is new), account, amount, why, key (the caller's idempotency key); at (now).
+-- In:  movement (the id for a new top-up), account, amount, why, key (the caller's idempotency key); at (now).
 -- Out: one row, status:
---      posted    movement_id and posted (the account's, after it)
---      replayed  the same key was used before with the same amount and reason: its movement_id, posted as it is now
---      conflict  the key was used with another amount or reason
+--      posted    movement_id, and posted (the account's posted credits after the top-up)
+--      replayed  the key was used before with the same amount and reason: the earlier movement_id, posted as it is now
+--      conflict  the key was used before with another amount or reason: the same columns as replayed
 --      unknown   no such account
 create or replace function top_up(movement uuid, account uuid, amount bigint, why text, key text, at timestamptz)
 returns table (status text, movement_id uuid, posted bigint) language plpgsql as $$

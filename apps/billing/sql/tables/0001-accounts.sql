@@ -44,7 +44,7 @@ create table api_keys (
   spend_period text check (spend_period in ('day', 'week', 'month', 'total')),
   requests_per_minute integer check (requests_per_minute > 0),
   tokens_per_minute bigint check (tokens_per_minute > 0),
-  version bigint not null, -- of the counter 'keys' at its last change
+  version bigint not null, -- value of the counter 'keys' at the key's last change
   constraint spend_limit_has_a_period check (num_nulls(spend_limit, spend_period) in (0, 2))
 );
 

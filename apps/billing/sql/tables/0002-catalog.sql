@@ -41,7 +41,7 @@ create table price_versions (
 create trigger price_versions_immutable before update or delete or truncate on price_versions
   for each statement execute function refuse_change();
 
--- The hash of the catalog files at their last load. While it is unchanged, what operators published since stays.
+-- The hash of the catalog files at their last load. While it is unchanged, a later publication by an operator stays.
 create table catalog_file (
   only_row boolean primary key default true check (only_row),
   sha256 bytea not null check (octet_length(sha256) = 32)

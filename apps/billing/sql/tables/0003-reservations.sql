@@ -1,4 +1,4 @@
--- Reservations, the usage of settled ones, and alarms.
+-- Reservations, the usage of settled reservations, and alarms of settlements.
 --
 -- States: held -> settled | released | expired, and expired -> settled (a late settlement). settled and released are
 -- final.
@@ -30,12 +30,13 @@ create table reservations (
   created_at timestamptz not null,
   closed_at timestamptz,
 
-  extended_deadline timestamptz, -- how far the deadline was moved; null: not moved
+  extended_deadline timestamptz, -- the deadline after it was moved; null: not moved
   budget_period timestamptz, -- start of the key's budget that counts this hold; null: none does
-  rate_minute timestamptz, -- the key's minute that counts it; null: none does
-  rate_tokens bigint, -- as counted in that minute
+  rate_minute timestamptz, -- the key's minute that counts this hold; null: none does
+  rate_tokens bigint, -- tokens counted in that minute
 
-  -- Only a tombstone has no account: the release of an id that was never reserved, which refuses a later reserve.
+  -- Only a tombstone has no account. It records the release of an id that was never reserved, and refuses a later
+  -- reserve.
   constraint whole_or_tombstone check (
     num_nulls(key_id, model, input_tokens, wanted_output, deadline, account_id, price_version, granted_output,
               amount, clamped, expires_at) = 0

@@ -1,6 +1,7 @@
 -- The ledger: double entry. One row is both entries, so an unbalanced row cannot be written.
 
--- The other side of every movement of an account's credits. They have no balance column: every charge would update it.
+-- Every movement of an account's credits has one of these as its other side. They have no balance column, because every
+-- charge would update it.
 create table system_accounts (
   id uuid primary key,
   name text not null unique

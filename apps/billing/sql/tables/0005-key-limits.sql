@@ -1,6 +1,6 @@
--- What keys with limits have used: money per period, requests and tokens per minute.
+-- Use of keys with limits: money per period, requests and tokens per minute.
 --
--- A row belongs to one key and so to one account, and changes only while that account's row is locked: it needs no
+-- A row belongs to one key and so to one account. It changes only while the account's row is locked, so it needs no
 -- lock of its own.
 
 -- Spent and held money of a key with a spend limit in one period. A hold stays with the period in which it was made,

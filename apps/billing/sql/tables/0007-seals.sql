@@ -2,11 +2,11 @@
 -- kept. So no change of the past goes unnoticed, and reconciliation need not start from the first entry.
 
 create table ledger_seals (
-  day date primary key, -- the UTC day on which it was made
+  day date primary key, -- the UTC day on which the seal was made
   first_seq bigint not null, -- entries from here
-  last_seq bigint not null, -- to here, inclusive; below first_seq when the day had none
+  last_seq bigint not null, -- to here, inclusive; below first_seq when the day had no entries
   entries bigint not null,
-  sha256 bytea not null check (octet_length(sha256) = 32), -- of the chain up to last_seq
+  sha256 bytea not null check (octet_length(sha256) = 32), -- hash of the chain up to last_seq
   sealed_at timestamptz not null
 );
 
@@ -23,5 +23,5 @@ create table sealed_balances (
 create table reconciliation_runs (
   seq bigint generated always as identity primary key,
   at timestamptz not null,
-  counts jsonb not null -- of each question, the number of rows that contradict it
+  counts jsonb not null -- for each question, the number of rows that contradict it
 );

@@ -1,28 +1,32 @@
--- The three tables that grow with every request are cut into months, so that an old month can leave the database as a
--- whole (0010-archives.sql), and so that the indexes of the present month stay small. Native range partitions.
+-- Partitions the three tables that grow with every request by month (native range partitions). So an old month can
+-- leave the database as a whole (0010-archives.sql), and the indexes of the present month stay small.
 --
--- Reservations and usage by their id. It is a UUIDv7: its first 48 bits are the Unix milliseconds at which the gateway
--- made it, so each month is one range of ids (`first_id`). Therefore `primary key (id)` stays, and with it the promise
--- that a repeated call is found by its id alone, whenever it comes: a settlement of the next month finds the hold of
--- this one. A key of (id, month) would not refuse a second row of the same id.
+-- Reservations and usage are partitioned by their id, a UUIDv7. Its first 48 bits are the Unix milliseconds at which
+-- the gateway made it, so each month is one range of ids (`first_id`). Therefore `primary key (id)` stays, and a
+-- repeated call is found by its id alone, whenever it comes: a settlement in the next month finds the hold of this
+-- month. A primary key of (id, month) would not refuse a second row with the same id.
 --
--- The ledger by its number, because seals, exports and archives are ranges of numbers. The numbers of a month begin at
--- YYYYMM * 10^12 (`first_seq`), which is known in advance. `seal_ledger` moves the numbering on, under the lock of the
--- seals and before the seal that it makes: so a partition of the ledger ends where a seal ends, and can be checked
--- alone. Until that call, and while there is no partition for the new month, numbers go on in the old one: no entry is
--- ever refused for the lack of a partition. A month has room for 10^12 entries, 370,000 a second.
+-- The ledger is partitioned by its number, because seals, exports and archives are ranges of numbers. The numbers of a
+-- month begin at YYYYMM * 10^12 (`first_seq`), which is known in advance. `seal_ledger` moves the numbering to the new
+-- month under the lock of the seals, before it makes its seal. So a partition of the ledger ends where a seal ends, and
+-- can be checked alone. Until that call, and while the new month has no partition, numbers go on in the old month: no
+-- entry is ever refused for the lack of a partition. A month has room for 10^12 entries, 370,000 a second.
 --
--- (ref, kind) is unique in each partition of the ledger, but not across them: an index over all of them would have to
--- contain the number. Across months, the primary key of usage refuses a second charge of a request, and those of topups
--- and adjustments refuse a second movement, each in the transaction that writes the entry.
+-- (ref, kind) is unique in each partition of the ledger, but not across partitions: a unique index over all of them
+-- would have to contain the number. Across months, the primary key of usage refuses a second charge of a request. The
+-- primary keys of topups and adjustments refuse a second movement. Each does so in the transaction that writes the
+-- entry.
 --
 -- `prepare_months` makes the partitions of this month and the next two; billing calls it every minute. A hold whose
--- month has none yet goes to the default partition and is moved when its month gets one. An id of no real month (a
--- gateway's clock was wrong by months) stays there: billing works with it as with any other.
+-- month has no partition yet goes to the default partition, and is moved when the month gets one. An id of a wrong
+-- month (a gateway's clock was wrong by months) stays in the default partition, where billing works with it as with any
+-- other.
 --
--- The tables of before become the default partitions, and the first partition of the ledger: nothing is rewritten.
+-- The existing tables become the default partitions and the first partition of the ledger, so that nothing is
+-- rewritten.
 
--- Their names are needed for the indexes over all partitions. Absent in a new database, whose indexes come later.
+-- The indexes over all partitions need these names. A new database does not have these indexes yet: they are built
+-- later.
 alter index if exists reservations_held_by_expiry rename to reservations_held_by_expiry_default;
 alter index if exists reservations_held_by_account rename to reservations_held_by_account_default;
 alter index if exists reservations_by_closing rename to reservations_by_closing_default;
@@ -44,7 +48,8 @@ create table usage (like usage_default including constraints, primary key (reser
   partition by range (reservation_id);
 alter table usage attach partition usage_default default;
 
--- It takes the table's row type, which is about to be another one. The version before seals again after the upgrade.
+-- `ledger_line` takes the ledger's row type, which this file replaces, so it is dropped first. No replica can seal
+-- until the functions are made again, later in the same migration.
 do $$
 begin
   if to_regprocedure('ledger_line(ledger)') is not null then
@@ -53,7 +58,7 @@ begin
 end
 $$;
 
--- The numbers of this partition are those from before numbers had a month.
+-- The first partition has the numbers from before numbers had a month.
 do $$
 declare
   reached bigint;
@@ -76,7 +81,8 @@ $$;
 create trigger ledger_append_only before update or delete or truncate on ledger
   for each statement execute function refuse_change();
 
--- The rights of the tables of before were theirs, and nothing is granted on partitions: all access is by the tables.
+-- Grants stay with the renamed tables, which are partitions now. Nothing is granted on partitions: the service reads
+-- and writes them through the partitioned tables.
 do $$
 begin
   if exists (select from pg_roles where rolname = 'millrace_service') then

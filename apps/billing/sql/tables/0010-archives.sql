@@ -1,21 +1,23 @@
--- Months that have left the database: what is known of their files, and what the remaining rows need of them.
+-- Archived months, which have left the database: facts about their files, and the sums and entries that the remaining
+-- rows need.
 --
--- An archived month is never unknown and never zero. Its entries are carried as an opening balance of each account,
--- whose hash is in its archive; reconciliation begins with these, and counts a contradiction if they do not fit.
+-- An archived month never counts as zero: the sum of its entries is carried as an opening balance of each account. The
+-- hash of these balances is in the archive's row. Reconciliation begins with the balances, and counts a contradiction
+-- if they do not match the hash.
 
 create table ledger_archives (
   month date primary key check (month = date_trunc('month', month)),
   first_seq bigint not null, -- entries from here
   last_seq bigint not null, -- to here, where a seal ends
-  chain_before bytea not null check (octet_length(chain_before) = 32), -- of the seals' chain, before the entries
-  chain_after bytea not null check (octet_length(chain_after) = 32), -- and after them
+  chain_before bytea not null check (octet_length(chain_before) = 32), -- hash of the seals' chain before the entries
+  chain_after bytea not null check (octet_length(chain_after) = 32), -- hash of the seals' chain after the entries
   ledger_lines bigint not null,
-  ledger_sha256 bytea not null check (octet_length(ledger_sha256) = 32), -- of the lines of the file
+  ledger_sha256 bytea not null check (octet_length(ledger_sha256) = 32), -- hash of the file's lines
   usage_lines bigint not null,
   usage_sha256 bytea not null check (octet_length(usage_sha256) = 32),
   reservation_lines bigint not null,
   reservations_sha256 bytea not null check (octet_length(reservations_sha256) = 32),
-  balances_sha256 bytea not null check (octet_length(balances_sha256) = 32), -- of archived_balances, with this month
+  balances_sha256 bytea not null check (octet_length(balances_sha256) = 32), -- hash of archived_balances with this month
   archived_at timestamptz not null
 );
 
@@ -36,8 +38,9 @@ create table archived_spending (
   primary key (key_id, period_start)
 );
 
--- Archived entries that rows of the database still refer to: all top-ups and adjustments, and charges and write-offs of
--- usage that is still here, because it was settled after its month or belongs to the next one.
+-- Archived entries that rows of the database still refer to: all top-ups and adjustments, and the charges and
+-- write-offs of usage that is still in the database, because it was settled after its month or its entry has a number
+-- of the next month.
 create table carried_entries (
   seq bigint primary key,
   kind text not null,
@@ -48,14 +51,15 @@ create table carried_entries (
   posted_at timestamptz not null
 );
 
--- Months with usage that was settled more than 7 days after its request was made, and the latest of these settlements.
--- Usage of a day is searched for in the partitions of that day and the 7 days before it, and in the ones named here.
+-- Months with usage that was settled more than 7 days after its request was made, and the time of the latest such
+-- settlement. Usage of a day is searched for in the partitions of that day, of the 7 days before it, and of the months
+-- in this table.
 create table late_usage (
   month date primary key,
   until timestamptz not null
 );
 
--- When a UUIDv7 was made, to the millisecond. Of another UUID: some time, always the same.
+-- Returns when a UUIDv7 was made, to the millisecond. For any other UUID it returns some time, always the same.
 create function made_at(id uuid) returns timestamptz language sql immutable parallel safe as $$
   select to_timestamp(('x0000' || substr(replace(id::text, '-', ''), 1, 12))::bit(64)::bigint / 1000.0)
 $$;

@@ -1,33 +1,34 @@
 -- Usage summed up by hour, so that a sum over a year does not read every request of it.
 --
 -- An hour (in UTC) is closed 30 minutes after its end. `roll_usage` sums up the closed hours; billing calls it every
--- minute. To read the usage of a time that begins and ends with an hour: take `until` from usage_hours_end; the hours
--- before it are in usage_hours, completely, and everything that was settled from it on is in usage alone. In two
--- statements the answer is right too, because a closed hour does not change:
+-- minute. To read the usage of a range of whole hours, take `until` from usage_hours_end. Hours before `until` are
+-- complete in usage_hours; usage settled at `until` or later is in usage alone. Two separate statements are right too,
+-- because a closed hour does not change:
 --
 --   select … from usage_hours where hour >= :from and hour < least(:to, :until)
 --   union all
 --   select … from usage where settled_at >= greatest(:from, :until) and settled_at < :to
 --
--- (From usage by account and time or by key and time, else with a bound on the id, as of late_usage in 0010.)
+-- (The statement on usage also selects an account or a key, or bounds the id, so that it uses an index; see late_usage
+-- in 0010-archives.sql.)
 --
--- A closed hour does not change because a row of usage has the time of its settling. It is committed soon after that: a
--- statement of the service ends within 5 s, and its time is taken just before. Only a replica whose clock is late can
--- write an older time. So whatever is inserted with a time of more than 15 minutes ago takes the trigger below, which
--- adds it to its hour if that was summed up, in the transaction of the settlement. A row that does not take the trigger
--- would have to stay uncommitted for 15 minutes to be missed. Both limits are of the database's clock. The question
--- hours-differ-from-usage of the reconciliation compares the sums with their rows.
+-- A closed hour does not change because a row of usage has the time of its settlement, and is committed soon after it:
+-- a statement of the service ends within 5 s, and its time is taken just before it. Only a replica whose clock is
+-- behind can write an older time. So a row that is inserted with a time of more than 15 minutes ago fires the trigger
+-- below. In the settlement's transaction the trigger adds the row to its hour, if that hour is summed up. A row that
+-- does not fire the trigger is missed only if it stays uncommitted for 15 minutes. Both limits are by the database's
+-- clock. The question hours-differ-from-usage of the reconciliation compares the sums with their rows.
 --
--- Hours stay when their month is archived, and 400 days at least.
+-- Hours stay when their month is archived, for at least 400 days.
 
 create table usage_hours (
-  hour timestamptz not null, -- its first moment
+  hour timestamptz not null, -- the first moment of the hour
   account_id uuid not null,
   key_id uuid not null,
   model text not null,
   requests bigint not null,
   prompt_tokens bigint not null,
-  cached_tokens bigint not null, -- of the prompt tokens
+  cached_tokens bigint not null, -- a part of the prompt tokens
   completion_tokens bigint not null,
   cost numeric(40, 0) not null,
   charged numeric(40, 0) not null, -- cost - charged is written off
@@ -41,12 +42,12 @@ create table usage_hours_end (
 );
 insert into usage_hours_end (until) values ('-infinity');
 
--- Waits for a roll_usage that is under way, so that either that one sees the new row or this one the new end.
+-- Waits for a roll_usage that is running: either that call sums up the new row, or this function reads the new `until`.
 create function add_to_closed_hour() returns trigger language plpgsql security definer as $$
 declare
   closed timestamptz;
 begin
-  if current_setting('millrace.moves_usage', true) = 'on' then -- archive_month: the row is counted already
+  if current_setting('millrace.moves_usage', true) = 'on' then -- archive_month inserts a counted row again
     return null;
   end if;
   select until into closed from usage_hours_end for share;
@@ -67,7 +68,7 @@ begin
 end
 $$;
 
--- It works with its owner's rights: the service may not change sums.
+-- The function runs with its owner's rights, because the service role may not change sums.
 do $$
 begin
   execute format('alter function add_to_closed_hour set search_path = pg_catalog, %I, pg_temp', current_schema());

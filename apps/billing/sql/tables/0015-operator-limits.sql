@@ -1,8 +1,9 @@
--- What operators have set on a key, which its account's management keys may not undo: its limits as an operator last set
--- them, and whether an operator has disabled it. `apps/billing/admin/resources/operator-limits.ts` has the form. The
--- money functions read the limits in effect, which are the columns beside it.
+-- The column operator_limits has the limits that an operator last set on a key, and whether an operator has disabled
+-- it. The account's management keys may not undo them. `apps/billing/admin/resources/operator-limits.ts` has the form.
+-- The money functions do not read this column: the limits in effect are the key's other columns.
 --
--- Until now every limit could have been an operator's: those of keys that no management key has made count as such.
+-- It is not recorded who set the limits of existing keys. The limits of a key count as an operator's unless a
+-- management key has made, rotated, changed or disabled the key.
 
 alter table api_keys add column operator_limits jsonb not null default '{}' check (jsonb_typeof(operator_limits) = 'object');
 

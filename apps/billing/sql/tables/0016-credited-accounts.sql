@@ -1,12 +1,13 @@
--- Gateways refuse the requests of a key that can pay for nothing before they do any work for them, so they learn at once
--- of credits that an account gets. Charges and holds are not sent: they come with every request, and whether a key can
--- still pay is read with its next look-up.
+-- Gateways refuse the requests of a key that can pay for nothing before they do any work for them. So gateways are
+-- notified at once when an account gets credits. Charges and holds cause no notification, because they come with every
+-- request. The next look-up of a key reads whether it can still pay.
 --
--- Only for an account that had less than one credit: numbering a key takes the lock of the one counter of all keys until
--- the transaction ends, and an account with more can pay for a request at any usual price. Where one token costs more
--- than that, gateways learn of the credits a second later, when they ask again.
+-- Only an account that had less than one credit causes a notification. Numbering a key takes the lock of the one
+-- counter of all keys until the transaction ends, and an account with more credits can pay for a request at any usual
+-- price. Where one token costs more than that, gateways learn of the credits a second later, when they ask again.
 --
--- The keys are locked before the first of them is numbered: a change of one of them locks it, too, before it counts.
+-- All keys of the account are locked before the first of them is numbered, because a change of a key also locks the key
+-- before the counter.
 create function number_keys_of_credited_account() returns trigger language plpgsql as $$
 begin
   perform 1 from api_keys where account_id = new.id and status = 'active' order by id for no key update;

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { openForm } from '#libs/page-parts/form.ts'
 import { shortId, wholeId } from '#libs/page-parts/id.ts'
+import { keyTable } from '#libs/page-parts/key-table.ts'
 import { showList } from '#libs/page-parts/list.ts'
 import { load, loadList, showLoaded, type Loading } from '#libs/page-parts/load.ts'
 import { mark } from '#libs/page-parts/mark.ts'
@@ -16,7 +17,7 @@ import { change, read, type Answer, type Item } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { may } from '../roles.ts'
 import { closeOrReopen, moveCredits } from './account-forms.ts'
-import { createKey, keyTable } from './keys.ts'
+import { keyForms, toShownKey } from './keys.ts'
 import { createManagementKey, managementKeyTable } from './management-keys.ts'
 
 type Account = Answer<'/accounts/{account}'>
@@ -84,13 +85,21 @@ export const open: OpenScreen = (app, { path }): Screen => {
                 <h2>Keys</h2>
                 ${
                   may(app, 'createKey')
-                    ? html`<button type="button" @click=${() => createKey(app, found, changed)}>
+                    ? html`<button type="button" @click=${keyForms(app, found, changed).create}>
                         New key
                       </button>`
                     : nothing
                 }
               </div>
-              ${showList(keys, (entries) => keyTable(app, found, { entries, changed }))}
+              ${showList(keys, (entries) =>
+                keyTable({
+                  caption: 'Keys, the newest first',
+                  keys: entries.map(toShownKey),
+                  availableNano: found.availableNano,
+                  forms: may(app, 'revokeKey') ? keyForms(app, found, changed) : undefined,
+                  empty: 'This account has no key, so nothing can spend its credits.',
+                }),
+              )}
             </section>
             <section>
               <div class="head">

@@ -1,11 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { showTokens } from '#libs/page-parts/charge.ts'
-import { shortId, wholeId, copy } from '#libs/page-parts/id.ts'
+import { shortId } from '#libs/page-parts/id.ts'
 import { load, showFailure, showWaiting } from '#libs/page-parts/load.ts'
-import { mark, type Meaning } from '#libs/page-parts/mark.ts'
+import { mark } from '#libs/page-parts/mark.ts'
 import { exactCredits } from '#libs/page-parts/money.ts'
 import { whole } from '#libs/page-parts/number.ts'
+import { NO_TIMES, requestHead, showOutcome } from '#libs/page-parts/request-state.ts'
 import { showTimes } from '#libs/page-parts/request-times.ts'
 import { toHash } from '#libs/page-parts/route.ts'
 import { moment } from '#libs/page-parts/time.ts'
@@ -18,13 +19,6 @@ type Settlement = NonNullable<RequestRecord['settlement']>
 type Hold = NonNullable<RequestRecord['hold']>
 type Prices = NonNullable<RequestRecord['prices']>
 type Timing = NonNullable<RequestRecord['timing']>
-
-const OUTCOMES: Readonly<Record<Settlement['outcome'], Meaning>> = {
-  completed: 'good',
-  cancelled: 'off',
-  fault: 'bad',
-  'never-ran': 'warn',
-}
 
 /** An open request may end at any moment. */
 const OPEN_EVERY_MS = 3_000
@@ -68,12 +62,7 @@ function neverHeld(id: string): TemplateResult {
 
 function show(app: App, record: RequestRecord): TemplateResult {
   const { id, accountId, keyId, model, hold, prices, settlement, alarms, timing } = record
-  const json = JSON.stringify(record, null, 2)
-  return html`<div class="head">
-      <h1>Request ${state(settlement, hold, timing)}</h1>
-      <button type="button" @click=${() => void copy(json, app.say)}>Copy as JSON</button>
-    </div>
-    <p>${wholeId(id, app.say)}</p>
+  return html`${requestHead(app, { id, state: state(settlement, hold, timing), record })}
     <dl class="facts">
       ${
         accountId === null
@@ -107,11 +96,7 @@ function show(app: App, record: RequestRecord): TemplateResult {
       ${
         timing === null
           ? html`<p class="dim">
-              ${
-                !isFinal(record, wallClockMs())
-                  ? 'Times are known when it has ended.'
-                  : 'No times are kept: it is older than 90 days, or ran in an older release.'
-              }
+              ${isFinal(record, wallClockMs()) ? NO_TIMES : 'Times are known when it has ended.'}
             </p>`
           : showTimes({ ...timing, completionTokens: settlement?.completionTokens ?? 0 })
       }
@@ -150,8 +135,7 @@ function show(app: App, record: RequestRecord): TemplateResult {
 function state(settlement: Settlement | null, hold: Hold | null, timing: Timing | null): TemplateResult {
   if (settlement === null)
     return mark('busy', hold?.state === 'held' ? 'running' : (hold?.state ?? 'unknown'))
-  const reason = timing?.errorCode ?? timing?.finishReason
-  return mark(OUTCOMES[settlement.outcome], reason ? `${settlement.outcome} · ${reason}` : settlement.outcome)
+  return showOutcome(settlement.outcome, timing?.errorCode ?? timing?.finishReason ?? null)
 }
 
 function charge(settlement: Settlement, prices: Prices): TemplateResult {

@@ -3,10 +3,13 @@ import { optional } from '../../http/parse-body.ts'
 import { contentsOf } from '../fields/content.ts'
 import { Effort } from '../fields/effort.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
-import { listOf } from '../fields/list-of.ts'
+import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
+import { REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { ShortText } from '../fields/short-text.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 
@@ -105,8 +108,14 @@ export const ChatBody = z.object({
   stream_options: optional(z.object({ include_usage: optional(z.boolean(BOOLEAN)) }, 'expected an object')),
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
+  ...STRUCTURED_FIELDS,
   reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
   effort: optional(Effort).meta({ description: 'The same as reasoning_effort.' }),
+  ...REASONING_SWITCHES,
+  reasoning: optional(z.object(REASONING_FIELDS, 'expected an object')).meta({
+    description: 'Its effort is the same as reasoning_effort; of OpenRouter.',
+  }),
+  ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
 })
 export type ChatBody = z.output<typeof ChatBody>

@@ -123,4 +123,5 @@ export const chatCompletionsDescription: OperationDescription = {
     headers: {},
   },
   errors: [...GENERATION_ERRORS, 'upstream_error'],
+  promptField: 'messages',
 }

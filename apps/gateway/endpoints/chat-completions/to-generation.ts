@@ -1,12 +1,16 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-request.ts'
+import { noGrammars } from '#libs/json-schema/limits.ts'
 import type { CatalogModel } from '../../catalog.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
+import { toLeastOutput } from '../fields/least-output.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
+import { toSwitches } from '../fields/reasoning-switches.ts'
 import { toSampling } from '../fields/sampling.ts'
+import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { ChatBody, ChatBodyMessage } from './chat-body.ts'
 
@@ -22,19 +26,27 @@ type ChatGeneration = {
  */
 export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
-  const checkSchema = createCheckSchema()
-  const outputFormat = toOutputFormat(body.response_format, 'response_format', checkSchema)
+  const use = noGrammars()
+  const checkSchema = createCheckSchema(use)
+  const formats = { response_format: body.response_format }
+  const outputFormat = toOutputFormat(formats, toStructuredFormats(body), { checkSchema, use })
+  const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
+  const maxOutputTokens = toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model)
   return {
     request: {
       kind: 'chat',
       messages: body.messages.map(toMessage),
-      ...toToolUse(body, { model, outputFormat, checkSchema }),
+      ...toolUse,
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
-      reasoningEffort: mergeEfforts({ effort, reasoning_effort: reasoningEffort }) ?? model.defaultEffort,
+      reasoningEffort: mergeEfforts(
+        { effort, reasoning_effort: reasoningEffort, ...toSwitches(body) },
+        model,
+      ),
+      ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
     },
-    maxOutputTokens: toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model),
+    maxOutputTokens,
   }
 }
 

@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN } from '../fields/field-texts.ts'
-import { listOf } from '../fields/list-of.ts'
+import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
+import { REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 
 /**
  * The output limit, in tokens, of a request without `max_tokens`. The interface defines this number. Chat
@@ -28,6 +31,10 @@ export const CompletionBody = z.object({
   max_tokens: optional(OutputLimit).meta({ description: `Absent: ${DEFAULT_MAX_TOKENS}.` }),
   stream: optional(z.boolean(BOOLEAN)),
   response_format: optional(ResponseFormat),
+  ...STRUCTURED_FIELDS,
+  // Checked only: reasoning is off.
+  ...REASONING_SWITCHES,
+  ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
 })
 export type CompletionBody = z.output<typeof CompletionBody>

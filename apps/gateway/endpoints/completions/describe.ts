@@ -53,4 +53,5 @@ export const completionsDescription: OperationDescription = {
     headers: {},
   },
   errors: [...GENERATION_ERRORS, 'upstream_error'],
+  promptField: 'prompt',
 }

@@ -1,9 +1,12 @@
 import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { noGrammars } from '#libs/json-schema/limits.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
+import { toLeastOutput } from '../fields/least-output.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
+import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { DEFAULT_MAX_TOKENS, type CompletionBody } from './completion-body.ts'
 
 /** The fields of `PreparedGeneration` that the body determines. */
@@ -14,23 +17,29 @@ type CompletionGeneration = {
 
 /** Throws an `ApiError` `invalid_request` for a schema that the output cannot be constrained to. */
 export function toGeneration(body: CompletionBody, model: ModelSpec): CompletionGeneration {
+  const use = noGrammars()
+  const formats = { response_format: body.response_format }
+  const checks = { checkSchema: createCheckSchema(use), use }
+  const outputFormat = toOutputFormat(formats, toStructuredFormats(body), checks)
+  const maxOutputTokens =
+    toMaxOutputTokens([body.max_tokens], model) ?? Math.min(DEFAULT_MAX_TOKENS, model.maxOutputTokens)
   return {
     request: {
       kind: 'chat',
       messages: [{ role: 'user', content: toText(body.prompt) }],
-      tools: [],
-      toolChoice: 'auto',
-      parallelToolCalls: true,
-      outputFormat: toOutputFormat(body.response_format, 'response_format', createCheckSchema()),
+      ...NO_TOOLS,
+      outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
       // A legacy completion cannot return reasoning, and callers do not pay for text that they do not receive.
       reasoningEffort: 'off',
+      ...toLeastOutput(body, { ...NO_TOOLS, outputFormat, maxOutputTokens, model }),
     },
-    maxOutputTokens:
-      toMaxOutputTokens([body.max_tokens], model) ?? Math.min(DEFAULT_MAX_TOKENS, model.maxOutputTokens),
+    maxOutputTokens,
   }
 }
+
+const NO_TOOLS = { tools: [], toolChoice: 'auto', parallelToolCalls: true } satisfies Partial<ChatRequest>
 
 function toText(prompt: CompletionBody['prompt']): string {
   return typeof prompt === 'string' ? prompt : prompt.join('\n')

@@ -32,4 +32,5 @@ export const embeddingsDescription: OperationDescription = {
   },
   stream: null,
   errors: GENERATION_ERRORS,
+  promptField: 'input',
 }

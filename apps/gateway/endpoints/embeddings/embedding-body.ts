@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
-import { listOf } from '../fields/list-of.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
 
 const MAX_INPUTS = 2_048
 const INPUT =

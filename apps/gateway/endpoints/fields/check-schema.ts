@@ -17,9 +17,8 @@ import { checkPatterns } from './schema/check-patterns.ts'
  */
 export type CheckSchema = (schema: JsonSchema, param: string, text?: string) => void
 
-/** The check for one request. The engine compiles all schemas of a request, so they share its limits. */
-export function createCheckSchema(): CheckSchema {
-  const use = noGrammars()
+/** The check for one request. The engine compiles all grammars of a request, so they share its limits: `use` counts them. */
+export function createCheckSchema(use: GrammarUse = noGrammars()): CheckSchema {
   return (schema, param, text) => {
     const problem = findProblem(schema, use, text)
     if (problem === null) return

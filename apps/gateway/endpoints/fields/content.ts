@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { shorten } from '../../http/shorten.ts'
-import { documentedAs } from './documented-as.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { TEXT } from './field-texts.ts'
-import { listOf } from './list-of.ts'
-import { parsePart } from './parse-part.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
+import { parsePart } from '#libs/http-contract/parse-part.ts'
 import { shortText } from './short-text.ts'
 
 const TextPart = z.object({ type: z.enum(['text', 'input_text', 'output_text']), text: z.string(TEXT) })

@@ -1,21 +1,32 @@
 import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { ReasoningEffort } from '#libs/contracts/generation-request.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { DIFFER } from './field-texts.ts'
 
 export const Effort = z.enum(ReasoningEffort.options, `expected one of ${ReasoningEffort.options.join(', ')}`)
 
-/** Returns the one effort that a field and its aliases name. Throws an `ApiError` `invalid_request` when they differ. */
+/** What fields say about reasoning, by their names; `on` leaves the effort open. */
+export type GivenEfforts = Readonly<Record<string, ReasoningEffort | 'on' | undefined>>
+
+/**
+ * Returns the one effort that all fields allow: the model's default where they leave it open, and `low` where they switch
+ * reasoning on of which the default is off. Throws an `ApiError` `invalid_request` for two fields that contradict each other.
+ */
 export function mergeEfforts(
-  given: Readonly<Record<string, ReasoningEffort | undefined>>,
-): ReasoningEffort | undefined {
-  const named = Object.entries(given).filter(([, effort]) => effort !== undefined)
-  const [first] = named
-  const other = named.find(([, effort]) => effort !== first?.[1])
-  if (first !== undefined && other !== undefined) {
-    throw new ApiError('invalid_request', `'${first[0]}' and '${other[0]}' ${DIFFER}.`, {
-      param: first[0],
-    })
+  given: GivenEfforts,
+  { defaultEffort }: Pick<ModelSpec, 'defaultEffort'>,
+): ReasoningEffort {
+  const named = Object.entries(given).flatMap(([field, effort]) =>
+    effort === undefined ? [] : [{ field, effort }],
+  )
+  const exact = named.find(({ effort }) => effort !== 'on') ?? named[0]
+  if (exact === undefined) return defaultEffort
+  const { field, effort } = exact
+  const other = named.find((one) => one.effort !== effort && (one.effort !== 'on' || effort === 'off'))
+  if (other !== undefined) {
+    throw new ApiError('invalid_request', `'${field}' and '${other.field}' ${DIFFER}.`, { param: field })
   }
-  return first?.[1]
+  if (effort !== 'on') return effort
+  return defaultEffort === 'off' ? 'low' : defaultEffort
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isJsonObject, type JsonObject } from '#libs/json-schema/json-schema.ts'
 import { isWithinLevels, MAX_LEVELS } from '#libs/json-schema/limits.ts'
-import { documentedAs } from './documented-as.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { schemaText } from './schema-texts.ts'
 
 /** A schema, and its text where JavaScript's own JSON of it may differ. */

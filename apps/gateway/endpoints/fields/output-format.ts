@@ -1,8 +1,13 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { OutputFormat } from '#libs/contracts/generation-request.ts'
+import type { GrammarUse } from '#libs/json-schema/limits.ts'
 import { optional } from '../../http/parse-body.ts'
 import type { CheckSchema } from './check-schema.ts'
-import { documentedAs } from './documented-as.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
+import { checkTextGrammar } from './check-text-grammar.ts'
+import { DIFFER } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
 import { parseDialect } from './parse-dialect.ts'
 import { ShortText } from './short-text.ts'
@@ -18,11 +23,12 @@ type JsonSchemaFormat = Extract<OutputFormat, { type: 'json-schema' }>
 
 /** The requested format. The schema's name does not change the output; a response repeats it. */
 export type NamedFormat =
-  | Exclude<OutputFormat, JsonSchemaFormat>
+  | Extract<OutputFormat, { type: 'text' | 'json-object' }>
   | (JsonSchemaFormat & { name: string | null })
 
 const Dialects = z.union([
   z.object({ type: z.enum(['text', 'json_object']) }),
+  z.object({ type: z.literal('json_object'), schema: JsonSchema }),
   z.object({ type: z.literal('json_schema'), json_schema: NamedSchema }),
   z.object({ type: z.literal('json_schema'), ...NamedSchema.shape }),
 ])
@@ -35,7 +41,11 @@ export const ResponseFormat = z
   .looseObject({ type: z.enum(['text', 'json_object', 'json_schema'], EXPECTED) }, EXPECTED)
   .transform((format, context): NamedFormat => {
     if (format.type === 'text') return { type: 'text' }
-    if (format.type === 'json_object') return { type: 'json-object' }
+    const hasSchema = ['schema', 'json_schema'].some(
+      (field) => format[field] !== undefined && format[field] !== null,
+    )
+    // Together and Fireworks write the schema beside this type.
+    if (format.type === 'json_object' && !hasSchema) return { type: 'json-object' }
     const read = parseDialect(NamedSchema, format, { nestedUnder: 'json_schema', context })
     if (read === undefined) return z.NEVER
     const { value, text } = read.schema
@@ -45,17 +55,41 @@ export const ResponseFormat = z
   .meta({ ...documentedAs(Dialects), description: 'The format to which the output text is constrained.' })
 
 /**
- * Throws an `ApiError` `invalid_request` for a schema that the output cannot be constrained to; `param` is the
- * field's name in the body.
+ * Returns the one format that the fields ask for, by their names in the body. Throws an `ApiError` `invalid_request` for
+ * two that differ, and for one that the output cannot be constrained to. `text` beside a constraint is the default.
  */
 export function toOutputFormat(
-  format: NamedFormat | undefined,
-  param: string,
-  checkSchema: CheckSchema,
+  given: Readonly<Record<string, NamedFormat | undefined>>,
+  structured: Readonly<Record<string, OutputFormat | undefined>>,
+  { checkSchema, use }: { checkSchema: CheckSchema; use: GrammarUse },
 ): OutputFormat {
-  if (format === undefined) return { type: 'text' }
+  const constraints = definedIn(structured)
+  const formats = definedIn(given).filter(({ format }) => constraints.length === 0 || format.type !== 'text')
+  const [first, ...others] = [...formats, ...constraints]
+  if (first === undefined) return { type: 'text' }
+  const { param, format } = first
+  const other = others.find((one) => !isDeepStrictEqual(toCompared(one.format), toCompared(format)))
+  if (other !== undefined) {
+    throw new ApiError('invalid_request', `'${param}' and '${other.param}' ${DIFFER}.`, { param })
+  }
   if (format.type === 'json-schema') checkSchema(format.schema, param, format.schemaText)
-  if (format.type !== 'json-schema') return format
+  else if (format.type !== 'text' && format.type !== 'json-object') checkTextGrammar(format, param, use)
+  return format
+}
+
+/** Without the names of schemas, which change no output. */
+function definedIn(formats: Readonly<Record<string, NamedFormat | OutputFormat | undefined>>) {
+  return Object.entries(formats).flatMap(([param, format]) =>
+    format === undefined ? [] : [{ param, format: withoutName(format) }],
+  )
+}
+
+function withoutName(format: NamedFormat | OutputFormat): OutputFormat {
+  if (!('name' in format)) return format
   const { name: _, ...unnamed } = format
   return unnamed
 }
+
+/** The spelling of numbers makes no difference between two formats. */
+const toCompared = (format: OutputFormat) =>
+  format.type === 'json-schema' ? { type: format.type, schema: format.schema } : format

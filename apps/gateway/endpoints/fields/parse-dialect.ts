@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { parsePart } from './parse-part.ts'
+import { parsePart } from '#libs/http-contract/parse-part.ts'
 
 /**
  * Parses a value that one dialect nests under `nestedUnder` and the other writes flat into `outer`. Adds the first issue

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { documentedAs } from './documented-as.ts'
-import { parsePart } from './parse-part.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
+import { parsePart } from '#libs/http-contract/parse-part.ts'
 
 /**
  * An object of a request with names of the caller's choice, at most `most`. As in `listOf`, the number is checked first,

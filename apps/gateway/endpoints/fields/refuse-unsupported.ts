@@ -21,16 +21,24 @@ export const onlyEmpty: UnsupportedField = {
   allowed: 'an empty array',
 }
 
+const onlyEmptyObject: UnsupportedField = {
+  isHarmless: (value) => typeof value === 'object' && value !== null && Object.keys(value).length === 0,
+  allowed: 'an empty object',
+}
+const instead = (advice: string): UnsupportedField => ({ ...never, instead: advice })
+
 /**
  * Fields that would change the output and are not supported, each with the values that have no effect. They are
- * rejected because ignoring them would return a wrong answer. Every other field of the OpenAI and vLLM interfaces for
- * chat and legacy completions is either parsed by the operation or has no visible effect on the answer.
+ * rejected because ignoring them would return a wrong answer. Every other field of these interfaces is either parsed by
+ * the operation or has no visible effect on the answer: hints for caches and schedulers (`prompt_cache_key`, `cache_salt`,
+ * `priority`, `prediction`, `speculation`), labels (`user`, `metadata`, `session_id`), choices of equal means
+ * (`guided_decoding_backend`), and what only a refused field would need (`route`, `search_options`).
  */
 const UNSUPPORTED: UnsupportedFields = {
+  // OpenAI.
   n: only(1),
   logprobs: only(false),
   top_logprobs: only(0),
-  prompt_logprobs: never,
   functions: onlyEmpty,
   function_call: { isHarmless: (value) => value === 'none' || value === 'auto', allowed: '"auto" or "none"' },
   modalities: {
@@ -38,36 +46,95 @@ const UNSUPPORTED: UnsupportedFields = {
     allowed: '["text"]',
   },
   audio: never,
-  prediction: never,
   web_search_options: never,
   suffix: only(''),
   echo: only(false),
   best_of: only(1),
+
+  // vLLM.
+  prompt_logprobs: never,
   use_beam_search: only(false),
-  min_tokens: only(0),
-  ignore_eos: only(false),
+  length_penalty: only(1),
   stop_token_ids: onlyEmpty,
   include_stop_str_in_output: only(false),
   skip_special_tokens: only(true),
+  spaces_between_special_tokens: only(true),
   truncate_prompt_tokens: never,
   bad_words: onlyEmpty,
   allowed_token_ids: never,
   logits_processors: onlyEmpty,
-  structured_outputs: never,
-  guided_json: never,
-  guided_regex: never,
-  guided_choice: never,
-  guided_grammar: never,
+  vllm_xargs: onlyEmptyObject,
+  repetition_detection: never,
+  return_token_ids: only(false),
   structural_tag: never,
+  guided_whitespace_pattern: never,
   add_generation_prompt: only(true),
+  add_special_tokens: only(false),
   continue_final_message: only(false),
   chat_template: never,
-  chat_template_kwargs: {
-    isHarmless: (value) => typeof value === 'object' && value !== null && Object.keys(value).length === 0,
-    allowed: 'an empty object',
-  },
   documents: onlyEmpty,
   prompt_embeds: never,
+
+  // SGLang and llama.cpp. Of the latter those by which it samples in ways of its own.
+  regex: instead('send structured_outputs with regex'),
+  ebnf: instead('send structured_outputs with grammar'),
+  grammar: instead('send structured_outputs with grammar'),
+  json_schema: instead('send response_format with json_schema'),
+  no_stop_trim: only(false),
+  stop_regex: never,
+  min_new_tokens: instead('send min_tokens'),
+  custom_logit_processor: never,
+  lora_path: never,
+  session_params: never,
+  separate_reasoning: only(true),
+  n_predict: instead('send max_tokens'),
+  repeat_penalty: instead('send repetition_penalty'),
+  typical_p: only(1),
+  mirostat: only(0),
+  samplers: never,
+  dry_multiplier: only(0),
+  xtc_probability: only(0),
+  dynatemp_range: only(0),
+  top_n_sigma: only(-1),
+
+  // Text Generation Inference and Ollama.
+  max_new_tokens: instead('send max_tokens'),
+  num_predict: instead('send max_tokens'),
+  do_sample: only(true),
+  return_full_text: only(false),
+  truncate: never,
+  watermark: only(false),
+  adapter_id: never,
+  options: { ...onlyEmptyObject, instead: 'send its fields by the names of this interface' },
+  think: instead('send reasoning_effort'),
+
+  // OpenRouter, Together and Fireworks.
+  models: { ...onlyEmpty, instead: 'a request has one model, without a fallback' },
+  provider: onlyEmptyObject,
+  preset: never,
+  plugins: onlyEmpty,
+  transforms: onlyEmpty,
+  top_a: only(0),
+  safety_model: never,
+  context_length_exceeded_behavior: only('error'),
+  prompt_truncate_len: never,
+  raw_output: only(false),
+  echo_last: only(0),
+  reasoning_history: never,
+
+  // Mistral, Qwen, GLM, Groq and xAI.
+  safe_prompt: only(false),
+  prompt_mode: instead('send reasoning_effort'),
+  random_seed: instead('send seed'),
+  guardrails: onlyEmpty,
+  enable_search: only(false),
+  enable_code_interpreter: only(false),
+  translation_options: never,
+  preserve_thinking: only(false),
+  reasoning_format: only('parsed'),
+  reasoning_split: only(true),
+  search_parameters: never,
+  deferred: only(false),
 }
 
 /**

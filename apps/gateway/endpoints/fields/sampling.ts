@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import { optional } from '../../http/parse-body.ts'
-import { documentedAs } from './documented-as.ts'
-import { listOf } from './list-of.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
 import { recordOf } from './record-of.ts'
 
 const MAX_STOP_STRINGS = 16

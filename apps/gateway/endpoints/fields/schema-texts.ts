@@ -15,6 +15,11 @@ export function noteSchemaTexts(body: JsonObject, json: string): void {
   if (carriesSchema(body) && mayChange(json)) note(body, json, PLACES)
 }
 
+/** Notes the text of a schema that was itself written as text within the body. */
+export function noteSchemaText(schema: object, json: string): void {
+  if (mayChange(json)) texts.set(schema, json)
+}
+
 /** The text of a schema of a body; undefined where JavaScript's own JSON of it says the same. */
 export const schemaText = (schema: object): string | undefined => texts.get(schema)
 
@@ -27,6 +32,8 @@ const PLACES: Places = {
   tools: { each: { parameters: 'schema', function: { parameters: 'schema' } } },
   response_format: FORMAT,
   text: { format: FORMAT },
+  structured_outputs: { json: 'schema' },
+  guided_json: 'schema',
 }
 
 function note(value: unknown, json: string, places: Places | 'schema'): void {

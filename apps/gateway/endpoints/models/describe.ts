@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { describeParameters } from '#libs/http-contract/describe-parameters.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { ModelList, ModelObject } from './model-object.ts'
 
@@ -27,16 +28,15 @@ export const describeModelDescription: OperationDescription = {
   id: 'retrieveModel',
   summary: 'Describes one model.',
   description: 'Slashes in the id may be raw or percent-encoded.',
-  parameters: [
-    {
-      name: 'model',
-      in: 'path',
-      required: true,
-      description: 'The id of a model in the catalog.',
-      schema: z.string().min(1),
-      example: 'demo-chat',
-    },
-  ],
+  parameters: describeParameters(
+    'path',
+    z.object({
+      model: z.string().min(1).meta({
+        description: 'The id of a model in the catalog.',
+        example: 'demo-chat',
+      }),
+    }),
+  ),
   request: null,
   answer: { name: 'Model', schema: ModelObject, examples: { model: example } },
   stream: null,

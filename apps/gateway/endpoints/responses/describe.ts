@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { describeParameters } from '#libs/http-contract/describe-parameters.ts'
 import { ModelId } from '../fields/model-id.ts'
 import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
@@ -31,7 +32,7 @@ const response = {
   model: 'demo-chat',
   usage: {
     input_tokens: 12,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
     output_tokens: 5,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 17,
@@ -71,17 +72,16 @@ export const responsesDescription: OperationDescription = {
     'items of the conversation. A stream has either the six event types of the interface (created, in_progress, ' +
     'output_text.delta, output_text.done, output_item.done, completed) or OpenAI’s complete sequence, which ' +
     'some clients need. Both end with response.completed, or with response.failed after an error.',
-  parameters: [
-    {
-      name: EVENTS_HEADER,
-      in: 'header',
-      required: false,
-      description:
-        'The set of a stream’s events: spec or full. By default known client libraries get full, others spec.',
-      schema: z.string(),
-      example: 'spec',
-    },
-  ],
+  parameters: describeParameters(
+    'header',
+    z.object({
+      [EVENTS_HEADER]: z.string().optional().meta({
+        description:
+          'The set of a stream’s events: spec or full. By default known client libraries get full, others spec.',
+        example: 'spec',
+      }),
+    }),
+  ),
   request: {
     name: 'ResponseRequest',
     schema: z.object({ model: ModelId, ...ResponsesBody.shape }),
@@ -145,4 +145,5 @@ export const responsesDescription: OperationDescription = {
     },
   },
   errors: GENERATION_ERRORS,
+  promptField: 'input',
 }

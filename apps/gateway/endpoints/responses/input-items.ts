@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { shorten } from '../../http/shorten.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { contentsOf } from '../fields/content.ts'
-import { documentedAs } from '../fields/documented-as.ts'
 import { TEXT } from '../fields/field-texts.ts'
-import { listOf } from '../fields/list-of.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
 import { ShortText } from '../fields/short-text.ts'
 import { createOtherItems } from './other-items.ts'
 

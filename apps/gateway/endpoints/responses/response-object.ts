@@ -45,7 +45,7 @@ export type OutputItem = z.infer<typeof OutputItem>
 
 const ResponseUsage = z.object({
   input_tokens: z.int().min(0),
-  input_tokens_details: z.object({ cached_tokens: z.int().min(0) }),
+  input_tokens_details: z.object({ cached_tokens: z.int().min(0), cache_write_tokens: z.int().min(0) }),
   output_tokens: z.int().min(0),
   output_tokens_details: z.object({ reasoning_tokens: z.int().min(0) }),
   total_tokens: z.int().min(0),

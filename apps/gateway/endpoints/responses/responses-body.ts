@@ -1,20 +1,15 @@
 import { z } from 'zod'
-import { ReasoningEffort } from '#libs/contracts/generation-request.ts'
 import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
+import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
+import { EffortOrNone, REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { recordOf } from '../fields/record-of.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 import { Input } from './input-items.ts'
-
-const EFFORTS = [...ReasoningEffort.options, 'none'] as const
-
-/** Responses accept `none` as an alias of `off`. */
-const EffortOrNone = z
-  .enum(EFFORTS, `expected one of ${EFFORTS.join(', ')}`)
-  .transform((effort) => (effort === 'none' ? 'off' : effort))
 
 const SUMMARIES = ['auto', 'concise', 'detailed'] as const
 
@@ -41,13 +36,14 @@ export const ResponsesBody = z.object({
   max_completion_tokens: optional(OutputLimit),
   max_tokens: optional(OutputLimit),
   stream: optional(z.boolean(BOOLEAN)),
-  reasoning: optional(
-    z.object({ effort: optional(EffortOrNone), summary: optional(Summary) }, 'expected an object'),
-  ),
+  reasoning: optional(z.object({ ...REASONING_FIELDS, summary: optional(Summary) }, 'expected an object')),
   reasoning_effort: optional(EffortOrNone),
+  ...REASONING_SWITCHES,
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
+  ...STRUCTURED_FIELDS,
   text: optional(z.object({ format: optional(ResponseFormat) }, 'expected an object')),
+  ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
   // These fields are only repeated in the response.
   metadata: optional(Metadata),

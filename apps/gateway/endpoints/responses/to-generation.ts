@@ -1,13 +1,15 @@
-import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { ChatMessage, OutputFormat } from '#libs/contracts/generation-request.ts'
+import type { ChatMessage } from '#libs/contracts/generation-request.ts'
+import { noGrammars } from '#libs/json-schema/limits.ts'
 import type { CatalogModel } from '../../catalog.ts'
-import { createCheckSchema, type CheckSchema } from '../fields/check-schema.ts'
+import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
-import { DIFFER } from '../fields/field-texts.ts'
-import { toOutputFormat, type NamedFormat } from '../fields/output-format.ts'
+import { toLeastOutput } from '../fields/least-output.ts'
+import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
+import { toSwitches } from '../fields/reasoning-switches.ts'
 import { toSampling } from '../fields/sampling.ts'
+import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { PreparedGeneration } from '../generation-endpoint.ts'
 import type { ResponsesBody } from './responses-body.ts'
@@ -22,24 +24,26 @@ export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 
  * alias with different values.
  */
 export function toGeneration(body: ResponsesBody, model: CatalogModel): ResponsesGeneration {
-  const effort = mergeEfforts({
-    'reasoning.effort': body.reasoning?.effort,
-    reasoning_effort: body.reasoning_effort,
-  })
-  const checkSchema = createCheckSchema()
-  const outputFormat = mergeFormats(body, checkSchema)
+  const efforts = { ...toSwitches(body), reasoning_effort: body.reasoning_effort }
+  const use = noGrammars()
+  const checkSchema = createCheckSchema(use)
+  const formats = { 'text.format': body.text?.format, response_format: body.response_format }
+  const outputFormat = toOutputFormat(formats, toStructuredFormats(body), { checkSchema, use })
+  const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
   const { max_output_tokens, max_completion_tokens, max_tokens } = body
+  const maxOutputTokens = toMaxOutputTokens([max_output_tokens, max_completion_tokens, max_tokens], model)
   return {
     request: {
       kind: 'chat',
       messages: toConversation(body),
-      ...toToolUse(body, { model, outputFormat, checkSchema }),
+      ...toolUse,
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
-      reasoningEffort: effort ?? model.defaultEffort,
+      reasoningEffort: mergeEfforts(efforts, model),
+      ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
     },
-    maxOutputTokens: toMaxOutputTokens([max_output_tokens, max_completion_tokens, max_tokens], model),
+    maxOutputTokens,
   }
 }
 
@@ -51,22 +55,4 @@ function toConversation({ instructions = '', input }: ResponsesBody): ChatMessag
     })
   }
   return instructions === '' ? messages : [{ role: 'system', content: instructions }, ...messages]
-}
-
-/** The formats are compared without the names of their schemas and the spelling of numbers, which change no output. */
-function mergeFormats(
-  { text, response_format: responseFormat }: ResponsesBody,
-  checkSchema: CheckSchema,
-): OutputFormat {
-  if (text?.format === undefined) return toOutputFormat(responseFormat, 'response_format', checkSchema)
-  const format = toOutputFormat(text.format, 'text.format', checkSchema)
-  const other = responseFormat ?? text.format
-  if (isDeepStrictEqual(toCompared(text.format), toCompared(other))) return format
-  throw new ApiError('invalid_request', `'text.format' and 'response_format' ${DIFFER}.`, {
-    param: 'text.format',
-  })
-}
-
-function toCompared(format: NamedFormat) {
-  return format.type === 'json-schema' ? { type: format.type, schema: format.schema } : format
 }

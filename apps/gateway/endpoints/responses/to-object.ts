@@ -46,7 +46,8 @@ export function toResponse(
 function toResponseUsage(usage: Usage) {
   return {
     input_tokens: usage.promptTokens,
-    input_tokens_details: { cached_tokens: usage.cachedTokens },
+    // Writing to the cache is never charged; the newest clients of OpenAI require the field.
+    input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 },
     output_tokens: usage.completionTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
     total_tokens: usage.promptTokens + usage.completionTokens,

@@ -1,13 +1,13 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { showTokens } from '#libs/page-parts/charge.ts'
-import { copy, wholeId } from '#libs/page-parts/id.ts'
 import { load, showFailure, showWaiting } from '#libs/page-parts/load.ts'
 import { exactCredits } from '#libs/page-parts/money.ts'
+import { mark } from '#libs/page-parts/mark.ts'
+import { NO_TIMES, requestHead, showOutcome } from '#libs/page-parts/request-state.ts'
 import { showTimes } from '#libs/page-parts/request-times.ts'
 import { moment } from '#libs/page-parts/time.ts'
-import type { Receipt } from '../../endpoints/self-service/schemas.ts'
+import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 import type { App, OpenScreen } from '../app.ts'
-import { showState } from './receipt-state.ts'
 
 /** A running request may end at any moment. */
 const RUNNING_EVERY_MS = 3_000
@@ -34,6 +34,13 @@ export const open: OpenScreen = (app, { path }) => {
   }
 }
 
+/** How a request stands or ended. */
+export function showReceiptState({ status, outcome, error_code: code, finish_reason: reason }: Receipt) {
+  return outcome === null
+    ? mark(status === 'running' ? 'busy' : 'off', status)
+    : showOutcome(outcome, code ?? reason)
+}
+
 function notFound(id: string, message: string): TemplateResult {
   return html`<h1>Request</h1>
     <p class="notice warn"><code class="id">${id}</code>: ${message}</p>
@@ -46,12 +53,7 @@ function notFound(id: string, message: string): TemplateResult {
 
 function show(app: App, receipt: Receipt): TemplateResult {
   const { id, model, created_at: createdAt, streamed, nano } = receipt
-  const json = JSON.stringify({ data: receipt }, null, 2)
-  return html`<div class="head">
-      <h1>Request ${showState(receipt)}</h1>
-      <button type="button" @click=${() => void copy(json, app.say)}>Copy as JSON</button>
-    </div>
-    <p>${wholeId(id, app.say)}</p>
+  return html`${requestHead(app, { id, state: showReceiptState(receipt), record: { data: receipt } })}
     <dl class="facts card">
       <dt>Model</dt>
       <dd><bdi>${model}</bdi></dd>
@@ -92,7 +94,7 @@ function showTime(receipt: Receipt): TemplateResult {
   const { waited_ms: waitedMs, latency, generation_time: ranMs, ahead, tokens_completion: tokens } = receipt
   if (receipt.status === 'running') return html`<p class="dim">Times are known when it has ended.</p>`
   if (waitedMs === null && ranMs === null) {
-    return html`<p class="dim">No times are kept: it is older than 90 days, or ran in an older release.</p>`
+    return html`<p class="dim">${NO_TIMES}</p>`
   }
   const firstTokenMs = latency === null || waitedMs === null ? null : latency - waitedMs
   return html`<div class="card">

@@ -7,9 +7,9 @@ import { whole } from '#libs/page-parts/number.ts'
 import { toHash } from '#libs/page-parts/route.ts'
 import { table, type Column } from '#libs/page-parts/table.ts'
 import { duration, moment } from '#libs/page-parts/time.ts'
-import type { Receipt } from '../../endpoints/self-service/schemas.ts'
+import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 import type { OpenScreen } from '../app.ts'
-import { showState } from './receipt-state.ts'
+import { showReceiptState } from './request.ts'
 
 const COLUMNS: readonly Column<Receipt>[] = [
   {
@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<Receipt>[] = [
     cell: ({ id, created_at: at }) => html`<a href=${toHash(['request', id])}>${moment(at)}</a>`,
   },
   { name: 'Model', cell: ({ model }) => html`<bdi>${model}</bdi>` },
-  { name: 'State', cell: showState },
+  { name: 'State', cell: showReceiptState },
   { name: 'Waited', isNumber: true, from: 'medium', cell: ({ waited_ms: ms }) => duration(ms) },
   { name: 'Took', isNumber: true, from: 'medium', cell: (receipt) => duration(tookMs(receipt)) },
   { name: 'Input', isNumber: true, from: 'medium', cell: ({ tokens_prompt: tokens }) => count(tokens) },
@@ -32,10 +32,7 @@ const COLUMNS: readonly Column<Receipt>[] = [
 
 /** What did the key do last, and what did each request cost? */
 export const open: OpenScreen = (app) => {
-  const receipts = loadList(app, async (cursor, signal) => {
-    const { data, next_cursor: nextCursor } = await app.api.listReceipts(cursor, signal)
-    return { data, nextCursor }
-  })
+  const receipts = loadList(app, app.api.listReceipts)
   return {
     title: 'Requests',
     close: () => receipts.close(),

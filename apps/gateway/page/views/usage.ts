@@ -5,7 +5,7 @@ import { percent, short, whole } from '#libs/page-parts/number.ts'
 import { bar } from '#libs/page-parts/sparkline.ts'
 import { table } from '#libs/page-parts/table.ts'
 import { DAY_MS, toDay } from '#libs/page-parts/time.ts'
-import type { Activity } from '../../endpoints/self-service/schemas.ts'
+import type { Activity } from '#libs/account-contract/resources/activity.ts'
 
 const DAYS = 30
 

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js'
 
-/** How a call failed: a gRPC status code other than OK, and the server's message, or our own. */
+/** The failure of a call: a gRPC status code other than OK, and the server's message or our own. */
 export type CallFailure = Error & { readonly code: status; readonly details: string }
 
 const QUOTING: ReadonlySet<status> = new Set([status.INVALID_ARGUMENT, status.INTERNAL, status.UNKNOWN])
@@ -8,7 +8,7 @@ const QUOTING: ReadonlySet<status> = new Set([status.INVALID_ARGUMENT, status.IN
 class CallError extends Error {
   readonly code: status
   readonly details: string
-  /** With these codes the engine answers what a request made it fail with, so no log has the message. */
+  /** True for codes of failures that a request caused: the message may quote the request, so it is not logged. */
   readonly quotesRequest: boolean
 
   constructor(code: status, details: string, cause?: unknown) {

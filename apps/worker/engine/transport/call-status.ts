@@ -5,7 +5,7 @@ import { callFailure, type CallFailure } from './call-failure.ts'
 /** The status that a server ended a call with; `failure` is null for OK. */
 export type CallStatus = { readonly failure: CallFailure | null }
 
-/** Reads trailers, or the headers of an answer that has no body; null where they have no status. */
+/** Reads the status from trailers, or from the headers of an answer without a body; null if they have none. */
 export function readStatus(headers: IncomingHttpHeaders): CallStatus | null {
   const text = headers['grpc-status']
   if (typeof text !== 'string' || !/^\d{1,3}$/.test(text)) return null
@@ -20,7 +20,7 @@ function isStatus(code: number): code is status {
   return code in status
 }
 
-/** For trailers without a status. */
+/** The status of a call whose trailers have none. */
 export function noStatus(): CallStatus {
   return { failure: callFailure(status.UNKNOWN, 'the server sent no status') }
 }
@@ -36,7 +36,7 @@ function decodePercents(text: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8')
 }
 
-/** For an answer that is not gRPC's: from a proxy, or from another server. Source: "HTTP to gRPC status codes". */
+/** The failure for an answer that is not gRPC, from a proxy or another server. Source: "HTTP to gRPC status codes". */
 export function fromHttpStatus(httpStatus: number | undefined): CallFailure {
   const details = `the server answered HTTP ${httpStatus ?? 'without a status'}`
   return callFailure(HTTP_STATUSES.get(httpStatus ?? 0) ?? status.UNKNOWN, details)
@@ -54,8 +54,8 @@ const HTTP_STATUSES: ReadonlyMap<number, status> = new Map([
 ])
 
 /**
- * For a stream that was closed without a status, on a connection that is still open. The cause is node's own error, if
- * it had one. Source: "Errors" in gRPC over HTTP2.
+ * The failure for a stream that was closed without a status, on a connection that is still open. `cause` is node's own
+ * error, if there was one. Source: "Errors" in gRPC over HTTP2.
  */
 export function fromReset(code: number | undefined, cause: Error | null): CallFailure {
   const details = `the server ended the call without a status, reset code ${code ?? 'unknown'}`

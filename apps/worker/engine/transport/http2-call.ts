@@ -7,9 +7,9 @@ import { createMessageSplitter, FramingError } from './message-splitter.ts'
 import { MAX_MESSAGE_BYTES, type StreamCall, type StreamListener } from './transport.ts'
 
 /**
- * One call of `path` with one request, framed. States: *waiting* for a connection, *open*, *over*. A stream that the
- * server has certainly not processed (it was refused, or above the last id of a GOAWAY) goes back to *waiting*, once.
- * The listener is not called before this returns.
+ * Opens one call of `path` with one framed request. States: *waiting* for a connection, *open*, *over*. A stream that
+ * the server has certainly not processed (it was refused, or its id is above the last id of a GOAWAY) goes back to
+ * *waiting*, once. The listener is not called before this function returns.
  */
 export function openHttp2Call(
   connection: Http2Connection,
@@ -94,10 +94,11 @@ export function openHttp2Call(
       }
     })
     opened.on('error', (error) => (cause = error))
-    // Comes after all data, also of a paused stream; the trailers may arrive long before. If the connection is lost in
-    // between, data is lost with it, so a status of OK does not count then.
+    // 'close' comes after all data, also on a paused stream; the trailers may arrive long before. If the connection is
+    // lost in between, data is lost with it, so a status of OK counts only if all data was read.
     opened.on('close', () => {
-      // The session's Map of streams keeps ended ones alive for a while, as `ShortLivedMap` says: without what they call.
+      // The session's Map keeps ended streams alive for a while (see `ShortLivedMap`), so the listeners are removed:
+      // they keep more objects alive.
       opened.removeAllListeners()
       opened.on('error', ignore)
       if (over) return
@@ -144,7 +145,7 @@ function headersOf({ authority, path }: { authority: string; path: string }, dea
 
 const ignore = () => {}
 
-/** At most eight digits: a hundred million milliseconds are more than a day. */
+/** gRPC allows eight digits: a hundred million milliseconds are more than a day. */
 function toTimeout(ms: number): string {
   return `${Math.min(Math.max(Math.ceil(ms), 1), 99_999_999)}m`
 }

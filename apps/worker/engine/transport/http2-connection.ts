@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js'
 import { callFailure, type CallFailure } from './call-failure.ts'
 import { RECONNECT_PAUSE_MS } from './transport.ts'
 
-/** The one connection to a server, opened when it is first needed and again after it was lost. */
+/** The one connection to a server. It is opened at the first use, and again at the first use after it was lost. */
 export type Http2Connection = {
   /** Calls back with a session that accepts new streams, or with a failure; synchronously if either is known. */
   readonly use: (user: ConnectionUser) => void
@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT_MS = 5_000
 
 const SESSION_OPTIONS = {
   settings: { enablePush: false },
-  // In MB. The memory of a session is bounded by its streams: the window of each, and its one request.
+  // In MB. The memory of a session is bounded by its streams: each has its window and one request.
   maxSessionMemory: 4_096,
 } as const
 
@@ -28,9 +28,10 @@ const SESSION_OPTIONS = {
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024
 
 /**
- * States: *idle*, on a use *connecting*, with the server's settings *ready*; lost or after a GOAWAY, *idle* again. An
- * attempt that fails makes it *pausing*: uses fail at once until the pause is over, then it is *idle*. Pauses double from
- * 200 ms to a second; a success resets them. No pings: vLLM up to 0.31 answers them by killing all calls.
+ * States: *idle*; *connecting* after a use; *ready* once the server's settings arrive; *idle* again after a loss or a
+ * GOAWAY. A failed attempt makes it *pausing*: uses fail at once until the pause is over, then it is *idle*. Pauses
+ * double from 200 ms to a second; a success resets them. No pings are sent: vLLM up to 0.31 answers them by killing all
+ * calls.
  */
 export function createHttp2Connection(address: string): Http2Connection {
   let session: ClientHttp2Session | null = null

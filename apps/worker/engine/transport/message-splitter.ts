@@ -20,9 +20,10 @@ export class FramingError extends Error {
 const PREFIX_BYTES = 5
 
 /**
- * Messages have a prefix of five bytes and are cut anywhere: several in one HTTP/2 frame, one over many, a prefix over
- * two. A message that came in one piece is a view of the received bytes, and valid until `onMessage` returns. At most
- * one unfinished message of at most `maxBytes` is buffered. Source: "Length-Prefixed-Message" in gRPC over HTTP2.
+ * Messages have a prefix of five bytes and may be cut anywhere: one HTTP/2 frame can have several messages, and a
+ * message or its prefix can span several frames. A message that came in one piece is a view of the received bytes, and
+ * valid until `onMessage` returns. At most one unfinished message of at most `maxBytes` is buffered. Source:
+ * "Length-Prefixed-Message" in gRPC over HTTP2.
  */
 export function createMessageSplitter(maxBytes: number): MessageSplitter {
   let pieces: Buffer[] = []
@@ -80,7 +81,7 @@ function readLength(data: Buffer, at: number, maxBytes: number): number {
   return length
 }
 
-/** A message with its prefix. Throws a FramingError when it is longer than `maxBytes`. */
+/** Returns a message with its prefix. Throws a FramingError if the message is longer than `maxBytes`. */
 export function toFramed(message: Buffer, maxBytes: number): Buffer {
   if (message.length > maxBytes) {
     throw new FramingError('too-long', `a message of ${message.length} bytes, the limit is ${maxBytes}`)

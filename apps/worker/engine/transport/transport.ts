@@ -1,8 +1,8 @@
 import type { CallFailure } from './call-failure.ts'
 
 /**
- * gRPC as an engine needs it: calls to one address, in plaintext, without retries of calls that the server has seen:
- * a generation must never run twice. The worker's is `createHttp2Transport`; the tests compare it with one on grpc-js.
+ * gRPC calls to one address, in plaintext. A call that the server has seen is not retried, because a generation must
+ * never run twice. The worker uses `createHttp2Transport`; the tests compare it with a transport on grpc-js.
  */
 export type Transport = {
   /** Resolves with the one answer. Rejects with a CallFailure, also after `timeoutMs` and when `signal` is aborted. */
@@ -30,23 +30,23 @@ export type Method<Request, Response> = {
 
 export type StreamListener<Response> = {
   readonly onMessage: (message: Response) => void
-  /** Called last: with null when the server ended the call with OK, then after all of its messages. */
+  /** Called last. `failure` is null if the server ended the call with OK; then all messages were delivered before. */
   readonly onEnd: (failure: CallFailure | null) => void
 }
 
 export type StreamCall = {
   /**
-   * No `onMessage` until `resume`; the server stops sending as soon as the flow-control window is full. Used by tests only,
-   * which compare what engines send to a slow reader: the worker takes every message at once.
+   * No `onMessage` call until `resume`; the server stops sending as soon as the flow-control window is full. Only tests
+   * use it, to compare what engines send to a slow reader: the worker takes every message at once.
    */
   readonly pause: () => void
   readonly resume: () => void
-  /** Cancels at the server at once; unless the call has ended, it ends CANCELLED before this returns. */
+  /** Cancels the call at the server at once. Unless the call has ended, it ends as CANCELLED before this returns. */
   readonly cancel: () => void
 }
 
 /**
- * For both directions. The largest message that an engine sends is a long output as a whole, about 5 MB for a million
+ * The limit in both directions. The largest message of an engine is a long output as a whole, about 5 MB for a million
  * tokens.
  */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024

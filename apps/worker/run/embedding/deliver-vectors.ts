@@ -3,19 +3,19 @@ import { deleteVectors, vectorsKey, writeVectors } from '#libs/event-bus/vectors
 import type { RunningGeneration } from '../running-generation.ts'
 import { createFairLimit } from './fair-limit.ts'
 
-/** The vectors of inputs that follow each other. */
+/** The vectors of consecutive inputs. */
 export type VectorChunk = {
   /** Index of the first input. */
   readonly first: number
-  /** Of these inputs. */
+  /** The prompt tokens of these inputs. */
   readonly promptTokens: number
   readonly vectors: readonly Float32Array[]
 }
 
-/** Rejects with a VectorsNotTaken, and when the run is stopped. */
+/** Rejects with a VectorsNotTaken, or if the run is stopped. */
 export type DeliverVectors = (run: RunningGeneration, chunk: VectorChunk) => Promise<void>
 
-/** A gateway did not take vectors in time: they, or its answer, were lost on the bus. */
+/** The gateway did not take vectors in time: the vectors or its answer were lost on the bus. */
 export class VectorsNotTaken extends Error {
   constructor(withinMs: number) {
     super(`its gateway did not take vectors within ${withinMs} ms`)
@@ -25,7 +25,7 @@ export class VectorsNotTaken extends Error {
 
 /** A gateway that is alive takes vectors within milliseconds. */
 const TAKE_WITHIN_MS = 10_000
-/** Chunks of one worker on the bus at once: all gateways share its memory. */
+/** The most chunks of one worker on the bus at once: all gateways share the memory of the bus. */
 const MOST_UNTAKEN = 8
 
 /**
@@ -33,7 +33,7 @@ const MOST_UNTAKEN = 8
  * a generation ends only when its gateway has all of its vectors, and the bus's memory is bounded.
  */
 export function createDeliverVectors(deps: {
-  /** The server of the bus that belongs to a gateway. */
+  /** Returns the server of the bus that belongs to a gateway. */
   redisOf: (gateway: string) => Redis
   worker: string
   takeWithinMs?: number
@@ -51,7 +51,7 @@ export function createDeliverVectors(deps: {
     const stop = () => reject(new Error('stopped while its vectors were delivered'))
     const timer = setTimeout(() => reject(new VectorsNotTaken(takeWithinMs)), takeWithinMs)
     signal.addEventListener('abort', stop)
-    // Before the announcement, or the answer could come first.
+    // Registered before the announcement, or the answer could come first.
     untaken.set(key, resolve)
     try {
       announce()
@@ -77,7 +77,7 @@ export function createDeliverVectors(deps: {
             run.send([{ type: 'vectors-ready', first, count: vectors.length, promptTokens }]),
           )
         } finally {
-          // Taken, or not wanted any more; if this fails too, the key expires.
+          // The vectors are taken, or not wanted any more. If the deletion fails too, the key expires.
           deleteVectors(redis, key).catch(() => undefined)
         }
       })

@@ -5,8 +5,8 @@ import type { FairLimit } from './fair-limit.ts'
 
 /**
  * Embeds a generation's inputs and delivers their vectors in order; resolves when the gateway has them all. Calls
- * `onVector` with the tokens of each input that is embedded. Rejects when one cannot be embedded or delivered, and when
- * the run is stopped; then all of its engine calls are cancelled.
+ * `onVector` with the tokens of each input that is embedded. If an input cannot be embedded or delivered, or if the run
+ * is stopped, rejects and cancels all of its engine calls.
  */
 export type EmbedInputs = (
   run: RunningGeneration,
@@ -48,7 +48,7 @@ export function createEmbedInputs(deps: {
       const chunk = inputs.slice(first, first + CHUNK_VECTORS)
       const promptTokens = chunk.reduce((sum, promptIds) => sum + promptIds.length, 0)
       const vectors = Promise.all(chunk.map((promptIds, at) => embedOne(promptIds, first + at)))
-      // Awaited in its turn, or never: no unhandled rejection meanwhile.
+      // The promise is awaited later, or never. Until then this prevents an unhandled rejection.
       vectors.catch(() => undefined)
       return { first, promptTokens, vectors }
     }

@@ -2,13 +2,13 @@
 export type RunInTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 export type FairLimit = {
-  /** Adds a user who shares the limit. Once `signal` aborts, its work that waits is not run, and rejects. */
+  /** Adds a user of the limit. Once `signal` aborts, the user's waiting work is not run, and rejects. */
   join(signal: AbortSignal): RunInTurn
 }
 
 /**
- * At most `capacity` pieces of work at once, of all users together. Users who wait take turns, one piece each, so
- * that one with thousands does not block another with one.
+ * Runs at most `capacity` pieces of work at once, over all users. Users who wait take turns, one piece each, so that a
+ * user with thousands of pieces does not block a user with one.
  */
 export function createFairLimit(capacity: number): FairLimit {
   let free = capacity

@@ -1,3 +1,5 @@
+import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
+import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 
 export type TokenizedInputs =
@@ -8,8 +10,8 @@ export type TokenizedInputs =
       /** Tokens of the longest input. */
       readonly longest: number
     }
-  /** The caller's mistake; the reason is public. */
-  | { readonly status: 'refused'; readonly reason: string }
+  /** The caller's mistake; the error is public. */
+  | { readonly status: 'refused'; readonly error: Omit<GenerationError, 'type'> }
 
 export type TokenizeInputs = (
   inputs: readonly string[],
@@ -17,9 +19,9 @@ export type TokenizeInputs = (
 ) => Promise<TokenizedInputs>
 
 /**
- * Tokenizes inputs exactly, with the special tokens that the model's tokenizer puts around a separate text; the context
- * window applies to each. One after the other, so that other generations go on meanwhile. The result after an abort
- * must not be used.
+ * Tokenizes inputs exactly, with the special tokens that the model's tokenizer puts around a separate text. The context
+ * window applies to each input. Inputs are tokenized one after the other, so that other generations go on meanwhile.
+ * After an abort the result is incomplete and must not be used.
  */
 export function createTokenizeInputs(tokenizer: Pick<Tokenizer, 'encodeWhole'>): TokenizeInputs {
   return async (texts, { contextWindow, signal }) => {
@@ -29,11 +31,14 @@ export function createTokenizeInputs(tokenizer: Pick<Tokenizer, 'encodeWhole'>):
     for (const [index, text] of texts.entries()) {
       if (signal.aborted) break
       const ids = await tokenizer.encodeWhole(text)
-      if (ids.length === 0) return refuse(`The input at index ${index} has no text that the model can read.`)
+      if (ids.length === 0) {
+        const message = `The input at index ${index} has no text that the model can read.`
+        return { status: 'refused', error: { code: 'invalid_request', message } }
+      }
       if (ids.length > contextWindow) {
-        return refuse(
-          `The input at index ${index} has ${ids.length} tokens; the model's context window is ${contextWindow}.`,
-        )
+        const overflow = { contextWindow, subject: `input at index ${index}`, tokens: ids.length }
+        const error = { code: 'context_length_exceeded', message: toOverflowMessage(overflow) } as const
+        return { status: 'refused', error }
       }
       inputs.push(ids)
       tokens += ids.length
@@ -41,8 +46,4 @@ export function createTokenizeInputs(tokenizer: Pick<Tokenizer, 'encodeWhole'>):
     }
     return { status: 'tokenized', inputs, tokens, longest }
   }
-}
-
-function refuse(reason: string): TokenizedInputs {
-  return { status: 'refused', reason }
 }

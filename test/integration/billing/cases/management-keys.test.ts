@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { hashApiKey, isWellFormedManagementKey } from '#libs/api-key/api-key.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { KeyNotValid } from '#libs/billing-client/key-not-valid.ts'
-import type { ManageKeyRequest } from '#proto/types/millrace/billing/ManageKeyRequest.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
+import { refused } from '../support/ask-as.ts'
 import { reserveCall, settlement, START_MS } from '../support/billing-database.ts'
 import { openManagedAccount, type ManagedAccount } from '../support/managed-account.ts'
 import { refusal } from '../support/operator.ts'
@@ -16,12 +15,11 @@ let account: ManagedAccount['account']
 let manager: ManagedAccount['manager']
 let createManager: ManagedAccount['createManager']
 let lookUp: ManagedAccount['lookUp']
-let done: ManagedAccount['done']
 let auditOf: ManagedAccount['auditOf']
 
 beforeEach(async () => {
   managed = await openManagedAccount()
-  ;({ database, billing, account, manager, createManager, lookUp, done, auditOf } = managed)
+  ;({ database, billing, account, manager, createManager, lookUp, auditOf } = managed)
 })
 afterEach(() => managed.close())
 
@@ -88,21 +86,22 @@ test('an expired management key and that of a closed account do nothing', async 
 
 /** Every call of the management key is refused, and changes nothing. */
 async function expectNotValid(managementKeyId: string) {
-  const manageAs = async (act: ManageKeyRequest) => await billing.manageKey({ managementKeyId, ...act })
+  const { ask, create, read, change, revoke, rotate } = managed.actsOf(managementKeyId)
   const day = new Date(START_MS).toISOString().slice(0, 10)
   const calls = [
-    () => manageAs({ create: {} }),
-    () => manageAs({ keyId: account.keyId, read: {} }),
-    () => manageAs({ keyId: account.keyId, change: { name: 'mine' } }),
-    () => manageAs({ keyId: account.keyId, revoke: {} }),
-    () => manageAs({ keyId: account.keyId, rotate: { overlapSeconds: 0 } }),
-    () => billing.listAccountKeys({ managementKeyId, limit: 1, cursor: '' }),
-    () => billing.readKey({ managementKeyId }),
-    () => billing.readGeneration({ managementKeyId }, uuidV7(START_MS)),
-    () => billing.listGenerations({ managementKeyId }, { limit: 1, cursor: '' }),
-    () => billing.readActivity({ managementKeyId }, { from: day, to: day }),
+    () => create(),
+    () => read(account.keyId),
+    () => change(account.keyId, { name: 'mine' }),
+    () => revoke(account.keyId),
+    () => rotate(account.keyId, 0),
+    () => ask('listKeys'),
+    () => ask('readKey'),
+    () => ask('readCredits'),
+    () => ask('readGeneration', { query: { id: uuidV7(START_MS) } }),
+    () => ask('listGenerations'),
+    () => ask('readActivity', { query: { from: day, to: day } }),
   ]
-  for (const call of calls) await expect(call()).rejects.toThrow(KeyNotValid)
+  for (const call of calls) await expect(call()).rejects.toMatchObject(refused('invalid_key'))
   const { data } = await database.operator.call(ADMIN.listKeys, { account: account.accountId })
   expect(data).toMatchObject([{ id: account.keyId, name: null, status: 'active', expiresAt: null }])
 }
@@ -122,20 +121,27 @@ describe('spending', () => {
   })
 
   test('a key that it made can spend, within the limits that it was given', async () => {
-    const { id, secret } = await done({ create: { limitNano: '800', limitPeriod: 'day' } })
-    expect(await billing.lookUpKey(hashApiKey(secret))).toMatchObject({ keyId: id })
+    const { data, key: secret } = await managed.create({ limit: 8e-7, limit_reset: 'daily' })
+    const { id } = data
+    expect(await billing.lookUpKey(hashApiKey(secret ?? ''))).toMatchObject({ keyId: id })
     const call = reserveCall(id)
     expect(await billing.reserve(call)).toMatchObject({ status: 'granted' })
     expect(await billing.reserve(reserveCall(id))).toMatchObject({ status: 'key-limit' })
     await database.money.settle([settlement(call.reservationId)])
-    const { key } = await done({ keyId: id, read: {} })
-    expect(key).toMatchObject({
-      limit: { amountNano: '800', leftNano: '100', period: 'day' },
-      usage: { totalNano: '700', dayNano: '700', weekNano: '700', monthNano: '700' },
-      lastUsedAtMs: String(START_MS),
+    expect(await managed.read(id)).toMatchObject({
+      limit_reset: 'daily',
+      nano: {
+        limit: '800',
+        limit_remaining: '100',
+        usage: '700',
+        usage_daily: '700',
+        usage_weekly: '700',
+        usage_monthly: '700',
+      },
+      last_used_at: new Date(START_MS).toISOString(),
     })
-    await done({ keyId: id, revoke: {} })
-    expect(await billing.lookUpKey(hashApiKey(secret))).toBeNull()
+    await managed.revoke(id)
+    expect(await billing.lookUpKey(hashApiKey(secret ?? ''))).toBeNull()
     expect(await billing.reserve(reserveCall(id))).toEqual({ status: 'key-invalid' })
   })
 })

@@ -1,7 +1,6 @@
-import { expect } from 'vitest'
 import { hashApiKey } from '#libs/api-key/api-key.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import type { ManageKeyRequest } from '#proto/types/millrace/billing/ManageKeyRequest.ts'
+import { askAs } from './ask-as.ts'
 import { openBillingDatabase } from './billing-database.ts'
 import { createPatientClient } from './patient-client.ts'
 
@@ -17,24 +16,15 @@ export async function openManagedAccount() {
     await database.operator.call(ADMIN.createManagementKey, { account: accountId, name: 'tool', ...more })
   const manager = await createManager(account.accountId)
 
-  /** An act of the account's management key. */
-  const manage = async (act: ManageKeyRequest) =>
-    await billing.manageKey({ managementKeyId: manager.id, ...act })
-
   return {
     database,
     billing,
     account,
     manager,
     createManager,
-    manage,
+    ...actsOf(manager.id),
+    actsOf,
     lookUp: async (secret: string) => await billing.lookUpManagementKey(hashApiKey(secret)),
-    /** An act that is not refused. */
-    async done(act: ManageKeyRequest) {
-      const answer = await manage(act)
-      expect(answer.refusal).toBeNull()
-      return { ...answer, id: answer.key?.keyId ?? '' }
-    },
     /** The newest first. */
     async auditOf(target: string) {
       const { data } = await database.operator.call(ADMIN.listAudit, { target })
@@ -47,11 +37,24 @@ export async function openManagedAccount() {
       await database.close()
     },
   }
-}
 
-/** The answer to an act that is refused. */
-export const refused = (reason: string, param = '') => ({
-  key: null,
-  secret: '',
-  refusal: { reason, param, message: expect.any(String) },
-})
+  /** What a management key does. Each throws the ApiError of a refusal. */
+  function actsOf(managementKeyId: string) {
+    const ask = askAs(billing, { managementKeyId })
+    const once = (key: string | undefined) => (key === undefined ? {} : { 'idempotency-key': key })
+    return {
+      ask,
+      create: async (body: object = {}, idempotencyKey?: string) =>
+        await ask('createKey', { body, headers: once(idempotencyKey) }),
+      rotate: async (id: string, overlapSeconds: number, idempotencyKey?: string) =>
+        await ask('rotateKey', {
+          params: { id },
+          body: { overlap_seconds: overlapSeconds },
+          headers: once(idempotencyKey),
+        }),
+      read: async (id: string) => (await ask('readAccountKey', { params: { id } })).data,
+      change: async (id: string, body: object) => (await ask('changeKey', { params: { id }, body })).data,
+      revoke: async (id: string) => (await ask('revokeKey', { params: { id } })).data,
+    }
+  }
+}

@@ -42,6 +42,34 @@ test('the limits of the public interface have defaults', () => {
   })
 })
 
+test.each([
+  ['*', ['*']],
+  ['https://chat.example.com', ['https://chat.example.com']],
+  [
+    'http://localhost:3000, https://a.example,tauri://localhost',
+    ['http://localhost:3000', 'https://a.example', 'tauri://localhost'],
+  ],
+])('pages of the origins %s may call', (text, origins) => {
+  expect(loadConfig(GatewayConfig, { ...REQUIRED, CORS_ORIGINS: text }).CORS_ORIGINS).toEqual(origins)
+})
+
+test.each([
+  'chat.example.com',
+  'https://chat.example.com/',
+  'https://chat.example.com/page',
+  'https://chat.example.com:443',
+  'https://*.example.com',
+  'https://Chat.example.com',
+  '*,https://chat.example.com',
+  'https://chat.example.com,',
+])('an origin that no browser sends is refused: %s', (text) => {
+  expect(() => loadConfig(GatewayConfig, { ...REQUIRED, CORS_ORIGINS: text })).toThrow('CORS_ORIGINS')
+})
+
+test('no page may call unless an operator names its origin', () => {
+  expect(loadConfig(GatewayConfig, REQUIRED).CORS_ORIGINS).toEqual([])
+})
+
 test('each limit that an operator may change has its variable', () => {
   const environment = {
     MAX_BODY_BYTES: '2000',

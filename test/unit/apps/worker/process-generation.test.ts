@@ -119,7 +119,7 @@ test('a stop string ends it before the engine does', async () => {
 })
 
 test('the engine gets the constraint of the output and the tokens that end it; its first event names the grammar', async () => {
-  const constraint = { type: 'json', schema: { type: 'object' } } as const
+  const constraint = { type: 'answer', schema: { type: 'object' } } as const
   const { requests, events } = await process({
     constrain: () => constraint,
     async *engine() {
@@ -228,9 +228,9 @@ test.each([
     'Not enough credits for this prompt and one token of output: 0.000000001 available beside what other requests hold.',
   ],
   [
-    'invalid_request',
+    'context_length_exceeded',
     { contextWindow: 3 },
-    'The prompt exceeds the context window of 3 tokens: no token of output fits.',
+    "The prompt is too long: it exceeds the context window. This model's maximum context length is 3 tokens; the prompt has 3.",
   ],
 ])('what cannot run is %s with the numbers in its way', async (code, job, message) => {
   const { events } = await process({ job })

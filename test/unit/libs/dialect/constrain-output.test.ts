@@ -42,12 +42,12 @@ describe('the constraint on the output', () => {
     ['tools, text', bothTools, null],
     ['tools, text, at most one call', { ...bothTools, parallelToolCalls: false }, null],
     ['tools that may not be called, text', { ...bothTools, toolChoice: 'none' }, null],
-    ['an object', { outputFormat: { type: 'json-object' } }, { type: 'json', schema: { type: 'object' } }],
-    ['a schema', { outputFormat: jsonSchema }, { type: 'json', schema: answer }],
+    ['an object', { outputFormat: { type: 'json-object' } }, { type: 'answer', schema: { type: 'object' } }],
+    ['a schema', { outputFormat: jsonSchema }, { type: 'answer', schema: answer }],
     [
       'a schema with bounds that the engine cannot hold',
       { outputFormat: { type: 'json-schema', schema: { type: 'integer', minimum: 0, maximum: 2 ** 64 } } },
-      { type: 'json', schema: { type: 'integer', minimum: 0 } },
+      { type: 'answer', schema: { type: 'integer', minimum: 0 } },
     ],
     [
       'a schema whose references the engine cannot follow',
@@ -55,7 +55,7 @@ describe('the constraint on the output', () => {
         outputFormat: { type: 'json-schema', schema: { anyOf: [{ $ref: '#/x/0' }], x: [{ type: 'null' }] } },
       },
       {
-        type: 'json',
+        type: 'answer',
         schema: {
           anyOf: [{ $ref: '#/$defs/millrace-reference-1' }],
           x: [{ type: 'null' }],
@@ -66,17 +66,17 @@ describe('the constraint on the output', () => {
     [
       'a schema, tools that may not be called',
       { ...bothTools, toolChoice: 'none', outputFormat: jsonSchema },
-      { type: 'json', schema: answer },
+      { type: 'answer', schema: answer },
     ],
     [
       'a schema, tools',
       { ...bothTools, outputFormat: jsonSchema },
-      { type: 'calls-or-json', schema: answer, calls: calls(false) },
+      { type: 'calls-or-answer', schema: answer, calls: calls(false) },
     ],
     [
       'an object, tools, at most one call',
       { ...bothTools, outputFormat: { type: 'json-object' }, parallelToolCalls: false },
-      { type: 'calls-or-json', schema: { type: 'object' }, calls: calls(true) },
+      { type: 'calls-or-answer', schema: { type: 'object' }, calls: calls(true) },
     ],
     ['any tool', { ...bothTools, toolChoice: 'required' }, { type: 'calls', calls: calls(false) }],
     [
@@ -100,7 +100,7 @@ describe('the constraint on the output', () => {
 
   it('an answer alone, in a family without tools', () => {
     const fields = { ...bothTools, outputFormat: jsonSchema }
-    expect(constrain(fields, { toolCalls: 'none' })).toEqual({ type: 'json', schema: answer })
+    expect(constrain(fields, { toolCalls: 'none' })).toEqual({ type: 'answer', schema: answer })
   })
 })
 
@@ -195,7 +195,7 @@ describe('harmony', () => {
       type: 'after-thinking',
       thinking,
       output: {
-        type: 'json',
+        type: 'answer',
         header: '<|start|>assistant<|channel|>final <|constrain|>json<|message|>',
         schema: answer,
       },

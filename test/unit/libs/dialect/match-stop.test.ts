@@ -83,3 +83,15 @@ it('is linear in the text, whatever the stop string', () => {
   for (let i = 0; i < 200; i++) out += matcher.push('a'.repeat(1_000)).length
   expect(out + matcher.flush().length).toBe(200_000)
 })
+
+it('a stop string counts where it ends: what ends too early is text, what ends later ends the output', () => {
+  const shown = (stops: string[], early: string, late: string) => {
+    const matcher = createStopMatcher(stops)
+    return [matcher.push(early, false) + matcher.push(late) + matcher.flush(), matcher.matched()]
+  }
+  expect(shown(['ab'], 'xab', 'c')).toEqual(['xabc', null])
+  expect(shown(['ab'], 'xa', 'bc')).toEqual(['x', 'ab'])
+  expect(shown(['ab'], 'ab', 'cabd')).toEqual(['abc', 'ab'])
+  // The early one is the beginning of the one that counts.
+  expect(shown(['aba'], 'xaba', 'bay')).toEqual(['xab', 'aba'])
+})

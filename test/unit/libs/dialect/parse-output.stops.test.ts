@@ -97,6 +97,16 @@ describe('stop strings', () => {
     expect(parser.finish()).toEqual([])
   })
 
+  it('end the counting of reasoning too, where the same chunk goes on to think', async () => {
+    const written =
+      '<|channel|>final<|message|>Look, there<|end|><|start|>assistant<|channel|>analysis<|message|>I think on'
+    const parser = createParser({ family: readFamily('gpt-oss'), stop: [','] })
+    const { events, stopped } = parser.push(await tokenizer.encode(written))
+    expect(events).toEqual([{ type: 'text-delta', text: 'Look' }])
+    expect(stopped).toBe(true)
+    expect(parser.reasoningTokens()).toBe(0)
+  })
+
   it('buffer what may begin one, and release it when the output ends', async () => {
     const parser = createParser({ stop: ['lo!'], tools: [] })
     expect(parser.push(await tokenizer.encode('Hello')).events).toEqual([{ type: 'text-delta', text: 'Hel' }])
@@ -113,4 +123,14 @@ describe('stop strings', () => {
       toolCalls: 0,
     })
   })
+})
+
+it('no stop string ends the output before a least number of tokens, and the next one after it does', async () => {
+  const text = 'a##b##c'
+  const ids = Array.from(await tokenizer.encode(text), (id) => [id])
+  const family = { toolCalls: 'none', reasoning: 'none', callIds: 'opaque' } as const
+  const shown = (minTokens: number) => parse(ids, { family, stop: ['##'], minTokens }).events
+  expect(shown(0)).toEqual([{ type: 'text-delta', text: 'a' }])
+  expect(shown(ids.length - 2)).toEqual([{ type: 'text-delta', text: 'a##b' }])
+  expect(shown(ids.length)).toEqual([{ type: 'text-delta', text }])
 })

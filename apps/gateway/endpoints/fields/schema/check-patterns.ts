@@ -11,14 +11,27 @@ const MAX_REPEATED_IN_ALL = 5_000
 export function checkPatterns(subschemas: readonly Subschema[], use: GrammarUse): SchemaProblem | null {
   for (const subschema of subschemas) {
     for (const { source, at } of patternsOf(subschema.schema)) {
-      const read = isPattern(source) ? readPattern(source) : { problem: EXPECTED, repeated: 0 }
-      use.repeatedSteps += read.repeated
-      const isTooMuch = read.repeated > MAX_REPEATED_IN_ONE || use.repeatedSteps > MAX_REPEATED_IN_ALL
-      const problem = read.problem ?? (isTooMuch ? TOO_MUCH : null)
+      const problem = findPatternProblem(source, use, { isInJson: true })
       if (problem !== null) return { pointer: toPointer(subschema, ...at), text: problem }
     }
   }
   return null
+}
+
+/** Returns why the engine cannot compile a pattern within reason, or null; adds its repetitions to `use`. */
+export function findPatternProblem(
+  source: string,
+  use: GrammarUse,
+  { isInJson }: { isInJson: boolean },
+): string | null {
+  if (!isPattern(source)) return EXPECTED
+  const { problem, repeated } = readPattern(source, { isInJson })
+  return problem ?? findRepetitionProblem(repeated, use)
+}
+
+export function findRepetitionProblem(repeated: number, use: GrammarUse): string | null {
+  use.repeatedSteps += repeated
+  return repeated > MAX_REPEATED_IN_ONE || use.repeatedSteps > MAX_REPEATED_IN_ALL ? TOO_MUCH : null
 }
 
 const EXPECTED = 'expected a regular expression of ECMA-262'

@@ -16,9 +16,9 @@ type Steps = { readonly all: number; readonly loose: number }
 
 /**
  * Reads a regular expression of ECMA-262 from left to right, without recursion: groups may nest as deep as the
- * pattern is long.
+ * pattern is long. `isInJson`: it is about a string within JSON.
  */
-export function readPattern(source: string): ReadPattern {
+export function readPattern(source: string, { isInJson = true } = {}): ReadPattern {
   const groups: Steps[] = []
   let sum = NONE
   let last = { ...NONE, isGroup: false }
@@ -28,7 +28,7 @@ export function readPattern(source: string): ReadPattern {
     last = { ...last, ...steps }
   }
   for (const [text] of source.matchAll(ATOM)) {
-    const problem = problemOf(text)
+    const problem = problemOf(text, isInJson)
     if (problem !== null) return { problem, repeated: 0 }
     const range = countsOf(text)
     if (range !== null) {
@@ -89,11 +89,13 @@ const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   [/^\{$/, String.raw`expected a count after {, or \{`],
 ]
 
-function problemOf(text: string): string | null {
+function problemOf(text: string, isInJson: boolean): string | null {
   if (text === '(?:') return null
   const unsupported = UNSUPPORTED.find(([syntax]) => syntax.test(text))
   if (unsupported !== undefined) return unsupported[1]
-  return isEscapedInJson(text) ? 'quotes, backslashes and control characters are not supported' : null
+  return isInJson && isEscapedInJson(text)
+    ? 'quotes, backslashes and control characters are not supported'
+    : null
 }
 
 /** The library writes a pattern's characters into the JSON unescaped: these would end or break the string. */

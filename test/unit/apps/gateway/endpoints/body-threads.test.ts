@@ -62,7 +62,7 @@ it('rejects with the operation’s own errors, unchanged', async () => {
     [chat('x', { model: 'nope' }), { code: 'model_not_found', message: /Unknown model/ }],
     [
       chat('x'.repeat(256 * 4_096)),
-      { code: 'invalid_request', message: /exceeds the context window of 4096 tokens/ },
+      { code: 'context_length_exceeded', message: /maximum context length is 4096 tokens/ },
     ],
     [[1], { code: 'invalid_request', message: /JSON object/ }],
   ] as const) {

@@ -21,7 +21,10 @@ test('a prompt that may fit the context window is accepted', () => {
 })
 
 test('a prompt with more bytes or messages than can fit the context window with any tokenizer is refused', () => {
-  const refusal = 'The prompt exceeds the context window of 10 tokens.'
+  const refusal = expect.objectContaining({
+    code: 'context_length_exceeded',
+    message: expect.stringContaining('maximum context length is 10 tokens'),
+  })
   expect(() => refuse(chat('x'.repeat(WINDOW_BYTES + 1)))).toThrow(refusal)
   expect(() => refuse(chat(...Array<string>(11).fill('x')))).toThrow(refusal)
 })
@@ -31,6 +34,10 @@ test('the context window applies to each embedding input separately, and the err
   refuse(embedding(large, large, large))
   refuse(embedding(...Array<string>(2_048).fill('x')))
   expect(() => refuse(embedding('x', `${large}${large}`))).toThrow(
-    'The input at index 1 exceeds the context window of 10 tokens.',
+    expect.objectContaining({
+      code: 'context_length_exceeded',
+      message: expect.stringMatching(/^The input at index 1 is too long/),
+      param: 'input[1]',
+    }),
   )
 })

@@ -11,6 +11,9 @@ import { generationJob } from '../../../../support/generation-job.ts'
 export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0 }
 export const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
 
+/** Epoch and number of a job's id: the generation's own part is random. */
+const short = (id: string) => id.slice(id.indexOf('.') + 1)
+
 /** The record answers with these in order; the last one repeats. */
 export function setUp(
   answers: (Lift | Error)[] = [WAITING],
@@ -20,7 +23,9 @@ export function setUp(
     ids?: number[]
     startsAtMs?: number
     lifted?: Promise<void>
-    ticketsFail?: boolean
+    jobsFail?: boolean
+    /** A job of the model waits, whenever it is asked. */
+    jobsWait?: boolean
     pace?: Pace
   } = {},
 ) {
@@ -63,10 +68,18 @@ export function setUp(
         return answer
       },
     },
-    tickets: {
-      async add() {
-        log.push('ticket')
-        if (options.ticketsFail === true) throw new Error('the queue Redis is away')
+    jobs: {
+      async add({ id }) {
+        log.push(`add ${short(id)}`)
+        if (options.jobsFail === true) throw new Error('the queue Redis is away')
+      },
+      async addIfNoneWaits({ id }) {
+        if (options.jobsWait === true) return false
+        log.push(`add ${short(id)}`)
+        return true
+      },
+      async remove({ id }) {
+        log.push(`remove ${short(id)}`)
       },
     },
     picture: {

@@ -9,12 +9,12 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('it is lifted, and its ticket is sent without waiting for the answer', async () => {
+test('it is lifted, and its job is sent without waiting for the answer', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const { dispatched, log, lifts, after } = setUp([WAITING], { lifted: promise })
   const begun = dispatched.begin()
   await after(0)
-  expect(log).toEqual(['lift 1', 'ticket'])
+  expect(log).toEqual(['lift 1', 'add 1'])
   resolve()
   await begun
   expect(lifts[0]).toMatchObject({
@@ -28,19 +28,19 @@ test('it is lifted, and its ticket is sent without waiting for the answer', asyn
   dispatched.close()
 })
 
-test('a ticket that was executed before its lift is added again', async () => {
+test('a job that was executed before its lift is followed by another', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const { dispatched, log, after } = setUp([WAITING], { lifted: promise })
   const begun = dispatched.begin()
   await after(10)
   resolve()
   await begun
-  expect(log).toEqual(['lift 1', 'ticket', 'ticket'])
+  expect(log).toEqual(['lift 1', 'add 1', 'add 1.2'])
   dispatched.close()
 })
 
-test('one whose ticket cannot be added waits all the same', async () => {
-  const { dispatched, waiting } = setUp([WAITING], { ticketsFail: true })
+test('one whose job cannot be added waits all the same', async () => {
+  const { dispatched, waiting } = setUp([WAITING], { jobsFail: true })
   await dispatched.begin()
   expect([dispatched.mayBeQueued(), waiting()]).toEqual([true, [1, 40]])
   dispatched.close()
@@ -49,7 +49,7 @@ test('one whose ticket cannot be added waits all the same', async () => {
 test('one that the record refuses is busy, and is not queued', async () => {
   const { dispatched, log } = setUp([{ status: 'busy', reason: 'queue', ahead: 9 }])
   await expect(dispatched.begin()).rejects.toMatchObject({ code: 'model_busy' })
-  expect(log).toEqual(['lift 1', 'ticket'])
+  expect(log).toEqual(['lift 1', 'add 1', 'remove 1'])
   expect(dispatched.mayBeQueued()).toBe(false)
 })
 
@@ -59,24 +59,56 @@ test('a queue that does not answer is model_unavailable; it may be queued all th
   expect(dispatched.mayBeQueued()).toBe(true)
 })
 
-test('unclaimed for 3 s it is lifted again under its tag, with a new ticket', async () => {
+test('unclaimed for 3 s it is lifted again under its tag, with another job', async () => {
   const { dispatched, log, lifts, after } = setUp()
   await dispatched.begin()
   await after(2_999)
-  expect(log).toEqual(['lift 1', 'ticket'])
+  expect(log).toEqual(['lift 1', 'add 1'])
   await after(1)
-  expect(log).toEqual(['lift 1', 'ticket', 'lift 1', 'ticket'])
+  expect(log).toEqual(['lift 1', 'add 1', 'lift 1', 'add 1.2'])
   expect(lifts[1]?.tag).toBe(7)
   dispatched.close()
   await after(60_000)
   expect(lifts).toHaveLength(2)
 })
 
-test('while no engine has room the looks become rarer, and add no tickets', async () => {
+test('where jobs of others wait, none is added in place of a lost one', async () => {
+  const { dispatched, log, after } = setUp([WAITING], { jobsWait: true })
+  await dispatched.begin()
+  await after(3_000)
+  expect(log).toEqual(['lift 1', 'add 1', 'lift 1'])
+  dispatched.close()
+})
+
+test('what ends while it waits takes the job away that was added last; what a worker has runs without', async () => {
+  const { dispatched, log, after } = setUp()
+  await dispatched.begin()
+  await after(3_000)
+  dispatched.close()
+  expect(log.at(-1)).toBe('remove 1.2')
+  const claimed = setUp()
+  await claimed.dispatched.begin()
+  claimed.dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
+  claimed.dispatched.close()
+  expect(claimed.log.join()).not.toContain('remove')
+})
+
+test('a lift of the same epoch that is repeated adds the same job', async () => {
+  const { dispatched, log, after } = setUp([WAITING, new Error('Command timed out'), WAITING])
+  await dispatched.begin()
+  dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
+  const again = dispatched.again(NEXT)
+  await after(1_000)
+  await again
+  expect(log.filter((entry) => entry.startsWith('add'))).toEqual(['add 1', 'add 2', 'add 2'])
+  dispatched.close()
+})
+
+test('while no engine has room the looks become rarer, and add no jobs', async () => {
   const { dispatched, log, after } = setUp([WAITING], { room: false })
   await dispatched.begin()
   await after(3_000 + 6_000 + 12_000 + 12_000)
-  expect(log).toEqual(['lift 1', 'ticket', 'lift 1', 'lift 1', 'lift 1', 'lift 1'])
+  expect(log).toEqual(['lift 1', 'add 1', 'lift 1', 'lift 1', 'lift 1', 'lift 1'])
   dispatched.close()
 })
 
@@ -157,7 +189,7 @@ test('again: the fence first, then the ids, with the first claim’s count; then
   await dispatched.begin()
   dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
   await dispatched.again(NEXT)
-  expect(log.slice(2)).toEqual(['watch worker-1', 'unwatch worker-1', 'raise', 'lift 2', 'ticket'])
+  expect(log.slice(2)).toEqual(['watch worker-1', 'unwatch worker-1', 'raise', 'lift 2', 'add 2'])
   expect(lifts[1]).toMatchObject({
     epoch: 2,
     ids: Uint32Array.of(5, 6),

@@ -71,7 +71,10 @@ test('a misfit names what the next worker needs', async () => {
 test('a context that no engine has is refused, rather than waited for', async () => {
   const { recovery, generation } = setUp(32_768)
   const misfit = declined({ reason: 'misfit', need: 'window:65536' })
-  await expect(recovery(misfit, generation)).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(recovery(misfit, generation)).rejects.toMatchObject({
+    code: 'context_length_exceeded',
+    message: expect.stringContaining('maximum context length is 32768 tokens'),
+  })
 })
 
 test('a hold that was too small is replaced by an exact one', async () => {

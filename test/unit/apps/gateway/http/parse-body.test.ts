@@ -9,6 +9,21 @@ describe('readJsonObject', () => {
     expect(readJsonObject(Buffer.from('{"a":"ä€𝄞"}'))).toEqual({ a: 'ä€𝄞' })
   })
 
+  it('ignores a byte order mark', () => {
+    expect(readJsonObject(Buffer.from('\uFEFF{"a":1}'))).toEqual({ a: 1 })
+    expect(() => readJsonObject(Buffer.from('\uFEFF'))).toThrow('The body must be JSON.')
+    expect(() => readJsonObject(Buffer.from('\uFEFF\uFEFF{}'))).toThrow('The body must be JSON.')
+  })
+
+  it.each([
+    ['UTF-16', Buffer.from('{"a":1}', 'utf16le')],
+    ['UTF-16 with a mark', Buffer.from('\uFEFF{"a":1}', 'utf16le')],
+    ['UTF-16, big endian', Buffer.from('{"a":1}', 'utf16le').swap16()],
+    ['latin-1', Buffer.from('{"a":"ä"}', 'latin1')],
+  ])('names the charset that it expects of %s', (_name, body) => {
+    expect(() => readJsonObject(body)).toThrow('in UTF-8; other charsets, such as UTF-16 and latin-1')
+  })
+
   it.each([
     ['nothing', undefined],
     ['an empty body', Buffer.alloc(0)],

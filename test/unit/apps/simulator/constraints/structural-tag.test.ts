@@ -8,6 +8,13 @@ const tag = { type: 'tag', begin: '<', content: json, end: '>' }
 const answer = { type: 'sequence', elements: [{ type: 'const_string', value: 'final ' }, json] }
 const calls = { type: 'tags_with_separator', tags: [tag], separator: '\n', at_least_one: true }
 
+const choice = {
+  type: 'or',
+  elements: [
+    { type: 'const_string', value: 'yes' },
+    { type: 'const_string', value: 'no' },
+  ],
+}
 const section = { type: 'tag', begin: '(', content: calls, end: ')' }
 const triggered = { type: 'triggered_tags', triggers: ['('] }
 const thought = { type: 'tag', begin: '{', content: { type: 'any_text' }, end: '}' }
@@ -18,6 +25,10 @@ const behindThought = (output: object) => ({ type: 'sequence', elements: [though
 test.each<[format: object, constraint: object]>([
   [json, { kind: 'text' }],
   [answer, { kind: 'text' }],
+  [{ type: 'regex', pattern: 'a+' }, { kind: 'text' }],
+  [choice, { kind: 'text' }],
+  [{ type: 'sequence', elements: [{ type: 'const_string', value: 'final ' }, choice] }, { kind: 'text' }],
+  [{ type: 'or', elements: [choice, calls] }, { kind: 'tags-or-text' }],
   [section, { kind: 'tags', section: { begin: '(', end: ')' }, separator: '\n', forced: true }],
   [
     { ...triggered, tags: [section] },
@@ -54,6 +65,9 @@ test('the JSON of a tag and of an answer is written', () => {
 test.each([
   [3],
   [thought],
+  [{ type: 'grammar', grammar: 'root ::= "a"' }],
+  [{ type: 'regex', pattern: '(?=a)' }],
+  [{ type: 'or', elements: [] }],
   [{ type: 'sequence', elements: [thought] }],
   [behindThought(behindThought(json))],
   [{ type: 'nonsense' }],

@@ -29,6 +29,7 @@ describe('checkRequest', () => {
   it.for<[RegExp, Partial<EngineRequest>]>([
     [/prompt must not be empty/, { promptIds: new Uint32Array(0) }],
     [/max_tokens .* got 0/, { maxTokens: 0 }],
+    [/min_tokens .* got 9/, { minTokens: 9 }],
     [/max_tokens .* got 1.5/, { maxTokens: 1.5 }],
     [/temperature .* got -1/, { sampling: { temperature: -1 } }],
     [/temperature .* got 3/, { sampling: { temperature: 3 } }],

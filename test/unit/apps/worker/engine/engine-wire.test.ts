@@ -75,10 +75,37 @@ describe('a constraint on the wire', () => {
   })
 
   it('is a structural tag for plain JSON as well, so that no schema moves the engine to another grammar library', () => {
-    expect(paramsOf({ type: 'json', schema })?.constraint).toBe('structuralTag')
-    expect(formatOf({ type: 'json', schema })).toEqual({
+    expect(paramsOf({ type: 'answer', schema })?.constraint).toBe('structuralTag')
+    expect(formatOf({ type: 'answer', schema })).toEqual({
       type: 'structural_tag',
       format: { type: 'json_schema', json_schema: schema },
+    })
+  })
+
+  it.each([
+    [
+      { type: 'regex', pattern: '[a-z]+' },
+      { type: 'regex', pattern: '[a-z]+' },
+    ],
+    [
+      { type: 'grammar', grammar: 'root ::= "a"' },
+      { type: 'grammar', grammar: 'root ::= "a"' },
+    ],
+    [
+      { type: 'choice', choices: ['yes', 'no'] },
+      {
+        type: 'or',
+        elements: [
+          { type: 'const_string', value: 'yes' },
+          { type: 'const_string', value: 'no' },
+        ],
+      },
+    ],
+  ] as const)('is a structural tag for the text %j too, with and without a header', (text, format) => {
+    expect(formatOf({ type: 'answer', text })).toEqual({ type: 'structural_tag', format })
+    expect(formatOf({ type: 'answer', header: '<final>', text })).toEqual({
+      type: 'structural_tag',
+      format: { type: 'sequence', elements: [{ type: 'const_string', value: '<final>' }, format] },
     })
   })
 
@@ -118,7 +145,7 @@ describe('a constraint on the wire', () => {
   })
 
   it('begins with free thinking and the answer’s header where the output has them', () => {
-    const output = { type: 'json', header: '<final>', schema } as const
+    const output = { type: 'answer', header: '<final>', schema } as const
     const thinking = { begin: '<analysis>', end: '<end>' }
     expect(formatOf({ type: 'after-thinking', thinking, output })).toEqual({
       type: 'structural_tag',
@@ -139,7 +166,7 @@ describe('a constraint on the wire', () => {
   })
 
   it('is one structural tag for calls or JSON', () => {
-    expect(formatOf({ type: 'calls-or-json', calls, schema })).toEqual({
+    expect(formatOf({ type: 'calls-or-answer', calls, schema })).toEqual({
       type: 'structural_tag',
       format: { type: 'or', elements: [{ type: 'json_schema', json_schema: schema }, callsFormat] },
     })

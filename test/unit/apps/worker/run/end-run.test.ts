@@ -9,7 +9,7 @@ const idsOf = async (text: string) => Array.from(await tokenizer.encode(text))
 
 const process = async (given: Given = {}) => await processUnderTest(tokenizer, given)
 
-const GRAMMAR = { type: 'json', schema: {} } as const
+const GRAMMAR = { type: 'answer', schema: {} } as const
 
 test.each([
   [

@@ -285,3 +285,37 @@ test('a stop string in the buffered rest of an output ends it, also where the en
     { type: 'generation-end', finishReason: 'stop' },
   ])
 })
+
+test('a least number of tokens counts from the generation’s beginning, and never exceeds what may still come', async () => {
+  const before = await encode('one two')
+  const ask = async (minTokens: number, maxOutputTokens: number) => {
+    const { requests } = await continueAfter(before, {
+      job: { maxOutputTokens, request: { ...generationJob().request, minTokens } },
+      async *engine() {
+        yield end('length')
+      },
+    })
+    return requests[0]
+  }
+  expect(await ask(40, 50)).toMatchObject({ minTokens: 40 - before.length, endIds: [...END_IDS] })
+  expect(await ask(1, 50)).toMatchObject({ minTokens: 0 })
+  expect(await ask(50, before.length + 3)).toMatchObject({ minTokens: 3, maxTokens: 3 })
+})
+
+test('no end token ends an output that ignores them, neither now nor where it goes on elsewhere', async () => {
+  const [endId = 0] = END_IDS
+  const before = [...(await encode('one')), endId]
+  const after = [...(await encode(' two')), endId]
+  const { events, requests } = await continueAfter(before, {
+    job: { request: { ...generationJob().request, ignoreEos: true } },
+    async *engine() {
+      yield tokens(after)
+      yield end('length')
+    },
+  })
+  expect(requests).toMatchObject([{ ignoreEos: true, endIds: [] }])
+  expect(events.slice(1)).toMatchObject([
+    { type: 'text-delta', text: ' two' },
+    { type: 'generation-end', finishReason: 'length' },
+  ])
+})

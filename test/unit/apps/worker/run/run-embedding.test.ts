@@ -43,11 +43,9 @@ test('inputs are claimed with their exact tokens and embedded; the end counts th
 test('an input that the model cannot read is the caller’s mistake', async () => {
   const { events } = await process({
     ...embedding(),
-    inputs: { status: 'refused', reason: 'The input at index 1 has 9 tokens.' },
+    inputs: { status: 'refused', error: { code: 'invalid_request', message: 'Nothing to read.' } },
   })
-  expect(events).toEqual([
-    { type: 'generation-error', code: 'invalid_request', message: 'The input at index 1 has 9 tokens.' },
-  ])
+  expect(events).toEqual([{ type: 'generation-error', code: 'invalid_request', message: 'Nothing to read.' }])
 })
 
 test('a hold that does not pay the exact inputs is given back; one that pays them to the nano is enough', async () => {

@@ -4,6 +4,7 @@ import { createTextWithCalls, type TextSyntax } from '#libs/dialect/syntax/text-
 import { expectEqual } from '#test/support/expect-equal.ts'
 import { runs } from '#test/support/long.ts'
 import { cutAnywhere, everyCut } from '../cuts.ts'
+import { parseWith } from '../parse-under-test.ts'
 
 const syntax: TextSyntax = {
   type: 'text',
@@ -214,4 +215,17 @@ describe('an output that ends after its first call', () => {
     several.push(first)
     expect(several.isOver()).toBe(false)
   })
+})
+
+it.for([
+  ['deepseek-v3', 'Hello<｜tool▁call▁end｜>, you<｜tool▁sep｜>!'],
+  ['deepseek-v3.1', 'Hello<｜tool▁call▁end｜>, you<｜tool▁sep｜>!'],
+  ['kimi-k2', 'Hello<|tool_call_end|>, you<|tool_call_argument_begin|>!'],
+  ['mistral', 'Hello[ARGS], you!'],
+  ['cohere', 'Hello<|END_ACTION|>, you!'],
+  ['pythonic', 'Hello<|python_end|>, you!'],
+] as const)('%s: a control token that belongs to no call is no text', ([format, output]) => {
+  for (const pieces of everyCut(output)) {
+    expect(parseWith(format, pieces)).toEqual({ text: 'Hello, you!', calls: [] })
+  }
 })

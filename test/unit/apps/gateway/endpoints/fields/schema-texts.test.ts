@@ -65,6 +65,11 @@ describe('a schema with numbers that JavaScript would write otherwise', () => {
   it.each<[string, Prepare<Prepared>]>([
     [`${head},"response_format":${format}}`, chat],
     [`${head},"response_format":${flat}}`, chat],
+    [`${head},"response_format":{"type":"json_object","schema":${SCHEMA}}}`, chat],
+    [`${head},"structured_outputs":{"json":${SCHEMA}}}`, chat],
+    [`${head},"structured_outputs":{"json":${JSON.stringify(SCHEMA)}}}`, chat],
+    [`${head},"guided_json":${SCHEMA}}`, chat],
+    [`${head},"guided_json":${JSON.stringify(SCHEMA)}}`, chat],
     [`${input},"text":{"format":${flat}}}`, responses.prepare],
     [`${input},"text":{"format":${format}}}`, responses.prepare],
     [`${input},"response_format":${format},"text":{"format":${flat}}}`, responses.prepare],

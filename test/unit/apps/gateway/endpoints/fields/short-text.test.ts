@@ -35,8 +35,22 @@ const isBounded = ({ const: fixed, enum: options, maxLength, pattern }: Document
   // Anchored, without open repetitions.
   (pattern !== undefined && !/[*+]|,\}/.test(pattern))
 
+const STRUCTURED = [
+  'guided_choice[]',
+  'guided_grammar',
+  'guided_json',
+  'guided_json{key}',
+  'guided_regex',
+  'structured_outputs.choice[]',
+  'structured_outputs.grammar',
+  'structured_outputs.json',
+  'structured_outputs.json{key}',
+  'structured_outputs.regex',
+]
+
 /** Text of any length becomes a part of the request, whose size counts all of its text; the rest has a maximum. */
 const COUNTED = [
+  ...['chat', 'completions', 'responses'].flatMap((body) => STRUCTURED.map((field) => `${body}.${field}`)),
   'chat.messages[].content',
   'chat.messages[].content[].refusal',
   'chat.messages[].content[].text',
@@ -77,7 +91,7 @@ const COUNTED = [
   'responses.tools[].function.description',
   'responses.tools[].function.parameters{key}',
   'responses.tools[].parameters{key}',
-]
+].toSorted()
 
 it('every string of every body has a maximum, or is text of the request, whose size counts it', () => {
   const strings = Object.entries(BODIES).flatMap(([name, body]) => [

@@ -36,7 +36,7 @@ it('is a response with exactly the fields of its schema', () => {
     model: 'org/demo',
     usage: {
       input_tokens: 5,
-      input_tokens_details: { cached_tokens: 2 },
+      input_tokens_details: { cached_tokens: 2, cache_write_tokens: 0 },
       output_tokens: 4,
       output_tokens_details: { reasoning_tokens: 1 },
       total_tokens: 9,

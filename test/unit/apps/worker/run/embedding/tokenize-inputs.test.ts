@@ -22,7 +22,12 @@ test('an input above the context window is refused with its index and both numbe
   expect(await tokenizeInputs(['Hello', full], limits)).toMatchObject({ status: 'tokenized' })
   expect(await tokenizeInputs(['Hello', `${full}!`], limits)).toEqual({
     status: 'refused',
-    reason: "The input at index 1 has 9 tokens; the model's context window is 8.",
+    error: {
+      code: 'context_length_exceeded',
+      message:
+        "The input at index 1 is too long: it exceeds the context window. This model's maximum context length is " +
+        '8 tokens; the input at index 1 has 9.',
+    },
   })
 })
 
@@ -42,6 +47,6 @@ test('an input of which the tokenizer leaves nothing is refused', async () => {
   const empty = createTokenizeInputs({ encodeWhole: async () => new Uint32Array(0) })
   expect(await empty(['\u200B'], limits)).toMatchObject({
     status: 'refused',
-    reason: expect.stringContaining('index 0'),
+    error: { code: 'invalid_request', message: expect.stringContaining('index 0') },
   })
 })

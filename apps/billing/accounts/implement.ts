@@ -1,0 +1,59 @@
+import type { Kysely } from 'kysely'
+import type { AccountOperation, AnswerOf } from '#libs/account-contract/operation.ts'
+import type { Asker } from '#libs/billing-client/ask-account.ts'
+import { parseAsked, type Asked, type ParsedOf } from '#libs/http-contract/parse-asked.ts'
+import { toInvalidRequest } from '../admin/admin-error.ts'
+import type { KeyContext } from '../admin/resources/operator-limits.ts'
+import { runTransaction } from '../database/run-transaction.ts'
+import type { Tables } from '../database/tables.ts'
+import { lockManager, readManager, type Manager } from './managers.ts'
+import type { Scope } from './scope.ts'
+
+type Call = { readonly db: Kysely<Tables>; readonly now: Date; readonly asker: Asker }
+
+/** Answers one operation in the shape of the contract. Throws an ApiError or an AdminError for what is refused. */
+export type Implementation = (asked: Asked, call: Call) => Promise<unknown>
+
+/** An API key that reads about itself, or a management key that reads about its account. */
+export type Reading = {
+  readonly db: Kysely<Tables>
+  readonly now: Date
+  /** Null: it is the API key of `scope`. */
+  readonly manager: Manager | null
+  readonly scope: Scope
+}
+
+/** A management key. For a change, `db` is its transaction, in which the keys of the account are locked. */
+export type Managing = KeyContext & { readonly manager: Manager }
+
+export function forAnyKey<Op extends AccountOperation>(
+  operation: Op,
+  run: (asked: ParsedOf<Op>, reading: Reading) => Promise<AnswerOf<Op>>,
+): Implementation {
+  return async (asked, { db, now, asker }) => {
+    const parsed = parseAsked(operation, asked, toInvalidRequest)
+    if ('keyId' in asker) {
+      return await run(parsed, { db, now, manager: null, scope: { column: 'key_id', id: asker.keyId } })
+    }
+    const manager = await readManager(db, asker.managementKeyId, now)
+    return await run(parsed, { db, now, manager, scope: { column: 'account_id', id: manager.accountId } })
+  }
+}
+
+export function forManager<Op extends AccountOperation>(
+  operation: Op,
+  run: (asked: ParsedOf<Op>, managing: Managing) => Promise<AnswerOf<Op>>,
+): Implementation {
+  return async (asked, { db, now, asker }) => {
+    if ('keyId' in asker) throw new RangeError('the operation needs a management key')
+    const { managementKeyId: id } = asker
+    const parsed = parseAsked(operation, asked, toInvalidRequest)
+    if (operation.kind === 'read') {
+      return await run(parsed, { db, now, manager: await readManager(db, id, now), setBy: 'account' })
+    }
+    return await runTransaction(db, async (transaction) => {
+      const manager = await lockManager(transaction, id, now)
+      return await run(parsed, { db: transaction, now, manager, setBy: 'account' })
+    })
+  }
+}

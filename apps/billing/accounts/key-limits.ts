@@ -1,0 +1,67 @@
+import type { Limits } from '#libs/account-contract/resources/keys.ts'
+import type { Key, KeyLimits } from '#libs/admin-contract/resources/keys.ts'
+import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
+import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
+import { AdminError } from '../admin/admin-error.ts'
+
+const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const
+
+/**
+ * The limits of a caller's request as operators' changes have them; null removes one, and what is absent stays.
+ * `present`: the key that is changed. Throws an AdminError for a reset without a limit.
+ */
+export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
+  const { name, expires_at: expiresAt, models } = wanted
+  const { requests_per_minute: requests, tokens_per_minute: tokens } = wanted
+  const spendLimit = toSpendLimit(wanted, present)
+  return {
+    ...(name !== undefined && { name }),
+    ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
+    ...(models !== undefined && { models }),
+    ...(spendLimit !== undefined && { spendLimit }),
+    ...(requests !== undefined && { requestsPerMinute: requests }),
+    ...(tokens !== undefined && { tokensPerMinute: tokens }),
+  }
+}
+
+/** Amount and period belong together; a request may give one of them. Undefined: it gives none. */
+function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null): KeyLimits['spendLimit'] {
+  if (limit === undefined && reset === undefined) return undefined
+  if (limit === null && reset == null) return null
+  const before = present?.spendLimit ?? null
+  const amountNano = limit === undefined ? before && toNanoCredits(before.amountNano) : toNano(limit)
+  if (amountNano === null) {
+    const message = "'spendLimit': expected a limit, because its reset is given"
+    throw new AdminError('invalid_request', message, 'spendLimit')
+  }
+  if (reset === undefined) return { amountNano, period: before?.period ?? 'total' }
+  return { amountNano, period: reset === null ? 'total' : PERIODS[reset] }
+}
+
+/** The schema allows 9 decimals at most, so nothing is rounded. */
+function toNano(credits: number | null): bigint | null {
+  return credits === null ? null : parseCredits(credits.toFixed(9))
+}
+
+const CODES: Partial<Record<AdminError['code'], ApiErrorCode>> = {
+  not_found: 'key_not_found',
+  conflict: 'key_conflict',
+  invalid_request: 'invalid_request',
+}
+
+/** The names of the admin interface, and what they are here. */
+const FIELDS: Readonly<Record<string, string>> = {
+  expiresAt: 'expires_at',
+  spendLimit: 'limit',
+  requestsPerMinute: 'requests_per_minute',
+  tokensPerMinute: 'tokens_per_minute',
+}
+
+/** The refusal of an operator's change in the words of the public interface; undefined for a failure that is none. */
+export function toRefusal({ code: given, message, param: field }: AdminError): ApiError | undefined {
+  const code = CODES[given]
+  if (code === undefined) return undefined
+  if (field === undefined) return new ApiError(code, message)
+  const param = FIELDS[field] ?? field
+  return new ApiError(code, `'${param}': ${message.replace(/^'[^']*': /, '')}.`, { param })
+}

@@ -1,0 +1,75 @@
+/** A grammar in the EBNF of the engine's grammar library (xgrammar), by what it costs to compile. */
+type ReadGrammar = {
+  /** Why the library cannot compile it, or null. */
+  readonly problem: string | null
+  /** How many steps its counted repetitions add. */
+  readonly repeated: number
+}
+
+const MAX_COUNT = 128
+/** The library reads groups by recursion. */
+const MAX_LEVELS = 64
+
+const NOT_EBNF =
+  'expected rules such as root ::= "yes" | "no", with a rule root; grammars of other notations are not supported'
+
+/** Reads a grammar from left to right, without recursion. What a rule refers to is compiled once, not at each reference. */
+export function readGrammar(source: string): ReadGrammar {
+  const refuse = (problem: string): ReadGrammar => ({ problem, repeated: 0 })
+  if (!/(?:^|\s)root\s*::=/.test(source)) return refuse(NOT_EBNF)
+  const defined = new Set<string>()
+  const referred = new Set<string>()
+  const groups: number[] = []
+  let steps = 0
+  let last = 0
+  let repeated = 0
+  for (const { 0: text, groups: found } of source.matchAll(TOKEN)) {
+    const { rule, name, count, other } = found ?? {}
+    if (rule !== undefined) {
+      if (groups.length > 0) return refuse('expected ) before the next rule')
+      defined.add(rule.replace(/\s*::=$/, ''))
+      steps = 0
+      last = 0
+    } else if (count !== undefined) {
+      const most = Math.max(...count.split(',').map(Number))
+      if (most > MAX_COUNT) return refuse(`expected at most ${MAX_COUNT} repetitions`)
+      const more = last * Math.max(0, most - 1)
+      repeated += more
+      steps += more
+      last += more
+    } else if (text === '(') {
+      if (groups.push(steps) > MAX_LEVELS)
+        return refuse(`expected at most ${MAX_LEVELS} groups within each other`)
+      steps = 0
+    } else if (text === ')') {
+      const outer = groups.pop()
+      if (outer === undefined) return refuse('expected ( before )')
+      last = steps
+      steps += outer
+    } else if (other !== undefined) {
+      return refuse(`expected a rule, a string or a class, not ${JSON.stringify(other)}`)
+    } else if (!/^(?:\s|#|[|*+?])/.test(text)) {
+      if (name !== undefined) referred.add(name)
+      last = 1
+      steps += 1
+    }
+  }
+  if (groups.length > 0) return refuse('expected ) at the end')
+  const unknown = [...referred].find((name) => !defined.has(name))
+  return unknown === undefined ? { problem: null, repeated } : refuse(`there is no rule ${unknown}`)
+}
+
+const TOKEN = new RegExp(
+  [
+    String.raw`\s+`,
+    '#[^\\n]*',
+    String.raw`(?<rule>[A-Za-z_][\w.-]*\s*::=)`,
+    String.raw`(?<name>[A-Za-z_][\w.-]*)`,
+    String.raw`"(?:\\.|[^"\\\n])*"`,
+    String.raw`\[(?:\\.|[^\]\\\n])*\]`,
+    String.raw`\{(?<count>\d+(?:,\d*)?)\}`,
+    '[()|*+?]',
+    '(?<other>.)',
+  ].join('|'),
+  'gsu',
+)

@@ -1,0 +1,56 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+/** The origins whose pages may call, or `*` alone for all. Empty: none, and no answer has a header of CORS. */
+export type AllowedOrigins = readonly string[]
+
+/**
+ * Lets pages of the allowed origins call the interface from a browser (https://fetch.spec.whatwg.org/#http-cors-protocol):
+ * answers their preflights, and names them on every answer, on errors too. Credentials in the sense of that protocol,
+ * which are cookies, are never allowed: a page sends its key itself. Returns what puts the headers on an answer that
+ * passes no hook.
+ *
+ * The headers are set on the raw response, because a hijacked stream does not pass through Fastify's reply.
+ */
+export function installCors(
+  app: FastifyInstance,
+  origins: AllowedOrigins,
+): (request: FastifyRequest, reply: FastifyReply) => void {
+  if (origins.length === 0) return () => {}
+  const isOpen = origins.includes('*')
+  const allowed = new Set(origins)
+
+  /** Returns whether pages of the request's origin may call. */
+  function setHeaders({ headers: { origin } }: FastifyRequest, { raw }: FastifyReply): boolean {
+    // Caches must not give the answer for one origin to another.
+    if (!isOpen) raw.setHeader('vary', 'origin')
+    if (origin === undefined || !(isOpen || allowed.has(origin))) return false
+    raw.setHeader('access-control-allow-origin', isOpen ? '*' : origin)
+    raw.setHeader('access-control-expose-headers', EXPOSED)
+    return true
+  }
+
+  app.addHook('onRequest', (request, reply, done) => {
+    const isAllowed = setHeaders(request, reply)
+    if (!isAllowed || !isPreflight(request)) return done()
+    const { 'access-control-request-headers': wanted } = request.headers
+    // A list, because `*` does not cover `authorization`, and clients send headers of their own.
+    if (wanted !== undefined) reply.raw.setHeader('access-control-allow-headers', wanted)
+    reply.raw.setHeader('access-control-allow-methods', METHODS)
+    reply.raw.setHeader('access-control-max-age', String(MAX_AGE_S))
+    reply.raw.setHeader('vary', `${isOpen ? '' : 'origin, '}access-control-request-headers`)
+    void reply.code(204).send()
+  })
+  return setHeaders
+}
+
+/** What a page may read of an answer, besides the few headers that every page may read. */
+const EXPOSED = 'x-request-id, x-client-request-id, retry-after, x-responses-events'
+
+const METHODS = 'GET, HEAD, POST, PATCH, DELETE'
+
+/** How long a browser may keep the answer to a preflight; Chrome keeps none for longer. */
+const MAX_AGE_S = 7_200
+
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+}

@@ -1,0 +1,38 @@
+import type { ApiErrorCode } from '#libs/contracts/api-error.ts'
+import { defineOperations, type ChangeOperation, type ReadOperation } from '#libs/http-contract/operation.ts'
+
+export type { AnswerOf } from '#libs/http-contract/operation.ts'
+
+/** How the description names a body, with examples that its schema accepts. */
+type Body = { readonly name: string; readonly examples: Readonly<Record<string, unknown>> }
+
+/** A row of the error table that an operation can have. */
+type Code = Exclude<ApiErrorCode, 'unknown_operation'>
+
+type Own = {
+  readonly description: string
+  /** The keys that may call it: an API key or a management key, or a management key alone. */
+  readonly by: 'any key' | 'management key'
+  readonly answered: Body
+  /** Of an operation with a body. */
+  readonly sent?: Body
+}
+
+/** An operation of a key. What was parsed with its schemas is parsed to the same once more. */
+export type AccountOperation = (ReadOperation<Code> | ChangeOperation<Code>) & Own
+
+export const { defineRead, defineChange } = defineOperations<Code, Own>()
+
+/** The errors of every operation for any key. */
+export const READ_ERRORS = ['invalid_key', 'model_busy', 'model_unavailable'] as const
+
+/** The errors of every operation for management keys. */
+export const MANAGE_ERRORS = ['invalid_key', 'wrong_key', 'model_busy', 'model_unavailable'] as const
+
+export const FREE =
+  'Costs nothing, and is answered without credits and beyond every limit and rate of generations. A key may read once a ' +
+  'second, after a burst of ten; the same question gets the same answer for a second.'
+
+export const BY_MANAGEMENT_KEY =
+  'Needs a management key (`mr_manage_…`), which an operator makes; a management key can never spend. A management key may ' +
+  'ask once a second, after a burst of ten.'

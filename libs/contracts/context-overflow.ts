@@ -1,0 +1,22 @@
+/**
+ * Returns the public message of a `context_length_exceeded`. Agents compact or trim their history when they recognize an
+ * overflow, and most recognize it by fixed words, not by the code: "prompt is too long" (LangChain), "exceeds the context
+ * window" (errors within a stream of LangChain, opencode), "This model's maximum context length is" (LiteLLM, vLLM's own
+ * text). So a change of a word here is a change of the interface. `tokens` is the length of the prompt, where it is known.
+ */
+export function toOverflowMessage({
+  contextWindow,
+  subject = 'prompt',
+  tokens = null,
+}: {
+  readonly contextWindow: number
+  /** Without an article: the prompt, or one of the inputs to embed. */
+  readonly subject?: string
+  readonly tokens?: number | null
+}): string {
+  const length = tokens === null ? '' : `; the ${subject} has ${tokens}`
+  return (
+    `The ${subject} is too long: it exceeds the context window. ` +
+    `This model's maximum context length is ${contextWindow} tokens${length}.`
+  )
+}

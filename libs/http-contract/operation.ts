@@ -1,0 +1,109 @@
+import { z } from 'zod'
+
+/** The fields of every operation. */
+type Described<Code extends string> = {
+  /** Below the root of its contract, with the names of its parameters in braces. */
+  readonly path: string
+  readonly summary: string
+  readonly description?: string
+  /** The parameters in the path. */
+  readonly params: z.ZodObject
+  readonly query: z.ZodObject
+  /** The headers that it reads; all others are ignored. */
+  readonly headers: z.ZodObject
+  readonly body: z.ZodType
+  /** Besides those that every operation of the contract, or every change, can answer with. */
+  readonly errors: readonly Code[]
+}
+
+/** Changes nothing. */
+export type ReadOperation<Code extends string = string> = Described<Code> & {
+  readonly kind: 'read'
+  readonly method: 'GET'
+  readonly answer: z.ZodType
+}
+
+/** Is written to the audit log, in the transaction of the change. */
+export type ChangeOperation<Code extends string = string> = Described<Code> & {
+  readonly kind: 'change'
+  readonly method: 'POST' | 'PATCH' | 'DELETE'
+  readonly status: 200 | 201
+  readonly answer: z.ZodType
+}
+
+/** Answers with any number of lines. */
+export type ExportOperation<Code extends string = string> = Described<Code> & {
+  readonly kind: 'export'
+  readonly method: 'GET'
+  /** The schema of one line, by content type. */
+  readonly lines: Readonly<Record<string, z.ZodType>>
+}
+
+export type AnsweringOperation<Code extends string = string> = ReadOperation<Code> | ChangeOperation<Code>
+export type Operation<Code extends string = string> = AnsweringOperation<Code> | ExportOperation<Code>
+
+/**
+ * The input of an operation, in one object: the names in path, query and body never collide. A GET has no body, so
+ * everything outside the path is its query.
+ */
+export type InputOf<Op extends Operation> = Flat<
+  FieldsOf<Op['params']> & FieldsOf<Op['query']> & FieldsOf<Op['body']>
+>
+
+/** The parsed answer. */
+export type AnswerOf<Op extends AnsweringOperation> = z.output<Op['answer']>
+
+/** An empty object schema has an index signature, which would make every other field of an input `never`. */
+type FieldsOf<Schema extends z.ZodType> = string extends keyof z.input<Schema> ? unknown : z.input<Schema>
+
+type Flat<Fields> = { [Name in keyof Fields]: Fields[Name] }
+
+const DEFAULTS = {
+  params: z.strictObject({}),
+  query: z.strictObject({}),
+  headers: z.object({}),
+  body: z.strictObject({}),
+  errors: [],
+} as const
+
+type Defaults = typeof DEFAULTS
+
+/** An operation as it is written down, without the fields that are at their defaults. */
+type Short<Op, Fixed> = Omit<Op, keyof Defaults | keyof Fixed> & Partial<Pick<Op, keyof Defaults & keyof Op>>
+
+type Complete<Given, Fixed> = Flat<Omit<Defaults & Fixed, keyof Given> & Given>
+
+const READ = { kind: 'read', method: 'GET' } as const
+const CHANGE = { kind: 'change', status: 200 } as const
+const EXPORT = { kind: 'export', method: 'GET' } as const
+
+/** Returns what defines the operations of one contract. `Own` has the fields that its operations have besides. */
+export function defineOperations<Code extends string, Own extends object>() {
+  type Read = ReadOperation<Code> & Own
+  type Change = ChangeOperation<Code> & Own
+  type Export = ExportOperation<Code> & Own
+
+  function defineRead<const Given extends Short<Read, typeof READ>>(
+    given: Given,
+  ): Complete<Given, typeof READ>
+  function defineRead(given: Short<Read, typeof READ>): object {
+    return { ...DEFAULTS, ...READ, ...given }
+  }
+
+  /** `status` is 200 unless given. */
+  function defineChange<
+    const Given extends Short<Change, typeof CHANGE> & Partial<Pick<ChangeOperation, 'status'>>,
+  >(given: Given): Complete<Given, typeof CHANGE>
+  function defineChange(given: Short<Change, typeof CHANGE>): object {
+    return { ...DEFAULTS, ...CHANGE, ...given }
+  }
+
+  function defineExport<const Given extends Short<Export, typeof EXPORT>>(
+    given: Given,
+  ): Complete<Given, typeof EXPORT>
+  function defineExport(given: Short<Export, typeof EXPORT>): object {
+    return { ...DEFAULTS, ...EXPORT, ...given }
+  }
+
+  return { defineRead, defineChange, defineExport }
+}
