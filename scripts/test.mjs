@@ -38,8 +38,8 @@ function describeCost(testsCpuSeconds) {
 }
 
 /**
- * The processor time in seconds (user and system) of all processes that this one started and waited for, and of theirs.
- * Source of the fields: proc_pid_stat(5), 16 and 17, in hundredths of a second.
+ * Returns the processor time in seconds (user and system) of all processes that this process started and waited for,
+ * and of their own children. Source of the fields: proc_pid_stat(5), 16 and 17, in hundredths of a second.
  */
 function readChildrenCpuSeconds() {
   const stat = readFileSync('/proc/self/stat', 'utf8')

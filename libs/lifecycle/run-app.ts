@@ -89,8 +89,8 @@ function loadConfigOrExit<Schema extends z.ZodType>(name: string, schema: Schema
 const MOST_CHARACTERS = 500
 
 /**
- * Libraries print on the console what nobody listens for, errors with all of their properties too. From now on each of
- * their lines is a line of the log.
+ * Turns console output of libraries into log lines, from now on. Libraries print errors that nobody listens for, with
+ * all properties of the error.
  */
 function logConsole(log: Logger): void {
   const toLine = (values: readonly unknown[]) => ({
@@ -101,5 +101,5 @@ function logConsole(log: Logger): void {
   console.warn = (...values: unknown[]) => log.warn(toLine(values), 'a library printed a warning')
 }
 
-/** Before it is cut, so that no half of a password is left. */
+/** Redacted before it is cut, so that no half of a password is left. */
 const toText = (text: string) => redactCredentials(text).slice(0, MOST_CHARACTERS)

@@ -81,7 +81,10 @@ async function runCheck({ name, args }, sources) {
   return false
 }
 
-/** One hash of the names and contents of all files in these folders of the repository, and of the files at its root. */
+/**
+ * Returns one hash of the names and contents of all files in these folders of the repository, and of the files at its
+ * root.
+ */
 function hashSources(folders) {
   const hash = createHash('sha256')
   const root = readdirSync(REPOSITORY, { withFileTypes: true }).filter((entry) => entry.isFile())
@@ -101,7 +104,7 @@ function hashSources(folders) {
   return hash.digest('hex')
 }
 
-/** The hash of the files on which this check passed last; undefined when it has not passed yet. */
+/** Returns the hash of the files on which this check last passed; undefined if it has not passed yet. */
 function readPassed(name) {
   try {
     return readFileSync(fileOf(name), 'utf8')

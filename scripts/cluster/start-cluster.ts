@@ -143,7 +143,7 @@ async function startDatabase({ options, secrets, list, say, signal }: Context): 
   return postgres.url(DATABASE)
 }
 
-/** Creates the database unless it is there. `serverUrl` is that of any database of the same server. */
+/** Creates the database unless it exists. `serverUrl` is the URL of any database of the same server. */
 async function ensureDatabase(serverUrl: string, name: string): Promise<void> {
   const client = new Client({ connectionString: serverUrl })
   await client.connect()

@@ -196,7 +196,7 @@ type Directive =
   /** `[[raw=invalid-utf8]]`: words with invalid UTF-8 between them. */
   | { readonly kind: 'invalid-utf8' }
 
-/** The first directive in a message, or null. Anything else in double brackets is text. */
+/** Returns the first directive in a message, or null. Anything else in double brackets is text. */
 function parseDirective(text: string): Directive | null {
   const match = /\[\[(?:tokens=(\d{1,7})|raw=invalid-utf8)\]\]/u.exec(text)
   if (match === null) return null
