@@ -39,6 +39,6 @@ test('a file that the page does not have is a 404, as every other path', async (
 test('the page is 40 KB at most, with everything that any of its screens loads', async () => {
   const { html, assets } = await loadAccountPage()
   const bytes = [html, ...assets.values()].reduce((sum, { br }) => sum + br.byteLength, 0)
-  expect(assets.size).toBeGreaterThan(10)
+  expect(assets.size).toBeGreaterThan(8)
   expect(bytes).toBeLessThan(40_000)
 })
