@@ -43,8 +43,8 @@ export type JobQueue = {
 /** Returns the dates of new jobs. */
 export const jobDate = (): string => new Date(wallClockMs()).toISOString()
 
-/** How often a gateway compares the jobs of a model with the generations that wait. */
-const TIDY_EVERY_MS = 10_000
+/** How long after a change of a model's queue a gateway compares the jobs with the generations that wait. */
+const TIDY_AFTER_MS = 10_000
 /** A younger job may belong to a generation that is being lifted. */
 const SURPLUS_AGE_MS = 3_000
 /** A call of `clean` keeps Redis busy for less than 5 ms. */
@@ -55,17 +55,19 @@ const MOST_CLEANED = 500
  *
  * A job is a turn, not a right: the worker that takes it claims the fairest generation that waits, which need not be the
  * job's. So a job that is lost, doubled or left over changes nothing. Left over are those of generations that ended while
- * they waited, where their own job had led a worker to another one, and those of gateways that died; while all workers are
- * full these would stay, so now and then as many of the oldest jobs are removed as there are more than generations.
+ * they waited, where their own job had led a worker to another one, those of generations that a worker claimed without a job,
+ * and those of gateways that died. While all workers are full these would stay, so a while after each change as many of the
+ * oldest jobs are removed as there are more than generations.
  */
 export function createJobQueue(options: {
   redis: Redis | Cluster
   /** How many generations of a model wait. */
   countWaiting: (model: string) => Promise<{ readonly count: number }>
+  tidyAfterMs?: number
 }): JobQueue {
-  const { redis, countWaiting } = options
+  const { redis, countWaiting, tidyAfterMs = TIDY_AFTER_MS } = options
   const queues = new Map<string, Queue>()
-  const tidiedMs = new Map<string, number>()
+  const tidying = new Map<string, NodeJS.Timeout>()
 
   async function readyQueue(model: string): Promise<Queue> {
     // A new queue would wait until Redis is back.
@@ -89,14 +91,21 @@ export function createJobQueue(options: {
     if (surplus > 0) await queue.clean(SURPLUS_AGE_MS, surplus, 'wait')
   }
 
+  /** Jobs may be left over after the last change of a queue as well, so each change leads to a comparison after it. */
+  function tidySoon(model: string, queue: Queue): void {
+    if (tidying.has(model)) return
+    const timer = setTimeout(() => {
+      tidying.delete(model)
+      // What it could not remove it removes the next time.
+      tidy(model, queue).catch(() => {})
+    }, tidyAfterMs)
+    tidying.set(model, timer.unref())
+  }
+
   async function add({ id, model, kind, data }: QueuedJob): Promise<void> {
     const queue = await readyQueue(model)
     await queue.add(kind, data, { jobId: id })
-    const nowMs = performance.now()
-    if (nowMs - (tidiedMs.get(model) ?? -Infinity) < TIDY_EVERY_MS) return
-    tidiedMs.set(model, nowMs)
-    // What it could not remove it removes the next time.
-    tidy(model, queue).catch(() => {})
+    tidySoon(model, queue)
   }
 
   return {
@@ -110,8 +119,10 @@ export function createJobQueue(options: {
     async remove({ id, model }) {
       const queue = await readyQueue(model)
       await queue.remove(id)
+      tidySoon(model, queue)
     },
     async close() {
+      for (const timer of tidying.values()) clearTimeout(timer)
       await Promise.all(queues.values().map(async (queue) => await queue.close()))
     },
   }

@@ -55,9 +55,10 @@ export const FILE_MODELS = {
     like: 'demo-chat',
     engine: { model: 'version-skew/served', files: 'demo', maxModelLen: 16_384, stepMs: 3 },
   },
+  // With 8 slots 24 generations may wait before it is known how long one takes.
   'queue-tools': {
     like: 'demo-chat',
-    engine: { model: 'queue-tools/narrow', ...NARROW, maxNumSeqs: 4, stepMs: 10, sequenceMs: 0 },
+    engine: { model: 'queue-tools/narrow', ...NARROW, maxNumSeqs: 8, stepMs: 10, sequenceMs: 0 },
   },
   // So slow that a stream, and its hold, are there during all tests of the file.
   roles: { like: 'demo-chat', engine: { model: 'roles/slow', files: 'demo', stepMs: 400 } },

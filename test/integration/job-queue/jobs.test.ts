@@ -164,7 +164,7 @@ test('jobs that outnumber the generations that wait are removed, the oldest firs
   const bull = openBull(model)
   const old = { timestamp: Date.UTC(2026, 0) }
   for (let left = 0; left < 5; left += 1) await bull.add('chat', {}, { ...old, jobId: `left-over.${left}` })
-  const own = createJobQueue({ redis, countWaiting: async () => ({ count: waiting }) })
+  const own = createJobQueue({ redis, countWaiting: async () => ({ count: waiting }), tidyAfterMs: 50 })
   onTestFinished(async () => await own.close())
   waiting = 3
   onTestFinished(() => void (waiting = 1_000))
