@@ -40,7 +40,7 @@ const [workers, gateways, viewers, seconds] = [
 const models = Array.from({ length: Number(values.models) }, (_, index) => `model-${index}`)
 const VIEWS: readonly ViewName[] = ['now', 'workers', 'requests', `model:${models[0] ?? ''}`]
 const WARM_UP_MS = 30_000
-/** The time until the console has noticed that nobody watches, and gateways and workers report seldom. */
+/** The time until the console has noticed that no page is open, and gateways and workers report every 15 s. */
 const SETTLE_MS = 15_000
 /** About the size of all fields of one settlement. */
 const SETTLEMENT_BYTES = 500
