@@ -1,10 +1,9 @@
 import type { Limits } from '#libs/account-contract/resources/keys.ts'
+import { toPeriod } from '#libs/account-contract/spend-period.ts'
 import type { Key, KeyLimits } from '#libs/admin-contract/resources/keys.ts'
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { AdminError } from '../admin/admin-error.ts'
-
-const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const
 
 /**
  * The limits of a caller's request as operators' changes have them; null removes one, and what is absent stays.
@@ -35,7 +34,7 @@ function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null
     throw new AdminError('invalid_request', message, 'spendLimit')
   }
   if (reset === undefined) return { amountNano, period: before?.period ?? 'total' }
-  return { amountNano, period: reset === null ? 'total' : PERIODS[reset] }
+  return { amountNano, period: toPeriod(reset) }
 }
 
 /** The schema allows 9 decimals at most, so nothing is rounded. */
