@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Worker, type Job } from 'bullmq'
+import { Job, Worker, type JobJson } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
 import { JOB_QUEUE, jobQueuePrefix } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -29,8 +29,8 @@ export type JobPull = {
 /** After an error of Redis. */
 const PAUSE_MS = 500
 const WAIT_S = 5
-/** Completions are sent together so often: no client waits for them. */
-const COMPLETE_EVERY_MS = 20
+/** A job that is done is completed by the next look for a job, or after this time: no client waits for it. */
+const COMPLETE_AFTER_MS = 20
 /** A job that is in a hand for one to two times as long is put back: far longer than a claim takes. */
 const STALLED_AFTER_MS = 5_000
 /** A job that this often was left in the hand of a worker that died would be failed; it is only a turn. */
@@ -69,7 +69,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     return {
       done() {
         finished.push(job)
-        timer ??= setTimeout(() => void completeAll(), COMPLETE_EVERY_MS)
+        timer ??= setTimeout(() => void completeAll(), COMPLETE_AFTER_MS)
       },
       async pass() {
         try {
@@ -94,9 +94,21 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     await job.moveToCompleted(undefined, NO_LOCK, false).catch(() => {})
   }
 
+  /**
+   * One script completes a job and takes the next one. That saves most looks: BullMQ leaves a marker behind each job that
+   * it gives out, so the worker's next wait for a job ends at once, and mostly in vain.
+   */
+  async function takeNext(): Promise<Job | undefined> {
+    const done = finished.pop()
+    const answer = await done?.moveToCompleted(undefined, NO_LOCK, true).catch(() => undefined)
+    if (answer === undefined) return await worker.getNextJob(NO_LOCK, { block: false })
+    const [json, id] = answer as readonly [json?: JobJson | null, id?: string]
+    return json ? Job.fromJSON(worker, json, id) : undefined
+  }
+
   async function take(): Promise<Turn | null> {
     try {
-      const job = await worker.getNextJob(NO_LOCK, { block: false })
+      const job = await takeNext()
       return job === undefined ? null : toTurn(job)
     } catch (error) {
       if (!closed) log.warn({ err: error, model }, 'no job was received')
