@@ -58,7 +58,7 @@ const JOB_FORM = createHash('sha1')
 /** The deaths of engines at which earlier epochs of a generation were present. */
 export const EngineDeaths = z.object({
   count: z.int().min(0),
-  /** The largest number of tokens that one of these epochs had given. */
+  /** The largest number of tokens given by any of these epochs. */
   mostTokens: z.int().min(0),
 })
 export type EngineDeaths = z.infer<typeof EngineDeaths>

@@ -64,7 +64,7 @@ const ReasoningText = optional(
 ).transform((parts) => (parts ?? []).map((part) => part.text).join('\n'))
 
 /**
- * The text is that of the content, or of the summary if there is no content. Encrypted reasoning is ignored, because it
+ * The text of the content, or the text of the summary if there is no content. Encrypted reasoning is ignored, because it
  * cannot be read.
  */
 const ReasoningItem = z

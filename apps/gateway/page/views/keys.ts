@@ -10,7 +10,7 @@ import { toBaseAddress, type Api } from '../api.ts'
 import type { OpenScreen } from '../app.ts'
 import { quote } from '../snippets.ts'
 
-/** The keys of the account, and what each may spend. */
+/** The screen that lists the keys of the account, with the limits and the use of each. */
 export const open: OpenScreen = (app) => {
   const keys = loadList(app, app.api.listKeys)
   const forms = createKeyForms(app, toRequests(app.api), () => keys.reload())

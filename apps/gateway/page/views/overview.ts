@@ -12,7 +12,7 @@ import type { OpenScreen } from '../app.ts'
 import { nextReset, type Reset } from '../resets.ts'
 import { showUsage } from './usage.ts'
 
-/** What the key can spend, which bound decides, and where the credits go. */
+/** The screen that shows the spendable credits, the bound that decides, and the use of the last 30 days. */
 export const open: OpenScreen = (app) => {
   const activity = load(app, async (signal) => await app.api.readActivity(signal))
   return {

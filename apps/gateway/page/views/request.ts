@@ -12,7 +12,7 @@ import type { App, OpenScreen } from '../app.ts'
 /** A running request may end at any moment, so its receipt is read again this often. */
 const RUNNING_EVERY_MS = 3_000
 
-/** One request: why it took its time, and why it was charged. */
+/** The screen that explains the duration and the charge of one request. */
 export const open: OpenScreen = (app, { path }) => {
   const id = path[1] ?? ''
   const receipt = load(app, async (signal) => await app.api.readReceipt(id, signal), {

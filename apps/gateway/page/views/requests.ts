@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<Receipt>[] = [
   { name: 'Request', from: 'wide', cell: ({ id }) => shortId(id) },
 ]
 
-/** The latest requests of the key, with the charge of each. */
+/** The screen that lists the latest requests of the key, with the charge of each. */
 export const open: OpenScreen = (app) => {
   const receipts = loadList(app, app.api.listReceipts)
   return {
