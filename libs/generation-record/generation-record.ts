@@ -146,7 +146,7 @@ export type GenerationRecord = {
   /**
    * Brings the record to at least this epoch, and puts it among the waiting ones. A record that does not exist is
    * created. A repeated lift keeps the place. While Redis' memory is full, a first lift is refused with an OOM error;
-   * later lifts are not.
+   * other lifts are not.
    */
   lift(lifting: Lifting): Promise<Lift>
   /** Hands out the waiting generation with the lowest tag that the worker serves. */

@@ -52,7 +52,8 @@ import type { Pace } from './pace.ts'
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
  *   counts as demand. It waits for a turn at the pace, then sends the lift and its job until the record answers.
- *   - The record answers: WAITING. What the answer says is left to the next look.
+ *   - The record answers: WAITING. If it does not answer `waiting`, the next look finds out what became of the
+ *     generation.
  *   - The inbox is lost or closed for another reason: `again` resolves, before the lift or after its next failure. The
  *     caller ends the generation or calls `again` anew.
  *   - A limit is reached, as in WAITING: STOPPED.
@@ -238,8 +239,8 @@ class DispatchedGeneration implements Dispatched {
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
     this.#isQueued = false
-    // From here on, so that generations that wait for a turn at the pace are lost for want of a worker at the same time
-    // as the other ones.
+    // The looks begin here, so that generations that wait for a turn at the pace are lost for want of a worker at the
+    // same time as the other ones.
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
@@ -291,9 +292,9 @@ class DispatchedGeneration implements Dispatched {
   /**
    * Sends the lift and then its job, without waiting for an answer in between. Both use the same connection, so Redis
    * executes the lift first. A server that does not know the script receives the script's text in a second call, and
-   * then executes the lift after the job. In that case the job is answered first, and another job is added. A
-   * generation that waits without a job is claimed within a second if an engine has room. If the record does not answer
-   * `waiting`, the job is taken away.
+   * then executes the lift after the job. In that case the job is answered first, and a worker may have taken it in
+   * vain, so another job is added. A generation that waits without a job is claimed within a second if an engine has
+   * room. If the record does not answer `waiting`, the job is taken away.
    */
   async #liftWithJob(): Promise<Lift> {
     const packedJob = await this.#pack()

@@ -12,9 +12,9 @@ import { checkPatterns } from './schema/check-patterns.ts'
 
 /**
  * Checks a schema to which the engine will constrain an output, before credits are reserved. Throws an `ApiError`
- * `invalid_request` that names the place in the schema and what is allowed. Patterns are parsed but never matched,
- * so the check of a hostile pattern is cheap. `text` is the schema's JSON as the caller wrote it; numbers in it may
- * have more digits.
+ * `invalid_request` that names the place in the schema and what is allowed. Patterns are parsed but never matched, so
+ * the check of a hostile pattern is cheap. `text` is the schema's JSON as the caller wrote it; its numbers may have
+ * more digits than those of `schema`.
  */
 export type CheckSchema = (schema: JsonSchema, param: string, text?: string) => void
 

@@ -138,8 +138,8 @@ const UNSUPPORTED: UnsupportedFields = {
 }
 
 /**
- * Throws an `ApiError` `invalid_request` that names the first field with an unsupported value. `own` are the fields
- * of this operation alone; they take precedence over the common ones.
+ * Throws an `ApiError` `invalid_request` that names the first field with an unsupported value. `own` are the fields of
+ * this operation alone; they take precedence over the fields of `UNSUPPORTED`.
  */
 export function refuseUnsupported(body: JsonObject, own: UnsupportedFields = {}): void {
   for (const [field, value] of Object.entries(body)) {

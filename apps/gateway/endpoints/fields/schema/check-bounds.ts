@@ -117,7 +117,7 @@ function findUncountable(schema: JsonSchema): Found | null {
 
 /**
  * Least counts above what the library can represent are refused, because no output is that long. Greatest counts above
- * it exclude nothing.
+ * that limit exclude nothing.
  */
 const LEAST_COUNTS = ['minLength', 'minItems', 'minProperties'] as const
 
