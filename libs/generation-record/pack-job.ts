@@ -23,7 +23,7 @@ export type PackedJob = RecordFields & {
   readonly jobText: string
   /** A large request, compressed; else empty. */
   readonly requestBytes: Buffer
-  /** The size of both in the queue Redis. */
+  /** The size of `jobText` and `requestBytes` in the queue Redis. */
   readonly bytes: number
 }
 

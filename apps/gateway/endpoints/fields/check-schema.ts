@@ -14,7 +14,7 @@ import { checkPatterns } from './schema/check-patterns.ts'
  * Checks a schema to which the engine will constrain an output, before credits are reserved. Throws an `ApiError`
  * `invalid_request` that names the place in the schema and what is allowed. Patterns are parsed but never matched, so
  * the check of a hostile pattern is cheap. `text` is the schema's JSON as the caller wrote it; its numbers may have
- * more digits than those of `schema`.
+ * more digits than the numbers of `schema`.
  */
 export type CheckSchema = (schema: JsonSchema, param: string, text?: string) => void
 
