@@ -62,8 +62,8 @@ export const settlementStreamKey = (model: string) => `${modelPrefix(model)}sett
 export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
 
 /**
- * Hash, written by billing: the stream's incarnation, which changes when entries were lost, and the last known state of
- * the stream.
+ * Hash, written by billing: the stream's incarnation, which changes when entries were lost, and the counts of billing's
+ * last observation of the stream.
  */
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
