@@ -29,13 +29,15 @@ import type { Pace } from './pace.ts'
  * NEW
  *   Nothing is queued. `begin` sends the first lift and its job.
  *   - The record answers `busy`: nothing is queued, and `begin` throws `model_busy`. Still NEW.
- *   - The record does not answer: `begin` throws `model_unavailable`. The generation may be queued all the same.
+ *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued all
+ *     the same.
  *   - The record gives any other answer: WAITING.
  *
  * WAITING
  *   The generation is queued and counts as demand. No claim of this epoch has arrived. The first look comes after 3 s.
  *   The next one comes after 3 s while an engine has room, else after a pause that doubles up to 12 s.
- *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced.
+ *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless other
+ *     jobs of the model wait.
  *   - A look finds a claim: the worker is watched, and the inbox asks the worker for its events.
  *   - A look finds a settlement: the inbox is lost as `settled`.
  *   - A look fails or finds anything else: nothing changes.
