@@ -20,8 +20,8 @@ export type ListedWorker = {
 }
 
 /**
- * Returns the workers that sent these messages, ordered by name. An engine that is loading is only in its worker's
- * capacity, and a worker of an older release sends only heartbeats.
+ * Returns the workers that sent these messages, ordered by name. An engine that is loading appears only in its worker's
+ * capacity. A worker of an older release sends only heartbeats.
  */
 export function listWorkers(
   heartbeats: Iterable<Heartbeat>,
