@@ -59,7 +59,7 @@ function needWords(report: ModelReport): string {
   }
 }
 
-/** Words for each `ChangeReason`; a steady pool needs none. */
+/** Texts for each `ChangeReason`; a steady pool needs none. */
 const REASONS: Readonly<Record<string, string>> = {
   paused: 'its ScaledObject is paused',
   rise: 'rises',

@@ -24,7 +24,7 @@ const PoolReport = z.object({
 /** One model's numbers and the decisions that follow from them: the answer to "why seven?". */
 export const ModelReport = z.object({
   ...ModelState.shape,
-  /** Replicas that the load needs, and the term that decides. */
+  /** The replicas that the load needs, and the term that decides this number. */
   need: number,
   term: z.string(),
   terms: z.record(z.string(), number),

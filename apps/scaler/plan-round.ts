@@ -90,7 +90,9 @@ function planGateways({ scaler, before, gateways, gatewayReplicas, nowMs }: Roun
 
 type Changes = ReadonlyMap<string, PoolChange>
 
-/** Returns since when no pod serves or loads although the model should have replicas; null otherwise. */
+/**
+ * Returns since when the model should have had replicas but had no pod that serves or loads; null if this is not so.
+ */
 function starvingSince({ model, pools }: ScaledModel, input: RoundInput, changes: Changes): number | null {
   const pods = pools.flatMap(({ pool }) => input.podsOf(pool))
   const isWanted = pools.some(({ pool }) => (changes.get(pool)?.want ?? 0) > 0)
