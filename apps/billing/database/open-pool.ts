@@ -9,7 +9,10 @@ import { toRenewedTls } from './renewed-tls.ts'
 /** The type number of PostgreSQL's bigint. */
 const INT8 = types.builtins.INT8
 
-/** A statement of billing takes milliseconds; a statement that takes this long will not end by itself. */
+/**
+ * The limit of a statement. Billing's statements take milliseconds; a statement that takes this long will not end by
+ * itself.
+ */
 const STATEMENT_TIMEOUT_MS = 5_000
 
 /** One connection for each batch in flight and one for the sweeper; the rest is for key look-ups and watches. */
@@ -24,9 +27,9 @@ export const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statemen
 export const SERVICE_ROLE = 'millrace_service'
 
 /**
- * PostgreSQL compiles a plan with a high estimated cost before it runs the plan. Billing's statements read few rows of
- * tables that grow without end, and the estimates grow with the tables: compiling took 300 ms where running takes 10
- * ms.
+ * The setting that turns off compilation. PostgreSQL compiles plans whose estimated cost is high. Billing's statements
+ * read few rows of tables that grow without end, and the estimates grow with the tables: compiling took 300 ms where
+ * running takes 10 ms.
  */
 const NO_JIT = 'jit=off'
 

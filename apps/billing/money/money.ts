@@ -21,7 +21,7 @@ export type SettleResult =
 export type Settled = {
   readonly result: SettleResult
   readonly chargedNano: NanoCredits
-  /** May exceed every amount of credits. The part above the charge is written off. */
+  /** The cost. It may exceed every amount of credits; the part above the charge is written off. */
   readonly costNano: bigint
 }
 

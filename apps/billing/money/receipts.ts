@@ -17,7 +17,10 @@ const Grant = z.object({
   outputTokens: z.int(),
   deadlineMs: z.int(),
   priceVersion: Int64,
-  /** The prices of `priceVersion`. After a restore its number may belong to another price. */
+  /**
+   * The prices of `priceVersion`. They are stored because after a restore the version's number may belong to another
+   * price.
+   */
   inputPriceNano: Int64,
   cachedInputPriceNano: Int64,
   outputPriceNano: Int64,
@@ -41,7 +44,7 @@ export type Receipts = {
   verify(text: string, reservationId: string): Receipt | null
 }
 
-/** Half of an HMAC-SHA256 is as strong as a receipt needs (RFC 2104, section 5). */
+/** The length of the signature: half of an HMAC-SHA256, which is strong enough for a receipt (RFC 2104, section 5). */
 const MAC_BYTES = 16
 
 /**

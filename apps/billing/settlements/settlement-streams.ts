@@ -53,7 +53,8 @@ const GROUP = 'billing'
 const DEAD_LETTERS_KEPT = 10_000
 
 /**
- * Lua passes at most some thousands of values to one command. An entry that could not be buried would stop its model.
+ * The limits of a buried entry. Lua passes at most some thousands of values to one command, and an entry that cannot be
+ * buried would stop its model.
  */
 const MOST_BURIED_FIELDS = 200
 const MOST_REASON_CHARACTERS = 1_000
@@ -193,9 +194,9 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Stores `recordedMs`, the time of the latest observation that the database has recorded. Also stores the mark, for
-     * gateways that keep a settlement until it is committed: all entries up to `committedMs` of the run `runId` are
-     * committed. Null: not known, or stored already.
+     * Stores `recordedMs`, the time of the latest observation that the database has recorded. Also stores the mark: all
+     * entries up to `committedMs` of the run `runId` are committed. Gateways keep a settlement until the mark has
+     * passed it. A null value is unknown, or is stored already.
      */
     async confirm(
       model: string,
