@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { HostPort, RedisUrl } from './config-fields.ts'
 
-/** One server, or the master of a Sentinel group. */
+/** The place of one server, or of the master of a Sentinel group. */
 export type RedisServerPlace =
   | { readonly mode: 'single'; readonly url: string }
   | {
@@ -16,7 +16,7 @@ export type RedisServerPlace =
       readonly sentinelPassword: string | undefined
     }
 
-/** Where a Redis is and how it is reached. */
+/** The place of a Redis and how it is reached. */
 export type RedisPlace =
   | RedisServerPlace
   /** `urls` are the nodes that are asked first. User, password and TLS are taken from the first URL. */

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 
-/** Larger than any token, key or list of URLs. */
+/** The limit of a file, larger than any token, key or list of URLs. */
 const MAX_BYTES = 64 * 1024
 
 /**

@@ -4,7 +4,10 @@ import { FORM } from '#libs/generation-record/keys.ts'
 /** The part of a worker's heartbeat that describes one engine. */
 export const EngineState = z.object({
   model: z.string(),
-  /** Pulls generations: its engine is healthy, it is not stopping, and the queue of its model is not paused. */
+  /**
+   * True if the worker pulls generations: the engine is healthy, the worker is not stopping, and the model's queue is
+   * not paused.
+   */
   ready: z.boolean(),
   slots: z.int(),
   running: z.int(),

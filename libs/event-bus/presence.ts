@@ -63,7 +63,9 @@ export type Presence = {
 const GATEWAY_EXTRA_MS = 7_000
 const LISTEN_FIRST_MS = 5_000
 const CUT_OFF_MS = 15_000
-/** Often enough to notice a death at most half a second after the allowed silence has ended. */
+/**
+ * How often peers are judged: often enough to notice a death at most half a second after the allowed silence has ended.
+ */
 const CHECK_MS = 250
 /** A timer may fire a little early. The beat is sent nevertheless, not only at the next check. */
 const BEAT_SLACK_MS = 50
@@ -228,7 +230,7 @@ export async function createPresence(options: {
     sendEcho()
   }
 
-  /** A failed publish is logged for the heartbeat; a lost echo is noticed because it is missing. */
+  /** Sends an echo. A failed publish is already logged for the heartbeat, and a lost echo is noticed by its absence. */
   function sendEcho() {
     bus.publish(ownEcho, '').catch(() => undefined)
   }
@@ -329,7 +331,7 @@ export async function createPresence(options: {
       if (peer.watchers === 0 && peer.heartbeat === null) peers.delete(id)
     },
     suspect(id) {
-      // A peer that is already dead: messages to it reach no subscriber, which proves nothing new.
+      // The peer is already dead: a message to it reaches no subscriber, which proves nothing new.
       if (!peers.has(id) && deaths.has(id)) return
       const peer = peers.get(id) ?? track(id, otherKind)
       if (peer.missingSinceMs === null && peer.nextLookMs !== Infinity) void look(id, peer)

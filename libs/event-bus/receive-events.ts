@@ -14,7 +14,7 @@ export type EventReceiver = {
   /** Loses every stream whose current epoch `worker` runs or is expected to run, and forgets the frames of `worker`. */
   loseWorker(worker: string, reason: LossReason): void
   loseAll(reason: LossReason): void
-  /** The generation of this stream is settled, so its worker need not keep the stream any longer. */
+  /** Records that the stream's generation is settled, so that its worker need not keep the stream any longer. */
   settled(worker: string, stream: number): void
   /** Must be called each second: asks for missing frames, and acknowledges the ones that arrived. */
   tick(): void

@@ -80,8 +80,8 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** Returns all token ids that were accepted, over all epochs. Later ids do not change the array. */
   ids(): Uint32Array
   /**
-   * The record says that this worker claimed the epoch. The worker is asked each second until one of its events
-   * arrives.
+   * Sets the worker that has claimed the epoch, according to the record. The worker is asked each second until one of
+   * its events arrives.
    */
   expect(claim: { readonly worker: string; readonly nonce: string }): void
   /**
@@ -117,9 +117,9 @@ export type InboxFeed = {
   state(): 'open' | 'ended' | 'lost'
   /** The worker that is expected to run this epoch, until its first event arrives. */
   expected(): { readonly worker: string; readonly nonce: string } | null
-  /** The expected worker does not know the epoch. The epoch is lost at the second call. */
+  /** Records that the expected worker does not know the epoch. At the second call the epoch is lost. */
   noteUnknown(): void
-  /** The expected worker runs the epoch, or may still start to run it. */
+  /** Records that the expected worker runs the epoch, or may still start to run it. */
   noteKnown(): void
 }
 

@@ -18,7 +18,7 @@ export type WorkerLink = {
   requestRest(): void
   /** Acknowledges a stream as settled with the next message. */
   addSettled(stream: number): void
-  /** The worker still lists this stream as ended, so a lost acknowledgement is repeated. */
+  /** Records that the worker still lists this stream as ended, so that a lost acknowledgement is repeated. */
   noteStillKept(stream: number): void
   /** Must be called each second. */
   tick(): void
@@ -29,7 +29,7 @@ export type WorkerLink = {
 /** In seconds. */
 const ACKNOWLEDGE_AFTER = 5
 const IDLE_AFTER = 60
-/** So many frames or settled streams are acknowledged without waiting. */
+/** This many frames or settled streams are acknowledged without waiting. */
 const ACKNOWLEDGE_AT = 256
 
 /**

@@ -132,8 +132,8 @@ function toFrames({ stack = '', message }: Error): string {
 }
 
 /**
- * A stack line ends with a place in a file. The check is needed because the stack may contain an original message that
- * was replaced later, which must not pass as a frame.
+ * Matches a stack line, which ends with a place in a file. The stack may contain an original message that was replaced
+ * later; its lines must not count as frames.
  */
 const FRAME = /^ {4}at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/
 
