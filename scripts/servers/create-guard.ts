@@ -21,7 +21,7 @@ export function createGuard(): Guard {
   })
   guard.unref()
   const { stdin } = guard
-  // Without the guard everything still runs and stops in order; only a kill of this process leaves orphans.
+  // Without the guard everything still runs and stops in order. Only killing this process then leaves orphans.
   guard.on('error', () => {})
   stdin.on('error', () => {})
   if ('unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
