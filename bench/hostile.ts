@@ -39,7 +39,7 @@ const MODEL = 'demo-chat'
 const EMBEDDING_MODEL = 'demo-embed'
 const LOWEST_PRIORITY = 19
 const MOST_RATIO = 2
-/** From this many connections on, gaps are not bounded, because work that only the kernel does fills the machine. */
+/** From this number of connections on, the gaps have no bar, because work of the kernel alone fills the machine. */
 const MANY_CONNECTIONS = 100
 
 const Order = z.object({ baseUrl: z.string(), apiKey: z.string(), connections: z.int() })

@@ -3,7 +3,7 @@ import type { Capacity, WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 
 /** An engine of a worker, as the worker's last messages describe it. */
 export type ListedEngine = Pick<EngineState, 'model' | 'ready' | 'slots' | 'running' | 'meanGenerationMs'> & {
-  /** Null for a worker of a release that does not report its phase. */
+  /** The worker's phase; null for a worker of a release that does not report it. */
   readonly phase: WorkerPhase | null
   /** The term of the scaler that cordons the engine; null when no scaler does. */
   readonly cordonTerm: number | null

@@ -24,9 +24,9 @@ export const StreamFigures = z.object({
   /** The time of each read with text, counted from the sending of the request. */
   timesMs: z.array(z.number()),
   promptTokens: z.int().nullable(),
-  /** Null if the server does not report it. */
+  /** The number of cached tokens; null if the server does not report it. */
   cachedTokens: z.int().nullable(),
-  /** Null if the stream was complete. */
+  /** Why the stream was not complete; null if it was complete. */
   problem: z.string().nullable(),
 })
 export type StreamFigures = z.infer<typeof StreamFigures>

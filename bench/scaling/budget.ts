@@ -7,7 +7,7 @@ const CLASS = 'h100'
 const GPUS = 16
 const SECONDS = 7200
 
-/** In seconds: the longest generation, the end of an empty pod's processes, and the start of a pod. */
+/** The longest generation, the end of an empty pod's processes, and the start of a pod, in seconds. */
 const LONGEST_GENERATION_S = 60
 const TERMINATION_S = 10
 const START_S = 120

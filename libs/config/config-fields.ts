@@ -57,7 +57,7 @@ export const OpsFields = {
   OPS_HOST: z.string().default('127.0.0.1'),
 }
 
-/** For `superRefine`: a variable that is set needs other variables to be set as well. */
+/** Checks in `superRefine` that a set variable's companions are set too. */
 export function setTogether(needs: Readonly<Record<string, readonly string[]>>) {
   return (config: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     for (const [name, needed] of Object.entries(needs)) {

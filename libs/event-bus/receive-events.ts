@@ -20,10 +20,13 @@ export type EventReceiver = {
   tick(): void
 }
 
-/** `knownTick` is the tick at which the stream's worker last sent an event of it or listed it in a pulse. */
+/**
+ * An open stream. `knownTick` is the tick at which the stream's worker last sent an event of the stream or listed it in
+ * a pulse.
+ */
 type OpenStream = { readonly inbox: StreamInbox; readonly feed: InboxFeed; knownTick: number }
 
-/** The gateway asks about a running stream when its worker has sent nothing of it for so many seconds. */
+/** After this many seconds without an event of a running stream, the gateway asks the stream's worker about it. */
 const QUIET_TICKS = 3
 
 /**

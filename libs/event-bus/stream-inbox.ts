@@ -229,7 +229,7 @@ class Inbox implements StreamInbox, InboxFeed {
 
   [Symbol.asyncIterator]() {
     return {
-      // Not an async function, because that would make a second promise for each batch.
+      // This is not an async function, because an async function would make a second promise for each batch.
       next: () => {
         const { promise, resolve } = Promise.withResolvers<IteratorResult<readonly InboxEvent[]>>()
         this.#waiter = resolve
@@ -316,7 +316,7 @@ class Inbox implements StreamInbox, InboxFeed {
       larger.set(this.#ids.subarray(0, this.#idCount))
       this.#ids = larger
     }
-    // One by one, because a typed array's `set` takes longer for the few ids of a step.
+    // The ids are copied one by one, because a typed array's `set` takes longer for the few ids of a step.
     for (const id of more) this.#ids[this.#idCount++] = id
   }
 

@@ -6,7 +6,7 @@ const LIMIT_MS = 60_000
 export type Asking = {
   /** The body as JSON text. */
   readonly body?: string
-  /** Headers besides those of every request. */
+  /** Headers in addition to the headers of every request. */
   readonly headers?: Readonly<Record<string, string>>
   /** Aborts the request, which then throws the signal's reason instead of a Failure. */
   readonly signal?: AbortSignal | undefined

@@ -198,7 +198,8 @@ function openCluster(urls: readonly [string, ...string[]], name: string, patienc
   const cluster = new Cluster(nodes, {
     clusterRetryStrategy: retryDelayMs,
     enableOfflineQueue,
-    // So often that a promoted replica is found even while no command goes to the failed master's slots.
+    // The slots are read this often, so that a promoted replica is found even while no command goes to the failed
+    // master's slots.
     slotsRefreshInterval: 1_000,
     scaleReads: 'master',
     // A command whose connection was closed may have run, so only `patient` sends it again.

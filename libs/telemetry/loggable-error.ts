@@ -63,7 +63,7 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
 ]
 
 function describe(error: unknown, causes: number): LoggableError {
-  // For a value that is not an error neither text nor fields are kept, because it may be an answer or a request.
+  // Neither text nor fields of a value that is not an error are kept, because the value may be an answer or a request.
   if (!(error instanceof Error)) return { type: typeof error, message: 'not an error' }
   const stack = toFrames(error)
   return {

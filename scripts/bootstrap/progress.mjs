@@ -1,4 +1,4 @@
-/** When this script started, by its monotonic clock. */
+/** The time at which this script started, by its monotonic clock. */
 export const startedAt = performance.now()
 
 /** Prints one line on standard output with the seconds since the start. */

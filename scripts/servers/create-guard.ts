@@ -4,7 +4,7 @@ import { COMPILE_CACHE } from './compile-cache.ts'
 import type { GuardedGroup } from './end-process.ts'
 
 export type Guard = {
-  /** From now on, the guard ends this process group if this process ends first. */
+  /** Watches this process group from now on: the guard ends the group if this process ends first. */
   watch(group: GuardedGroup): void
   release(pid: number): void
 }

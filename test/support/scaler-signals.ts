@@ -12,7 +12,7 @@ import { connectRedis } from '#libs/redis/connect-redis.ts'
 export type ScalerSignals = {
   /** All demands received so far, the oldest first. */
   demands: Demand[]
-  /** Publishes one message about one model. The fields default to those of a model that is warming. */
+  /** Publishes one message about one model. Fields that are not given have the values of a model that is warming. */
   publishState(model: string, fields?: Partial<Omit<ModelState, 'model'>>): Promise<void>
   stop(): void
 }

@@ -7,7 +7,7 @@ import { forAnyKey } from './implement.ts'
 import { toCredits } from './key-fields.ts'
 import { isBefore, isOf, type Scope } from './scope.ts'
 
-/** A request of another key or account gets the same answer as one that never existed. */
+/** A request of another key or account gets the same answer as a request that never existed. */
 const readGeneration = forAnyKey(ACCOUNT.readGeneration, async ({ query: { id } }, { db, scope }) => {
   const [receipt] = await readReceipts(db, scope, [id])
   if (receipt !== undefined) return { data: receipt }

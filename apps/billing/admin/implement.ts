@@ -36,7 +36,7 @@ export type LiveState = {
 }
 
 export type AdminContext = {
-  /** For a change, its transaction. */
+  /** The database. For a change it is the change's transaction. */
   readonly db: Kysely<Tables>
   readonly actor: Actor
   readonly now: Date

@@ -50,7 +50,7 @@ export function createSignIn(deps: { db: Kysely<Tables>; adminToken: string; now
       { credentialId: null, adminToken },
     ].map((owner) => hashSessionToken(token, owner))
 
-  /** Returns true if the stored hash is the one that its owner's tokens have. */
+  /** Returns true if the stored hash is the hash of this token with the row's owner. */
   function isOf(row: SessionRow, stored: Buffer | null, token: string): boolean {
     const expected = hashSessionToken(token, { credentialId: row.credential_id, adminToken })
     return stored !== null && timingSafeEqual(stored, expected)

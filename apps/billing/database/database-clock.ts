@@ -12,7 +12,7 @@ export type DatabaseClock = {
 /** A reading that took longer than this is too imprecise, and is used only if it is the first one. */
 const SLOW_MS = 1_000
 
-/** This machine's clock may differ from PostgreSQL's by this much before a warning is logged. */
+/** The largest difference between this machine's clock and PostgreSQL's without a warning in the log. */
 const AGREES_WITHIN_MS = 5_000
 
 /**

@@ -15,7 +15,9 @@ const INT8 = types.builtins.INT8
  */
 const STATEMENT_TIMEOUT_MS = 5_000
 
-/** One connection for each batch in flight and one for the sweeper; the rest is for key look-ups and watches. */
+/**
+ * The most connections: one for each batch in flight, one for the sweeper, and the rest for key look-ups and watches.
+ */
 const MAX_CONNECTIONS = 10
 
 /** The limits of a pool; default: `MONEY_BOUNDS`. */
@@ -198,7 +200,7 @@ function toRefusal(error: unknown, url: string): ConfigError | null {
   if (error instanceof ConfigError) return error
   if (!(error instanceof DatabaseError)) return null
   const place = `PostgreSQL at ${withoutPassword(url)}`
-  // The codes mean that the role does not exist, or that the login is no member of it.
+  // The codes mean that the role does not exist, or that the login is not a member of the role.
   if (error.code === '22023' || error.code === '42501') {
     return new ConfigError([`${place} refuses the login: ${error.message}`], {
       cause: error,

@@ -321,7 +321,7 @@ const toSettled = (row: SettledRow): Settled => ({
   costNano: BigInt(row.cost),
 })
 
-/** For `catch`: returns no rows if a row with the same id exists, and throws every other error. */
+/** Handles an error in `catch`: returns no rows if a row with the same id exists, and throws every other error. */
 function noneOfDuplicate(error: unknown): [] {
   if (isDuplicate(error)) return []
   throw error

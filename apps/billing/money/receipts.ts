@@ -83,7 +83,10 @@ function readGrant(json: string): Receipt | null {
   }
 }
 
-/** Each key is made once, because importing a secret costs half as much as signing a receipt. */
+/**
+ * Makes the key of a secret. It is called once for each secret, because importing a secret costs half as much as
+ * signing a receipt.
+ */
 const toKey = (secret: string) => createSecretKey(Buffer.from(secret))
 
 /** Replacer for `JSON.stringify`. */

@@ -8,7 +8,7 @@ import { round } from './ring.ts'
 export type FollowWorkers = {
   receive(capacity: Capacity): void
   receiveReport(report: WorkerReport): void
-  /** Returns a row for each engine. Forgets engines that have stopped, and those that were silent for 10 min. */
+  /** Returns a row for each engine. Forgets engines that have stopped, and engines that were silent for 10 min. */
   rows(quiet: { silentMs: number; windowMs: number; listeningSinceMs: number }): readonly WorkerNow[]
 }
 

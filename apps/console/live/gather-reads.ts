@@ -14,8 +14,8 @@ export function gatherReads(connection: Redis): () => void {
     // Connecting takes several round trips, which are not delayed.
     if (status !== 'ready') return
     stream.resume()
-    // An immediate runs after sockets were polled, so the buffered messages and those in the socket have been read by
-    // then.
+    // An immediate runs after sockets were polled. By then this process has read the buffered messages and the messages
+    // in the socket.
     setImmediate(() => {
       if (connection.status === 'ready') stream.pause()
     })

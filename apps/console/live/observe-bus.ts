@@ -75,7 +75,7 @@ export async function observeBus(deps: {
     listening = on
     for (const { subscriber } of servers) {
       const change = on ? subscriber.subscribe(...SIGNALS) : subscriber.unsubscribe(...SIGNALS)
-      // Not awaited, because the change waits until the bus is reachable.
+      // The change is not awaited, because it waits until the bus is reachable.
       change.catch((error: unknown) => log.warn({ err: error }, 'subscription not changed'))
     }
   }

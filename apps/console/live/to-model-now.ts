@@ -10,7 +10,7 @@ export type ModelFacts = {
   readonly id: string
   readonly load: ModelLoad
   readonly engines: readonly WorkerNow[]
-  /** Null while the queue Redis does not answer. */
+  /** The number of waiting requests; null while the queue Redis does not answer. */
   readonly waiting: number | null
   readonly oldestWaitMs: number | null
   readonly catalog: CatalogState

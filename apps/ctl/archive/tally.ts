@@ -11,7 +11,7 @@ export type Tally = {
   readonly lines: number
   readonly sha256: string
   readonly sumNano: string
-  /** For a ledger file: the hash of the seals' chain after its entries, and the number of the last entry. */
+  /** The hash of the seals' chain after a ledger file's entries, and the number of the last entry. */
   readonly chain: string
   readonly lastSeq: bigint
 }

@@ -130,9 +130,9 @@ export type PoolState = z.infer<typeof PoolState>
 
 /** The remembered state of the budgets: since when (ms) a shortage or an unevenness lasts. */
 export const BudgetState = z.object({
-  /** By GPU class: since when a pool gets less than its priority entitles it to. */
+  /** The time since which a pool gets less than its priority entitles it to, by GPU class. */
   shortSince: z.record(z.string(), ms),
-  /** By GPU class and priority: since when shares within the priority differ by more than the tolerance. */
+  /** The time since which shares within a priority differ by more than the tolerance, by GPU class and priority. */
   unevenSince: z.record(z.string(), ms),
 })
 export type BudgetState = z.infer<typeof BudgetState>

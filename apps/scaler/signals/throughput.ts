@@ -18,7 +18,7 @@ const BUSY_SHARE = 0.7
 const LEAST_WINDOWS = 30
 const MOST_WINDOWS = 200
 const QUANTILE = 0.9
-/** A longer gap between two messages ends the window, because it is unknown what happened in it. */
+/** A longer gap between two messages ends the window, because the worker's load in the gap is unknown. */
 const MOST_GAP_MS = 3_000
 /**
  * The mean of output tokens is known after LEAST_ENDED generations. Beyond MOST_ENDED, older generations count less.

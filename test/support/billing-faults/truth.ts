@@ -5,7 +5,7 @@ import { priceTokens } from '#test/support/price-tokens.ts'
 
 export type Granted = Extract<HoldAnswer, { status: 'granted' }>
 
-/** What the clients know about one reservation from the answers that they received. */
+/** The facts about one reservation that the clients know from the answers that they received. */
 export type Truth = {
   readonly accountId: string
   /** Null if the answer was a refusal or was not awaited. A call that was still running may have made a hold since. */

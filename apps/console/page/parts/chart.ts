@@ -7,7 +7,7 @@ export type Series = { readonly name: string; readonly values: readonly (number 
 type Chart = {
   /** Describes the chart in a sentence: the present, lowest and highest value. */
   readonly sentence: string
-  /** In seconds since 1970, UTC. */
+  /** The times in seconds since 1970, UTC. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
   /** True if the series are stacked, as parts of a sum. */

@@ -150,7 +150,10 @@ function needed({ askedPerS, meanGenerationMs, waiting, slots, running, shortSlo
   </p>`
 }
 
-/** Shows what the chat templates of the model's workers cannot render; nothing until a worker has loaded one. */
+/**
+ * Shows the parts of a conversation that the chat templates of the model's workers cannot render. Shows nothing until a
+ * worker has loaded its template.
+ */
 function refuses(workers: readonly WorkerNow[]): TemplateResult | typeof nothing {
   const known = workers.flatMap((worker) => (worker.refuses === null ? [] : [worker.refuses]))
   if (known.length === 0) return nothing
