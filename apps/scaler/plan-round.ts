@@ -91,7 +91,8 @@ function planGateways({ scaler, before, gateways, gatewayReplicas, nowMs }: Roun
 type Changes = ReadonlyMap<string, PoolChange>
 
 /**
- * Returns since when the model should have had replicas but had no pod that serves or loads; null if this is not so.
+ * Returns the time since which the model should have replicas but no pod serves or loads; null if a pod does, or if no
+ * replica is needed.
  */
 function starvingSince({ model, pools }: ScaledModel, input: RoundInput, changes: Changes): number | null {
   const pods = pools.flatMap(({ pool }) => input.podsOf(pool))

@@ -36,8 +36,9 @@ const IMPORTS = {
 }
 
 /**
- * The compiler and the linter are Go programs. With one thread, and with a heap that may grow to five times the memory
- * in use, they take a third and two thirds of the processor time that they take by default.
+ * The environment of the checks. The compiler and the linter are Go programs. With one thread, and with a heap that may
+ * grow to five times the memory in use, they take a third and two thirds of the processor time that they take by
+ * default.
  */
 const ENVIRONMENT = { GOMAXPROCS: '1', GOGC: '400' }
 

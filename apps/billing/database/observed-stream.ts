@@ -18,7 +18,7 @@ export type ClockJump = { readonly model: string; readonly timeMs: number; reado
 /** The state of a stream in the database after an observation. */
 export type RecordedStream = {
   readonly model: string
-  /** Time of the latest observation that the database has recorded; null: none. */
+  /** The time of the latest observation that the database has recorded; null if there is none. */
   readonly recordedMs: number | null
   /**
    * The loss that was found; null if there is none. If it is not null, the database went back in time and lacks the

@@ -40,7 +40,7 @@ export type ClassGpus = {
 }
 
 /**
- * One round of all decisions: need → share of each pool → budget → change. A pool that the state does not know is
+ * Makes one round of all decisions: need → share of each pool → budget → change. A pool that the state does not know is
  * adopted with its existing pods.
  *
  * A pool rises only into GPUs that are physically free: the budget without the GPUs of existing, ordered and deleting

@@ -8,9 +8,9 @@ const STEP_MS = 60_000
 const STEP_SHARE = 0.1
 
 /**
- * `rise`, `uncordon`: more is wanted. `no-gpu`: more is wanted, and no GPU is free. `reclaim`: the budget gives less
- * than the pool has. `idle`: the model has no load. `step`: less was wanted throughout the window. `window`: less is
- * wanted now.
+ * The reason for a change. `rise`, `uncordon`: more is wanted. `no-gpu`: more is wanted, and no GPU is free. `reclaim`:
+ * the budget gives less than the pool has. `idle`: the model has no load. `step`: less was wanted throughout the
+ * window. `window`: less is wanted now.
  */
 export type ChangeReason =
   | 'paused'

@@ -119,7 +119,10 @@ export const PoolState = z.object({
   ),
   /** The numbers wanted within the window, as falling maxima [ms, replicas]; the first is the window's maximum. */
   window: z.array(z.tuple([ms, z.int().min(0)])),
-  /** Since when the window has no gap. The pool gives nothing back before this time is a whole window ago. */
+  /**
+   * The time since which the window has no gap. The pool gives replicas back only once a whole window has passed since
+   * then.
+   */
   windowSinceMs: ms,
   /** The time of the last step down by the window; null before the first. */
   lastDownMs: ms.nullable(),
