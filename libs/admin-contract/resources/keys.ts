@@ -16,7 +16,7 @@ const Period = z.enum(['day', 'week', 'month', 'total']).meta({
 
 const PerMinute = z.int().min(1).max(1_000_000_000)
 
-/** The limits of a key in a request; null removes one. */
+/** The limits of a key in a request. Null removes a limit. */
 const KeyLimits = z.strictObject({
   name: Name.nullable().optional(),
   expiresAt: TimeInput.nullable().optional(),
@@ -81,7 +81,7 @@ const NewKey = Key.extend({
 
 const KeyPath = z.strictObject({ key: Id })
 
-/** The operations that only change the state of a key. */
+/** The fields shared by the operations that only change the state of a key. */
 const STATE = {
   method: 'POST',
   roles: CUSTOMERS,
