@@ -68,7 +68,7 @@ const redis = new Redis(cluster.redis.url)
 const problems: string[] = []
 try {
   const accounts = [await cluster.createAccount(CREDITS), await cluster.createAccount(CREDITS)]
-  // Pays for requests that the run itself does not check.
+  // This account pays for requests that the run itself does not check.
   const learner = await cluster.createAccount(CREDITS)
   const gateways = cluster.gateways.map(({ baseUrl }, index) => ({
     name: `gateway ${index + 1}`,
@@ -95,7 +95,7 @@ try {
     { name: 'redis', pid: cluster.redis.pid() },
   ]
   const outcomes = new Map<string, number>()
-  /** Without the answers, which would fill the memory. */
+  /** The ended requests, without the answers, which would fill the memory. */
   const ended: Asked[] = []
   const stopping = new AbortController()
   const offered = offerRequests({
@@ -113,7 +113,7 @@ try {
 
   const models = engines.map(({ model }) => model)
   const samples: Sample[] = []
-  /** Samples taken once a minute, right after a collection. */
+  /** Samples taken once a minute, right after a garbage collection. */
   const collected: Sample[] = []
   const startMs = performance.now()
   while (performance.now() - startMs < minutes * 60_000) {
@@ -159,7 +159,7 @@ try {
     const grown: number[] = []
     const line = (title: string, unit: string, figures: readonly number[]) => {
       const { median, growth, noise } = toTrend(figures)
-      // A figure that never moves has no noise, and half a unit does not count as noise either.
+      // The noise counts as at least half a unit, because a figure that never moves has none.
       grown.push(growth / Math.max(noise, 0.5))
       console.log(
         `  ${title.padEnd(24)} ${median.toFixed(1)} ${unit}, grew ${growth.toFixed(2)}, noise ${noise.toFixed(2)}`,

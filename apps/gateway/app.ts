@@ -85,7 +85,7 @@ type AppDeps = {
   readonly limits: HttpLimits
   readonly hasAccountPage: boolean
   readonly allowedOrigins: AllowedOrigins
-  /** Whether new requests are served. */
+  /** Returns whether new requests are served. */
   readonly takesWork: () => boolean
 }
 

@@ -46,7 +46,7 @@ export type BillingClient = {
   release(reservationId: string): Promise<boolean>
   /** Null: unknown, revoked or expired. */
   lookUpKey(sha256: Buffer): Promise<BillingKey | null>
-  /** `keyId` is that of the management key. Null: unknown, revoked or expired, or its account is closed. */
+  /** `keyId` names the management key. Null: unknown, revoked or expired, or its account is closed. */
   lookUpManagementKey(sha256: Buffer): Promise<BillingKey | null>
   readonly askAccount: AskAccount
   /**

@@ -34,9 +34,9 @@ type Connecting<Place> = {
 }
 
 /**
- * A TLS connection that failed can fail once more: a server's alert that arrives after the client refused its
- * certificate is a second 'error' (`_emitTLSError` of node:tls). ioredis listens for one error of each connection,
- * including connections to sentinels and nodes. Without this listener the second error would end the process.
+ * Ignores a second error of a TLS connection. A server's alert that arrives after the client refused its certificate is
+ * a second 'error' (`_emitTLSError` of node:tls). ioredis listens for only one error of each connection, including
+ * connections to sentinels and nodes, so without this listener the second error would end the process.
  */
 watchTlsConnections((socket) => socket.on('error', () => {}))
 
@@ -157,10 +157,13 @@ export function withNextWrite<Result>(redis: RedisClient, send: () => Result): R
   return redis instanceof Server ? redis.withNextWrite(send) : send()
 }
 
-/** Four times the pause between two requests at 200/s, and half of the time for which billing gathers settlements. */
+/**
+ * The longest wait: four times the pause between two requests at 200/s, and half of the time for which billing gathers
+ * settlements.
+ */
 const MOST_WAIT_MS = 20
 
-/** Without a bound, a burst of a thousand requests would be one write of megabytes. */
+/** The most bytes of one write. Without a bound, a burst of a thousand requests would be one write of megabytes. */
 const MOST_GATHERED_BYTES = 16_384
 
 const SUBSCRIBES = new Set(['subscribe', 'psubscribe', 'ssubscribe'])
@@ -195,7 +198,8 @@ function openCluster(urls: readonly [string, ...string[]], name: string, patienc
   const cluster = new Cluster(nodes, {
     clusterRetryStrategy: retryDelayMs,
     enableOfflineQueue,
-    // So often that a promoted replica is found even while no command goes to the failed master's slots.
+    // The slots are read this often, so that a promoted replica is found even while no command goes to the failed
+    // master's slots.
     slotsRefreshInterval: 1_000,
     scaleReads: 'master',
     // A command whose connection was closed may have run, so only `patient` sends it again.

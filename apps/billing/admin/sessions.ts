@@ -26,7 +26,7 @@ export type SessionRow = {
   readonly revoked_at: Date | null
 }
 
-/** Sessions as `s`, each with its credential as `c`. */
+/** Selects sessions as `s`, each with its credential as `c`. */
 export function selectSessions(db: Kysely<Tables>) {
   return db
     .selectFrom('admin_sessions as s')
@@ -35,14 +35,14 @@ export function selectSessions(db: Kysely<Tables>) {
     .select(['c.name', 'c.revoked_at'])
 }
 
-/** Of a row of `selectSessions`. */
+/** Returns the condition that a row of `selectSessions` is an open session. */
 export function isOpenAt(now: Date): RawBuilder<SqlBool> {
   return sql<SqlBool>`(s.sha256 is not null and s.ended_at is null and c.revoked_at is null
     and s.created_at > ${new Date(now.getTime() - LIFE_MS)}
     and s.last_used_at > ${new Date(now.getTime() - IDLE_MS)})`
 }
 
-/** Notes that the session was used, once a minute. */
+/** Records at most once a minute that the session was used. */
 export async function touchSession(db: Kysely<Tables>, session: SessionRow, now: Date): Promise<void> {
   if (now.getTime() - session.last_used_at.getTime() < MINUTE_MS) return
   await db

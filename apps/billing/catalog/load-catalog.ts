@@ -7,8 +7,8 @@ import { toKysely } from '../database/tables.ts'
 import { publishCatalog } from './publish-catalog.ts'
 
 /**
- * Publishes the catalog files if they have changed since they were last loaded. Otherwise what operators have published
- * since then stays. Replicas that start together take turns.
+ * Publishes the catalog files if they have changed since they were last loaded. Otherwise later publications by
+ * operators stay. Replicas that start together take turns.
  */
 export async function loadCatalog(options: {
   pool: Pool

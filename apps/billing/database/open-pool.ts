@@ -9,10 +9,15 @@ import { toRenewedTls } from './renewed-tls.ts'
 /** The type number of PostgreSQL's bigint. */
 const INT8 = types.builtins.INT8
 
-/** A statement of billing takes milliseconds; a statement that takes this long will not end by itself. */
+/**
+ * The limit of a statement. Billing's statements take milliseconds; a statement that takes this long will not end by
+ * itself.
+ */
 const STATEMENT_TIMEOUT_MS = 5_000
 
-/** One connection for each batch in flight and one for the sweeper; the rest is for key look-ups and watches. */
+/**
+ * The most connections: one for each batch in flight, one for the sweeper, and the rest for key look-ups and watches.
+ */
 const MAX_CONNECTIONS = 10
 
 /** The limits of a pool; default: `MONEY_BOUNDS`. */
@@ -24,9 +29,9 @@ export const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statemen
 export const SERVICE_ROLE = 'millrace_service'
 
 /**
- * PostgreSQL compiles a plan with a high estimated cost before it runs the plan. Billing's statements read few rows of
- * tables that grow without end, and the estimates grow with the tables: compiling took 300 ms where running takes 10
- * ms.
+ * The setting that turns off compilation. PostgreSQL compiles plans whose estimated cost is high. Billing's statements
+ * read few rows of tables that grow without end, and the estimates grow with the tables: compiling took 300 ms where
+ * running takes 10 ms.
  */
 const NO_JIT = 'jit=off'
 
@@ -195,7 +200,7 @@ function toRefusal(error: unknown, url: string): ConfigError | null {
   if (error instanceof ConfigError) return error
   if (!(error instanceof DatabaseError)) return null
   const place = `PostgreSQL at ${withoutPassword(url)}`
-  // The codes mean that the role does not exist, or that the login is no member of it.
+  // The codes mean that the role does not exist, or that the login is not a member of the role.
   if (error.code === '22023' || error.code === '42501') {
     return new ConfigError([`${place} refuses the login: ${error.message}`], {
       cause: error,

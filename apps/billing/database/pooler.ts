@@ -33,8 +33,8 @@ type Found = {
 const NAME = 'check_connection'
 
 /**
- * This named statement looks for its own name among the prepared statements: a pooler that keeps the statements of its
- * clients apart gives it another name.
+ * This named statement looks for its own name among the prepared statements. A pooler that keeps the statements of its
+ * clients apart gives the statement another name.
  */
 const CHECK = `select session_user::text as login, current_user::text as role,
     (extract(epoch from current_setting('statement_timeout')::interval) * 1000)::int as statement_ms,
@@ -44,7 +44,7 @@ const CHECK = `select session_user::text as login, current_user::text as role,
 
 /**
  * Checks that one connection behind a pooler works as the role, has the limits, compiles no statement, and keeps named
- * statements apart. Throws a ConfigError that says what to change, or what PostgreSQL or its connection throws.
+ * statements apart. Throws a ConfigError that says what to change, or the error of PostgreSQL or its connection.
  */
 export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<void> {
   const problems = await findProblems(client, needs)

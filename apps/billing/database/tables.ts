@@ -185,11 +185,11 @@ export type Tables = {
   }
   admin_sessions: {
     id: string
-    /** Null: the session belongs to the configured token. */
+    /** The credential's id; null if the session belongs to the configured token. */
     credential_id: string | null
     role: Role
     user_agent: string | null
-    /** Null: the row is a ticket. */
+    /** The hash of the session's token; null if the row is a ticket. */
     sha256: Buffer | null
     ticket_sha256: Buffer | null
     created_at: Date

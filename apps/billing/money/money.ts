@@ -21,7 +21,7 @@ export type SettleResult =
 export type Settled = {
   readonly result: SettleResult
   readonly chargedNano: NanoCredits
-  /** May exceed every amount of credits. The part above the charge is written off. */
+  /** The cost. It may exceed every amount of credits; the part above the charge is written off. */
   readonly costNano: bigint
 }
 
@@ -321,7 +321,7 @@ const toSettled = (row: SettledRow): Settled => ({
   costNano: BigInt(row.cost),
 })
 
-/** For `catch`: returns no rows if a row with the same id exists, and throws every other error. */
+/** Handles an error in `catch`: returns no rows if a row with the same id exists, and throws every other error. */
 function noneOfDuplicate(error: unknown): [] {
   if (isDuplicate(error)) return []
   throw error

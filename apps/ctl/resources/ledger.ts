@@ -130,9 +130,7 @@ async function readMonths(admin: Admin): Promise<LedgerMonth[]> {
   return parseAnswer(ADMIN.listMonths.answer, await admin.ask(ADMIN.listMonths, {})).data
 }
 
-/**
- * Checks the files of a month that is already archived, if they are in this folder. Otherwise they may be elsewhere.
- */
+/** Checks the files of a month that is already archived, if they are in this folder; they may be elsewhere. */
 async function checkEarlier(folder: string, month: LedgerMonth): Promise<void> {
   const path = join(folder, manifestName(month.month))
   if (!existsSync(path)) return

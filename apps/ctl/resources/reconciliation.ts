@@ -3,7 +3,7 @@ import { defineCall, defineList } from '../command.ts'
 import { flag } from '../fields.ts'
 import { showTable } from '../view.ts'
 
-/** The limit is longer than a comparison from the first entry on may take. */
+/** The longest pause in the answer: a comparison from the first entry on takes less. */
 const SILENCE_MS = 11 * 60_000
 
 const reconcile = defineCall({

@@ -39,7 +39,7 @@ export function computeNeed(load: ModelLoad, pools: readonly PoolSpec[]): Need {
   return { raw: 0, term: 'zero', terms }
 }
 
-/** A need of 2.000000001 replicas counts as 2: the excess is the rounding error of floating-point sums. */
+/** A need of 2.000000001 replicas counts as 2, because the excess is a rounding error of floating-point sums. */
 const ROUNDING = 1e-9
 
 function needTerms(load: ModelLoad, spec: PoolSpec): Record<string, number> {

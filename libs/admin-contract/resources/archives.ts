@@ -66,7 +66,7 @@ export const ArchivedUsage = z
   .meta({ id: 'ArchivedUsage' })
 export type ArchivedUsage = z.infer<typeof ArchivedUsage>
 
-/** Reservations, as they are in the file of a month. All but the first three fields are null for a tombstone. */
+/** Reservations, as they are in the file of a month. For a tombstone all fields except the first three are null. */
 export const ArchivedReservation = z
   .object({
     requestId: Id,

@@ -27,7 +27,7 @@ const CatalogChange = z
   .meta({ id: 'CatalogChange' })
 export type CatalogChange = z.infer<typeof CatalogChange>
 
-/** No catalog has as many. */
+/** The most ids in `keep`; no catalog has as many models. */
 const MAX_KEPT = 10_000
 
 export const CATALOG = {

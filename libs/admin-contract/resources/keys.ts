@@ -28,7 +28,7 @@ const Period = z.enum(['day', 'week', 'month', 'total']).meta({
 
 const PerMinute = z.int().min(1).max(1_000_000_000).meta({ description: 'The most in a minute.' })
 
-/** The limits of a key in a request; null removes one. */
+/** The limits of a key in a request. Null removes a limit. */
 const KeyLimits = z.strictObject({
   name: Name.nullable().optional().meta({ description: 'The purpose of the key.' }),
   expiresAt: TimeInput.nullable().optional().meta({ description: 'When it stops working.' }),
@@ -99,7 +99,7 @@ const NewKey = Key.extend({
 
 const KeyPath = z.strictObject({ key: KeyId })
 
-/** The operations that only change the state of a key. */
+/** The fields shared by the operations that only change the state of a key. */
 const STATE = {
   method: 'POST',
   roles: CUSTOMERS,

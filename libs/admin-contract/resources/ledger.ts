@@ -6,10 +6,10 @@ import { ALL } from '../roles.ts'
 
 const MAX_ENTRIES = 1_000_000
 
-/** The service's own accounts, such as revenue, have ids that are no UUID of any version. */
+/** A ledger account's id. The service's own accounts, such as revenue, have ids that are not UUIDs of any version. */
 const LedgerAccount = z.guid()
 
-/** A line of the ledger's export, and of its file of a month. */
+/** A line of the ledger's export, and of a month's ledger file. */
 export const LedgerEntry = z
   .object({
     seq: z.string(),

@@ -5,7 +5,7 @@ import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, CUSTOMERS } from '../roles.ts'
 import { AccountPath } from './accounts.ts'
 
-/** Of one account: usable at the same time. */
+/** The most usable management keys of one account. */
 export const MAX_MANAGEMENT_KEYS = 10
 
 export const ManagementKey = z

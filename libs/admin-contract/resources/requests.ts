@@ -54,7 +54,7 @@ export const Settlement = z.object({
 })
 export type Settlement = z.infer<typeof Settlement>
 
-/** Each field is null where it is not known or did not happen. */
+/** The times of a request. A field is null if it is unknown or did not happen. */
 export const RequestTiming = z
   .object({
     waitedMs: z.int().nullable().meta({ description: 'From the queue to its first claim by a worker.' }),
@@ -97,7 +97,7 @@ const SettledRequest = Settlement.extend({
 }).meta({ id: 'SettledRequest' })
 export type SettledRequest = z.infer<typeof SettledRequest>
 
-/** The longest time that one list covers; of one account or key: the second number. */
+/** The most days that one list covers: `one` for a list of one account or key, else `all`. */
 export const MAX_REQUEST_DAYS = { all: 31, one: 366 } as const
 
 const MAX_DURATION_MS = 24 * 60 * 60 * 1000

@@ -29,10 +29,10 @@ type Hold = Item<'/holds'>
 const MEAN_DAYS = 7
 const USAGE_DAYS = 30
 
-/** One answer has as many days as a month and a few models. */
+/** The most rows of one answer: one for each day and model. */
 const USAGE_ROWS = '500'
 
-/** What one account has, uses and owes, and everything that can be done for it. */
+/** The screen of one account: its balance, usage and debts, and every operation on it. */
 export const open: OpenScreen = (app, { path }): Screen => {
   const id = path[1] ?? ''
   const account = load(app, async (signal) => read('/accounts/{account}', { account: id }, signal))
@@ -188,7 +188,7 @@ function balance(account: Account, usage: Loading<Answer<'/usage'>>): TemplateRe
   </dl>`
 }
 
-/** Of whole days only: today has not ended. */
+/** Estimates from whole days only, because today has not ended. */
 function daysLeft(available: bigint, rows: readonly Usage[]): string {
   const now = wallClockMs()
   const [first, today] = [toDay(now - MEAN_DAYS * DAY_MS), toDay(now)]

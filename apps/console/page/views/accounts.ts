@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<Account>[] = [
   { name: 'Id', from: 'wide', cell: ({ id }) => shortId(id) },
 ]
 
-/** Every account with what it has; found by a part of its name. */
+/** The list of all accounts with their balances, with a search by a part of the name. */
 export const open: OpenScreen = (app, { query }) => {
   const name = query.get('name') ?? ''
   const status =

@@ -30,7 +30,7 @@ const PRICES: readonly Column<
   { name: 'Output', isNumber: true, cell: ({ outputPriceNano }) => pricePerMillion(outputPriceNano) },
 ]
 
-/** What is sold, at which prices, past and to come. */
+/** The screen of the catalog: models with past, present and future prices. */
 export const open: OpenScreen = (app) => {
   const catalog = load(app, async (signal) => read('/catalog', {}, signal))
   const versions = loadList(app, async (cursor, signal) =>
@@ -123,7 +123,7 @@ function priceTable(caption: string, rows: readonly PriceVersion[]): TemplateRes
   })
 }
 
-/** One model of the catalog, all others kept: first a dry run, then the list of changes, then their publication. */
+/** Changes one model and keeps all others: a dry run lists the changes, then a second click publishes them. */
 function changeModel(app: App, model: Model, changed: () => void): void {
   openForm(app, {
     title: `Change ${model.id}`,
@@ -167,7 +167,7 @@ function plain(nano: string): string {
   return pricePerMillion(nano).replaceAll(',', '')
 }
 
-/** Exactly; anything else as it was typed, which billing refuses by name. */
+/** Converts exactly. Other text is returned as typed, and billing refuses it with a message about this field. */
 function toNano(text: string): string {
   const [, units = '', fraction = ''] = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(text) ?? []
   return units === '' ? text : String(BigInt(units + fraction.padEnd(9, '0')))

@@ -12,7 +12,7 @@ import type { App } from '../app.ts'
 type Account = Answer<'/accounts/{account}'>
 type Key = Item<'/keys'>
 
-/** A key of billing by the names of the accounts' interface. */
+/** Converts a key of billing to the names of the accounts' interface. */
 export function toShownKey(key: Key): ShownKey {
   const { spendLimit, spending } = key
   return {
@@ -34,7 +34,7 @@ export function toShownKey(key: Key): ShownKey {
   }
 }
 
-/** The forms by which an operator makes and changes the keys of `account`. */
+/** Creates the forms with which an operator creates and changes keys of `account`. */
 export function keyForms(app: App, account: Account, changed: () => void): KeyForms {
   const requests: KeyRequests = {
     async create(limits, { values }) {
@@ -69,7 +69,7 @@ export function keyForms(app: App, account: Account, changed: () => void): KeyFo
 
 const toReason = ({ reason = '' }: Values) => (reason === '' ? {} : { reason })
 
-/** A change by the names of billing's interface. Amount and period belong together there. */
+/** Converts a change to the names of billing's interface, where a limit's amount and period are one field. */
 function toLimits(given: KeyChange, texts: LimitTexts) {
   const { name, expires_at: expiresAt, models } = given
   const { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute } = given

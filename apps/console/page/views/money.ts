@@ -21,10 +21,10 @@ type Counts = Answer<'/reconciliation'>['counts']
 
 const STATE_EVERY_MS = 10_000
 
-/** Rows of one answer; more than that is said on the screen. */
+/** The most rows of one answer. The screen says when there are more. */
 const MOST = '500'
 
-/** What does it earn, and do the books agree? */
+/** The screen of money: revenue, and whether the books agree. */
 export const open: OpenScreen = (app) => {
   const today = wallClockMs()
   const from = toDay(today - (DAYS - 1) * DAY_MS)
@@ -215,7 +215,7 @@ function accountTable(rows: readonly Usage[], accounts: AccountNames): TemplateR
   })
 }
 
-/** Every question of the comparison with its answer, which must be zero. */
+/** Shows every check of the comparison with its result, which must be zero. */
 function compareNow(app: App): void {
   const answer = load(app, async (signal) => read('/reconciliation', {}, signal))
   app.openDialog(

@@ -21,10 +21,10 @@ type Hold = NonNullable<RequestRecord['hold']>
 type Prices = NonNullable<RequestRecord['prices']>
 type Timing = NonNullable<RequestRecord['timing']>
 
-/** An open request may end at any moment. */
+/** How often an open request is read again, because it may end at any moment. */
 const OPEN_EVERY_MS = 3_000
 
-/** Why was it slow, why this charge? */
+/** The screen of one request: its times and its charge. */
 export const open: OpenScreen = (app, { path }) => {
   const id = path[1] ?? ''
   const request = load(app, async (signal) => read('/requests/{request}', { request: id }, signal), {

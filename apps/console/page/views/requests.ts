@@ -30,7 +30,7 @@ const MEANINGS: Readonly<Record<Settled['outcome'] | 'failed', Meaning>> = {
   'never-ran': 'warn',
 }
 
-/** What fails, for whom? The tail is what gateways report now; the history is what billing has settled. */
+/** The screen of requests. The tail shows what gateways report now; the history shows what billing has settled. */
 export const open: OpenScreen = (app, { query }) => {
   const wanted = {
     account: query.get('account') ?? '',

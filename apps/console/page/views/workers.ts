@@ -81,7 +81,7 @@ export const workerColumns: readonly Column<WorkerNow>[] = [
   },
 ]
 
-/** Who serves what, in which version, and who is ill? */
+/** The screen of workers: their models, versions and health. */
 export const open: OpenScreen = (app, { query }) => {
   const wanted = { state: query.get('state') ?? '', model: query.get('model') ?? '', q: query.get('q') ?? '' }
   const live = followLive<WorkersView>(app, 'workers')
@@ -152,7 +152,7 @@ function byTrouble(workers: readonly WorkerNow[]): readonly WorkerNow[] {
   )
 }
 
-/** Engines of several versions behind one model write differently. */
+/** Warns if a model has engines of several versions, whose outputs may differ. */
 function versions(workers: readonly WorkerNow[]): TemplateResult | typeof nothing {
   const known = workers.filter(({ engineVersion }) => engineVersion !== null)
   const counts = [...Map.groupBy(known, ({ engineVersion }) => engineVersion)]
