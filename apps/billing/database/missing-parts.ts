@@ -4,7 +4,7 @@ import type { Schema, SchemaPart } from './read-schema.ts'
 /** The folder of this version's schema. */
 export const SQL_FOLDER = new URL('../sql/', import.meta.url)
 
-/** A part as it was last run, and the schema version of the code that ran it. */
+/** A part of the schema as it was last run, and the schema version of the code that ran the part. */
 export type Applied = { readonly name: string; readonly sha256: string; readonly version: number }
 
 /** Returns the parts that were run, by name. Their list is the table `schema_parts`, which `migrate` makes. */

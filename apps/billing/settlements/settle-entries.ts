@@ -13,8 +13,8 @@ import type { TimingWriter } from './write-timings.ts'
 export type ModelSettlement = Settlement & { readonly model: string }
 
 /**
- * Settles a batch and resolves when it is committed, with the entries that cannot be settled and the reason for each.
- * Rejects only when the signal aborts.
+ * Settles a batch, and resolves when the batch is committed. The result has the entries that cannot be settled, with
+ * the reason for each. Rejects only when the signal aborts.
  */
 export type SettleEntries = (
   settlements: readonly ModelSettlement[],
@@ -40,7 +40,7 @@ export function createSettleEntries(deps: {
   const { money, timings, metrics, tracing, log } = deps
   const toLabel = boundModelLabel()
 
-  /** Resolves with the error of an entry, or null when all are committed. */
+  /** Resolves with null when all entries are committed, else with the error of an entry. */
   async function settle(settlements: readonly ModelSettlement[], signal: AbortSignal) {
     const spans = settlements.map(traceSettlement)
     const answers = await untilAnswered(settlements, signal)
@@ -109,7 +109,7 @@ export function createSettleEntries(deps: {
           'settlement alarm',
         )
       }
-      // A repeated settlement returns the numbers of the first one, which were counted then.
+      // A repeated settlement returns the numbers of the first settlement, which are counted already.
       if (result === 'replayed' || result === 'different') continue
       if (settlement !== undefined && chargedNano > 0n) {
         metrics.chargedCredits.inc({ model: toLabel(settlement.model) }, Number(chargedNano) / 1e9)
