@@ -40,7 +40,7 @@ export function createSettleEntries(deps: {
   const { money, timings, metrics, tracing, log } = deps
   const toLabel = boundModelLabel()
 
-  /** Resolves with null when all entries are committed, else with the error of an entry. */
+  /** Resolves with null when all entries are committed, else with the error for which the batch was refused. */
   async function settle(settlements: readonly ModelSettlement[], signal: AbortSignal) {
     const spans = settlements.map(traceSettlement)
     const answers = await untilAnswered(settlements, signal)
