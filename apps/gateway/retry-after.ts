@@ -7,7 +7,7 @@ export const RETRY_AFTER_S = {
   default: 5,
   /** Billing or the queue Redis does not answer: both restart or fail over within seconds. */
   dependencyDown: 2,
-  /** A worker could not run the generation; another one may. */
+  /** A worker could not run the generation; another worker may. */
   workerUnavailable: 2,
   /** Gateway and billing disagree on the catalog until the next push. */
   catalogChange: 2,

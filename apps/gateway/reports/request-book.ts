@@ -70,8 +70,8 @@ export type RequestBook = {
   openRequests(): Iterable<RequestEntry>
   tenants(): readonly TenantCounts[]
   /**
-   * Returns how many requests ended since the previous call, and the ones that are still kept: the last 2,000, the
-   * oldest first.
+   * Returns how many requests ended since the previous call, and as many of them as are still kept, the oldest first.
+   * The book keeps the last 2,000 requests that ended.
    */
   takeEnded(): { readonly count: number; readonly kept: readonly RequestEntry[] }
   /** Returns the last 2,000 requests that ended, also those that were taken before. */
