@@ -38,8 +38,8 @@ export type Scheduler = {
   /** Ends a sequence without another output and frees its blocks. False when it has ended or is unknown. */
   abort(sequence: Sequence): boolean
   /**
-   * Completes the step in flight if it is due and starts the next one. `nextAt` is the time of the next call, null
-   * when there is no work. An earlier call changes nothing.
+   * Completes the step in flight if it is due, and starts the next step. `nextAt` is the time of the next call of this
+   * function, null when there is no work. An earlier call changes nothing.
    */
   step(now: number): { outputs: Output[]; nextAt: number | null }
   readonly load: () => Load

@@ -21,10 +21,10 @@ export type AnswerOptions = {
 }
 
 /**
- * vLLM's streaming rules, as recorded in test/fixtures/engine: a chunk carries the tokens since the last one; the last
- * chunk is followed by a Complete that repeats it; an aborted answer ends with an empty chunk and an empty
- * Complete. Without `stream` there is only the Complete, with everything. While the client does not read,
- * tokens are buffered here and leave as one chunk.
+ * Follows vLLM's streaming rules, as recorded in test/fixtures/engine. A chunk has the tokens since the previous chunk.
+ * After the last chunk comes a Complete that repeats it. An aborted answer ends with an empty chunk and an empty
+ * Complete. Without `stream` there is only the Complete, with all tokens. While the client does not read, tokens are
+ * buffered here and sent as one chunk.
  */
 export function createAnswerStream(
   call: ServerWritableStream<unknown, Buffer>,
