@@ -70,7 +70,10 @@ export function createEndRun(deps: {
     }
   }
 
-  /** A run that ends here at its deadline has no output, or is an embedding; else a chat completes as `length`. */
+  /**
+   * Ends a run that was stopped. A chat with output that reaches its deadline does not come here: it completes as
+   * `length`.
+   */
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {
       case 'unwanted':
@@ -87,7 +90,7 @@ export function createEndRun(deps: {
   }
 
   async function endFailed(run: RunningGeneration, error: unknown): Promise<void> {
-    // If the engine is gone, all of its runs are stopped, and this run ends like the others.
+    // If the engine is gone, all of its runs are stopped, and this run ends as a stopped run.
     if (error instanceof EngineError) await watch.callFailed(error.kind)
     const reason = run.stopReason()
     if (reason !== null) endStopped(run, reason)

@@ -23,8 +23,8 @@ export type RunningGenerations = {
   /**
    * Returns whether this process runs or has run the epoch. When a failover of Redis loses a claim, the generation
    * waits again, and the same worker may be given it again. It must not start a second run: the gateway knows an epoch
-   * by its worker, so it would take the two runs for one. A first run that still runs goes on; the pulse reports one
-   * that has ended to the gateway.
+   * by its worker, so it would take the two runs for one. If the first run still runs, it goes on. If it has ended, the
+   * pulse reports its end to the gateway.
    */
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
   /** Sends the one event of an epoch that does not run. */
@@ -43,8 +43,8 @@ export type RunningGenerations = {
   answer(gateway: string, asked: readonly AskedStream[]): void
   /**
    * Publishes to each gateway the claims that are not published yet, and the last seq of each of its streams that has
-   * ended or has sent nothing since the last call. For the other streams the next frame shows whether one was lost.
-   * Call it once a second.
+   * ended or has sent nothing since the last call. For the other streams, the next frame shows whether a frame was
+   * lost. Call it once a second.
    */
   pulse(): void
 }
