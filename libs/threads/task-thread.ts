@@ -1,6 +1,6 @@
-// Our own code instead of piscina (5.3.2). In piscina a task with a signal, which is needed for a deadline, is not
-// counted in the bounded queue (`maxQueue`). A deadline starts when the task is queued and not when it begins. Tasks
-// with and without a signal overtake each other, and threads have no name in profiles.
+// This is our own code in place of piscina (5.3.2). In piscina a task with a signal, which is needed for a deadline, is
+// not counted in the bounded queue (`maxQueue`). A deadline starts when the task is queued and not when it begins.
+// Tasks with and without a signal overtake each other, and threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { toMs, type Reply } from './serve-tasks.ts'
