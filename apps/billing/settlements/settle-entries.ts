@@ -73,9 +73,9 @@ export function createSettleEntries(deps: {
   }
 
   /**
-   * Returns whether the database could settle nothing at all. Some errors show neither that the database is away nor
-   * that a value is wrong, such as a missing right. Then an empty batch is settled: it fails for every reason except an
-   * entry.
+   * Returns whether the database could settle nothing at all. Some errors, such as a missing right, do not show whether
+   * the database or an entry is the cause. After such an error an empty batch is settled: if it fails as well, the
+   * database is the cause.
    */
   async function isOutage(error: unknown): Promise<boolean> {
     if (isRejectedValue(error)) return false

@@ -164,7 +164,10 @@ export function sweep(options: {
     log.error({ jumps }, 'the clock of a queue Redis jumped: its holds expire later')
   }
 
-  /** Returns whether a stream went back: its entries cannot be judged before it has another incarnation. */
+  /**
+   * Returns whether a stream went back. The entries of such a stream cannot be judged before it has another
+   * incarnation.
+   */
   async function isSpoiled(model: string, observation: StreamObservation): Promise<boolean> {
     const loss = losses.judge(model, observation)
     if (loss === 'lost') {
@@ -271,7 +274,8 @@ type Observed = {
 type Recorded = Observed & Pick<RecordedStream, 'recordedMs' | 'forgotten'>
 
 /**
- * Finds a jump back from before this process began to observe: the database has recorded a time that is still to come.
+ * Finds a jump back that happened before this process began to observe: the database has then recorded a time that is
+ * still to come.
  */
 function toJumpBefore({ model, observation, jumpMs, recordedMs, forgotten }: Recorded) {
   const byMs = observation.timeMs - (recordedMs ?? observation.timeMs)
