@@ -1,7 +1,7 @@
 import { countTime, emptyBuckets, type TimeBuckets } from '#libs/event-bus/time-buckets.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
-/** The steps of one request, as they happen. Each costs a few additions; nothing is done per token. */
+/** Notes the steps of one request as they happen. Each step costs a few additions; nothing is done per token. */
 export type BookedRequest = {
   /** The request is queued. `tokens` returns the number of tokens received so far; reports call it until the end. */
   admitted(tokens: () => number): void
