@@ -23,7 +23,7 @@ export type ComposedTurn =
  * - With `thinking` it begins with reasoning.
  *
  * Calls and reasoning are in the family's format. The turn depends on the arguments alone, never on the part of it that
- * is already written, so a continued answer equals an undisturbed one.
+ * is already written, so a continued answer equals an answer without an interruption.
  */
 export function composeTurn(options: {
   prompt: string
