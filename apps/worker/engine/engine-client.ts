@@ -46,7 +46,7 @@ export type EngineRequest = {
   /** The engine stops at these strings, but delivers the tokens that contain them. */
   readonly stop: readonly string[]
   readonly constraint: EngineConstraint | null
-  /** Prompts share cached prefixes only if their salts are equal, where the engine knows salts. Null: no salt. */
+  /** If the engine supports salts, prompts share cached prefixes only if their salts are equal. Null: no salt. */
   readonly cacheSalt: string | null
 }
 
