@@ -1,6 +1,6 @@
 /**
  * The error table of the public interface. For each of our codes it has the HTTP status, the code on the wire, and
- * whether the answer has `retry-after`. Source: section "Errors" of the interface.
+ * whether the answer has `retry-after`. Source: section "Errors" of the interface that Millrace implements.
  *
  * That section names no code for the statuses 400, 409 and 413, nor for an unknown path, generation or key: all of
  * these have the code `invalid_request`. The one exception is a prompt that does not fit the context window, because

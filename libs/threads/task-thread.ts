@@ -22,8 +22,8 @@ export type TaskThreadLimits = {
   readonly waiting: number
   /**
    * Processor time for one task. A thread that uses more, or that takes ten times as long by the clock, is stopped. The
-   * two limits differ because a task may wait longer than it works on a machine that is short of processors or was
-   * frozen.
+   * two limits differ because on a machine that is short of processors, or was frozen, a task may wait longer than it
+   * works.
    */
   readonly taskMs: number
   readonly heapMib: number
