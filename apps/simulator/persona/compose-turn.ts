@@ -89,8 +89,8 @@ function writeConstrained(
 }
 
 /**
- * Returns the calls to make where a call is forced: the wanted calls, or else the first one. Calls without a result are
- * preferred, so that a loop which ends with a certain call does end.
+ * Returns the calls to make if a call is forced: the wanted calls, or else the first possible call. Calls without a
+ * result are preferred: a client may go on until the model makes a certain call, and then its loop ends.
  */
 function forcedTags(constraint: TagsConstraint, conversation: Conversation): readonly Tag[] {
   const { tools, answeredWords } = conversation
