@@ -101,8 +101,8 @@ export function createEndRun(deps: {
   /**
    * Hands a failed run back, unless the engine is healthy and had begun to answer: then the request is at fault, and
    * the generation fails. A failure without output counts against the engine, and makes the run a suspect. So a request
-   * that fails everywhere is found by its second engine. A call that the engine had no room or no time for shows
-   * nothing about its request.
+   * that fails everywhere is found at its second engine. If the engine was unavailable, the failed call shows nothing
+   * about the request.
    */
   function endByItself(run: RunningGeneration, error: unknown): void {
     const failure = toGenerationError(error)
