@@ -48,7 +48,7 @@ const LAST_RETRY_MS = 1_000
 /**
  * Reads the streams in rounds of bounded size, fair between models. Each model gets a small share; then the models that
  * have more entries divide the rest of the round. If a round ends before every model had its turn, the next round
- * continues with the others.
+ * continues with the other models.
  *
  * A model whose stream cannot be read waits, longer after each failure. After the wait, the entries that this consumer
  * has already received are read first, because the reply of the failed read may have been lost.

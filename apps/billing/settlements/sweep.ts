@@ -73,7 +73,7 @@ export function sweep(options: {
         await round(models())
       } catch (error) {
         if (stopping.signal.aborted) return
-        // The database may be another one, or an earlier state of the same one, when it answers again.
+        // When the database answers again, it may be another database, or an earlier state of the same database.
         looks.forget()
         log.warn({ err: error }, 'sweep failed')
       }
