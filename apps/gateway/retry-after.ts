@@ -11,7 +11,7 @@ export const RETRY_AFTER_S = {
   workerUnavailable: 2,
   /** Gateway and billing disagree on the catalog until the next push. */
   catalogChange: 2,
-  /** The hold expired or was settled; the next request gets a new one. */
+  /** The hold expired or was settled; the next request gets a new hold. */
   holdGone: 1,
   /** Too many large bodies arrived at once; each takes at most a few seconds. */
   largeBodies: 2,

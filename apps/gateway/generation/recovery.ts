@@ -12,7 +12,7 @@ import type { Suspect } from './suspects.ts'
 
 /**
  * Decides how a generation goes on after its worker gave it back or was lost. Returns what the next worker needs, and
- * the new hold if the old one is replaced.
+ * the new hold if the old hold is replaced.
  */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,

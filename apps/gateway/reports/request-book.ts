@@ -62,7 +62,7 @@ export type TenantCounts = {
   touchedMs: number
 }
 
-/** The requests of this gateway: counts, the open requests, and the last ones that ended. */
+/** The requests of this gateway: counts, the open requests, and the last requests that ended. */
 export type RequestBook = {
   open(request: Pick<RequestEntry, 'id' | 'accountId' | 'model' | 'receivedMs'>): BookedRequest
   counts(model: string): ModelCounts

@@ -21,8 +21,7 @@ const SPAN_MS = 500
  * PostgreSQL. Calls that are sent together share the wake-ups, and their lifts and claims share the wake-ups that
  * follow.
  *
- * The function reads the loop's use when it is called, at most every 500 ms, so that an idle process needs no timer for
- * it.
+ * The function reads the loop's use when it is called, at most every 500 ms, so that an idle process needs no timer.
  */
 export function createGatherTime(
   readUse: (since?: EventLoopUtilization) => EventLoopUtilization = (since) =>
