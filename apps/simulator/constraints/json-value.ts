@@ -14,7 +14,7 @@ export type ValueHints = {
 
 /**
  * Returns a value that fits `schema`. Supports the keywords that callers use for tools and structured output: types,
- * enum, const, objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`, also recursive ones.
+ * enum, const, objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`, also recursive `$ref`.
  * Throws a ConstraintError if no value fits (`false`, an unknown type, endless recursion), or if the smallest value
  * exceeds the limits below.
  */

@@ -21,7 +21,7 @@ export type Finish = {
 }
 
 export type Sampler = {
-  /** The next token of this call, and the finish if it is the last one. */
+  /** Returns the next token of this call, and the finish if it is the last token. */
   next(): { tokenId: number; finish: Finish | null }
 }
 

@@ -5,7 +5,7 @@ import type { Status } from './statuses.ts'
 
 /** The answer of a Generate call, on its way to the client. */
 export type AnswerStream = {
-  /** Takes the next token, and how the answer ends if it is the last one. */
+  /** Takes the next token, and how the answer ends if this is the last token. */
   push(token: { tokenId: number; cachedTokens: number; finish: Finish | null }): void
   /** Ends the answer without another token, unless it has ended. */
   end(reason: 'abort' | 'error'): void
