@@ -106,7 +106,7 @@ export function createEngineLife(deps: {
     countRestart(reason)
   }
 
-  /** Notes that the engine's process has ended: the next one that listens is a new engine. */
+  /** Notes that the engine's process has ended: the next process that listens is a new engine. */
   function noteGone() {
     unansweredSinceMs = null
     startingSinceMs = nowMs()
@@ -165,8 +165,9 @@ export function createEngineLife(deps: {
       if (sign !== 'unanswered') unansweredSinceMs = null
       else unansweredSinceMs ??= nowMs()
       if (sign === 'dead' || sign === 'silent') ask(sign)
-      // A healthy check ends a restart because of `dead` (a dead engine never recovers, so a new one answers) or
-      // `not-up` (the engine is up). A silent engine is healthy all the time, so there the check shows nothing.
+      // A healthy check ends a restart that was requested because of `dead` (a dead engine never recovers, so a new
+      // engine answers) or `not-up` (the engine is up). A silent engine is healthy all the time, so its health check
+      // shows nothing.
       if (sign === 'healthy' && asked !== null && asked.reason !== 'silent') asked.isHealthy = true
     },
     noteReady(ready) {

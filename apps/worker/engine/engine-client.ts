@@ -59,7 +59,7 @@ export type EngineTokens = {
 
 export type EngineEnd = {
   readonly finishReason: 'stop' | 'length' | 'abort' | 'error'
-  /** Set for stop tokens, and for end tokens other than the primary one. */
+  /** Set for stop tokens, and for end tokens other than the primary end token. */
   readonly matchedTokenId: number | null
   readonly matchedStop: string | null
   readonly promptTokens: number

@@ -13,7 +13,7 @@ export type Cordon = {
    * `uncordon(null)`.
    */
   cordon(term: number | null, forMs: number | null): void
-  /** Ends a scaler's cordon of this term or an earlier one; with null, the operator's cordon. */
+  /** Ends a scaler's cordon of this term or an earlier term; with null, the operator's cordon. */
   uncordon(term: number | null): void
   /** Stops the timer of the scaler's cordon. */
   close(): void

@@ -31,7 +31,7 @@ export type RunningGenerations = {
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
   /** The runs of all engines that have not ended. */
   live(): RunningGeneration[]
-  /** Stops the epochs of a gateway's stream up to this one, also if the stream is not open yet. */
+  /** Stops the epochs of a gateway's stream up to the given epoch, also if the stream is not open yet. */
   stopStream(gateway: string, stopped: StreamEpoch): void
   /** Stops the runs of a gateway that receives nothing. They are settled only if the gateway dies. */
   stopGateway(gateway: string): void
@@ -39,7 +39,7 @@ export type RunningGenerations = {
   buryGateway(gateway: string): void
   /** Stops and forgets these streams, because the gateway has settled them. */
   forgetSettled(gateway: string, streams: readonly number[]): void
-  /** Reports the state of these claims to a gateway that asks for it. */
+  /** Reports the states of the streams that a gateway asks about. */
   answer(gateway: string, asked: readonly AskedStream[]): void
   /**
    * Publishes to each gateway the claims that are not published yet, and the last seq of each of its streams that has

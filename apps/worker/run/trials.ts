@@ -34,7 +34,7 @@ type TriedRun = Pick<RunningGeneration, 'epoch' | 'engineDeaths' | 'output' | 's
 const READ_TOKENS = 3
 /** A run that exceeds its longest epoch with a dead engine by this many tokens did not cause those deaths. */
 const LONGER_TOKENS = 16
-/** Bounds the wait: if about fifty runs are read again one after the other, the last one waits this long. */
+/** Bounds the wait: if about fifty runs are read again one after the other, the last run waits this long. */
 const TURN_MS = 5_000
 /** A run that began later than this after an engine's last token did not make it hang. */
 const HANGS_WITHIN_MS = 2_000
