@@ -24,7 +24,10 @@ export type RequestSize = {
    * hold and the fair order of the queue, which weigh work in advance, count these tokens. They are never charged.
    */
   readonly grammarTokens: number
-  /** A hash of the request's grammars if they take an engine long to compile; null if it has none, or small ones. */
+  /**
+   * A hash of the request's grammars if they take an engine long to compile; null if it has only small grammars or
+   * none.
+   */
   readonly grammar: string | null
 }
 

@@ -76,8 +76,8 @@ export function createTaskPool<Task>(
   }
 
   /**
-   * Returns the first task of the first owner who may run one. That owner's next turn comes after the turns of the
-   * others.
+   * Returns the first task of the first owner who may run a task. That owner's next turn comes after the turns of the
+   * other owners.
    */
   function takeTurn(): { owner: string; turn: Turn<Task> } | null {
     for (const [owner, queue] of queues) {
