@@ -5,9 +5,9 @@ import { RETRY_AFTER_S } from '../retry-after.ts'
 const INTERVAL_MS = 100
 
 /**
- * Installs the refusal of requests to a gateway that stops: before their body is read, with 503, `retry-after: 1` and
- * `connection: close`. Call it after hooks that every answer needs, such as its id, and before hooks that read a
- * request.
+ * Installs a hook that refuses requests while the gateway stops. It refuses them before their body is read, with 503,
+ * `retry-after: 1` and `connection: close`. Install it after hooks that every answer needs, such as its id, and before
+ * hooks that read a request.
  *
  * The returned function begins the drain and resolves when no request is in progress; the app is closed after that.
  * Until then the gateway goes on accepting connections: a load balancer may open connections for seconds after it was
