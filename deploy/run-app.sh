@@ -10,9 +10,9 @@ fi
 app=$1
 shift
 
-# The app must not be process 1 of its container: the kernel drops a signal for which process 1 has no handler, and an app
-# has no handler while it loads its code. A pod that is deleted in its first seconds would then run, and take work, until
-# its grace period ends. So this shell is process 1: it passes signals on and exits with the app's status.
+# The app must not be process 1 of its container: the kernel drops a signal for which process 1 has no handler, and an
+# app has no handler while it loads its code. A pod that is deleted in its first seconds would then run, and take work,
+# until its grace period ends. So this shell is process 1: it passes signals on and exits with the app's status.
 child=
 forward() {
   [ -n "$child" ] || exit $((128 + $2))
