@@ -1,5 +1,5 @@
-// The time that an API client waits for its own data. Many keys each call `GET /v1/key` about once a second, the most that
-// is served for one key.
+// The time that an API client waits for its own data. Many keys each call `GET /v1/key` about once a second, the most
+// that is served for one key.
 //
 //   npm run bench:self-service [-- --keys 40 --seconds 20]
 //

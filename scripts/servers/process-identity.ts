@@ -12,7 +12,9 @@ export const ProcessIdentity = z.strictObject({
 })
 export type ProcessIdentity = z.infer<typeof ProcessIdentity>
 
-/** Returns the identity of a running process; undefined if no process has this number, or if the process is a zombie. */
+/**
+ * Returns the identity of a running process; undefined if no process has this number, or if the process is a zombie.
+ */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     // The second field is the command's name in parentheses and may itself contain spaces and parentheses.

@@ -22,7 +22,8 @@ const LOCK_FILES = [
 const packagesOf = ({ packages }: (typeof LOCK_FILES)[number]) =>
   Object.entries(packages).filter(([name, { link }]) => name !== '' && link !== true)
 
-// npm leaves the hash out for packages of other platforms when it writes a lock file from a folder of installed packages.
+// npm leaves the hash out for packages of other platforms when it writes a lock file from a folder of installed
+// packages.
 test.each(LOCK_FILES)('$path pins every package by its hash, those of other platforms too', (file) => {
   const packages = packagesOf(file)
   expect(packages.length).toBeGreaterThan(0)

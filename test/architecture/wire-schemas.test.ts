@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { sourceFiles } from './source-files.ts'
 
 /**
- * The inputs whose schemas may refuse an unknown field: a person wrote them, or they are files of an engine's model, so an
- * unknown field is a mistake. Every other input comes from a process that may have another release. Its unknown fields are
- * ignored.
+ * The inputs whose schemas may refuse an unknown field: a person wrote them, or they are files of an engine's model, so
+ * an unknown field is a mistake. Every other input comes from a process that may have another release. Its unknown
+ * fields are ignored.
  */
 const STRICT: readonly { readonly path: RegExp; readonly reads: string }[] = [
   {

@@ -67,12 +67,14 @@ test('a step of any process by an hour or a minute loses no stream, and every st
   for (let round = 0; round < rounds; round += 1) {
     const streams = [0, 1, 2].map(() => startChatOk(call(LONG)))
     await Promise.all(streams.map(({ firstText }) => firstText))
-    // Each kind of process gets another step. The kinds step one after the other, as if their machines' clocks were set.
+    // Each kind of process gets another step. The kinds step one after the other, as if their machines' clocks were
+    // set.
     for (const [at, kind] of KINDS.entries()) {
       await clocks[kind].setAhead(STEPS_MS[(at + round) % STEPS_MS.length] ?? 0)
     }
     for (const { answer } of streams) expect(await answer).toEqual(undisturbed)
-    // Requests that begin under stepped clocks are answered, and so are requests that begin after the clocks are corrected.
+    // Requests that begin under stepped clocks are answered, and so are requests that begin after the clocks are
+    // corrected.
     expect(await chatOk(call(SHORT, others))).toMatchObject({ finishReason: 'stop', streamError: null })
     for (const kind of KINDS) await clocks[kind].setAhead(0)
     expect(await chatOk(call(SHORT, others))).toMatchObject({ finishReason: 'stop', streamError: null })

@@ -14,7 +14,9 @@ import { startChatOk } from '../support/start-chat.ts'
 
 const MODELS = { chat: 'demo-chat', embedding: 'demo-embed' }
 const SMALL = smallHostileBodies(MODELS)
-/** The short form sends each small body a few times. The long form also sends bodies of megabytes, on 100 connections. */
+/**
+ * The short form sends each small body a few times. The long form also sends bodies of megabytes, on 100 connections.
+ */
 const BODIES = IS_LONG ? [...SMALL, ...largeHostileBodies(MODELS)] : SMALL
 const CONNECTIONS = runs(8, 100)
 const TIMES = runs(2, 10)

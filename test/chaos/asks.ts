@@ -32,7 +32,9 @@ function writeText(random: Random, words: number): string {
   return Array.from({ length: words }, (_, index) => `${random.pick(vocabulary)}${index}`).join(' ')
 }
 
-/** Returns the requests that the clients repeat: every operation, reasoning, tool calls, stop strings, limits, grammars. */
+/**
+ * Returns the requests that the clients repeat: every operation, reasoning, tool calls, stop strings, limits, grammars.
+ */
 export function drawAsks(random: Random): Ask[] {
   const text = (words: number) => writeText(random, words)
   const seeded = () => ({ temperature: 0.8, seed: random.int(1, 900) })

@@ -5,8 +5,8 @@ import type { Row } from './books.ts'
 import type { Asked } from './clients.ts'
 
 /**
- * A gateway that dies within this time after an answer may not have delivered the settlement, because the queue Redis may
- * not have answered meanwhile. Such an answer is free.
+ * A gateway that dies within this time after an answer may not have delivered the settlement, because the queue Redis
+ * may not have answered meanwhile. Such an answer is free.
  */
 const UNSETTLED_MS = 30_000
 
@@ -17,8 +17,8 @@ const UNSETTLED_MS = 30_000
 const IN_FLIGHT_TOKENS = 300
 
 /**
- * Returns the problems of the charges. Each request must be charged for its answer; a generation that no client knows must
- * be free. Adds the amount that each account owes to `owed`.
+ * Returns the problems of the charges. Each request must be charged for its answer; a generation that no client knows
+ * must be free. Adds the amount that each account owes to `owed`.
  */
 export function checkCharges(options: {
   asked: readonly Asked[]

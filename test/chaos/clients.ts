@@ -36,7 +36,10 @@ export type AskOptions = {
   readonly deadlineMs: number
 }
 
-/** Sends one request. The request, its gateway, its account and a hang-up are drawn. Resolves when the request has ended. */
+/**
+ * Sends one request. The request, its gateway, its account and a hang-up are drawn. Resolves when the request has
+ * ended.
+ */
 export async function askOnce(options: AskOptions, random: Random): Promise<Asked> {
   const { gateways, asks, hangMs, deadlineMs } = options
   const [ask, known] = random.pick(Array.from(asks))
@@ -58,8 +61,8 @@ export async function askOnce(options: AskOptions, random: Random): Promise<Aske
 }
 
 /**
- * Starts `count` clients. Each sends one request after the other until `stop` is called. `stop` resolves with all requests
- * when the last of them has ended.
+ * Starts `count` clients. Each sends one request after the other until `stop` is called. `stop` resolves with all
+ * requests when the last of them has ended.
  */
 export function startClients(options: AskOptions & { random: Random; count: number }): {
   stop(): Promise<Asked[]>

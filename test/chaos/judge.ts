@@ -20,7 +20,9 @@ export type Outcome =
   | { readonly kind: 'exact'; readonly usage: Usage | null }
   /** The beginning of the known answer, ended at the deadline with the finish reason `length`. */
   | { readonly kind: 'cut-short'; readonly usage: Usage | null }
-  /** `streamed` is true if a part of the answer had arrived. A stream that began with a comment alone is not `streamed`. */
+  /**
+   * `streamed` is true if a part of the answer had arrived. A stream that began with a comment alone is not `streamed`.
+   */
   | { readonly kind: 'error'; readonly code: string; readonly streamed: boolean }
   /** The gateway was down, or it stopped before it answered. */
   | { readonly kind: 'unreachable' }

@@ -11,8 +11,8 @@ const LIMIT_MS = 60_000
 const AT_ONCE = 8
 
 /**
- * Returns the answer to each request, from a cluster without faults; later answers are compared with these. Each request is
- * sent twice, to different gateways. Throws if an answer is an error, or if the two answers differ.
+ * Returns the answer to each request, from a cluster without faults; later answers are compared with these. Each
+ * request is sent twice, to different gateways. Throws if an answer is an error, or if the two answers differ.
  */
 export async function learn(
   gateways: readonly Gateway[],

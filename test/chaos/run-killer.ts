@@ -4,7 +4,9 @@ import { call } from './call.ts'
 import type { Done } from './run-faults.ts'
 import type { Fault } from './schedule.ts'
 
-/** The demo model writes these words before the message that it repeats. So the output kills the engine, not the prompt. */
+/**
+ * The demo model writes these words before the message that it repeats. So the output kills the engine, not the prompt.
+ */
 const POISON = 'You said: KILL'
 const WITHOUT = { poison: null, poisonAfterTokens: 0, restartAfterMs: null }
 const RESTART_AFTER_MS = 500
@@ -15,8 +17,8 @@ const DEATH = 'engine core died'
 const MOST_ENGINES = 3
 
 /**
- * Sends a request that kills each engine in the middle of its output, and waits until the request ends. It must end with an
- * error, after two or three engines. Beside another fault, it must only end. Returns the violations.
+ * Sends a request that kills each engine in the middle of its output, and waits until the request ends. It must end
+ * with an error, after two or three engines. Beside another fault, it must only end. Returns the violations.
  */
 export async function runKiller(
   cluster: FaultyCluster,

@@ -58,9 +58,9 @@ export function createTally(): Tally {
 }
 
 /**
- * Returns whether no fault explains the error of a request. If a stream has begun, only a failure of its gateway may end it.
- * If not, an absence of billing or of the queue Redis also explains a refusal. Failures of workers and engines never explain
- * an error, because some of them always serve; lost or doubled jobs do not either.
+ * Returns whether no fault explains the error of a request. If a stream has begun, only a failure of its gateway may
+ * end it. If not, an absence of billing or of the queue Redis also explains a refusal. Failures of workers and engines
+ * never explain an error, because some of them always serve; lost or doubled jobs do not either.
  */
 function isNeedless(each: Asked, done: readonly Done[]): boolean {
   const { outcome, ask, call } = each

@@ -6,8 +6,8 @@ import { CHART, VALUE_SETS } from './chart-values.ts'
 import { renderSet } from './helm.ts'
 import { environmentOf, toWorkloads, type Container, type Workload } from './workloads.ts'
 
-// A pod is killed when its grace period ends, even if it still has work. So each grace period must be at least the sum of
-// the limits in the app's main.ts.
+// A pod is killed when its grace period ends, even if it still has work. So each grace period must be at least the sum
+// of the limits in the app's main.ts.
 
 /** Time for two releases without a limit of their own that may reach the default limit: both need Redis. */
 const OTHER_RELEASES_MS = 2 * 5_000
@@ -85,7 +85,10 @@ function only([container]: readonly Container[]): Container {
   return container
 }
 
-/** Returns the releases in an app's main.ts that have a limit of their own, and the sum of these limits in this container. */
+/**
+ * Returns the releases in an app's main.ts that have a limit of their own, and the sum of these limits in this
+ * container.
+ */
 function readLimits(app: string, container: Container): { names: string[]; total: number } {
   const text = readFileSync(join(CHART, '../../../apps', app, 'main.ts'), 'utf8')
   const constants = new Map(

@@ -36,7 +36,10 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
     await demo?.stop()
   })
 
-  /** Resolves when the screen is shown with its data. The previous screen stays until the code of the next one is loaded. */
+  /**
+   * Resolves when the screen is shown with its data. The previous screen stays until the code of the next one is
+   * loaded.
+   */
   async function open(page: Page, screen: string, hash: string): Promise<void> {
     await page.goto(`${demo.served.origin}/${hash}`)
     const name = HEADINGS.get(screen)

@@ -61,7 +61,8 @@ describe.skipIf(!HAS_BROWSER)('the roles of operators in the console', () => {
       const { page } = await openPage(browser)
       await signIn(page, served.origin, token)
       const found: string[] = []
-      // The previous screen stays until the code of the next one is loaded, so a table alone does not show that it is there.
+      // The previous screen stays until the code of the next one is loaded, so a table alone does not show that it is
+      // there.
       for (const [hash, shown] of Object.entries({
         '#/accounts': 'main:has(h1:text-is("Accounts")) table',
         [`#/account/${account.id}`]: 'main section:has(h2:text-is("Open holds")) table',

@@ -71,7 +71,9 @@ async function shootAccountPage(): Promise<void> {
   })
 }
 
-/** Runs `run` in each theme and width. `shoot` waits for the first answers and one more tick, then takes the picture. */
+/**
+ * Runs `run` in each theme and width. `shoot` waits for the first answers and one more tick, then takes the picture.
+ */
 async function inEachForm(of: Browser, run: (page: Page, shoot: Shoot) => Promise<void>): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const { name, ...viewport } of SIZES) {

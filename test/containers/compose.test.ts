@@ -77,7 +77,8 @@ test('down and up keep the key', async () => {
 
 /** Starts all services. Resolves with the key when the service `bootstrap` has printed it. */
 async function up(): Promise<string> {
-  // The command returns when `bootstrap` starts, and `bootstrap` starts when the services that it depends on are healthy.
+  // The command returns when `bootstrap` starts, and `bootstrap` starts when the services that it depends on are
+  // healthy.
   await compose(['up', '--detach'], 600_000)
   const bootstrap = (await compose(['ps', '--all', '--quiet', 'bootstrap'])).trim()
   const exitCode = (await docker(['wait', bootstrap])).trim()

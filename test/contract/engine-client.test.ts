@@ -98,7 +98,8 @@ describe
         engine.play(recording)
         const { code } = recording.status
         const kind = code === 'INVALID_ARGUMENT' ? 'refused' : 'unavailable'
-        // The server of the recording gives the same answer to a health check, where INTERNAL does not count as an answer.
+        // The server of the recording gives the same answer to a health check, where INTERNAL does not count as an
+        // answer.
         await expect(collect(client)).rejects.toMatchObject({ name: 'EngineError', kind })
       },
     )

@@ -176,7 +176,8 @@ function isOther(name: string): boolean {
 
 /**
  * Returns a value in the form in which it is compared. Names are as in the recording. A value that is not compared is
- * replaced by its type. Left out are fields that are not on the wire: empty fields, and fields that an older servicer lacks.
+ * replaced by its type. Left out are fields that are not on the wire: empty fields, and fields that an older servicer
+ * lacks.
  */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable)

@@ -14,7 +14,9 @@ export type EngineUnderTest = {
   close(): Promise<void>
 }
 
-/** The limits of the recorded engine. The steps are short enough for tests, and long enough to act between two of them. */
+/**
+ * The limits of the recorded engine. The steps are short enough for tests, and long enough to act between two of them.
+ */
 const RECORDED = {
   listen: '127.0.0.1:0',
   model: './tiny',

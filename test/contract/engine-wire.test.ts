@@ -6,8 +6,8 @@ import { fromRecording, fromWire, toStructure, type EngineResponse, type Structu
 import { openTarget, TARGETS, type OpenTarget } from './targets.ts'
 
 /**
- * The known differences between the simulator and the recorded engine, and the parts that are therefore not compared. The
- * recorded model has random weights and writes blanks until it is cut. The simulator's persona ends by itself.
+ * The known differences between the simulator and the recorded engine, and the parts that are therefore not compared.
+ * The recorded model has random weights and writes blanks until it is cut. The simulator's persona ends by itself.
  */
 const DEVIATIONS: Readonly<Record<string, { why: string; leaveOut: LeftOut }>> = {
   'constraint-json-object-true': { why: 'the persona ends its object', leaveOut: 'tokens and finish' },
@@ -122,7 +122,9 @@ test('every deviation is about a recorded case', () => {
   expect(names.filter((name) => !recorded.has(name))).toEqual([])
 })
 
-/** Under `--stream-interval 4`, the first chunk of a choice has one token, the next ones four, the last one the rest. */
+/**
+ * Under `--stream-interval 4`, the first chunk of a choice has one token, the next ones four, the last one the rest.
+ */
 function isGathered(
   { server_args: args, request }: Recording,
   responses: readonly EngineResponse[],
@@ -138,8 +140,9 @@ function isGathered(
 }
 
 /**
- * Leaves out everything that a model with random weights decides. Under a constraint, this is how the text is split into
- * tokens, and which end token is chosen. If responses are `omitted`, the numbers of choices and tokens are unknown.
+ * Leaves out everything that a model with random weights decides. Under a constraint, this is how the text is split
+ * into tokens, and which end token is chosen. If responses are `omitted`, the numbers of choices and tokens are
+ * unknown.
  */
 function withoutChance(
   structure: Structure,

@@ -41,8 +41,8 @@ async function generate({ client }: EngineUnderTest, promptIds: readonly number[
 }
 
 /**
- * Cuts an answer after every id and sends its first ids as part of the prompt. Returns the cuts after which the engine does
- * not write exactly the missing ids.
+ * Cuts an answer after every id and sends its first ids as part of the prompt. Returns the cuts after which the engine
+ * does not write exactly the missing ids.
  */
 async function brokenCuts(engine: EngineUnderTest, prompt: Uint32Array, params: Params) {
   const { ids, reason } = await generate(engine, [...prompt], params)

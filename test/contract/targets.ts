@@ -8,9 +8,9 @@ import { startRecordedEngine } from './recorded-engine.ts'
 import { RECORDED_VERSIONS, type RecordedVersion, type Recording } from './recordings.ts'
 
 /**
- * An engine under test. In `npm test` these are the simulator in each of its versions and the recordings themselves. With
- * `npm run test:engine -- HOST:PORT` it is a running vLLM that serves models/tiny. Each is tested over the worker's own
- * transport and over its reference, grpc-js.
+ * An engine under test. In `npm test` these are the simulator in each of its versions and the recordings themselves.
+ * With `npm run test:engine -- HOST:PORT` it is a running vLLM that serves models/tiny. Each is tested over the
+ * worker's own transport and over its reference, grpc-js.
  */
 export type Target = {
   readonly kind: 'simulator' | 'recordings' | 'engine'

@@ -161,7 +161,8 @@ test('a worker killed with -9 amid an embedding: a clear error, nothing charged,
 
 test('while billing is down billed calls are 503, and it recovers by itself', async () => {
   expect(await status()).toBe(200)
-  // Otherwise the next billing would wait 30 s before it claims the entries that this one had read but not acknowledged.
+  // Otherwise the next billing would wait 30 s before it claims the entries that this one had read but not
+  // acknowledged.
   await expectBalancedBooks(cluster, [account])
   await cluster.billing.kill()
   const down = await ask()

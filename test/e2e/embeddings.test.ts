@@ -40,7 +40,9 @@ async function countTokens(inputs: readonly string[]) {
   return tokens
 }
 
-/** Runs `work` and returns the amount that the account pays for it. Waits before and after until everything is settled. */
+/**
+ * Runs `work` and returns the amount that the account pays for it. Waits before and after until everything is settled.
+ */
 async function chargeOf<Result>(work: () => Promise<Result>): Promise<{ charge: bigint; result: Result }> {
   await expectBalancedBooks(cluster, [account])
   const before = (await cluster.balance(account)).posted

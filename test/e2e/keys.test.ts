@@ -14,7 +14,8 @@ const SLOW = 'millrace/demo-chat'
 
 /**
  * Gateways use a known key for 60 s without a look-up, so only billing's push can change it earlier. Billing receives a
- * notification of the change; pooler.test.ts shows that it does not wait for its next query, which comes up to 5 s later.
+ * notification of the change; pooler.test.ts shows that it does not wait for its next query, which comes up to 5 s
+ * later.
  */
 const PUSHED = { timeout: 4_000, interval: 20 }
 

@@ -108,7 +108,8 @@ test('an interrupted stream waits for a worker that is being started, longer tha
   await expect.poll(() => demandOf(SERVED)?.waiting, WAIT).toBe(1)
   await scaler.publishState(SERVED, { etaMs: 60_000 })
   const publishing = setInterval(() => void scaler.publishState(SERVED, { etaMs: 60_000 }), 500)
-  // This lasts longer than two checks of the gateway. Without the scaler's prediction, each would give the generation up.
+  // This lasts longer than two checks of the gateway. Without the scaler's prediction, each would give the generation
+  // up.
   const seen = scaler.demands.length
   await expect.poll(() => scaler.demands.length - seen, WAIT).toBeGreaterThan(10)
   expect(demandOf(SERVED)).toMatchObject({ waiting: 1 })

@@ -119,7 +119,8 @@ test('a bus that stays away: clients get keep-alives, may leave, and get an erro
   expect(await running()).toBe(3)
 
   bus.signal('SIGSTOP')
-  // A token may still be on its way at the next comment, and it is charged. Between two comments, no token came for a second.
+  // A token may still be on its way at the next comment, and it is charged. Between two comments, no token came for a
+  // second.
   const seen = comments()
   await until(async () => comments() >= seen + 2)
   abort.abort()

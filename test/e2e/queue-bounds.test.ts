@@ -33,8 +33,8 @@ test('a worker whose clock is an hour ahead serves like any other', async () => 
 test('the bytes of one account that may wait are bounded; beyond them it gets a retry-after', async () => {
   const first = startChatOk(call('Talk [[tokens=200]]'))
   await first.firstText
-  // Each prompt is half of the account's quarter and cannot be compressed. The requests are not streamed, because a stream
-  // that waits for long has the status 200 before its error.
+  // Each prompt is half of the account's quarter and cannot be compressed. The requests are not streamed, because a
+  // stream that waits for long has the status 200 before its error.
   const unstreamed = { stream: false, stream_options: undefined }
   const large = () => chat({ ...call(randomBytes(100 * 1024).toString('hex')), fields: unstreamed })
   const waiting = [large(), large()]

@@ -121,15 +121,16 @@ const call = (content: string) => ({ baseUrl: cluster.baseUrl, apiKey: account.a
 const ask = (content: string) => startChatOk(call(content))
 
 /**
- * Starts as many generations as can run at once, and `count` more, which wait. `end` hangs up the running ones and expects
- * answers to the others.
+ * Starts as many generations as can run at once, and `count` more, which wait. `end` hangs up the running ones and
+ * expects answers to the others.
  */
 async function fill(count: number, tokens = 3_000) {
   const running = Array.from({ length: maxNumSeqs }, () => ask(`Talk [[tokens=${tokens}]]`))
   await Promise.all(running.map(async ({ firstText }) => await firstText))
   const waiting = Array.from({ length: count }, (_, turn) => ask(`Turn ${turn}`))
   await expect.poll(countWaiting).toBe(count)
-  // Each second a worker claims without a job. Then one job too many is left until the gateway compares the numbers again.
+  // Each second a worker claims without a job. Then one job too many is left until the gateway compares the numbers
+  // again.
   await expect.poll(async () => await queue.count()).toBe(count)
   const end = async () => {
     for (const { hangUp } of running) hangUp()

@@ -9,8 +9,8 @@ import { startChat, startChatOk } from '../support/start-chat.ts'
 import { until } from '../support/until.ts'
 
 /**
- * The cache's blocks are larger than any prompt: no prefix is cached, so equal answers have equal usage. Each engine has
- * fewer slots than there are chats, so each worker has some of the chats.
+ * The cache's blocks are larger than any prompt: no prefix is cached, so equal answers have equal usage. Each engine
+ * has fewer slots than there are chats, so each worker has some of the chats.
  */
 const ENGINE = {
   model: 'demo-chat',

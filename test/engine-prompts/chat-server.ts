@@ -52,8 +52,8 @@ const Completion = z.object({
 
 /**
  * Returns a client of a server with OpenAI's chat completions. The fields of `body` are added to every request. The
- * temperature is 0, so that an engine gives the same answer each time. A call rejects if the server fails; a status of 400
- * is an answer.
+ * temperature is 0, so that an engine gives the same answer each time. A call rejects if the server fails; a status of
+ * 400 is an answer.
  */
 export function openChatServer(options: {
   readonly baseUrl: string

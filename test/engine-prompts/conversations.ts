@@ -46,9 +46,9 @@ const user = (content: string): ChatMessage => ({ role: 'user', content })
  * - several system messages;
  * - a stop string that occurs in a call.
  *
- * Each answer becomes a part of the next request, as a client would send it. A model with random weights may write reasoning
- * without end, so a forced call may be missing; the conversation then continues with a made-up call. Without `tools`, no
- * tools are offered and all calls are made up; this is for templates that print no tools.
+ * Each answer becomes a part of the next request, as a client would send it. A model with random weights may write
+ * reasoning without end, so a forced call may be missing; the conversation then continues with a made-up call. Without
+ * `tools`, no tools are offered and all calls are made up; this is for templates that print no tools.
  */
 export async function leadConversations(
   ask: (request: Ask) => Promise<Answer>,
@@ -106,7 +106,10 @@ function toMessage(answer: Answer): ChatMessage {
   return { role: 'assistant', content: answer.content, reasoning: '', toolCalls: [...answer.calls] }
 }
 
-/** Returns the message of an answer and a result for each of its calls. An answer without calls gets the call `otherwise`. */
+/**
+ * Returns the message of an answer and a result for each of its calls. An answer without calls gets the call
+ * `otherwise`.
+ */
 function withResult(answer: Answer, otherwise: ToolCall, content: string): ChatMessage[] {
   const calls = answer.status === 'answered' && answer.calls.length > 0 ? answer.calls : [otherwise]
   const results = calls.map(({ id }): ChatMessage => ({ role: 'tool', toolCallId: id, content }))

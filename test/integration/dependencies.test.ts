@@ -6,8 +6,8 @@ import { beforeEach, expect, test } from 'vitest'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { scratchFolder } from '../support/run-folder.ts'
 
-// Tests which `npm ci` the scripts run. The lock file is made up. A fake `npm` notes its arguments and copies the packages
-// that the arguments ask for; a fake `node` does nothing.
+// Tests which `npm ci` the scripts run. The lock file is made up. A fake `npm` notes its arguments and copies the
+// packages that the arguments ask for; a fake `node` does nothing.
 
 const LOCK = {
   '': { name: 'millrace', version: '0.1.0' },

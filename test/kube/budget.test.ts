@@ -12,7 +12,9 @@ const BUDGET = 16
 /** One node has all GPUs, because a budget is only a number: it does not know which GPUs a node has. */
 const NODE = 'budget'
 const DEMANDS = repetitions('KUBE_DEMANDS', 500)
-/** The longest pause between two demands: some demands come before the pods have followed the previous one, some after. */
+/**
+ * The longest pause between two demands: some demands come before the pods have followed the previous one, some after.
+ */
 const LONGEST_PAUSE_MS = 2_000
 const MODELS = [
   { model: 'large', gpus: 4, priority: 90, max: 4 },

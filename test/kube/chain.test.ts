@@ -14,8 +14,8 @@ import { startPodWorkers, wasBusy, type PodWorkers } from './pod-workers.ts'
 import { modelValues, poolName } from './release-values.ts'
 import { repetitions } from './settings.ts'
 
-// Gateway, billing, workers, scalers, KEDA and the control plane are real processes. The test takes the kubelet's part: it
-// starts and stops the workers' processes. The engines are simulated.
+// Gateway, billing, workers, scalers, KEDA and the control plane are real processes. The test takes the kubelet's part:
+// it starts and stops the workers' processes. The engines are simulated.
 
 const MODEL = 'demo-chat'
 const POOL = poolName(MODEL)
@@ -102,7 +102,9 @@ async function askForStarved(): Promise<void> {
   }
 }
 
-/** Asks until it gets an answer, and waits after each refusal for its retry-after. Resolves with the number of refusals. */
+/**
+ * Asks until it gets an answer, and waits after each refusal for its retry-after. Resolves with the number of refusals.
+ */
 async function askPatiently(): Promise<number> {
   for (let refusals = 0; refusals < MOST_ATTEMPTS; refusals += 1) {
     const answer = await ask()

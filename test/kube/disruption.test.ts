@@ -42,8 +42,8 @@ beforeAll(async () => {
   })
   await until(async () => stage.workers.ready(STEADY) === PODS, 180_000)
   stage.workers.setLoad(STEADY, PODS * SLOTS - 5)
-  // The load is small, because a generation that moves from the queue to a worker is counted twice for a moment. The need
-  // must not exceed the minimum then.
+  // The load is small, because a generation that moves from the queue to a worker is counted twice for a moment. The
+  // need must not exceed the minimum then.
   stage.workers.setLoad(FULL, SLOTS + 2)
   await until(
     async () => stage.workers.ready(FULL) === FULL_PODS - 1 && stage.workers.ready(SPOT) === 2,

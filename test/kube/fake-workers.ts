@@ -54,8 +54,8 @@ const modelOf = ({ metadata }: WatchedPod) => metadata.labels['millrace/model-ke
 
 /**
  * Starts workers in this process that do only what scaling sees, with the real Redis. They report their capacity each
- * second, obey cordons, and pull generations when they have free slots. A worker loads after its pod is ready, and drains
- * once the pod is deleted.
+ * second, obey cordons, and pull generations when they have free slots. A worker loads after its pod is ready, and
+ * drains once the pod is deleted.
  */
 export async function startFakeWorkers(options: {
   queueUrl: string
@@ -157,7 +157,9 @@ export async function startFakeWorkers(options: {
   const pulling = (model: string) =>
     ofModel(model).filter((worker) => phaseOf(worker) === 'ready' && worker.ends.length < SLOTS)
 
-  /** Fills free slots, the emptiest worker first, like the pull of many workers. Other generations wait in the queue. */
+  /**
+   * Fills free slots, the emptiest worker first, like the pull of many workers. Other generations wait in the queue.
+   */
   function serve(model: string, load: { wanted: number; waiting: string[] }) {
     const running = ofModel(model).reduce((sum, { ends }) => sum + ends.length, 0)
     let missing = load.wanted - running

@@ -12,8 +12,9 @@ export type KedaAddress = {
 }
 
 /**
- * Opens an address in place of the scalers' Service, which has no routing in the lab. KEDA's connections go to the scalers in
- * turn. If a scaler refuses a connection, the next scaler gets it. When the scaler's side ends, KEDA's side ends too.
+ * Opens an address in place of the scalers' Service, which has no routing in the lab. KEDA's connections go to the
+ * scalers in turn. If a scaler refuses a connection, the next scaler gets it. When the scaler's side ends, KEDA's side
+ * ends too.
  */
 export async function openKedaAddress(): Promise<KedaAddress> {
   let backends: readonly number[] = []

@@ -30,8 +30,8 @@ export type Release = {
 }
 
 /**
- * Installs the chart in a new namespace. Its scalers run as processes outside the cluster, with the rights and the models file
- * that the chart gives them.
+ * Installs the chart in a new namespace. Its scalers run as processes outside the cluster, with the rights and the
+ * models file that the chart gives them.
  */
 export async function openRelease(options: {
   queueUrl: string

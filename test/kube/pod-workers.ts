@@ -25,9 +25,9 @@ export type PodWorkers = {
 const FRESH_REPORT_MS = 2_000
 
 /**
- * Takes the kubelet's part for the worker pods of one model, without containers. The worker of each pod is a process on this
- * machine, with the name, the uid and the node of its pod, and uses one of the engines. When a pod has ended, its engine is
- * free for the next pod.
+ * Takes the kubelet's part for the worker pods of one model, without containers. The worker of each pod is a process on
+ * this machine, with the name, the uid and the node of its pod, and uses one of the engines. When a pod has ended, its
+ * engine is free for the next pod.
  */
 export async function startPodWorkers(options: {
   redisUrl: string

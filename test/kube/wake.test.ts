@@ -8,7 +8,9 @@ import { openStage, type Stage } from './stage.ts'
 
 // Each model is woken once, because it takes minutes until it is at zero again.
 const MODELS = Array.from({ length: repetitions('KUBE_WAKES', 50) }, (_, index) => `model-${index}`)
-/** By itself KEDA asks every 5 s. Without its stream, most wake-ups would take longer than the first of these limits. */
+/**
+ * By itself KEDA asks every 5 s. Without its stream, most wake-ups would take longer than the first of these limits.
+ */
 const [P95_LIMIT_MS, MOST_MS] = [1_000, 2_000]
 /** Models that are woken while KEDA has no stream. */
 const UNPUSHED = Array.from({ length: Math.ceil(MODELS.length / 10) }, (_, index) => `unpushed-${index}`)

@@ -16,8 +16,8 @@ export async function setFaults(release: Release, pod: Pod, faults: object): Pro
 }
 
 /**
- * Sends a signal to the engine's processes. The tests see the processes of all containers, so the signal comes from outside:
- * a SIGKILL from inside a container does not reach the container's first process.
+ * Sends a signal to the engine's processes. The tests see the processes of all containers, so the signal comes from
+ * outside: a SIGKILL from inside a container does not reach the container's first process.
  */
 export function signalEngine(pod: Pod, signal: 'SIGKILL' | 'SIGSTOP'): void {
   const id = engineOf(pod).containerID.replace(/^.*\/\//, '')

@@ -21,7 +21,10 @@ export const GATEWAYS = 2
 const ADMIN_TOKEN = randomUUID()
 const LITTLE = { requests: { cpu: '10m', memory: '128Mi' } }
 
-/** ci/production-values.yaml, changed for a node with two cores and no GPU: simulated engines, few slots, quick decisions. */
+/**
+ * ci/production-values.yaml, changed for a node with two cores and no GPU: simulated engines, few slots, quick
+ * decisions.
+ */
 export const productionValues = (over: Values = {}): Values =>
   mergeValues(
     mergeValues(readValues(valuesPath('production')), {

@@ -19,7 +19,9 @@ export async function applyObjects(...objects: readonly object[]): Promise<void>
   await kubectl(['apply', '--server-side', '-f', '-'], JSON.stringify(list))
 }
 
-/** Runs a program of the lab; the tests run in the lab's namespaces, with its PATH. Rejects with the program's messages. */
+/**
+ * Runs a program of the lab; the tests run in the lab's namespaces, with its PATH. Rejects with the program's messages.
+ */
 export async function runProgram(program: string, args: readonly string[], input?: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const options = { maxBuffer: 64 * 1024 * 1024, timeout: LIMIT_MS }

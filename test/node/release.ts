@@ -139,7 +139,9 @@ export async function createNamespace(name: string): Promise<void> {
   await kubectl(['label', 'namespace', name, 'pod-security.kubernetes.io/enforce=restricted'])
 }
 
-/** Returns the names of all objects in the namespace except events, and of `release`'s objects outside of namespaces. */
+/**
+ * Returns the names of all objects in the namespace except events, and of `release`'s objects outside of namespaces.
+ */
 export async function objectsIn(namespace: string, release: string): Promise<string[]> {
   const inNamespace = ['get', await kinds('true'), '--namespace', namespace, '-o', 'name']
   const ofRelease = ['get', await kinds('false'), '-l', `app.kubernetes.io/instance=${release}`, '-o', 'name']

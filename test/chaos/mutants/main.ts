@@ -1,5 +1,6 @@
-// `npm run chaos:mutants [-- --only TEXT]`: tests the chaos test. It runs a few faults on a cluster without a mistake, which
-// must find no problem. Then it runs the same faults with each mutant in every app; one of a few runs must find a problem.
+// `npm run chaos:mutants [-- --only TEXT]`: tests the chaos test. It runs a few faults on a cluster without a mistake,
+// which must find no problem. Then it runs the same faults with each mutant in every app; one of a few runs must find a
+// problem.
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../../support/run-folder.ts'
@@ -9,7 +10,9 @@ import { mutantEnv } from './mutant-env.ts'
 import { MUTANTS, readMutated, type Mutant } from './mutants.ts'
 
 const SEED = 20_300_701
-/** It is chance whether a fault reveals a mistake: a mistake that needs a particular loss shows in three runs of four. */
+/**
+ * It is chance whether a fault reveals a mistake: a mistake that needs a particular loss shows in three runs of four.
+ */
 const MOST_RUNS = 3
 const CLIENTS = 14
 /** Longer than billing waits until it claims the entries of a killed replica. */

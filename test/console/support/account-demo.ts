@@ -85,8 +85,8 @@ const HEADINGS = new Map([
 ])
 
 /**
- * Goes to another screen as a link does, because a newly loaded document would have lost the key. Resolves when that screen
- * is shown; the previous screen stays until then.
+ * Goes to another screen as a link does, because a newly loaded document would have lost the key. Resolves when that
+ * screen is shown; the previous screen stays until then.
  */
 export async function goTo(page: Page, hash: string): Promise<void> {
   const [, first = ''] = hash.split('/')

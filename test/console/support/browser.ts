@@ -36,7 +36,9 @@ export async function closePages(): Promise<readonly string[]> {
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   reportViolation(event.effectiveDirective + ' ' + event.blockedURI + ' ' + event.sourceFile + ':' + event.lineNumber))`
 
-/** Opens a page in a browser profile of its own. `problems` has the errors of its console, its scripts and its policy. */
+/**
+ * Opens a page in a browser profile of its own. `problems` has the errors of its console, its scripts and its policy.
+ */
 export async function openPage(
   browser: Browser,
   options: BrowserContextOptions = {},

@@ -43,7 +43,8 @@ export async function startDemo(): Promise<Demo> {
       models: MODELS,
       workersPerModel: 4,
       accounts: [account.id, other.id],
-      // Each value is a row of the table under a chart. With the rows of six hours, axe takes at least 1.6 s for this screen.
+      // Each value is a row of the table under a chart. With the rows of six hours, axe takes at least 1.6 s for this
+      // screen.
       longHistoryValues: 180,
     }),
   )

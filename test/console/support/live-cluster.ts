@@ -42,7 +42,9 @@ export async function startLiveCluster(options: {
   }
 }
 
-/** Starts a streamed chat of `tokens` tokens. Resolves at the first byte, when a worker has claimed it. `leave` ends it. */
+/**
+ * Starts a streamed chat of `tokens` tokens. Resolves at the first byte, when a worker has claimed it. `leave` ends it.
+ */
 export async function startStream(
   cluster: Pick<TestCluster, 'baseUrl'>,
   { apiKey, tokens, model = 'demo-chat' }: { apiKey: string; tokens: number; model?: string },

@@ -20,8 +20,8 @@ export function openSharedBrowser(): void {
 }
 
 /**
- * Returns the browser that all files of this test process share, so that no file starts another one. Each page still has a
- * browser profile of its own.
+ * Returns the browser that all files of this test process share, so that no file starts another one. Each page still
+ * has a browser profile of its own.
  */
 export function sharedBrowser(): Browser {
   if (shared === undefined) throw new Error('the set-up file of the project has opened no browser')

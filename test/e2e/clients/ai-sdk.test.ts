@@ -149,7 +149,8 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
 
   test('goes on with a second turn', async ({ access }) => {
     const of = connect(access)
-    // Without `store: false` the Responses provider refers to stored items of the first turn; a stateless service has none.
+    // Without `store: false` the Responses provider refers to stored items of the first turn; a stateless service has
+    // none.
     const call = { model: of('demo-chat'), providerOptions: { openai: { store: false } } }
     const question = { role: 'user' as const, content: 'First' }
     const first = await generateText({ ...call, messages: [question] })

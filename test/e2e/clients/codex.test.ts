@@ -131,7 +131,9 @@ function messagesOf(output: string): string[] {
     })
 }
 
-/** Returns a time zone in which it is noon. Codex repeats the date in a user message when it has changed between turns. */
+/**
+ * Returns a time zone in which it is noon. Codex repeats the date in a user message when it has changed between turns.
+ */
 function zoneAtNoon(): string {
   const aheadOfUtc = 12 - new Date().getUTCHours()
   // The names have POSIX signs: positive is west of Greenwich.

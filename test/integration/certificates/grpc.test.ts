@@ -54,8 +54,8 @@ const isConnected = async (client: Client) =>
   await Promise.resolve(client.getChannel().getConnectivityState(true) === connectivityState.READY)
 
 /**
- * Returns whether a new connection is made and stays open. A server refuses a client only after the client's side of the
- * handshake has ended.
+ * Returns whether a new connection is made and stays open. A server refuses a client only after the client's side of
+ * the handshake has ended.
  */
 async function connects(port: number, files: ClientTlsFiles): Promise<boolean> {
   const client = await openClient(port, files)

@@ -16,7 +16,8 @@ import {
   type BillingDatabase,
 } from '../billing/support/billing-database.ts'
 
-// Tests the script of the chart's Job with a real billing. The Job runs again with every new image and after a rollback.
+// Tests the script of the chart's Job with a real billing. The Job runs again with every new image and after a
+// rollback.
 
 const SCRIPT = 'deploy/helm/millrace/files/scripts/publish-catalog.mjs'
 const folder = scratchFolder('publish-catalog')

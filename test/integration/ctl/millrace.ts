@@ -44,7 +44,9 @@ export async function spawnMillrace(
   return await promise
 }
 
-/** Names the state folder of an `npm start` that never ran, so that a command does not find a cluster of this machine. */
+/**
+ * Names the state folder of an `npm start` that never ran, so that a command does not find a cluster of this machine.
+ */
 function withoutCluster(): Record<string, string> {
   return { MILLRACE_HOME: scratchFolder('no-cluster') }
 }

@@ -26,8 +26,8 @@ function createRandom(seed: number): () => number {
 }
 
 /**
- * Runs streams of two workers over a bus that loses, repeats and reorders messages in both directions, until all streams
- * have ended. Returns the events that each inbox returned, and the events that were sent.
+ * Runs streams of two workers over a bus that loses, repeats and reorders messages in both directions, until all
+ * streams have ended. Returns the events that each inbox returned, and the events that were sent.
  */
 async function runOverBadBus(options: { seed: number; lossRate: number; keepBytes: number }) {
   const { seed, lossRate, keepBytes } = options

@@ -225,7 +225,8 @@ test.concurrent('a subscription that receives nothing is opened again', async ({
   member.subscriber.on('error', (error) => failures.push(error))
   bus.signal('SIGSTOP')
   await expect.poll(() => member.subscriber.status).not.toBe('ready')
-  // The subscriber opened the connection again. The connection had not failed by itself, with 'Socket timeout' after 15 s.
+  // The subscriber opened the connection again. The connection had not failed by itself, with 'Socket timeout' after 15
+  // s.
   expect(failures).toEqual([])
   bus.signal('SIGCONT')
   await member.beats(2)

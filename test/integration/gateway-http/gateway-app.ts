@@ -134,8 +134,8 @@ type Replaced = Partial<
 >
 
 /**
- * Starts the gateway's app on a free loopback port and closes it after the test. `seconds` advances its clock. `replaced` has
- * the parts that a test uses in place of the fake ones.
+ * Starts the gateway's app on a free loopback port and closes it after the test. `seconds` advances its clock.
+ * `replaced` has the parts that a test uses in place of the fake ones.
  */
 export async function serveApp(generate: Generate, given: Partial<HttpLimits> = {}, replaced: Replaced = {}) {
   const limits = { ...LIMITS, ...given }

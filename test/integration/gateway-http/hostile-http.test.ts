@@ -33,7 +33,9 @@ const post = (headers: string[], body: string) =>
 const statusesOf = (answer: string) =>
   Array.from(answer.matchAll(/HTTP\/1\.1 (\d{3}) /gu), (match) => Number(match[1]))
 
-/** Returns the statuses of an answer, whether it has a request id, and, for an error, whether it has the error object. */
+/**
+ * Returns the statuses of an answer, whether it has a request id, and, for an error, whether it has the error object.
+ */
 const lookAt = (answer: string) => ({
   statuses: statusesOf(answer),
   isWhole: REQUEST_ID.test(answer) && (answer.startsWith('HTTP/1.1 200 ') || ERROR_OBJECT.test(answer)),

@@ -124,7 +124,8 @@ it('what an account leaves is shared by those that come later, and small bodies 
   for (const authorization of ['a', 'a', 'b']) {
     uploads.push(await beginArriving(served, body, { authorization }))
   }
-  // Of 256 KiB, `a` uses 118 KiB and `b` uses 59 KiB, which leaves 79 KiB. `c` may use at most half of that; it needs 59 KiB.
+  // Of 256 KiB, `a` uses 118 KiB and `b` uses 59 KiB, which leaves 79 KiB. `c` may use at most half of that; it needs
+  // 59 KiB.
   expect(await statusOf('c', body)).toBe(503)
   expect(await statusOf('c', CHAT)).toBe(200)
   for (const upload of uploads) upload.finish()

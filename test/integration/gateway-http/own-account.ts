@@ -49,8 +49,8 @@ const Sent = z.object({
 type Sent = z.infer<typeof Sent>
 
 /**
- * Creates a fake of billing's operations for callers. Its answers are the examples of the contract. key-1 has two requests,
- * other keys have none. The account has one key; it was created with `idempotency-key: used`.
+ * Creates a fake of billing's operations for callers. Its answers are the examples of the contract. key-1 has two
+ * requests, other keys have none. The account has one key; it was created with `idempotency-key: used`.
  */
 export function createOwnAccount() {
   const asked: string[] = []

@@ -145,7 +145,10 @@ describe('a response', () => {
   })
 })
 
-/** Returns a response as we sent it, without the values that differ between requests and the values that the client adds. */
+/**
+ * Returns a response as we sent it, without the values that differ between requests and the values that the client
+ * adds.
+ */
 function withoutIdentity(response: unknown) {
   const {
     id: _id,

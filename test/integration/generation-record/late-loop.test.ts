@@ -29,7 +29,8 @@ test('an answer that came while the event loop was blocked is no time-out', asyn
     // The command must be sent before the loop is blocked.
     await Promise.resolve()
     blockLoop(FAIL_FAST_MS + 300)
-    // The time-out of this command is due. The time-out of the next command must never come, although the machine may be busy.
+    // The time-out of this command is due. The time-out of the next command must never come, although the machine may
+    // be busy.
     vi.useFakeTimers({ toFake: ['setTimeout'] })
     await expect(answer).resolves.toMatchObject({ committedMs: null })
   } finally {

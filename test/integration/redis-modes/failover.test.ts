@@ -18,8 +18,8 @@ const CREDITS_NANO = 1_000_000n
 const COST_NANO = 700n
 const EVERY_MS = 20
 /**
- * A failover takes 2 to 4 s, or 20 s if five processes compete for each core. A client that has not found the new master by
- * then never finds it.
+ * A failover takes 2 to 4 s, or 20 s if five processes compete for each core. A client that has not found the new
+ * master by then never finds it.
  */
 const MOST_OUTAGE_MS = 30_000
 
@@ -53,8 +53,8 @@ test('a Cluster replaces one of its masters: the models of the others go on mean
 })
 
 /**
- * Kills the first master under load while a replica is behind, and checks the books. Returns the longest time, in ms, in
- * which no generation of a model could be lifted.
+ * Kills the first master under load while a replica is behind, and checks the books. Returns the longest time, in ms,
+ * in which no generation of a model could be lifted.
  */
 async function killUnderLoad(
   models: readonly string[],

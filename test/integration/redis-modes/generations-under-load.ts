@@ -22,7 +22,10 @@ export type GenerationLoad = {
   longestOutageMs(model: string): number
   /** Returns how many jobs a worker has taken. */
   jobs(model: string): number
-  /** Returns how many lifts were repeated because no worker claimed, and how many settlements because the server changed. */
+  /**
+   * Returns how many lifts were repeated because no worker claimed, and how many settlements because the server
+   * changed.
+   */
   repeats(): { lifts: number; settlements: number }
   stop(): Promise<void>
 }
@@ -33,8 +36,8 @@ type KeptSettlement = { readonly runId: string; readonly settledMs: number; end(
  * Does the work of gateway and worker on the queue, with the real record, jobs and settlements. A generation is lifted,
  * claimed and settled; each step is repeated until it is known to have happened.
  *
- * A settlement is kept until billing's mark covers it. The server's run id is noted before the settlement is sent, and the
- * time after it was sent. So a server that has lost the settlement is never mistaken for one that has it.
+ * A settlement is kept until billing's mark covers it. The server's run id is noted before the settlement is sent, and
+ * the time after it was sent. So a server that has lost the settlement is never mistaken for one that has it.
  */
 export async function startLoad(place: RedisPlace, models: readonly string[]): Promise<GenerationLoad> {
   const stopping = new AbortController()

@@ -43,7 +43,9 @@ export type FakeCluster = {
 /** Real workers report each second; this is shorter to keep the tests short. */
 const REPORT_MS = 250
 
-/** Starts the API server, the controllers and the workers of a cluster in this process. The workers use the real bus. */
+/**
+ * Starts the API server, the controllers and the workers of a cluster in this process. The workers use the real bus.
+ */
 export async function startFakeCluster(redisUrl: string): Promise<FakeCluster> {
   const api = await startKubernetesApi([PODS, DEPLOYMENTS, SCALED_OBJECTS])
   const models = new Map<string, string>()

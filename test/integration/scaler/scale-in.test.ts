@@ -8,8 +8,8 @@ import { startFakeCluster, type FakeCluster } from './fake-cluster.ts'
 import { startFakeGateway, type FakeGateway } from './fake-gateway.ts'
 import { poolOf, runKedaLoops, startScaler, type RunningScaler } from './scaler-under-test.ts'
 
-// All tests share two scalers. Each test has a pool of its own, with its own name and model. When the scalers start, the pool
-// has these pods, and each pod's worker runs `running` generations.
+// All tests share two scalers. Each test has a pool of its own, with its own name and model. When the scalers start,
+// the pool has these pods, and each pod's worker runs `running` generations.
 
 /** The time between two readings that a scaler must compute anew. */
 const LOOK_MS = 200

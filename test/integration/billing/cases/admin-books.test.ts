@@ -295,7 +295,9 @@ describe('reconciliation', () => {
   })
 })
 
-/** Hashes exported entries in the documented form, which `ledger_line` writes too, to compare the export with the seals. */
+/**
+ * Hashes exported entries in the documented form, which `ledger_line` writes too, to compare the export with the seals.
+ */
 function chainOf(entries: readonly z.infer<typeof Entry>[]): string {
   let hash = createHash('sha256').update('').digest()
   for (const { seq, kind, ref, debitAccount, creditAccount, amountNano, postedAt } of entries) {

@@ -17,7 +17,8 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-// The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold 700.
+// The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
+// 700.
 
 let database: BillingDatabase
 

@@ -10,8 +10,8 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-// The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold 700.
-// The clock begins on a Tuesday, the first of a month, at midnight.
+// The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
+// 700. The clock begins on a Tuesday, the first of a month, at midnight.
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000

@@ -66,8 +66,8 @@ test(
     const writeOffs = await pool.query("select count(*)::int as count from ledger where kind = 'write-off'")
     expect(writeOffs.rows).toEqual([{ count: truth.writeOffs }])
 
-    // The next version's function `settle` is still in place, and so is its index. Each cycle has two settlements. The one
-    // that costs more than its hold goes through `settle`; the other takes the short way.
+    // The next version's function `settle` is still in place, and so is its index. Each cycle has two settlements. The
+    // one that costs more than its hold goes through `settle`; the other takes the short way.
     const last = await countNoted(database)
     await load.cycle()
     expect(await countNoted(database)).toBe(last + 1)
@@ -78,7 +78,10 @@ test(
   },
 )
 
-/** Creates the next version of the schema: a new column, a new table that `settle` writes and the service may use, an index. */
+/**
+ * Creates the next version of the schema: a new column, a new table that `settle` writes and the service may use, an
+ * index.
+ */
 async function createNextVersion(): Promise<URL> {
   const folder = scratchFolder('sql')
   await cp('apps/billing/sql', folder, { recursive: true })
@@ -150,7 +153,8 @@ function startLoad(database: BillingDatabase, keyId: string) {
     await timed(money.expire(100))
     expect(holds.map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => 'granted'))
     expect(released).toEqual([true])
-    // The first charge is for 90 input and 10 output tokens. The second is the whole hold, because 500 output tokens cost more.
+    // The first charge is for 90 input and 10 output tokens. The second is the whole hold, because 500 output tokens
+    // cost more.
     expect(charged).toEqual([280n, 800n])
   }
 

@@ -134,7 +134,8 @@ describe("at a month's turn", () => {
         return rows.length
       })
       .toBe(1)
-    // New entries now get numbers of February. This one is committed before the slow entry, which has a number of January.
+    // New entries now get numbers of February. This one is committed before the slow entry, which has a number of
+    // January.
     await spend(keyId, FEBRUARY_MS)
     await writer.query('commit')
     writer.release()

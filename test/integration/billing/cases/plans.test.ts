@@ -34,7 +34,9 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-/** A connection keeps its plans until the table is analyzed again. Meanwhile a busy service adds 50,000 rows a minute. */
+/**
+ * A connection keeps its plans until the table is analyzed again. Meanwhile a busy service adds 50,000 rows a minute.
+ */
 test('a plan that was made while the month was young reads the rows of its calls alone when it has grown', async () => {
   await addRows(1, FEW_ROWS)
   // Like autovacuum, this analyzes each partition, not the partitioned table.

@@ -14,7 +14,8 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-// The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold 700.
+// The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
+// 700.
 
 const PRICES = { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n }
 

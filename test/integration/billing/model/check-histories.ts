@@ -8,8 +8,8 @@ const MOST_HISTORIES = 3_000
 
 /**
  * Compares PostgreSQL and the model on random histories. `mistake` is the shortest history after which they disagree.
- * `unmet` has the rules that no history used, so nothing is proved about them. While there are such rules, more histories
- * are tried, a quarter of `numRuns` at a time.
+ * `unmet` has the rules that no history used, so nothing is proved about them. While there are such rules, more
+ * histories are tried, a quarter of `numRuns` at a time.
  */
 export async function checkHistories(
   database: BillingDatabase,

@@ -32,7 +32,9 @@ export function createCalls(database: BillingDatabase, books: Books) {
   const models = [...MODELS.map(({ id }) => id), 'unknown']
   const deadlineMs = (deadlineS: number) => clock.nowMs + deadlineS * 1_000
 
-  /** Returns a reservation's id. An index beyond all reservations selects one for which `isBetter` is true, if any is. */
+  /**
+   * Returns a reservation's id. An index beyond all reservations selects one for which `isBetter` is true, if any is.
+   */
   function idOf(place: number, isBetter: (id: string) => boolean): string {
     const better = ids.filter(isBetter)
     return ids[place] ?? at(better.length > 0 ? better : ids, place % Math.max(better.length, 1))

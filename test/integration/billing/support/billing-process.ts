@@ -10,7 +10,9 @@ export type BillingProcess = RunningProcess & {
   readiness(): Promise<{ status: number; text: string } | null>
 }
 
-/** Returns the variables that every serving replica needs, with ports of its own, but without the servers' addresses. */
+/**
+ * Returns the variables that every serving replica needs, with ports of its own, but without the servers' addresses.
+ */
 export async function billingEnvironment(
   fields: Readonly<Record<string, string>>,
 ): Promise<Record<string, string>> {

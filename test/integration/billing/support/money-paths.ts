@@ -12,7 +12,9 @@ import type { Mutant } from '../mutants/money-mutants.ts'
 export const PATHS = ['single', 'batch', 'full'] as const
 export type MoneyPath = (typeof PATHS)[number]
 
-/** Changes, written as mutants, with which the short way of single calls leaves every call to the short way of batches. */
+/**
+ * Changes, written as mutants, with which the short way of single calls leaves every call to the short way of batches.
+ */
 const TO_BATCHES: readonly Mutant[] = [
   {
     name: 'a single reserve is a batch',

@@ -17,8 +17,8 @@ import {
 const PATIENT = { timeout: 4_000 }
 
 /**
- * Makes twenty reserves at once with a key whose limit is enough for five. More than five of them wait for the account's
- * lock before the first one runs. Returns the answers.
+ * Makes twenty reserves at once with a key whose limit is enough for five. More than five of them wait for the
+ * account's lock before the first one runs. Returns the answers.
  */
 export async function reserveBehindLock(database: BillingDatabase): Promise<string[]> {
   const { money, operator, pool } = database
@@ -36,10 +36,10 @@ export async function reserveBehindLock(database: BillingDatabase): Promise<stri
 }
 
 /**
- * Makes twenty plain reserves at once with credits for three. Before the first one runs, as many of them as the pool has
- * connections wait for the account's lock. Every second reserve shares its batch with a call of another account, so that it
- * takes the short way of batches. If a way reads the credits without the lock, more than three of the waiting reserves have
- * read credits that are enough for each of them. Returns the answers.
+ * Makes twenty plain reserves at once with credits for three. Before the first one runs, as many of them as the pool
+ * has connections wait for the account's lock. Every second reserve shares its batch with a call of another account, so
+ * that it takes the short way of batches. If a way reads the credits without the lock, more than three of the waiting
+ * reserves have read credits that are enough for each of them. Returns the answers.
  */
 export async function reservePlainBehindLock(database: BillingDatabase): Promise<string[]> {
   const { money, pool } = database
@@ -109,7 +109,9 @@ export async function reserveDuringReleases({ pool, createAccount }: BillingData
   return await answers
 }
 
-/** An expiry that has found an overdue hold waits for an extend that adds an hour. Returns the final state of the hold. */
+/**
+ * An expiry that has found an overdue hold waits for an extend that adds an hour. Returns the final state of the hold.
+ */
 export async function expireDuringExtend(database: BillingDatabase): Promise<string> {
   const { money, pool } = database
   const { keyId } = await database.createAccount(7_000n)

@@ -30,7 +30,9 @@ export type SettlementReplica = {
   stop(): Promise<void>
 }
 
-/** Starts the consumer and the sweeper of one replica. It claims entries that others have left alone for `claimIdleMs`. */
+/**
+ * Starts the consumer and the sweeper of one replica. It claims entries that others have left alone for `claimIdleMs`.
+ */
 export function startReplica(options: {
   database: BillingDatabase
   redis: RedisPlace
