@@ -90,8 +90,8 @@ export function createBillingClient(options: {
   /** How many money calls may wait for an answer at once; 10,000 unless given. */
   maxOutstanding?: number
   /**
-   * Returns about how many ms after one message of money calls the next may follow. Called for each message; 0 unless
-   * given.
+   * Returns for how many ms money calls are gathered before the next message to billing is sent. Called for each
+   * message; 0 unless given.
    */
   gatherMs?: () => number
 }): BillingClient {
