@@ -6,7 +6,7 @@ import { createGenerationRecord } from '#libs/generation-record/generation-recor
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
-import { refuseEviction } from '#libs/redis/eviction-policy.ts'
+import { refuseUnfitQueue } from '#libs/redis/refuse-unfit-queue.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
 import { loadNativeLibrary } from '#libs/tokenizer/encoding/native-encoder.ts'
@@ -101,7 +101,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     }
   }
   const queueRedis = await connectQueue('queue', 'fail-fast')
-  await refuseEviction(queueRedis, { log })
+  await refuseUnfitQueue(queueRedis, { log })
   const jobsRedis = await connectQueue('jobs', 'patient')
   const [firstPlace, ...otherPlaces] = toBusRedis(config)
   const firstServer = await connectBus(firstPlace)

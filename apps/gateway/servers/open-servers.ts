@@ -5,7 +5,7 @@ import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
-import { refuseEviction } from '#libs/redis/eviction-policy.ts'
+import { refuseUnfitQueue } from '#libs/redis/refuse-unfit-queue.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { GatewayConfig } from '../config.ts'
 import { createGatherTime } from './gather-time.ts'
@@ -23,7 +23,7 @@ export async function openRedisServers(
   const named = (role: string, patience: RedisPatience) => ({ name: `gateway-${role}`, patience, log })
   const queueRedis = await connectRedis({ place: toQueueRedis(config), ...named('queue', 'fail-fast') })
   releasers.add('queue', queueRedis, disconnect)
-  await refuseEviction(queueRedis, { log })
+  await refuseUnfitQueue(queueRedis, { log })
   of.metrics.watch('queue', queueRedis)
   of.onQueue()
   const place = toBusServer(of.gateway, toBusRedis(config))
