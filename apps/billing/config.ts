@@ -15,7 +15,7 @@ import { checkQueueRedis, QueueRedisFields } from '#libs/config/redis-fields.ts'
 import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
 const PostgresUrl = z
-  .url({ protocol: /^postgres(ql)?$/, error: `expected a postgres:// URL; ${ENCODED_LOGIN}` })
+  .url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' })
   .refine(hasReadableLogin, ENCODED_LOGIN)
 
 const ReceiptSecret = z.string().min(32, 'expected at least 32 characters')

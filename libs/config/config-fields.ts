@@ -36,7 +36,7 @@ export const RedisUrl = z
   .string()
   // Checked first, because URLs are read as if they had no newlines and tabs, and the password would be another one.
   .refine((text) => !/\s/.test(text), ENCODED_LOGIN)
-  .pipe(z.url({ protocol: /^rediss?$/, error: `expected a redis:// or rediss:// URL; ${ENCODED_LOGIN}` }))
+  .pipe(z.url({ protocol: /^rediss?$/, error: 'expected a redis:// or rediss:// URL' }))
   .refine(hasReadableLogin, ENCODED_LOGIN)
   .refine((text) => {
     if (!URL.canParse(text)) return false

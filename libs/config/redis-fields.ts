@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CellFields } from './cell.ts'
 import { HostPort, RedisUrl } from './config-fields.ts'
 
 /** One server, or the master of a Sentinel group. */
@@ -25,10 +26,10 @@ export type RedisPlace =
 /** One URL, or several separated by commas. */
 const RedisUrls = z.string().transform((text, context): readonly [string, ...string[]] => {
   const [first = '', ...others] = text.split(',')
-  const problem = [first, ...others]
-    .map((url) => RedisUrl.safeParse(url).error?.issues[0])
-    .find((issue) => issue)
-  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem.message })
+  const wrong = [first, ...others].map((url) => RedisUrl.safeParse(url).error).find((error) => error)
+  if (wrong !== undefined) {
+    context.addIssue({ code: 'custom', message: wrong.issues.map(({ message }) => message).join('; ') })
+  }
   return [first, ...others]
 })
 
@@ -38,6 +39,7 @@ const Sentinels = z
   .pipe(z.array(HostPort))
 
 export const QueueRedisFields = {
+  ...CellFields,
   QUEUE_REDIS_MODE: z.enum(['single', 'sentinel', 'cluster']).default('single'),
   /** For a Cluster one or several nodes, separated by commas. For Sentinel the host is the master's name. */
   QUEUE_REDIS_URL: RedisUrls,
@@ -47,6 +49,7 @@ export const QueueRedisFields = {
 }
 
 export const BusRedisFields = {
+  ...CellFields,
   BUS_REDIS_MODE: z
     .enum(['single', 'sentinel'], {
       error: ({ input }) =>
@@ -114,6 +117,17 @@ export function toQueueRedis(config: Readonly<QueueRedis>): RedisPlace {
   if (mode === 'single') return { mode, url: urls[0] }
   const sentinels = config.QUEUE_REDIS_SENTINELS ?? []
   return { mode, url: urls[0], sentinels, sentinelPassword: config.QUEUE_REDIS_SENTINEL_PASSWORD }
+}
+
+/** Returns where a Redis is, for operators: without the login. */
+export function namePlace(place: RedisPlace): string {
+  const urls = place.mode === 'cluster' ? place.urls : [place.url]
+  return urls
+    .map((url) => {
+      const { protocol, host, pathname } = new URL(url)
+      return `${protocol}//${host}${pathname}`
+    })
+    .join(',')
 }
 
 /** Returns all servers of the bus, in the configured order. */

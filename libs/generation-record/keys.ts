@@ -1,6 +1,11 @@
+import { currentCell } from '#libs/config/cell.ts'
+
 /**
  * All key names of the queue Redis. The keys of one model share the hash tag `{model}`, so that a Redis Cluster keeps a
  * model in one slot and spreads models over nodes.
+ *
+ * All names begin with the form and the cell: `mr2:main:`. The name of the cell keeps cells apart that share a server,
+ * because the numbers of Redis' databases do not: pub/sub ignores them, and a Cluster has only one.
  */
 
 /**
@@ -9,11 +14,11 @@
  */
 export const FORM = 2
 
-/** Every key and channel of this form begins with it. */
-export const KEY_PREFIX = `mr${FORM}:`
+/** Every key and channel of this form and of this process' cell begins with it. */
+export const keyPrefix = () => `mr${FORM}:${currentCell()}:`
 
 /** All keys of one model begin with it; the scripts derive the names of this file from it. */
-export const modelPrefix = (model: string) => `${KEY_PREFIX}{${model}}:`
+export const modelPrefix = (model: string) => `${keyPrefix()}{${model}}:`
 
 /** One hash per generation: its epoch, which worker runs it, and whether it is settled. */
 export const recordKey = (model: string, id: string) => `${modelPrefix(model)}g:${id}`
@@ -56,14 +61,20 @@ export const settlementMarkKey = (model: string) => `${settlementStreamKey(model
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
 /** BullMQ's key prefix of the model's queue of jobs, one for each generation that waits; the queue is named `JOB_QUEUE`. */
-export const jobQueuePrefix = (model: string) => `${KEY_PREFIX}{${model}}`
+export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`
 export const JOB_QUEUE = 'generations'
 
 /** The secret of the names under which engines keep the cached prefixes of tenants apart. */
-export const prefixSecretKey = `${KEY_PREFIX}prefix-secret`
+export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
 
 /** Sorted set of the requests that ended because they kill engines, by time (Redis ms); each begins with its account. */
-export const killersKey = `${KEY_PREFIX}killers`
+export const killersKey = () => `${keyPrefix()}killers`
+
+/** The queue's own random id. It shares a slot with `databaseClaimKey`. */
+export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
+
+/** The database that billing charges this queue's settlements in, while its claim lasts. */
+export const databaseClaimKey = () => `${keyPrefix()}{billing:}database`
 
 /** Exists while the process with this boot id is alive. */
-export const livenessKey = (bootId: string) => `${KEY_PREFIX}live:${bootId}`
+export const livenessKey = (bootId: string) => `${keyPrefix()}live:${bootId}`

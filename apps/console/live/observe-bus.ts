@@ -35,7 +35,7 @@ const GATEWAY_LOAD: Signal<GatewayLoad> = {
   schema: Demand.pick({ id: true, openStreams: true, loopDelayMs: true }),
 }
 
-const SIGNALS = [CAPACITY.channel, DEMAND.channel, MODEL_STATES.channel]
+const toSignalChannels = () => [CAPACITY, DEMAND, MODEL_STATES].map(({ channel }) => channel())
 
 /**
  * Receives the reports of all processes. Their signals about load, hundreds a second, it receives while somebody watches,
@@ -68,7 +68,9 @@ export async function observeBus(deps: {
     if (on === listening) return
     listening = on
     for (const { subscriber } of servers) {
-      const change = on ? subscriber.subscribe(...SIGNALS) : subscriber.unsubscribe(...SIGNALS)
+      const change = on
+        ? subscriber.subscribe(...toSignalChannels())
+        : subscriber.unsubscribe(...toSignalChannels())
       // Not awaited: while the bus is away, it waits for its return.
       change.catch((error: unknown) => log.warn({ err: error }, 'subscription not changed'))
     }

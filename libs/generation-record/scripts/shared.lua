@@ -1,6 +1,6 @@
 -- Begins every script that changes records: time, what leaves the waiting, and the end of a generation.
 --
--- ARGV[1] is the prefix of the model's keys, `mr2:{model}:`; all names are derived from it, and share a slot:
+-- ARGV[1] is the prefix of the model's keys, `mr2:cell:{model}:`; all names are derived from it, and share a slot:
 --   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, bytes, account (as it waits or has waited),
 --                             gateway, stream, deadline (Redis ms); worker and nonce once claimed; settled and usage
 --                             at the end
