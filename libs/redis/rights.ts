@@ -73,7 +73,7 @@ export function toRule(message: string, prefix: string): string | null {
 
 /** Returns whether a server refused a command, or a command of a script, by its access rules. */
 const isRefusal = (message: string) =>
-  message.startsWith('NOPERM') || message.includes('ACL failure in script')
+  /^NOPERM|ACL failure in script|The user executing the script can't/.test(message)
 
 /** Called with each error reply of a server. */
 export type OnErrorReply = (error: Error & { command?: { name: string } }) => void
