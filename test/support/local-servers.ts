@@ -9,6 +9,7 @@ import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { makePostgresData, startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
+import { ensureValkey } from './ensure-valkey.ts'
 import { runFolder } from './run-folder.ts'
 import { until } from './until.ts'
 
@@ -25,13 +26,23 @@ export async function startLocalRedis(
   options: { port?: number; settings?: Readonly<Record<string, string>> } = {},
 ): Promise<RedisServer> {
   return await startRedis({
-    binary: await ensureRedisServer({ tools: TOOLS, say: console.error }),
+    binary: await ensureServer(),
     directory: folder,
     port: await openPort(options.port),
     password: PASSWORD,
     logFile: join(folder, 'redis.log'),
     settings: options.settings,
   })
+}
+
+/** `valkey`: the tests' own Redis servers are Valkey. */
+const SERVER_VARIABLE = 'MILLRACE_TEST_REDIS'
+
+async function ensureServer(): Promise<string> {
+  const wanted = process.env[SERVER_VARIABLE] ?? 'redis'
+  if (wanted === 'redis') return await ensureRedisServer({ tools: TOOLS, say: console.error })
+  if (wanted === 'valkey') return await ensureValkey(TOOLS)
+  throw new Error(`${SERVER_VARIABLE} is ${wanted}: expected redis or valkey`)
 }
 
 /**

@@ -26,6 +26,7 @@ const PRIVILEGES = {
   archived_spending: 'select',
   carried_entries: 'select',
   catalog_file: 'select insert update',
+  cell: 'select update',
   change_counters: 'select update',
   key_budgets: 'select insert update',
   key_rates: 'select insert update',
