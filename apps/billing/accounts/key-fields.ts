@@ -3,7 +3,7 @@ import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
 import { toCreditsNumber } from '#libs/money/price-usage.ts'
 import type { Tables } from '../database/tables.ts'
-import { readUsage, type Usage } from './read-usage.ts'
+import { readUsage, type Usage } from '../admin/resources/read-usage.ts'
 
 /** The limits of a key, or of a management key, which has none. */
 type Limited = Pick<
