@@ -62,7 +62,12 @@ export async function setHostileDefaults(target: string): Promise<void> {
   const settings = Object.entries(HOSTILE_DEFAULTS).map(
     ([name, value]) => `alter ${target} set ${name} = '${value}'`,
   )
-  await execute(sharedUrl(POSTGRES_URL_VARIABLE), settings.join('; '))
+  // Only newer servers have this limit. It leaves a session the time to remove it.
+  const limit = `do $$ begin
+    if current_setting('transaction_timeout', true) is not null then
+      alter ${target} set transaction_timeout = '20s';
+    end if; end $$`
+  await execute(sharedUrl(POSTGRES_URL_VARIABLE), [...settings, limit].join('; '))
 }
 
 /** A new, empty database on the server that all tests share. `drop` also ends the sessions still on it. */
@@ -123,18 +128,21 @@ export async function createPostgres(settings: Readonly<Record<string, string>> 
     url,
     pid: () => running.pid,
     stop: () => running.stop(),
-    async kill() {
-      // While it is stopped it starts no sessions.
-      running.signal('SIGSTOP')
-      const sessions = childrenOf(running.pid)
-      await running.kill()
-      for (const pid of sessions) endNow(pid)
-    },
+    kill: () => endWithSessions(running),
     async start() {
       await running.stop()
       running = await startLocalPostgres(folder, { port, settings })
     },
   }
+}
+
+/** kill -9 of a server and of its sessions, each of which is a process group of its own. */
+export async function endWithSessions(server: Awaited<ReturnType<typeof startLocalPostgres>>): Promise<void> {
+  // While it is stopped it starts no sessions.
+  server.signal('SIGSTOP')
+  const sessions = childrenOf(server.pid)
+  await server.kill()
+  for (const pid of sessions) endNow(pid)
 }
 
 function childrenOf(pid: number): number[] {
