@@ -27,6 +27,11 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '25006'
 }
 
+/** For `catch` of a note that may be left out: throws every error but a refusal to write. */
+export function ignoreReadOnly(error: unknown): void {
+  if (!isReadOnly(error)) throw error
+}
+
 /** Returns whether PostgreSQL rejects a value of the query for good: a data exception or a violated constraint. */
 export function isRejectedValue(error: unknown): boolean {
   return error instanceof DatabaseError && /^2[23]/.test(error.code ?? '')

@@ -4,7 +4,9 @@ import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import { openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
 import { runTransaction } from '#apps/billing/database/run-transaction.ts'
 import { watchReadiness } from '#apps/billing/database/watch-readiness.ts'
+import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { log, reserveCall, settlement, type BillingDatabase } from '../support/billing-database.ts'
+import { openManagedAccount } from '../support/managed-account.ts'
 import { test } from '../support/own-database-test.ts'
 
 // As on a managed database whose disk is full, or on a name that leads to a standby: sessions that begin meanwhile may
@@ -66,6 +68,19 @@ test('a read-only database answers 503 to changes, and takes the first one once 
     )
     return rows[0]?.now
   }
+})
+
+test('the account of a management key reads from a read-only database, and changes its keys again afterwards', async () => {
+  const managed = await openManagedAccount()
+  onTestFinished(() => managed.close())
+  const { database, manager, ask, create } = managed
+  await setReadOnly(database, true)
+  await endSessions(database)
+  await expect.poll(async () => await managed.lookUp(manager.secret).catch(() => null), WAIT).not.toBeNull()
+  expect((await ask('readCredits')).data).toMatchObject({ nano: { available: '10000' } })
+  await expect(create({ name: 'laptop' })).rejects.toBeInstanceOf(BillingUnavailable)
+  await setReadOnly(database, false)
+  expect((await create({ name: 'laptop' })).data).toMatchObject({ name: 'laptop' })
 })
 
 test('a session that was refused a change serves no further transaction', async ({ database }) => {
