@@ -1,12 +1,17 @@
 // `npm run test:servers [-- PART OF A ROW'S NAME]`: the tests on servers as others run them. Each row below is one run of
 // Vitest with variables that choose the servers and their defaults. `npm test` runs a sample of it on the servers at hand.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript, SetupError } from './bootstrap/fail.mjs'
 import { say } from './bootstrap/progress.mjs'
+import { REPOSITORY } from './bootstrap/repository.mjs'
 import { runTests } from './bootstrap/run-tests.mjs'
 
-/** The tests behind PgBouncer give each login its own settings. */
-const BILLING = ['test/integration/billing', '--exclude', '**/pooler.test.ts']
+/** All tests of billing but those behind PgBouncer, which refuse logins with other defaults than PostgreSQL's. */
+const BILLING = readdirSync(join(REPOSITORY, 'test/integration/billing'), { recursive: true })
+  .filter((name) => name.endsWith('.test.ts') && !name.endsWith('pooler.test.ts'))
+  .map((name) => `test/integration/billing/${name}`)
 
 /** PostgreSQL of this version as a process, each database of which has the defaults of `HOSTILE_DEFAULTS`. */
 const hostile = (major) => ({
