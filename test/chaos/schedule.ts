@@ -246,7 +246,7 @@ function drawServerFault(random: Random, hasStandby: boolean): Fault {
     const kind = random.pick(['lose-jobs', 'double-jobs'] as const)
     return { kind, part: 'queue', ms: random.int(500, 5_000) }
   }
-  const part = random.pick(['queue', 'queue', 'bus', 'bus', 'postgres'] as const)
+  const part = random.pick(['queue', 'queue', 'bus', 'bus', 'postgres', 'postgres'] as const)
   if (part === 'postgres') return drawPostgresFault(random, hasStandby)
   if (part === 'queue' && random.chance(0.25))
     return { kind: 'lose-writes', part, ms: random.int(100, 1_000) }
