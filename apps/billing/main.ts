@@ -18,7 +18,7 @@ import { createDatabaseClock, readDatabaseTimeMs } from './database/database-clo
 import { migrateAs } from './database/migrate-as.ts'
 import { createMoney } from './money/money.ts'
 import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from './database/open-pool.ts'
-import { toKysely } from './database/tables.ts'
+import { toKysely } from './database/to-kysely.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
 import { createLookUpLane } from './money/lanes/look-up-lane.ts'

@@ -17,6 +17,9 @@ const PASSWORD = 'test'
 /** The tools folder of `npm start`. Tests and `npm start` share the programs in it. */
 export const TOOLS = join(REPOSITORY, '.millrace/tools')
 
+/** The major version of the PostgreSQL that the tests run on; default: the preferred one of this machine. */
+export const POSTGRES_MAJOR_VARIABLE = 'MILLRACE_TEST_POSTGRES_MAJOR'
+
 /** Settings of a master and of its replica. By default a master waits 5 s for further replicas before it sends its data. */
 export const REPLICATED = { masterauth: PASSWORD, 'repl-diskless-sync-delay': '0' }
 
@@ -54,7 +57,9 @@ export async function startLocalPostgres(
   options: { port?: number; throwaway?: boolean; settings?: Readonly<Record<string, string>> } = {},
 ): Promise<PostgresServer> {
   const user = postgresUser()
-  const installations = await ensurePostgres({ tools: TOOLS, say: console.error })
+  const wanted = process.env[POSTGRES_MAJOR_VARIABLE]
+  const major = wanted === undefined ? undefined : Number(wanted)
+  const installations = await ensurePostgres({ tools: TOOLS, say: console.error, major })
   const binaries = installations.find((found) => canUse(user, '-x', found.postgres))
   if (binaries === undefined)
     throw new Error(

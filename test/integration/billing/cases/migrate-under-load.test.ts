@@ -1,11 +1,9 @@
 import { appendFile, cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Client } from 'pg'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import { migrate } from '#apps/billing/database/migrate.ts'
-import { connectionConfig } from '#apps/billing/database/open-pool.ts'
 import { scratchFolder } from '../../../support/run-folder.ts'
 import {
   log,
@@ -32,8 +30,7 @@ test(
     const load = startLoad(database, keyId)
     await load.cycles(40)
 
-    const reader = new Client(connectionConfig(database.url))
-    await reader.connect()
+    const reader = await pool.connect()
     await reader.query('set idle_in_transaction_session_timeout = 0')
     await reader.query('begin isolation level repeatable read')
     await reader.query('select count(*) from reservations, ledger, usage, api_keys where false')
@@ -43,7 +40,7 @@ test(
     await gaveWay.promise
     await load.cycles(40)
     await reader.query('commit')
-    await reader.end()
+    reader.release(true)
     await migrating
 
     const before = await countNoted(database)
