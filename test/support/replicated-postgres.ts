@@ -40,6 +40,8 @@ export async function createReplicatedPostgres(): Promise<ReplicatedPostgres> {
 
   async function addStandby() {
     standby = await startStandby(primary)
+    // Commits would wait for it.
+    await until(async () => (await count(primary, "state = 'streaming'")) === 1)
     await ask(primary, `alter system set synchronous_standby_names = '${STANDBY}'`)
     await ask(primary, 'select pg_reload_conf()')
     await until(async () => (await count(primary, "sync_state = 'sync'")) === 1)
