@@ -33,7 +33,7 @@ type Connecting<Place> = {
   readonly name: string
   readonly patience: RedisPatience
   readonly log: Logger
-  /** What the user must be allowed to do; `connectRedis` waits until it is. */
+  /** The rights that the user needs; `connectRedis` waits until it has them. */
   readonly rights?: Rights
 }
 

@@ -3,7 +3,7 @@ import { Cluster, ReplyError, type Redis } from 'ioredis'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RedisClient } from './connect-redis.ts'
 
-/** What a Redis user must be allowed to do. The names are those of access rules (`ACL SETUSER`). */
+/** The rights that a Redis user needs. */
 export type Rights = {
   /** Commands with arguments that a server accepts. They are never run. */
   readonly commands: readonly (readonly [string, ...string[]])[]
@@ -64,7 +64,7 @@ async function refusalOf(answer: Promise<unknown>, prefix: string): Promise<stri
 }
 
 /** Returns the access rule that a server's refusal asks for; null for every other error. */
-export function toRule(message: string, prefix: string): string | null {
+function toRule(message: string, prefix: string): string | null {
   if (!isRefusal(message)) return null
   const command = /run the '([^']+)' command/i.exec(message)?.[1]
   if (command !== undefined) return `+${command}`

@@ -93,7 +93,7 @@ test('cells with different names share a queue Redis', async () => {
   expect(keyPrefix()).toBe('mr2:north:')
   const other = startClaim(0, 1)
   expect(await Promise.all([one.first, other.first])).toEqual([true, true])
-  expect((await queues[0].keys('*')).map((key) => key.split(':')[1]).toSorted()).toEqual([
+  expect((await queues[0].keys('*')).map((key) => key.split(':')[1] ?? '').toSorted()).toEqual([
     'main',
     'main',
     'north',
