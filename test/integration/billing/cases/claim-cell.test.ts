@@ -112,7 +112,7 @@ test('a replica that could not renew its claim for long learns that another cell
 })
 
 test('a server that does not answer yet leaves the claim unknown, and it is held once the server does', async () => {
-  const away = new Redis(servers[0]?.url ?? '', { enableOfflineQueue: false })
+  const away = new Redis(servers[0]?.url ?? '', { lazyConnect: true, enableOfflineQueue: false })
   away.on('error', () => {})
   onTestFinished(() => away.disconnect())
   const claim = claimCell({
