@@ -18,7 +18,7 @@ import { createDatabaseClock, readDatabaseTimeMs } from './database/database-clo
 import { migrateAs } from './database/migrate-as.ts'
 import { createMoney } from './money/money.ts'
 import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from './database/open-pool.ts'
-import { toKysely } from './database/tables.ts'
+import { toKysely } from './database/to-kysely.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
 import { createLookUpLane } from './money/lanes/look-up-lane.ts'
@@ -55,9 +55,9 @@ const LIMITS = {
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * Bounds of the pool for callers who read their own keys and requests, and for timings. A caller is answered within 2
- * s, the limit of the call. The limit of a statement is the one of the money functions, because behind a pooler the
- * login has one limit for both.
+ * Bounds of the pool for the operations of callers and for timings. A caller is answered within 2 s, the limit of the
+ * call. The statement limit is the same as for money functions, because behind a pooler the login has one limit for
+ * both.
  */
 const CALLERS_BOUNDS = { ...MONEY_BOUNDS, connections: 4 }
 

@@ -45,7 +45,7 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
       publisher: openRedis({ place, name: 'ctl', patience: 'bounded', log }),
       subscriber: openRedis({ place, name: 'ctl-subscriber', patience: 'bounded', log }),
     }))
-    // The error of a command says only that it was tried often enough; the connection's error has the reason.
+    // A failed command reports only that all retries failed; the error of the connection has the reason.
     let problem: unknown = null
     for (const { subscriber } of opened) subscriber.on('error', (error) => (problem = error))
     try {
@@ -81,10 +81,7 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
 
   const toList = ({ heartbeats, capacities }: Seen) => listWorkers(heartbeats.values(), capacities.values())
 
-  /**
-   * Sends a request and waits until the worker follows it. The worker follows it when each of its engines does, by
-   * messages that come after the request.
-   */
+  /** Sends a request and waits until messages that come after it show that every engine of the worker follows it. */
   async function ask(
     worker: ListedWorker,
     send: (redis: Redis, id: string) => Promise<boolean>,

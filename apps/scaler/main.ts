@@ -40,7 +40,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   const self = randomUUID()
   const log = context.log.child({ scaler: self })
   const name = config.SCALER_NAME
-  // This clock is only for durations. Times that outlive this process are by the queue Redis' clock.
+  // This clock measures durations only. Times that outlive this process are taken from the queue Redis' clock.
   const nowMs = () => performance.now()
   const registry = new Registry()
   const tracing = await openTracing('scaler', { instance: self, config, log, releasers })
@@ -102,7 +102,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   const cluster = watchCluster({ client, namespace, capacity, nowMs, log })
   releasers.add('watches', cluster, { run: async (cluster) => await cluster.stop() })
 
-  // The port opens before Redis is connected: until there is a snapshot KEDA is answered UNAVAILABLE, which leaves
+  // The port opens before Redis is connected. Until there is a snapshot, KEDA receives UNAVAILABLE and leaves the
   // replicas as they are.
   const { server, endStreams } = createKedaServer({
     answers,

@@ -8,7 +8,7 @@ export type Fleet = { stop(): void }
 const SLOTS = 32
 const BEAT_MS = 1_000
 const REPORT_MS = 2_000
-/** For as long as a console asks for in each message. */
+/** How long a console asks for reports with each message. */
 const OBSERVED_MS = 12_000
 const BUCKETS: readonly number[] = []
 
@@ -16,7 +16,7 @@ const BUCKETS: readonly number[] = []
 const SKIPPED = 6
 
 /**
- * Publishes the messages of so many gateways and workers with one engine each: the load each second and, while a
+ * Publishes the messages of these gateways and workers, each worker with one engine: the load each second and, while a
  * console observes, a report every 2 s. The messages are spread over time, and their numbers change each time.
  */
 export function startFleet(

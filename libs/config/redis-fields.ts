@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CellFields } from './cell.ts'
 import { HostPort, RedisUrl } from './config-fields.ts'
 
-/** One server, or the master of a Sentinel group. */
+/** The place of one server, or of the master of a Sentinel group. */
 export type RedisServerPlace =
   | { readonly mode: 'single'; readonly url: string }
   | {
@@ -12,18 +12,18 @@ export type RedisServerPlace =
        * them.
        */
       readonly url: string
-      /** Each is a `host:port`. With a `rediss` URL the sentinels are reached by TLS too. */
+      /** The sentinels' addresses as `host:port`. With a `rediss` URL the sentinels are reached over TLS too. */
       readonly sentinels: readonly string[]
       readonly sentinelPassword: string | undefined
     }
 
-/** Where a Redis is and how it is reached. */
+/** The place of a Redis and how it is reached. */
 export type RedisPlace =
   | RedisServerPlace
   /** `urls` are the nodes that are asked first. User, password and TLS are taken from the first URL. */
   | { readonly mode: 'cluster'; readonly urls: readonly [string, ...string[]] }
 
-/** One URL, or several separated by commas. */
+/** Reads one URL, or several separated by commas. */
 const RedisUrls = z.string().transform((text, context): readonly [string, ...string[]] => {
   const [first = '', ...others] = text.split(',')
   const wrong = [first, ...others].map((url) => RedisUrl.safeParse(url).error).find((error) => error)
@@ -41,7 +41,10 @@ const Sentinels = z
 export const QueueRedisFields = {
   ...CellFields,
   QUEUE_REDIS_MODE: z.enum(['single', 'sentinel', 'cluster']).default('single'),
-  /** For a Cluster one or several nodes, separated by commas. For Sentinel the host is the master's name. */
+  /**
+   * The URL of the server. A Cluster has the URLs of one or several nodes, separated by commas. With Sentinel the host
+   * is the master's name.
+   */
   QUEUE_REDIS_URL: RedisUrls,
   /** Addresses as `host:port`, separated by commas. */
   QUEUE_REDIS_SENTINELS: Sentinels.optional(),
@@ -60,8 +63,8 @@ export const BusRedisFields = {
     })
     .default('single'),
   /**
-   * One or several servers, separated by commas; each gateway uses one of them. For Sentinel the hosts are the masters'
-   * names.
+   * The URLs of one or several servers, separated by commas; each gateway uses one of them. With Sentinel the hosts are
+   * the masters' names.
    */
   BUS_REDIS_URL: RedisUrls,
   BUS_REDIS_SENTINELS: Sentinels.optional(),
@@ -71,7 +74,7 @@ export const BusRedisFields = {
 type QueueRedis = z.infer<z.ZodObject<typeof QueueRedisFields>>
 type BusRedis = z.infer<z.ZodObject<typeof BusRedisFields>>
 
-/** For `superRefine`: checks that the fields of the queue Redis fit its mode. */
+/** Checks in `superRefine` that the fields of the queue Redis fit its mode. */
 export function checkQueueRedis(config: QueueRedis, context: z.RefinementCtx): void {
   const { QUEUE_REDIS_MODE: mode, QUEUE_REDIS_URL: urls } = config
   const refuse = (message: string) => {
@@ -84,7 +87,7 @@ export function checkQueueRedis(config: QueueRedis, context: z.RefinementCtx): v
   checkSentinels('QUEUE_REDIS', config, context)
 }
 
-/** For `superRefine`: checks that the fields of the bus Redis fit its mode. */
+/** Checks in `superRefine` that the fields of the bus Redis fit its mode. */
 export function checkBusRedis(config: BusRedis, context: z.RefinementCtx): void {
   const { BUS_REDIS_URL: urls } = config
   if (new Set(urls).size < urls.length) {

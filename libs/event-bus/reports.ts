@@ -21,7 +21,7 @@ const ms = z.number().min(0)
 /** A console sends this message every 5 s while somebody watches. */
 const Observe = z.object({
   v: V,
-  /** For how long reports are wanted every 2 s, counted from the arrival of this message. */
+  /** How long reports are wanted every 2 s, counted from the arrival of this message. */
   forMs: z.number().min(0).max(60_000),
 })
 type Observe = z.infer<typeof Observe>
@@ -30,7 +30,7 @@ const OfProcess = {
   v: V,
   /** Boot id. */
   id: z.string(),
-  /** For operators; not unique. */
+  /** The process's name for operators; not unique. */
   name: z.string(),
   host: z.string(),
   pid: count,
@@ -45,9 +45,9 @@ const EngineReport = z.object({
   model: z.string(),
   /** `host:port`. */
   address: z.string(),
-  /** Null until the engine has reported it; so are the next two fields. */
+  /** The engine's version. This field and the next two are null until the engine has reported them. */
   version: z.string().nullable(),
-  /** In tokens. */
+  /** The context window in tokens. */
   contextWindow: count.nullable(),
   /** Requests that the engine has accepted and not begun. */
   waiting: count.nullable(),

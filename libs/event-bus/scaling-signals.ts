@@ -49,9 +49,9 @@ export const Demand = z.object({
 export type Demand = z.infer<typeof Demand>
 
 /**
- * `loading`: not connected to the engine yet, or the engine is not healthy yet. `ready`: pulls tickets. `cordoned`:
- * takes nothing more, runs what it has, and may come back. `draining`: takes nothing more and is to stop. `sick`: the
- * engine was restarted three times within ten minutes.
+ * `loading`: the worker is not connected to the engine, or the engine is not healthy yet. `ready`: the worker pulls
+ * tickets. `cordoned`: it takes nothing more, runs what it has, and may come back. `draining`: it takes nothing more
+ * and will stop. `sick`: the engine was restarted three times within ten minutes.
  */
 export const WorkerPhase = z.enum(['loading', 'ready', 'cordoned', 'draining', 'sick'])
 export type WorkerPhase = z.infer<typeof WorkerPhase>
@@ -62,7 +62,7 @@ export const Capacity = z.object({
   id: z.string(),
   /** WORKER_NAME; in Kubernetes the pod's name. */
   name: z.string(),
-  /** Null outside Kubernetes; so are the next two fields. */
+  /** The pod's uid. This field and the next two are null outside Kubernetes. */
   podUid: z.string().nullable(),
   node: z.string().nullable(),
   pool: z.string().nullable(),
@@ -78,10 +78,10 @@ export const Capacity = z.object({
   promptTokens: count,
   cachedTokens: count,
   outputTokens: count,
-  /** In tokens, as the engine reports them; null if the engine does not report them. */
+  /** The used part of the engine's KV cache in tokens, and its size. Null if the engine does not report them. */
   kvUsed: count.nullable(),
   kvCapacity: count.nullable(),
-  /** For how long the engine has been loading, in ms; null in other phases. */
+  /** How long the engine has been loading, in ms; null in other phases. */
   loadingMs: z.number().min(0).nullable(),
   /** The term of the scaler that cordoned the worker; null if no scaler did. */
   cordonTerm: count.nullable(),

@@ -2,8 +2,8 @@ import type { Rights } from '#libs/redis/rights.ts'
 import { keyPrefix } from './keys.ts'
 
 /**
- * The rights that a process needs on the queue Redis, for its own commands and the commands of the scripts, BullMQ's included:
- * one command of each kind of access. docs/operators.md has the same as access rules.
+ * The rights that a process needs on the queue Redis for its commands and for the commands inside scripts, BullMQ's
+ * included: one command of each kind of access. docs/operators.md has the same as access rules.
  */
 export function queueRights(): Rights {
   const prefix = keyPrefix()

@@ -33,14 +33,14 @@ type Connecting<Place> = {
   readonly name: string
   readonly patience: RedisPatience
   readonly log: Logger
-  /** The rights that the user needs; `connectRedis` waits until it has them. */
+  /** Rights that the user must have. `connectRedis` waits until the user has them. */
   readonly rights?: Rights
 }
 
 /**
- * A TLS connection that failed can fail once more: a server's alert that arrives after the client refused its
- * certificate is a second 'error' (`_emitTLSError` of node:tls). ioredis listens for one error of each connection,
- * including connections to sentinels and nodes. Without this listener the second error would end the process.
+ * Ignores a second error of a TLS connection. A server's alert that arrives after the client refused its certificate is
+ * a second 'error' (`_emitTLSError` of node:tls). ioredis listens for only one error of each connection, including
+ * connections to sentinels and nodes, so without this listener the second error would end the process.
  */
 watchTlsConnections((socket) => socket.on('error', () => {}))
 
@@ -184,10 +184,13 @@ export function withNextWrite<Result>(redis: RedisClient, send: () => Result): R
   return redis instanceof Server ? redis.withNextWrite(send) : send()
 }
 
-/** Four times the pause between two requests at 200/s, and half of the time for which billing gathers settlements. */
+/**
+ * The longest wait: four times the pause between two requests at 200/s, and half of the time for which billing gathers
+ * settlements.
+ */
 const MOST_WAIT_MS = 20
 
-/** Without a bound, a burst of a thousand requests would be one write of megabytes. */
+/** The most bytes of one write. Without a bound, a burst of a thousand requests would be one write of megabytes. */
 const MOST_GATHERED_BYTES = 16_384
 
 const SUBSCRIBES = new Set(['subscribe', 'psubscribe', 'ssubscribe'])
@@ -233,7 +236,8 @@ function openCluster(
   const cluster = new Cluster(nodes, {
     clusterRetryStrategy: retryDelayMs,
     enableOfflineQueue,
-    // So often that a promoted replica is found even while no command goes to the failed master's slots.
+    // The slots are read this often, so that a promoted replica is found even while no command goes to the failed
+    // master's slots.
     slotsRefreshInterval: 1_000,
     scaleReads: 'master',
     // A command whose connection was closed may have run, so only `patient` sends it again.

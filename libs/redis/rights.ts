@@ -3,7 +3,7 @@ import { Cluster, ReplyError, type Redis } from 'ioredis'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RedisClient } from './connect-redis.ts'
 
-/** The rights that a Redis user needs. */
+/** The rights that a Redis user must have, named as in access rules (`ACL SETUSER`). */
 export type Rights = {
   /** Commands with arguments that a server accepts. They are never run. */
   readonly commands: readonly (readonly [string, ...string[]])[]

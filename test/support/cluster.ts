@@ -21,7 +21,10 @@ export type EnginePlan = {
   prefillTokensPerS?: number
   maxNumBatchedTokens?: number
   streamInterval?: number
-  /** One that does not report `maxNumSeqs`, which is then given to its worker too. */
+  /**
+   * The version of a servicer that does not report `maxNumSeqs`. The worker then gets `maxNumSeqs` from its
+   * configuration.
+   */
   servicerVersion?: '0.26.0+0.8.0'
   /** The behaviour of a sandbox model's engine, in place of the demo persona. */
   behaviour?: object
@@ -31,22 +34,22 @@ export type TestAccount = { id: string; keyId: string; apiKey: string }
 
 export type Balance = { posted: bigint; held: bigint; available: bigint; openHolds: number }
 
-/** Accounts through billing's operators' interface. */
+/** Calls about accounts, through billing's operators' interface. */
 export type AccountCalls = {
   createAccount(credits: string): Promise<TestAccount>
   balance(account: TestAccount): Promise<Balance>
-  /** Every count of billing's reconciliation; all must be zero. */
+  /** Returns every count of billing's reconciliation; all must be zero. */
   reconcile(): Promise<Record<string, number>>
 }
 
 export type TestGateway = RunningApp & { baseUrl: string }
 
-/** A whole cluster of real processes, for one test file: nothing of it is shared with another. */
+/** A whole cluster of real processes for one test file. No part of it is shared with another file. */
 export type TestCluster = AccountCalls & {
   redis: TestRedis
   databaseUrl: string
   adminUrl: string
-  /** Of its interface for gateways. */
+  /** The address of billing's interface for gateways. */
   billingAddress: string
   admin: AdminClient
   billing: RunningApp
@@ -54,14 +57,14 @@ export type TestCluster = AccountCalls & {
   workers: RunningApp[]
   gateways: TestGateway[]
   baseUrl: string
-  /** One more gateway; the cluster stops it. */
+  /** Starts one more gateway; the cluster stops it. */
   addGateway(env: Record<string, string>): Promise<TestGateway>
   restartBilling(env?: Readonly<Record<string, string>>): Promise<void>
-  /** Starts the engines again after their process has ended. */
+  /** Starts the engines again after the simulator's process has ended. */
   restartSimulator(): Promise<void>
-  /** Starts a worker that has ended again, on the same engines, under the same index; resolves when it pulls. */
+  /** Starts a worker again that has ended, on the same engines and under the same index. Resolves when it pulls. */
   restartWorker(index: number, env?: Readonly<Record<string, string>>): Promise<void>
-  /** Sum of a metric over its labels. */
+  /** Returns the sum of a metric over its labels. */
   metric(app: RunningApp, name: string, labels?: Record<string, string>): Promise<number>
   stop(): Promise<void>
 }
@@ -76,9 +79,9 @@ export async function startCluster(options: {
   workerEnv?: Record<string, string>
   simulatorEnv?: Record<string, string>
   billingEnv?: Record<string, string>
-  /** How gateways call billing's machine. */
+  /** The name by which gateways call billing's machine. */
   billingHost?: string
-  /** Of every app. */
+  /** The log level of every app. */
   logLevel?: string
 }): Promise<TestCluster> {
   const plans = options.workers ?? [[{ model: 'demo-chat', files: 'demo' }]]
@@ -222,7 +225,7 @@ export function createAccountCalls(admin: AdminClient): AccountCalls {
   }
 }
 
-/** The sum of a metric over its labels, from the text of /metrics; throws when there is none. */
+/** Returns the sum of a metric over its labels, from the text of /metrics. Throws if there is no such metric. */
 export function sumMetric(text: string, name: string, labels: Record<string, string>): number {
   let sum = 0
   let found = false

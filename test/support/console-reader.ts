@@ -1,4 +1,7 @@
-/** `ACL SETUSER` of the Redis user that docs/operators.md gives to the console: it reads, and publishes requests to report. */
+/**
+ * Returns the `ACL SETUSER` rules of the Redis user that docs/operators.md gives to the console: it reads, and
+ * publishes requests to report.
+ */
 export const consoleReader = (password: string): readonly string[] => [
   'console',
   'on',

@@ -1,4 +1,7 @@
-/** `ACL SETUSER` of the Redis user that docs/operators.md gives to BullMQ's tools: it reads the queues, and writes nothing. */
+/**
+ * Returns the `ACL SETUSER` rules of the Redis user that docs/operators.md gives to BullMQ's tools: it reads the
+ * queues, and writes nothing.
+ */
 export const queueReader = (password: string): readonly string[] => [
   'board',
   'on',
