@@ -64,7 +64,7 @@ async function refusalOf(answer: Promise<unknown>, prefix: string): Promise<stri
 }
 
 /** Returns the access rule that a server's refusal asks for; null for every other error. */
-export function toRule(message: string, prefix: string): string | null {
+function toRule(message: string, prefix: string): string | null {
   if (!isRefusal(message)) return null
   const command = /run the '([^']+)' command/i.exec(message)?.[1]
   if (command !== undefined) return `+${command}`

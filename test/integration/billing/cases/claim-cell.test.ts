@@ -93,7 +93,7 @@ test('cells with different names share a queue Redis', async () => {
   expect(keyPrefix()).toBe('mr2:north:')
   const other = startClaim(0, 1)
   expect(await Promise.all([one.first, other.first])).toEqual([true, true])
-  expect((await queues[0].keys('*')).map((key) => key.split(':')[1]).toSorted()).toEqual([
+  expect((await queues[0].keys('*')).map((key) => key.split(':')[1] ?? '').toSorted()).toEqual([
     'main',
     'main',
     'north',
@@ -112,7 +112,7 @@ test('a replica that could not renew its claim for long learns that another cell
 })
 
 test('a server that does not answer yet leaves the claim unknown, and it is held once the server does', async () => {
-  const away = new Redis(servers[0]?.url ?? '', { enableOfflineQueue: false })
+  const away = new Redis(servers[0]?.url ?? '', { lazyConnect: true, enableOfflineQueue: false })
   away.on('error', () => {})
   onTestFinished(() => away.disconnect())
   const claim = claimCell({
