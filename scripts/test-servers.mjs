@@ -23,6 +23,7 @@ const hostile = (major) => ({
 const ROWS = [
   hostile('15'),
   hostile('18'),
+  { name: 'Valkey', env: { MILLRACE_TEST_REDIS: 'valkey' }, tests: ['test/integration/redis-modes'] },
   { name: 'PostgreSQL with a standby that is promoted', env: {}, tests: ['--project', 'servers'] },
 ]
 
