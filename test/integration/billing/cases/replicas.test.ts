@@ -62,8 +62,8 @@ test('replicas at several addresses share the calls, and one that comes back get
 })
 
 test('behind one address, connections end at their age, and a new replica gets calls; nothing is cut off', async () => {
-  // The grace is that of ten streams: the machine may be busy.
-  const connections = { ageMs: 300, graceMs: 1_500 }
+  // The grace is many times the age of a stream, because the machine may be busy.
+  const connections = { ageMs: 300, graceMs: 5_000 }
   const first = await startReplica({ connections })
   const targets = [first.address]
   let opened = 0
@@ -92,8 +92,8 @@ test('behind one address, connections end at their age, and a new replica gets c
   await expect.poll(client.callsOf(second), POLL).toBeGreaterThan(2)
   const before = first.calls
   await expect.poll(client.callsOf(first), POLL).toBeGreaterThan(before + 2)
-  // The first connection has been closed for long, its grace included.
-  await expect.poll(async () => [await client.callsOf(first)(), opened][1], POLL).toBeGreaterThan(8)
+  // So many ages take longer than age and grace of the first connection, which is closed by then.
+  await expect.poll(async () => [await client.callsOf(first)(), opened][1], POLL).toBeGreaterThan(20)
   expect(client.failures).toEqual([])
   expect(client.states).toEqual([true, true])
 })

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -37,6 +38,8 @@ async function startReplica(url: string, aheadMs: number) {
   const env = await billingEnvironment({
     DATABASE_URL: url,
     QUEUE_REDIS_URL: redis.url,
+    // Each database is a cell of its own.
+    CELL: `c${randomUUID()}`,
     CATALOG_FILE: 'deploy/catalog.demo.json',
     ...createSteppedClock(aheadMs).env,
   })
