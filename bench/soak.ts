@@ -1,6 +1,7 @@
 // A long run at half of the machine's capacity, which shows growth and errors that a short run does not show. It sends
-// mixed requests of every operation to two gateways and two workers. One stream in eight is hung up. Every answer is
-// compared with the one that was learned before, and every charge with its answer.
+// mixed requests of every operation to two gateways and two workers. Clients hang up one stream in eight. Before the load,
+// each kind of request is sent to both gateways and its answer is noted. Every later answer is compared with the noted
+// answer, and every charge with its answer.
 //
 //   npm run soak -- --minutes 30 [--load 0.5] [--seed N]
 //

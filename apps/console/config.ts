@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { OpsFields, Port, TrustedProxies } from '#libs/config/config-fields.ts'
+import {
+  HttpUrl,
+  KeepAliveTimeoutS,
+  ListenHost,
+  OpsFields,
+  Port,
+  TrustedProxies,
+} from '#libs/config/config-fields.ts'
+import { formatHostPort } from '#libs/config/host-port.ts'
 import {
   BusRedisFields,
   checkBusRedis,
@@ -22,37 +30,37 @@ const Origin = z
   }, 'http is for localhost, names below it and 127.0.0.1 alone: expected an https:// address')
   .transform((text) => new URL(text))
 
-const HttpUrl = z
-  .url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' })
-  .transform((text) => text.replace(/\/$/, ''))
+const HttpBase = HttpUrl.transform((text) => text.replace(/\/$/, ''))
 
 const Fields = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9105),
   ...QueueRedisFields,
   ...BusRedisFields,
-  HOST: z.string().default('127.0.0.1'),
+  HOST: ListenHost.default('127.0.0.1'),
   PORT: Port.default(8091),
+  KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
   /**
    * The address at which browsers reach the console, such as https://console.example.org. Default:
-   * http://127.0.0.1:PORT.
+   * http://127.0.0.1:PORT, or http://[::1]:PORT if the console listens on that address.
    */
   CONSOLE_ORIGIN: Origin.optional(),
   /** The address of billing's admin interface. It needs no credential here: each request carries its viewer's token. */
-  BILLING_ADMIN_URL: HttpUrl,
+  BILLING_ADMIN_URL: HttpBase,
   /**
    * Addresses of proxies whose `X-Forwarded-For` header is trusted. Failed sign-ins are counted by the address in it.
    */
   TRUSTED_PROXIES: TrustedProxies.optional(),
   /** The address of Grafana, to which charts of longer histories link. */
-  GRAFANA_URL: HttpUrl.optional(),
+  GRAFANA_URL: HttpBase.optional(),
   /** The address below which the files of this repository are served, for links to runbooks. */
-  DOCS_URL: HttpUrl.optional(),
+  DOCS_URL: HttpBase.optional(),
 })
 
 export const ConsoleConfig = Fields.superRefine(checkQueueRedis).superRefine(checkBusRedis)
 export type ConsoleConfig = z.infer<typeof ConsoleConfig>
 
-export function toOrigin({ CONSOLE_ORIGIN: origin, PORT: port }: ConsoleConfig): URL {
-  return origin ?? new URL(`http://127.0.0.1:${port}`)
+export function toOrigin({ CONSOLE_ORIGIN: origin, HOST, PORT: port }: ConsoleConfig): URL {
+  const host = HOST === '::1' ? HOST : '127.0.0.1'
+  return origin ?? new URL(`http://${formatHostPort({ host, port })}`)
 }

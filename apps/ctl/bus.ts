@@ -28,7 +28,6 @@ export type Bus = {
 }
 
 const LISTEN_MS = 2 * BEAT_MS
-const WORKERS = heartbeatChannel('worker')
 
 /** The last heartbeat of each worker, and the last capacity of each of its models. */
 type Seen = { readonly heartbeats: Map<string, Heartbeat>; readonly capacities: Map<string, Capacity> }
@@ -51,13 +50,14 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
     for (const { subscriber } of opened) subscriber.on('error', (error) => (problem = error))
     try {
       for (const { subscriber } of opened) {
+        const heartbeats = heartbeatChannel('worker')
         subscriber.on('message', (channel, text) => {
-          const heartbeat = channel === WORKERS ? readHeartbeat(text) : null
+          const heartbeat = channel === heartbeats ? readHeartbeat(text) : null
           if (heartbeat === null) return
           seen.heartbeats.set(heartbeat.id, heartbeat)
           onSeen(seen)
         })
-        await subscriber.subscribe(WORKERS)
+        await subscriber.subscribe(heartbeats)
         await subscribeSignal({ subscriber, log }, CAPACITY, (capacity) => {
           seen.capacities.set(`${capacity.id} ${capacity.model}`, capacity)
           onSeen(seen)

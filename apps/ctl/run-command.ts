@@ -1,3 +1,4 @@
+import { joinCell } from '#libs/config/cell.ts'
 import { redactCredentials, toPrintedError } from '#libs/telemetry/loggable-error.ts'
 import { createAdmin } from './admin.ts'
 import { runChat } from './chat/run-chat.ts'
@@ -39,7 +40,9 @@ export async function runCommand(
         return createAdmin(findAccess(line, config))
       },
       get bus() {
-        return createBus(findBus(config))
+        const { cell, servers } = findBus(config)
+        joinCell(cell)
+        return createBus(servers)
       },
       consoleUrl: () => findConsole(config).browsers,
       isJson,

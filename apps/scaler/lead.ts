@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { KEY_PREFIX } from '#libs/generation-record/keys.ts'
+import { keyPrefix } from '#libs/generation-record/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 
 /** All keys of the scalers with one name; their hash tag keeps them on one node of a Redis Cluster. */
 export const scalerKeys = (name: string) => {
-  const prefix = `${KEY_PREFIX}{scaler:${name}}:`
+  const prefix = `${keyPrefix()}{scaler:${name}}:`
   return { leader: `${prefix}leader`, term: `${prefix}term`, snapshot: `${prefix}snapshot` }
 }
 

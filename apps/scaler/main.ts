@@ -4,6 +4,7 @@ import { Registry } from 'prom-client'
 import { ConfigError } from '#libs/config/load-config.ts'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
 import { CAPACITY, DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import { busRights, queueRights } from '#libs/generation-record/rights.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { followRenewals } from '#libs/certificates/follow-renewals.ts'
 import { readAuthorities } from '#libs/certificates/pem-files.ts'
@@ -122,13 +123,22 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
   const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
     const connect = async (role: string, patience: RedisPatience) =>
-      releasers.add(role, await connectRedis({ place, name: `scaler-${role}`, patience, log }), disconnect)
+      releasers.add(
+        role,
+        await connectRedis({ place, name: `scaler-${role}`, patience, log, rights: busRights() }),
+        disconnect,
+      )
     return {
       bus: await connect('bus', 'fail-fast'),
       subscriber: await connect('bus-subscriber', 'patient'),
     }
   }
-  const queuePlace = { place: toQueueRedis(config), name: 'scaler-queue', patience: 'fail-fast' } as const
+  const queuePlace = {
+    place: toQueueRedis(config),
+    name: 'scaler-queue',
+    patience: 'fail-fast',
+    rights: queueRights(),
+  } as const
   const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
   const servers = await Promise.all(toBusRedis(config).map(connectBus))
   const buses = servers.map(({ bus }) => bus)

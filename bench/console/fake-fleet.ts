@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { OBSERVE_CHANNEL } from '#libs/event-bus/channels.ts'
+import { observeChannel } from '#libs/event-bus/channels.ts'
 import { CAPACITY, DEMAND, type Capacity, type Demand } from '#libs/event-bus/scaling-signals.ts'
 import { describeProcess, REPORTS, type GatewayReport, type WorkerReport } from '#libs/event-bus/reports.ts'
 
@@ -30,7 +30,7 @@ export function startFleet(
   let made = 0
   let observedUntilMs = -Infinity
   subscriber.on('message', () => (observedUntilMs = performance.now() + OBSERVED_MS))
-  void subscriber.subscribe(OBSERVE_CHANNEL)
+  void subscriber.subscribe(observeChannel())
 
   function repeat(everyMs: number, delayMs: number, send: () => void) {
     timers.add(setTimeout(() => timers.add(setInterval(send, everyMs)), delayMs))
@@ -161,12 +161,12 @@ export function startFleet(
   }
 
   for (let index = 0; index < workers; index += 1) {
-    repeat(BEAT_MS, at() * BEAT_MS, () => publish(CAPACITY.channel, toCapacity(index)))
-    report(at() * REPORT_MS, () => publish(REPORTS.channel, toWorkerReport(index)))
+    repeat(BEAT_MS, at() * BEAT_MS, () => publish(CAPACITY.channel(), toCapacity(index)))
+    report(at() * REPORT_MS, () => publish(REPORTS.channel(), toWorkerReport(index)))
   }
   for (let index = 0; index < gateways; index += 1) {
-    repeat(BEAT_MS, at() * BEAT_MS, () => publish(DEMAND.channel, toDemand(index)))
-    report(at() * REPORT_MS, () => publish(REPORTS.channel, toGatewayReport(index)))
+    repeat(BEAT_MS, at() * BEAT_MS, () => publish(DEMAND.channel(), toDemand(index)))
+    report(at() * REPORT_MS, () => publish(REPORTS.channel(), toGatewayReport(index)))
   }
   return {
     stop() {

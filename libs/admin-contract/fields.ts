@@ -6,6 +6,9 @@ import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 /** An id in lower case, as in the database, because the audit log is searched by text. */
 export const Id = z.uuid().toLowerCase()
 
+export const AccountId = Id.meta({ description: 'Id of the account.' })
+export const KeyId = Id.meta({ description: 'Id of the key.' })
+
 /** Text that PostgreSQL can store: without NUL and without half of a surrogate pair. */
 export const Text = z
   .string()
@@ -16,13 +19,16 @@ export const Text = z
 
 export const Name = Text.trim().min(1).max(200)
 
-/** The reason for an operator's change, for the readers of the audit log. */
-export const Reason = Text.trim().min(1).max(500)
+/** The reason for an operator's change. */
+export const Reason = Text.trim().min(1).max(500).meta({ description: 'Why, for the audit log.' })
 
-export const ModelId = Text.min(1).max(200)
+export const ModelId = Text.min(1).max(200).meta({ description: 'Id of the model.' })
 
 /** Nano-credits (10⁻⁹ credit) as text, because JSON readers round large numbers. */
 export const Nano = z.string().meta({ pattern: '^-?\\d+$', example: '1500000000' })
+
+/** A whole number as text, because JSON readers round large ones. */
+export const Whole = z.string().meta({ format: 'int64', example: '42' })
 
 /** A time in an answer. */
 export const Time = z.string().meta({ format: 'date-time', example: '2030-01-01T00:00:00.000Z' })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CellFields } from './cell.ts'
 import { HostPort, RedisUrl } from './config-fields.ts'
 
 /** The place of one server, or of the master of a Sentinel group. */
@@ -25,10 +26,10 @@ export type RedisPlace =
 /** Reads one URL, or several separated by commas. */
 const RedisUrls = z.string().transform((text, context): readonly [string, ...string[]] => {
   const [first = '', ...others] = text.split(',')
-  const problem = [first, ...others]
-    .map((url) => RedisUrl.safeParse(url).error?.issues[0])
-    .find((issue) => issue)
-  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem.message })
+  const wrong = [first, ...others].map((url) => RedisUrl.safeParse(url).error).find((error) => error)
+  if (wrong !== undefined) {
+    context.addIssue({ code: 'custom', message: wrong.issues.map(({ message }) => message).join('; ') })
+  }
   return [first, ...others]
 })
 
@@ -38,6 +39,7 @@ const Sentinels = z
   .pipe(z.array(HostPort))
 
 export const QueueRedisFields = {
+  ...CellFields,
   QUEUE_REDIS_MODE: z.enum(['single', 'sentinel', 'cluster']).default('single'),
   /**
    * The URL of the server. A Cluster has the URLs of one or several nodes, separated by commas. With Sentinel the host
@@ -50,6 +52,7 @@ export const QueueRedisFields = {
 }
 
 export const BusRedisFields = {
+  ...CellFields,
   BUS_REDIS_MODE: z
     .enum(['single', 'sentinel'], {
       error: ({ input }) =>
@@ -117,6 +120,17 @@ export function toQueueRedis(config: Readonly<QueueRedis>): RedisPlace {
   if (mode === 'single') return { mode, url: urls[0] }
   const sentinels = config.QUEUE_REDIS_SENTINELS ?? []
   return { mode, url: urls[0], sentinels, sentinelPassword: config.QUEUE_REDIS_SENTINEL_PASSWORD }
+}
+
+/** Returns where a Redis is, for operators: without the login. */
+export function namePlace(place: RedisPlace): string {
+  const urls = place.mode === 'cluster' ? place.urls : [place.url]
+  return urls
+    .map((url) => {
+      const { protocol, host, pathname } = new URL(url)
+      return `${protocol}//${host}${pathname}`
+    })
+    .join(',')
 }
 
 /** Returns all servers of the bus, in the configured order. */

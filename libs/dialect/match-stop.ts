@@ -1,7 +1,7 @@
 export type StopMatcher = {
   /**
-   * Returns the text that can no longer be part of a stop string. A stop string that ends in this text counts only if
-   * `mayStop` is true.
+   * Adds `text`, and returns the buffered and new characters that can no longer be part of a stop string. A stop string
+   * whose last character is in `text` counts only if `mayStop` is true.
    */
   readonly push: (text: string, mayStop?: boolean) => string
   /** The stop string that was found; after it, `push` returns no text. */

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { VERSION } from '#libs/telemetry/version.ts'
-import { OBSERVE_CHANNEL, REPORTS_CHANNEL } from './channels.ts'
+import { observeChannel, reportsChannel } from './channels.ts'
 import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
 
 /**
@@ -145,8 +145,8 @@ export type GatewayReport = z.infer<typeof GatewayReport>
 export const Report = z.discriminatedUnion('kind', [WorkerReport, GatewayReport])
 export type Report = z.infer<typeof Report>
 
-const OBSERVE: Signal<Observe> = { channel: OBSERVE_CHANNEL, schema: Observe }
-export const REPORTS: Signal<Report> = { channel: REPORTS_CHANNEL, schema: Report }
+const OBSERVE: Signal<Observe> = { channel: observeChannel, schema: Observe }
+export const REPORTS: Signal<Report> = { channel: reportsChannel, schema: Report }
 
 /** Returns the fields by which every report describes its process. */
 export function describeProcess(process_: { id: string; name: string }) {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { CAPACITY_CHANNEL, DEMAND_CHANNEL, MODEL_STATES_CHANNEL } from './channels.ts'
+import { capacityChannel, demandChannel, modelStatesChannel } from './channels.ts'
 
 /**
  * The messages about load that gateways, workers and scalers send each other once a second. They have their own
@@ -106,12 +106,12 @@ export type ModelState = z.infer<typeof ModelState>
 export const ModelStates = z.object({ term: count, models: z.array(ModelState) })
 export type ModelStates = z.infer<typeof ModelStates>
 
-/** One kind of signal: its channel and the schema of its messages. */
-export type Signal<Message> = { readonly channel: string; readonly schema: z.ZodType<Message> }
+/** One kind of signal: its channel, which depends on the cell, and the schema of its messages. */
+export type Signal<Message> = { readonly channel: () => string; readonly schema: z.ZodType<Message> }
 
-export const DEMAND: Signal<Demand> = { channel: DEMAND_CHANNEL, schema: Demand }
-export const CAPACITY: Signal<Capacity> = { channel: CAPACITY_CHANNEL, schema: Capacity }
-export const MODEL_STATES: Signal<ModelStates> = { channel: MODEL_STATES_CHANNEL, schema: ModelStates }
+export const DEMAND: Signal<Demand> = { channel: demandChannel, schema: Demand }
+export const CAPACITY: Signal<Capacity> = { channel: capacityChannel, schema: Capacity }
+export const MODEL_STATES: Signal<ModelStates> = { channel: modelStatesChannel, schema: ModelStates }
 
 /** Publishes one message. Never rejects, because the next message follows a second later. */
 export async function publishSignal<Message>(
@@ -120,9 +120,9 @@ export async function publishSignal<Message>(
   message: Message,
 ): Promise<void> {
   try {
-    await options.redis.publish(signal.channel, JSON.stringify(message))
+    await options.redis.publish(signal.channel(), JSON.stringify(message))
   } catch (error) {
-    options.log.warn({ err: error, channel: signal.channel }, 'signal not sent')
+    options.log.warn({ err: error, channel: signal.channel() }, 'signal not sent')
   }
 }
 
@@ -135,7 +135,8 @@ export async function subscribeSignal<Message>(
   signal: Signal<Message>,
   onMessage: (message: Message) => void,
 ): Promise<void> {
-  const { channel, schema } = signal
+  const { schema } = signal
+  const channel = signal.channel()
   options.subscriber.on('message', (from: string, text: string) => {
     if (from !== channel) return
     const message = read(schema, text)

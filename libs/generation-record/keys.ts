@@ -1,6 +1,11 @@
+import { currentCell } from '#libs/config/cell.ts'
+
 /**
  * All key names of the queue Redis. The keys of one model share the hash tag `{model}`, so that a Redis Cluster keeps a
  * model in one slot and spreads models over nodes.
+ *
+ * All names begin with the form and the cell: `mr2:main:`. The name of the cell keeps cells apart that share a server,
+ * because the numbers of Redis' databases do not: pub/sub ignores them, and a Cluster has only one.
  */
 
 /**
@@ -10,11 +15,11 @@
  */
 export const FORM = 2
 
-/** The beginning of every key and channel of this form. */
-export const KEY_PREFIX = `mr${FORM}:`
+/** The beginning of every key and channel of this form and of this process' cell. */
+export const keyPrefix = () => `mr${FORM}:${currentCell()}:`
 
 /** The beginning of all keys of one model. The scripts derive the names of this file from it. */
-export const modelPrefix = (model: string) => `${KEY_PREFIX}{${model}}:`
+export const modelPrefix = (model: string) => `${keyPrefix()}{${model}}:`
 
 /** One hash per generation: its epoch, which worker runs it, and whether it is settled. */
 export const recordKey = (model: string, id: string) => `${modelPrefix(model)}g:${id}`
@@ -71,19 +76,25 @@ export const settlementStateKey = (model: string) => `${settlementStreamKey(mode
  * BullMQ's key prefix for the model's queue, which has one job for each waiting generation. The queue is named
  * `JOB_QUEUE`.
  */
-export const jobQueuePrefix = (model: string) => `${KEY_PREFIX}{${model}}`
+export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`
 export const JOB_QUEUE = 'generations'
 
 /**
  * The secret from which the names of tenants are made. Engines keep the cached prefixes of tenants apart by these names.
  */
-export const prefixSecretKey = `${KEY_PREFIX}prefix-secret`
+export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
 
 /**
  * Sorted set of the requests that ended because they kill engines, by time (Redis ms). Each member begins with its
  * account.
  */
-export const killersKey = `${KEY_PREFIX}killers`
+export const killersKey = () => `${keyPrefix()}killers`
+
+/** The queue's own random id. It shares a slot with `databaseClaimKey`. */
+export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
+
+/** The database that billing charges this queue's settlements in, while its claim lasts. */
+export const databaseClaimKey = () => `${keyPrefix()}{billing:}database`
 
 /** Exists while the process with this boot id is alive. */
-export const livenessKey = (bootId: string) => `${KEY_PREFIX}live:${bootId}`
+export const livenessKey = (bootId: string) => `${keyPrefix()}live:${bootId}`

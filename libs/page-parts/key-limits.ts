@@ -65,6 +65,7 @@ function toNumber(param: keyof LimitTexts, text: string, pattern: RegExp): numbe
   throw new Failure(0, { code: 'invalid_request', message: `“${text}” is not ${expected}.`, param })
 }
 
-function toReset(text: string): 'daily' | 'weekly' | 'monthly' | null {
+/** Reads the choice of a form, in which `never` stands for null. */
+export function toReset(text: string): 'daily' | 'weekly' | 'monthly' | null {
   return text === 'daily' || text === 'weekly' || text === 'monthly' ? text : null
 }

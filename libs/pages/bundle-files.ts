@@ -78,7 +78,7 @@ export async function bundleFiles(
   } finally {
     running -= 1
     finished.abort()
-    // Its process has no more work. A build that it has not answered would wait for ever.
+    // esbuild's process is not kept in memory. A call that is still in progress would never end without it.
     if (running === 0) await stop()
   }
 }
@@ -97,15 +97,15 @@ function refuse({ metafile, warnings }: Natural, folders: readonly string[]): vo
       .filter(({ path }) => !isAllowed(path))
       .map(({ path, original = path }) => ({ importer, original })),
   )
-  // What a foreign file imports would hide the import of that file.
+  // A foreign file imports further foreign files: the import that brought in the first one explains more.
   const first = foreign.find(({ importer }) => isAllowed(importer)) ?? foreign[0]
   if (first !== undefined) throw new Error(`${first.importer} may not import ${first.original}`)
   for (const { text, location } of warnings) throw new Error(`${location?.file}:${location?.line}: ${text}`)
 }
 
 /**
- * Joins the shared modules into one file. Without it esbuild makes a file for every combination of entries that share a
- * module. A module of which every entry has the shared modules is only in one combination.
+ * Joins the shared modules into one file. esbuild makes a file for every combination of entries that share a module. If
+ * every entry imports all shared modules, there is one combination.
  */
 function joinShared({ metafile }: Natural): Plugin {
   const outputs = Object.values(metafile.outputs)

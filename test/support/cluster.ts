@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createAdminClient, type AdminClient } from '#libs/admin-contract/admin-client.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { createAppUser } from './app-user.ts'
 import { createBillingDatabase } from './billing-template.ts'
 import { freePort } from './free-port.ts'
 import { startApp, type RunningApp } from './processes.ts'
@@ -87,14 +88,16 @@ export async function startCluster(options: {
   const redis = await createRedis()
   const database = await createBillingDatabase()
   const logging = { LOG_LEVEL: options.logLevel ?? 'info' }
-  const urls = { QUEUE_REDIS_URL: redis.url, BUS_REDIS_URL: redis.url }
+  // The apps have the rights of the documents and no more, so every test shows that these are enough.
+  const appUrl = await createAppUser(redis.url)
+  const urls = { QUEUE_REDIS_URL: appUrl, BUS_REDIS_URL: appUrl }
   const [grpcPort, adminPort] = [await freePort(), await freePort()]
   const adminUrl = `http://127.0.0.1:${adminPort}`
 
   const startBilling = (env: Readonly<Record<string, string>> = {}) =>
     startApp('billing', {
       DATABASE_URL: database.url,
-      QUEUE_REDIS_URL: redis.url,
+      QUEUE_REDIS_URL: appUrl,
       GRPC_LISTEN: `127.0.0.1:${grpcPort}`,
       ADMIN_PORT: String(adminPort),
       ADMIN_TOKEN,

@@ -6,8 +6,10 @@ export const consoleReader = (password: string): readonly string[] => [
   'console',
   'on',
   `>${password}`,
-  ...'resetkeys resetchannels %R~mr2:*'.split(' '),
-  ...'&mr2:observe &mr2:reports &mr2:capacity &mr2:demand &mr2:model-states'.split(' '),
+  ...'resetkeys resetchannels %R~mr2:main:*'.split(' '),
+  ...'&mr2:main:observe &mr2:main:reports &mr2:main:capacity &mr2:main:demand &mr2:main:model-states'.split(
+    ' ',
+  ),
   ...'-@all +hello +ping +info +select +client|setname +cluster|slots +cluster|info'.split(' '),
   ...'+zcard +xinfo|stream +subscribe +unsubscribe +publish'.split(' '),
 ]

@@ -9,12 +9,16 @@ import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { makePostgresData, startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
+import { ensureValkey } from './ensure-valkey.ts'
 import { runFolder } from './run-folder.ts'
 import { until } from './until.ts'
 
 const PASSWORD = 'test'
 /** The tools folder of `npm start`. Tests and `npm start` share the programs in it. */
 export const TOOLS = join(REPOSITORY, '.millrace/tools')
+
+/** The major version of the PostgreSQL that the tests run on; default: the preferred one of this machine. */
+export const POSTGRES_MAJOR_VARIABLE = 'MILLRACE_TEST_POSTGRES_MAJOR'
 
 /** Settings of a master and of its replica. By default a master waits 5 s for further replicas before it sends its data. */
 export const REPLICATED = { masterauth: PASSWORD, 'repl-diskless-sync-delay': '0' }
@@ -25,13 +29,23 @@ export async function startLocalRedis(
   options: { port?: number; settings?: Readonly<Record<string, string>> } = {},
 ): Promise<RedisServer> {
   return await startRedis({
-    binary: await ensureRedisServer({ tools: TOOLS, say: console.error }),
+    binary: await ensureServer(),
     directory: folder,
     port: await openPort(options.port),
     password: PASSWORD,
     logFile: join(folder, 'redis.log'),
     settings: options.settings,
   })
+}
+
+/** `valkey`: the tests' own Redis servers are Valkey. */
+const SERVER_VARIABLE = 'MILLRACE_TEST_REDIS'
+
+async function ensureServer(): Promise<string> {
+  const wanted = process.env[SERVER_VARIABLE] ?? 'redis'
+  if (wanted === 'redis') return await ensureRedisServer({ tools: TOOLS, say: console.error })
+  if (wanted === 'valkey') return await ensureValkey(TOOLS)
+  throw new Error(`${SERVER_VARIABLE} is ${wanted}: expected redis or valkey`)
 }
 
 /**
@@ -43,7 +57,9 @@ export async function startLocalPostgres(
   options: { port?: number; throwaway?: boolean; settings?: Readonly<Record<string, string>> } = {},
 ): Promise<PostgresServer> {
   const user = postgresUser()
-  const installations = await ensurePostgres({ tools: TOOLS, say: console.error })
+  const wanted = process.env[POSTGRES_MAJOR_VARIABLE]
+  const major = wanted === undefined ? undefined : Number(wanted)
+  const installations = await ensurePostgres({ tools: TOOLS, say: console.error, major })
   const binaries = installations.find((found) => canUse(user, '-x', found.postgres))
   if (binaries === undefined)
     throw new Error(

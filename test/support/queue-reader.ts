@@ -6,7 +6,7 @@ export const queueReader = (password: string): readonly string[] => [
   'board',
   'on',
   `>${password}`,
-  ...'resetkeys resetchannels ~mr2:{*}:generations:*'.split(' '),
+  ...'resetkeys resetchannels ~mr2:main:{*}:generations:*'.split(' '),
   ...'-@all +@read -@dangerous +eval +evalsha +hello +ping +info +select'.split(' '),
   ...'+client|setname +client|list +cluster|slots +cluster|info'.split(' '),
 ]

@@ -1,8 +1,7 @@
-import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { cp } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Client } from 'pg'
-import { postgresUser } from '#scripts/servers/postgres-user.ts'
+import { copyRunningData, giveToPostgres } from './base-backup.ts'
 import { startLocalPostgres } from './local-servers.ts'
 import { scratchFolder } from './run-folder.ts'
 
@@ -20,23 +19,10 @@ export type RestorablePostgres = {
   stop(): Promise<void>
 }
 
-/** Files of a running server that a backup does not need, or that the server removes while they are copied. */
-const NOT_BACKED_UP = new Set([
-  'pg_wal',
-  'postmaster.pid',
-  'postmaster.opts',
-  'pg_internal.init',
-  'pgsql_tmp',
-])
-
-/**
- * Starts a PostgreSQL that archives its write-ahead log. It is backed up by PostgreSQL's low-level interface
- * (Continuous Archiving, "Making a Base Backup Using the Low Level API"), because the PostgreSQL that `ensurePostgres`
- * installs has no pg_basebackup.
- */
+/** Starts a PostgreSQL that archives its write-ahead log. */
 export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   const [archive, backup] = [scratchFolder('archive'), scratchFolder('backup')]
-  give(archive)
+  giveToPostgres(archive)
   const archiving = { archive_mode: 'on', archive_command: `cp %p ${archive}/%f` }
   let folder = scratchFolder('postgres')
   let running = await startLocalPostgres(folder, { settings: archiving })
@@ -56,17 +42,7 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   return {
     url,
     async backUp() {
-      // The session that began a backup must end it.
-      const client = new Client({ connectionString: url })
-      await client.connect()
-      await client.query("select pg_backup_start('test', true)")
-      await cp(join(folder, 'data'), backup, {
-        recursive: true,
-        filter: (source) => !NOT_BACKED_UP.has(basename(source)),
-      })
-      const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop()')
-      writeFileSync(join(backup, 'backup_label'), rows[0]?.labelfile ?? '')
-      await client.end()
+      await copyRunningData({ url, from: join(folder, 'data'), to: backup })
     },
     async markPoint(name) {
       await ask('select pg_create_restore_point($1)', [name])
@@ -85,9 +61,8 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
       folder = scratchFolder('postgres')
       const data = join(folder, 'data')
       cpSync(backup, data, { recursive: true })
-      mkdirSync(join(data, 'pg_wal'))
       writeFileSync(join(data, 'recovery.signal'), '')
-      give(data)
+      giveToPostgres(data)
       running = await startLocalPostgres(folder, {
         port,
         settings: {
@@ -102,17 +77,4 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
     },
     stop: () => running.stop(),
   }
-}
-
-/**
- * Makes the server's user the owner of the folder and everything in it, and denies access to other users, as PostgreSQL
- * requires.
- */
-function give(folder: string): void {
-  const user = postgresUser()
-  if (user !== undefined) {
-    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path))
-    for (const path of [folder, ...paths]) chownSync(path, user.uid, user.gid)
-  }
-  chmodSync(folder, 0o700)
 }

@@ -1,7 +1,7 @@
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
 import { POSTGRES_SETTINGS } from '#scripts/servers/start-postgres.ts'
 import { REDIS_SETTINGS } from '#scripts/servers/start-redis.ts'
-import { startLocalPostgres, startLocalRedis } from './local-servers.ts'
+import { POSTGRES_MAJOR_VARIABLE, startLocalPostgres, startLocalRedis } from './local-servers.ts'
 import { scratchFolder } from './run-folder.ts'
 import { startTogether } from './start-together.ts'
 
@@ -31,7 +31,8 @@ export async function startSharedServers(
   say: (line: string) => void = console.error,
 ): Promise<SharedServers> {
   const mustUseContainers = process.env[MUST_USE_CONTAINERS_VARIABLE] === 'yes'
-  if (!mustUseContainers && !(await hasDocker())) return await startProcesses()
+  const mustUseProcesses = process.env[POSTGRES_MAJOR_VARIABLE] !== undefined
+  if (mustUseProcesses || (!mustUseContainers && !(await hasDocker()))) return await startProcesses()
   try {
     return await startContainers()
   } catch (error) {

@@ -1,17 +1,16 @@
 import type { Kysely } from 'kysely'
 import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
+import { RESETS } from '#libs/account-contract/spend-period.ts'
 import { toCreditsNumber } from '#libs/money/price-usage.ts'
 import type { Tables } from '../database/tables.ts'
-import { readUsage, type Usage } from './read-usage.ts'
+import { readUsage, type Usage } from '../admin/resources/read-usage.ts'
 
 /** The limits of an API key; a management key has none. */
 type Limited = Pick<
   Key,
   'expiresAt' | 'models' | 'requestsPerMinute' | 'tokensPerMinute' | 'spendLimit' | 'spending'
 >
-
-const RESETS = { day: 'daily', week: 'weekly', month: 'monthly', total: null } as const
 
 export const toCredits = (nano: string | bigint) => toCreditsNumber(BigInt(nano))
 

@@ -1,10 +1,9 @@
 import type { Limits } from '#libs/account-contract/resources/keys.ts'
+import { toPeriod } from '#libs/account-contract/spend-period.ts'
 import type { Key, KeyLimits } from '#libs/admin-contract/resources/keys.ts'
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { AdminError } from '../admin/admin-error.ts'
-
-const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const
 
 /**
  * Converts the limits of a caller's request to the limits of an operator's change. Null removes a limit, and an absent
@@ -37,7 +36,7 @@ function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null
     throw new AdminError('invalid_request', message, 'spendLimit')
   }
   if (reset === undefined) return { amountNano, period: before?.period ?? 'total' }
-  return { amountNano, period: reset === null ? 'total' : PERIODS[reset] }
+  return { amountNano, period: toPeriod(reset) }
 }
 
 /** Converts credits to nano-credits. The schema allows at most 9 decimals, so nothing is rounded. */

@@ -1,6 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { ignoreReadOnly } from '../database/database-errors.ts'
 import type { Tables } from '../database/tables.ts'
 import { toLabel } from './key-fields.ts'
 
@@ -17,7 +18,7 @@ const MINUTE_MS = 60_000
 
 /**
  * Returns the management key with this hash, or null if it is not usable. Records at most once a minute that the key
- * was used.
+ * was used, unless the database is read-only.
  */
 export async function findManagementKey(
   db: Kysely<Tables>,
@@ -34,6 +35,7 @@ export async function findManagementKey(
       .where('id', '=', key.id)
       .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', minuteAgo)]))
       .execute()
+      .catch(ignoreReadOnly)
   }
   return {
     keyId: key.id,

@@ -5,7 +5,7 @@ import { selectKeys, toKeyRecord } from '../admin/resources/key-record.ts'
 import type { Tables } from '../database/tables.ts'
 import { forAnyKey, type Reading } from './implement.ts'
 import { toCredits, toKeyFields, toLabel } from './key-fields.ts'
-import { readUsage } from './read-usage.ts'
+import { readUsage } from '../admin/resources/read-usage.ts'
 
 const readKey = forAnyKey(ACCOUNT.readKey, async (_asked, reading) => {
   const { db, now, manager, scope } = reading

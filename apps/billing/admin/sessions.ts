@@ -1,6 +1,7 @@
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import { SESSION_HOURS, SESSION_IDLE_MINUTES, type Session } from '#libs/admin-contract/resources/sessions.ts'
 import type { Role } from '#libs/admin-contract/roles.ts'
+import { ignoreReadOnly } from '../database/database-errors.ts'
 import type { Tables } from '../database/tables.ts'
 
 /** The name of the configured token. No credential may have it. */
@@ -42,7 +43,10 @@ export function isOpenAt(now: Date): RawBuilder<SqlBool> {
     and s.last_used_at > ${new Date(now.getTime() - IDLE_MS)})`
 }
 
-/** Records at most once a minute that the session was used. */
+/**
+ * Records at most once a minute that the session was used. A read-only database takes no record, and still serves
+ * reads.
+ */
 export async function touchSession(db: Kysely<Tables>, session: SessionRow, now: Date): Promise<void> {
   if (now.getTime() - session.last_used_at.getTime() < MINUTE_MS) return
   await db
@@ -51,6 +55,7 @@ export async function touchSession(db: Kysely<Tables>, session: SessionRow, now:
     .where('id', '=', session.id)
     .where('last_used_at', '<', now)
     .execute()
+    .catch(ignoreReadOnly)
 }
 
 export function toSession(row: SessionRow, now: Date): Session {

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Pool } from 'pg'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { toKysely } from '../database/tables.ts'
+import { toKysely } from '../database/to-kysely.ts'
 import { publishCatalog } from './publish-catalog.ts'
 
 /**

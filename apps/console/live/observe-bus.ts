@@ -41,7 +41,7 @@ const GATEWAY_LOAD: Signal<GatewayLoad> = {
   schema: Demand.pick({ id: true, openStreams: true, loopDelayMs: true }),
 }
 
-const SIGNALS = [CAPACITY.channel, DEMAND.channel, MODEL_STATES.channel]
+const toSignalChannels = () => [CAPACITY, DEMAND, MODEL_STATES].map(({ channel }) => channel())
 
 /**
  * Subscribes to the reports of all processes. Their load signals, hundreds a second, are received all the time while
@@ -74,7 +74,9 @@ export async function observeBus(deps: {
     if (on === listening) return
     listening = on
     for (const { subscriber } of servers) {
-      const change = on ? subscriber.subscribe(...SIGNALS) : subscriber.unsubscribe(...SIGNALS)
+      const change = on
+        ? subscriber.subscribe(...toSignalChannels())
+        : subscriber.unsubscribe(...toSignalChannels())
       // The change is not awaited, because it waits until the bus is reachable.
       change.catch((error: unknown) => log.warn({ err: error }, 'subscription not changed'))
     }

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { publishSignal, subscribeSignal, type Signal } from '#libs/event-bus/scaling-signals.ts'
-import { KEY_PREFIX } from '#libs/generation-record/keys.ts'
+import { keyPrefix } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /** The connections to one server of the bus. */
@@ -37,7 +37,7 @@ export async function watchBus(options: {
   log: Logger
 }): Promise<BusWatch> {
   const { servers, name, self, onWritten, nowMs, log } = options
-  const signal: Signal<Beat> = { channel: `${KEY_PREFIX}scaler:${name}`, schema: Beat }
+  const signal: Signal<Beat> = { channel: () => `${keyPrefix()}scaler:${name}`, schema: Beat }
   const echoes = servers.map(() => -Infinity)
   await Promise.all(
     servers.map(async ({ subscriber }, index) => {

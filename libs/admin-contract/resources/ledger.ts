@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, Nano, Time, countIn } from '../fields.ts'
+import { AccountId, Id, Nano, Time, countIn } from '../fields.ts'
 import { defineExport, defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL } from '../roles.ts'
@@ -69,7 +69,7 @@ export const LEDGER = {
     summary:
       'Lists costs that no charge could cover, the newest first; those of archived months are in their files.',
     roles: ALL,
-    query: z.strictObject({ account: Id.optional(), ...PAGE }),
+    query: z.strictObject({ account: AccountId.optional(), ...PAGE }),
     answer: pageOf('WriteOffPage', WriteOff),
     errors: ['not_found'],
   }),

@@ -83,7 +83,7 @@ export const SESSIONS = {
       'Those of an earlier configured token do not work any more, and count as open until they expire.',
     roles: ALL,
     query: z.strictObject({
-      open: Flag.optional().meta({ description: 'Only those that are, or are not, open.' }),
+      open: Flag.optional().meta({ description: 'true: only open ones; false: only others.' }),
       ...PAGE,
     }),
     answer: pageOf('SessionPage', Session),

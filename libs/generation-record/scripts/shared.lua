@@ -1,7 +1,7 @@
 -- The common beginning of every script that changes records: helpers for numbers, for generations that leave the waiting
 -- ones, and for the end of a generation.
 --
--- ARGV[1] is the prefix of the model's keys, `mr2:{model}:`. All key names begin with it, so all keys share a slot:
+-- ARGV[1] is the prefix of the model's keys, `mr2:cell:{model}:`. All key names begin with it, so all keys share a slot:
 --   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, bytes, account (as it waits or has waited),
 --                             gateway, stream, deadline (Redis ms); worker and nonce once claimed; settled and usage
 --                             at the end

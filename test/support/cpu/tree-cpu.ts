@@ -24,8 +24,8 @@ export function readTreeCpuMs(pid: number): number {
 }
 
 /**
- * Returns the fields behind the command's name, which may contain any character. The first returned field is field 3 of
- * the manual.
+ * Returns the fields after the command's name, which may contain any character. The first returned field is field 3 in
+ * proc_pid_stat(5).
  */
 function statFields(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -5,10 +5,12 @@ import { freePort } from '../free-port.ts'
 import { startLocalRedis } from '../local-servers.ts'
 import { OTHER_RELEASE } from '../other-release.ts'
 import { createPostgres, type TestPostgres } from '../postgres.ts'
+import { createReplicatedPostgres } from '../replicated-postgres.ts'
 import { startApp, type RunningApp } from '../processes.ts'
 import { scratchFolder } from '../run-folder.ts'
 import { createSteppedClock, type SteppedClock } from '../stepped-clock.ts'
 import { dropWritesSince, markWrites } from './lose-writes.ts'
+import { makeReadOnly } from './make-read-only.ts'
 import { createPart, type Part } from './part.ts'
 import { startTcpProxy, type LinkState, type TcpProxy } from './tcp-proxy.ts'
 
@@ -39,6 +41,10 @@ export type FaultyCluster = AccountCalls & {
   changeEngines(simulator: App, change: object): Promise<void>
   /** Kills the queue Redis (kill -9) and starts it without the writes of the last `ms`. */
   loseWrites(ms: number): Promise<void>
+  /** For `ms` sessions of PostgreSQL may not write. Open sessions end; sessions that begin meanwhile stay read-only. */
+  makeReadOnly(ms: number): Promise<void>
+  /** Makes the standby of a replicated PostgreSQL the primary, and gives it a new standby. */
+  failOver(former: 'killed' | 'read-only'): Promise<void>
   /** Moves the wall clock of a gateway, worker, simulator or billing ahead by `aheadMs` for `ms`. */
   stepClock(part: string, step: { aheadMs: number; ms: number }): Promise<void>
   /** Starts one more worker with its own engines. It is not listed in `workers`. */
@@ -52,6 +58,8 @@ export type FaultyClusterOptions = {
   readonly billings: number
   /** The engines of each worker, in one simulator process per worker. */
   readonly engines: readonly EnginePlan[]
+  /** PostgreSQL has a standby; default: none. */
+  readonly hasStandby?: boolean
   readonly env?: Partial<Record<AppName, Readonly<Record<string, string>>>>
   /** The names of the apps that run as another release. */
   readonly otherRelease?: readonly string[]
@@ -64,7 +72,7 @@ type AppName = 'gateway' | 'worker' | 'billing' | 'simulator'
  * each connection of an app to a server passes its own proxy. Queue and bus are two servers.
  */
 export async function startFaultyCluster(options: FaultyClusterOptions): Promise<FaultyCluster> {
-  const servers = await startServers()
+  const servers = await startServers(options.hasStandby ?? false)
   const links: Link[] = []
   const proxies: TcpProxy[] = []
 
@@ -192,6 +200,8 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
       await sleep(ms)
       await queue.killAndStart(0, () => dropWritesSince(mark))
     },
+    makeReadOnly: async (ms) => await makeReadOnly(servers.postgres.url('postgres'), ms),
+    failOver: async (former) => await servers.failOver(former),
     async stepClock(part, { aheadMs, ms }) {
       const clock = clocks.get(part)
       if (clock === undefined) throw new Error(`there is no clock of ${part}`)
@@ -226,14 +236,14 @@ async function changeEngines(simulator: App, change: object): Promise<void> {
   if (!response.ok) throw new Error(`${simulator.name}: ${await response.text()}`)
 }
 
-async function startServers() {
+async function startServers(hasStandby: boolean) {
   const [queueFolder, busFolder] = [scratchFolder('queue'), scratchFolder('bus')]
   const [queuePort, busPort] = [await freePort(), await freePort()]
   const queue = createPart('queue', () => startLocalRedis(queueFolder, { port: queuePort }))
   const bus = createPart('bus', () =>
     startLocalRedis(busFolder, { port: busPort, settings: { appendonly: 'no' } }),
   )
-  const server = await createPostgres()
+  const { server, failOver } = await startPostgresServer(hasStandby)
   const postgres = createPart('postgres', postgresStarter(server))
   // The servers start one after another, because the first start installs Redis if there is none.
   for (const part of [queue, bus, postgres]) await part.start()
@@ -242,9 +252,29 @@ async function startServers() {
     queue,
     bus,
     postgres: { ...postgres, url: server.url },
+    failOver,
     queueUrl: url(queuePort),
     busUrl: url(busPort),
     queueFolder,
+  }
+}
+
+async function startPostgresServer(hasStandby: boolean) {
+  if (!hasStandby) {
+    return {
+      server: await createPostgres(),
+      failOver: () => Promise.reject(new Error('PostgreSQL has no standby')),
+    }
+  }
+  const server = await createReplicatedPostgres()
+  return {
+    server,
+    async failOver(former: 'killed' | 'read-only') {
+      await server.promote(former)
+      // For as long as a connection to the former primary may be in use.
+      if (former === 'read-only') await sleep(2_000)
+      await server.replaceFormer()
+    },
   }
 }
 

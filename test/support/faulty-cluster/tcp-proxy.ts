@@ -19,11 +19,13 @@ export type TcpProxy = {
   /** Resets every connection. New connections pass. */
   cut(): void
   setState(state: LinkState): void
+  /** New connections go there; those that are open stay where they are. */
+  setTarget(target: Target): void
   connections(): number
   close(): Promise<void>
 }
 
-type Target = { readonly host: string; readonly port: number }
+export type Target = { readonly host: string; readonly port: number }
 
 /** A connection through the proxy. */
 type Pair = {
@@ -32,10 +34,11 @@ type Pair = {
 }
 
 /**
- * Listens on a free loopback port and passes each connection on to the first of `targets` that accepts it, like a
+ * Listens on a free loopback port and passes each connection on to the first of the targets that accepts it, like a
  * service address with several processes behind it.
  */
-export async function startTcpProxy(targets: readonly [Target, ...Target[]]): Promise<TcpProxy> {
+export async function startTcpProxy(given: readonly [Target, ...Target[]]): Promise<TcpProxy> {
+  let targets: readonly Target[] = given
   const pairs = new Set<Pair>()
   let state: LinkState = { kind: 'open' }
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (client) => {
@@ -65,6 +68,9 @@ export async function startTcpProxy(targets: readonly [Target, ...Target[]]): Pr
       state = next
       if (next.kind === 'refused') cut()
       for (const pair of pairs) pair.apply(next)
+    },
+    setTarget(target) {
+      targets = [target]
     },
     connections: () => pairs.size,
     async close() {

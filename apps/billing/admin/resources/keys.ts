@@ -9,6 +9,7 @@ import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead, type Changed } from '../implement.ts'
 import { isAfterCursor, toPage } from '../list-page.ts'
 import { readAccount } from './accounts.ts'
+import { countPeriod, lockAccountOf } from './count-period.ts'
 import { lockKey, readKeyRecord, selectKeys, toKeyRecord } from './key-record.ts'
 import {
   assertWithin,
@@ -94,6 +95,7 @@ export async function changeKeyTo(
   id: string,
   { reason, ...limits }: Reasoned<KeyLimits>,
 ): Promise<Changed<Key>> {
+  if (limits.spendLimit != null) await lockAccountOf(db, id)
   // The lock keeps this change from overwriting a limit that an operator sets at the same time.
   const before = await lockKey(db, id)
   if (before.status === 'revoked')
@@ -106,6 +108,7 @@ export async function changeKeyTo(
     .set({ ...(await toColumns(db, limits, now)), operator_limits: JSON.stringify(operatorLimits) })
     .where('id', '=', id)
     .execute()
+  await countPeriod({ db, now }, before, limits)
   const answer = await readKeyRecord(db, id, now)
   return { answer, audit: { target: id, reason, details: toDetails(limits) } }
 }

@@ -39,16 +39,7 @@ export const open: OpenScreen = (app, { query }) => {
   const status =
     query.get('status') === 'closed' ? 'closed' : query.get('status') === 'active' ? 'active' : ''
   const list = loadList(app, async (cursor, signal) =>
-    read(
-      '/accounts',
-      {
-        limit: '50',
-        ...(name === '' ? {} : { name }),
-        ...(status === '' ? {} : { status }),
-        ...(cursor === undefined ? {} : { cursor }),
-      },
-      signal,
-    ),
+    read('/accounts', { limit: '50', name: name || undefined, status: status || undefined, cursor }, signal),
   )
 
   const filter = onFilter(['accounts'])

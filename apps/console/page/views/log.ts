@@ -25,10 +25,10 @@ export const open: OpenScreen = (app, { query }) => {
   }
   const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== ''))
   const entries = loadList(app, async (cursor, signal) =>
-    read('/audit', { limit: '50', ...given, ...(cursor === undefined ? {} : { cursor }) }, signal),
+    read('/audit', { limit: '50', ...given, cursor }, signal),
   )
   const sessions = loadList(app, async (cursor, signal) =>
-    read('/sessions', { open: 'true', limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
+    read('/sessions', { open: 'true', limit: '20', cursor }, signal),
   )
   const credentials = may(app, 'listCredentials')
     ? load(app, async (signal) => read('/credentials', {}, signal))

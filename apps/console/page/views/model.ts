@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { ModelNow, OpenRequest, Series, TenantNow, WorkerNow } from '#libs/live-view/rows.ts'
 import type { ModelView } from '#libs/live-view/views.ts'
-import { shortId } from '#libs/page-parts/id.ts'
 import { mark } from '#libs/page-parts/mark.ts'
 import { percent, rate, short } from '#libs/page-parts/number.ts'
 import { toHash } from '#libs/page-parts/route.ts'
@@ -12,6 +11,7 @@ import type { OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { createAccountNames, type AccountNames } from '../parts/account-names.ts'
 import { createChart, type ChartView } from '../parts/chart.ts'
+import { requestLink } from '../parts/links.ts'
 import { asOf, liveSection } from '../parts/live-section.ts'
 import { problemList, STATES, sum } from './now.ts'
 import { workerColumns } from './workers.ts'
@@ -212,7 +212,7 @@ export function openTable(requests: readonly OpenRequest[], accounts: AccountNam
     key: ({ id }) => id,
     empty: 'No request is open.',
     columns: [
-      { name: 'Request', cell: ({ id }) => html`<a href=${toHash(['request', id])}>${shortId(id)}</a>` },
+      { name: 'Request', cell: ({ id }) => requestLink(id) },
       { name: 'Account', cell: ({ accountId }) => accounts.link(accountId) },
       { name: 'Model', from: 'medium', cell: ({ model }) => model },
       { name: 'Stage', cell: ({ stage }) => mark(stage === 'running' ? 'good' : 'busy', stage) },

@@ -1,10 +1,8 @@
 import { shortCredits } from '#libs/page-parts/money.ts'
 import { short } from '#libs/page-parts/number.ts'
 import { DAY_MS, toDay } from '#libs/page-parts/time.ts'
-import type { Item } from '../api.ts'
 import type { ChartView } from '../parts/chart.ts'
-
-type Usage = Item<'/usage'>
+import { sumOf, type Usage } from '../parts/usage-by-model.ts'
 
 export const DAYS = 30
 
@@ -36,8 +34,4 @@ export function toChart(rows: readonly Usage[], todayMs: number): Parameters<Cha
 /** Converts to a number for a line's height, where the last digits do not matter. */
 function toCredits(nano: bigint): number {
   return Number(nano) / 1e9
-}
-
-export function sumOf(rows: readonly Usage[]): bigint {
-  return rows.reduce((sum, { chargedNano }) => sum + BigInt(chargedNano), 0n)
 }

@@ -12,6 +12,7 @@ import { read, type Answer } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { growHistories, type Histories } from '../parts/histories.ts'
+import { modelLink } from '../parts/links.ts'
 import { asOf, liveSection } from '../parts/live-section.ts'
 import { createLiveTable } from '../parts/live-table.ts'
 
@@ -185,7 +186,7 @@ function modelColumns(sparklines: Readonly<Record<string, Series>>): readonly Co
   return [
     {
       name: 'Model',
-      cell: ({ id }) => html`<a href=${toHash(['model', id])}>${id}</a>`,
+      cell: ({ id }) => modelLink(id),
       sortBy: ({ id }) => id,
     },
     {

@@ -13,6 +13,7 @@ import { moment } from '#libs/page-parts/time.ts'
 import { read, type Answer } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { isFinal } from '../parts/is-final.ts'
+import { modelLink } from '../parts/links.ts'
 
 type RequestRecord = Answer<'/requests/{request}'>
 type Settlement = NonNullable<RequestRecord['settlement']>
@@ -80,7 +81,7 @@ function show(app: App, record: RequestRecord): TemplateResult {
         model === null
           ? nothing
           : html`<dt>Model</dt>
-              <dd><a href=${toHash(['model', model])}>${model}</a></dd>`
+              <dd>${modelLink(model)}</dd>`
       }
       ${
         settlement === null

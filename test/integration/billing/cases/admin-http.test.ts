@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { OPERATIONS } from '#apps/billing/admin/operations.ts'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { openPool } from '#apps/billing/database/open-pool.ts'
-import { toKysely } from '#apps/billing/database/tables.ts'
+import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import { createReconcile } from '#apps/billing/books/reconcile.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Role } from '#libs/admin-contract/roles.ts'
@@ -59,6 +59,7 @@ describe('signing in', () => {
     const db = toKysely(pool)
     const reconcile = createReconcile(pool)
     const app = createAdminServer({
+      keepAliveTimeoutMs: 72_000,
       db,
       reconcile,
       adminToken: ADMIN_TOKEN,
@@ -77,6 +78,7 @@ describe('signing in', () => {
     const db = toKysely(pool)
     const reconcile = createReconcile(pool)
     const app = createAdminServer({
+      keepAliveTimeoutMs: 72_000,
       db,
       reconcile,
       adminToken: ADMIN_TOKEN,
@@ -220,6 +222,7 @@ describe('roles', () => {
 test('refused attempts are in the log with the actor and without any token', async () => {
   const lines: string[] = []
   const app = createAdminServer({
+    keepAliveTimeoutMs: 72_000,
     db: toKysely(database.servicePool),
     reconcile: createReconcile(database.servicePool),
     adminToken: ADMIN_TOKEN,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
-import { toKysely } from '#apps/billing/database/tables.ts'
+import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import { createReconcile } from '#apps/billing/books/reconcile.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Role } from '#libs/admin-contract/roles.ts'
@@ -136,6 +136,7 @@ describe('a session', () => {
     const { token } = await open(database.operator)
     const ticket = await takeTicket(database.operator)
     const app = createAdminServer({
+      keepAliveTimeoutMs: 72_000,
       db: toKysely(database.servicePool),
       reconcile: createReconcile(database.servicePool),
       adminToken: 'another-token-of-the-tests',

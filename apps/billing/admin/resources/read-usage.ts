@@ -1,8 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
-import { readSpan, selectUsage } from '../admin/resources/usage.ts'
-import type { Tables } from '../database/tables.ts'
-import type { Scope } from './scope.ts'
+import type { Tables } from '../../database/tables.ts'
+import { readSpan, selectUsage } from './usage.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 
@@ -21,7 +20,7 @@ type UsageRow = { id: string; total: string; day: string; week: string; month: s
  */
 export async function readUsage(
   db: Kysely<Tables>,
-  { column, ids, since }: { column: Scope['column']; ids: readonly string[]; since: Date },
+  { column, ids, since }: { column: 'account_id' | 'key_id'; ids: readonly string[]; since: Date },
   now: Date,
 ): Promise<(id: string) => Usage> {
   const start = new Date(Math.floor(since.getTime() / HOUR_MS) * HOUR_MS)
