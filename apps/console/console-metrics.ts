@@ -1,27 +1,19 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { Live } from './live/live.ts'
+
+type Row = ReturnType<Live['picture']['rows']>[number]
 
 /** Registers the console's metrics. Labels are bounded: they name only models of the catalog and of workers. */
 export function createConsoleMetrics(deps: { registry: Registry; live: Live }): void {
   const { registry, live } = deps
-  const registers = [registry]
-  const ofModels = (
-    name: string,
-    help: string,
-    read: (row: ReturnType<Live['picture']['rows']>[number]) => number | null,
-  ) =>
-    new Gauge({
+  const { counter, gauge } = declareMetrics(registry)
+  const ofModels = (name: string, help: string, read: (row: Row) => number | null) =>
+    gauge({
       name,
       help: `${help}; from each console`,
       labelNames: ['model'],
-      registers,
-      collect() {
-        this.reset()
-        for (const row of live.picture.rows()) {
-          const value = read(row)
-          if (value !== null) this.set({ model: row.id }, value)
-        }
-      },
+      read: () => live.picture.rows().map((row) => [{ model: row.id }, read(row)] as const),
     })
   ofModels('millrace_queue_drain_rate', 'Generations that end a second', ({ endsPerS }) => endsPerS)
   ofModels(
@@ -34,21 +26,14 @@ export function createConsoleMetrics(deps: { registry: Registry; live: Live }): 
     'Slots that are missing to keep up and to empty the queue within 30 s',
     ({ shortSlots }) => shortSlots,
   )
-  new Gauge({
+  gauge({
     name: 'millrace_console_viewers',
     help: 'Open streams of the live picture',
-    registers,
-    collect() {
-      this.set(live.streams.viewers())
-    },
+    read: () => live.streams.viewers(),
   })
-  new Counter({
+  counter({
     name: 'millrace_console_queue_commands_total',
     help: 'Commands that were sent to the queue Redis',
-    registers,
-    collect() {
-      this.reset()
-      this.inc(live.queues.commands())
-    },
+    read: () => live.queues.commands(),
   })
 }

@@ -5,6 +5,6 @@ export async function loadConsolePage(): Promise<Page> {
   return await loadPage({
     html: new URL('../page/index.html', import.meta.url),
     assets: '/assets',
-    packages: { 'lit-html': 'lit-html.js', uplot: 'dist/uPlot.esm.js' },
+    packages: ['lit-html', 'uplot'],
   })
 }

@@ -1,5 +1,6 @@
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { Interruption } from '../generation/interrupted.ts'
 
 /**
@@ -7,11 +8,10 @@ import { Interruption } from '../generation/interrupted.ts'
  * the reason of the `Interruption`. Without one it is the error's code, or `internal` for an unexpected failure.
  */
 export function createCountCutStream(registry: Registry): (error: unknown) => void {
-  const cut = new Counter({
+  const cut = declareMetrics(registry).counter({
     name: 'millrace_gateway_streams_cut_total',
     help: 'Streams that had begun and ended with an error event, by its cause',
     labelNames: ['reason'],
-    registers: [registry],
   })
   return (error) => cut.inc({ reason: toReason(error) })
 }

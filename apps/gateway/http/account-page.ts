@@ -35,7 +35,7 @@ export async function loadAccountPage(): Promise<Page> {
   return await loadPage({
     html: new URL('../page/index.html', import.meta.url),
     assets: FOLDER,
-    packages: { 'lit-html': 'lit-html.js' },
+    packages: ['lit-html'],
   })
 }
 

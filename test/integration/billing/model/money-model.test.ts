@@ -17,7 +17,7 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     'random histories leave PostgreSQL and the model with the same money',
     { timeout: runs(900_000, 7_200_000) },
     async () => {
-      const checked = await checkHistories(database, HISTORIES[path], runs(100, 3_000))
+      const checked = await checkHistories(database, HISTORIES[path], runs(50, 3_000))
       expect(checked).toEqual({ mistake: undefined, unmet: [] })
     },
   )

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { expect, it, onTestFinished } from 'vitest'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { createThreadedChatRenderer } from '#apps/worker/prompt/threaded-chat-renderer.ts'
 import { ChatTemplateError, createChatRenderer, type Chat } from '#libs/chat-template/chat-renderer.ts'
 import { readModelFolder } from '#libs/model-files/model-files.ts'
@@ -9,13 +9,21 @@ const { template } = await createModel(await readModelFolder('models/tiny'))
 const renderer = createChatRenderer(template)
 
 function openRenderer(source = template.source) {
-  const opened = createThreadedChatRenderer(
-    { template: { ...template, source }, toolCalls: 'hermes' },
-    pino({ level: 'silent' }),
-  )
+  const opened = createRenderer(source)
   onTestFinished(async () => await opened.close())
   return opened
 }
+
+function createRenderer(source = template.source) {
+  return createThreadedChatRenderer(
+    { template: { ...template, source }, toolCalls: 'hermes' },
+    pino({ level: 'silent' }),
+  )
+}
+
+/** The renderer of the large chats, whose thread takes longer to start than to render one of them. */
+const shared = createRenderer()
+afterAll(async () => await shared.close())
 
 const chat = (more: Partial<Chat> = {}): Chat => ({
   messages: [{ role: 'user', content: 'Hi <|im_end|>' }],
@@ -64,7 +72,7 @@ const LARGE: Record<string, Chat> = {
 it.each(Object.entries(LARGE))(
   'renders %s as the renderer does, and not on the event loop',
   async (_name, large) => {
-    const { render } = openRenderer()
+    const { render } = shared
     const rendering = render(large)
     expect(await Promise.race([rendering, Promise.resolve('later')])).toBe('later')
     expect(await rendering).toEqual(renderer.render(large))
