@@ -50,7 +50,7 @@ export type ChangeInput = {
   /** No request was offered, waiting or running for the configured time. */
   readonly isIdle: boolean
   readonly pods: readonly PodView[]
-  /** The ScaledObject is paused: Kubernetes keeps the pods that it has. */
+  /** KEDA leaves the pool alone: Kubernetes keeps the pods that it has. */
   readonly isPaused: boolean
   /** The relative change that the HPA ignores: 0 if the cluster knows the HPA's field `tolerance`, else 0.1. */
   readonly hpaTolerance: number
