@@ -1,10 +1,22 @@
 import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
-import { HoldGraceMs, HostPort, OpsFields, Port, setTogether } from '#libs/config/config-fields.ts'
+import {
+  ENCODED_LOGIN,
+  hasReadableLogin,
+  HoldGraceMs,
+  HostPort,
+  KeepAliveTimeoutS,
+  ListenHost,
+  OpsFields,
+  Port,
+  setTogether,
+} from '#libs/config/config-fields.ts'
 import { checkQueueRedis, QueueRedisFields } from '#libs/config/redis-fields.ts'
 import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
-const PostgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' })
+const PostgresUrl = z
+  .url({ protocol: /^postgres(ql)?$/, error: `expected a postgres:// URL; ${ENCODED_LOGIN}` })
+  .refine(hasReadableLogin, ENCODED_LOGIN)
 
 const ReceiptSecret = z.string().min(32, 'expected at least 32 characters')
 const ReceiptSecrets = z
@@ -37,8 +49,10 @@ const Fields = z.object({
    */
   GRPC_TLS_CLIENT_CA_FILE: z.string().optional(),
   /** The address of the operators' interface: accounts, credits, keys. */
-  ADMIN_HOST: z.string().default('127.0.0.1'),
+  ADMIN_HOST: ListenHost.default('127.0.0.1'),
   ADMIN_PORT: Port.default(8090),
+  /** How long the operators' interface keeps a connection without a request open. */
+  KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
   ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
   /**
    * Secrets that sign the receipts of holds: one secret, or the new one and then the old ones, separated by commas.

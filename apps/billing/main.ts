@@ -224,6 +224,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
       reconcile: createReconcile(operatorsPool),
       keepMonths: config.KEEP_MONTHS,
       adminToken: config.ADMIN_TOKEN,
+      keepAliveTimeoutMs: config.KEEP_ALIVE_TIMEOUT_S * 1_000,
       live: () => ({
         replica,
         watermarkAges: metrics.watermarkAge.ages(),

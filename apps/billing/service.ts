@@ -2,6 +2,7 @@ import { Server, status, type sendUnaryData, type ServerWritableStream } from '@
 import type { Kysely } from 'kysely'
 import type { Pool } from 'pg'
 import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
+import { STREAM_AGE_MS } from '#libs/billing-client/billing-client.ts'
 import { toCatalogMessage, toKeyChangesMessage, toKeyMessage } from '#libs/billing-client/billing-wire.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -23,12 +24,20 @@ import type { BillingMetrics } from './metrics.ts'
 import { serveMoney } from './money/serve-money.ts'
 import { serveWatch } from './serve-watch.ts'
 
+/**
+ * The longest age of a connection, and how much longer its streams may last. A gateway learns of new replicas only when
+ * a connection ends, and without a bound the replica that started last would get no calls. Gateways replace their
+ * streams by themselves in half of the grace, so none of them is cut off.
+ */
+const CONNECTION_AGE_MS = 5 * 60_000
+const CONNECTION_GRACE_MS = 2 * STREAM_AGE_MS
+
 /** Pings detect gateways that disappeared without closing their connection. */
 const SERVER_OPTIONS = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 5_000 } as const
 
 /**
- * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order. Gateways never
- * end a stream; when theirs has ended they connect to another replica.
+ * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order: gateways then
+ * connect to another replica.
  */
 export function createBillingService(deps: {
   pool: Pool
@@ -40,8 +49,11 @@ export function createBillingService(deps: {
   metrics: BillingMetrics
   nowMs: () => number
   log: Logger
+  /** The longest age of a connection, and the grace of its streams; unless given 5 and 2 minutes. */
+  connections?: { readonly ageMs: number; readonly graceMs: number }
 }): { server: Server; endStreams: () => void } {
   const { pool, versions, nowMs, log } = deps
+  const { connections = { ageMs: CONNECTION_AGE_MS, graceMs: CONNECTION_GRACE_MS } } = deps
   const ends = new Set<() => void>()
 
   function keep(stream: { on: (event: 'close', listener: () => void) => unknown }, end: () => void) {
@@ -98,7 +110,11 @@ export function createBillingService(deps: {
     },
   }
 
-  const server = new Server(SERVER_OPTIONS)
+  const server = new Server({
+    ...SERVER_OPTIONS,
+    'grpc.max_connection_age_ms': connections.ageMs,
+    'grpc.max_connection_age_grace_ms': connections.graceMs,
+  })
   const { service } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing.Billing
   server.addService(service, handlers)
   return {

@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { OpsFields, Port, TrustedProxies } from '#libs/config/config-fields.ts'
+import {
+  HttpUrl,
+  KeepAliveTimeoutS,
+  ListenHost,
+  OpsFields,
+  Port,
+  TrustedProxies,
+} from '#libs/config/config-fields.ts'
+import { formatHostPort } from '#libs/config/host-port.ts'
 import {
   BusRedisFields,
   checkBusRedis,
@@ -22,32 +30,35 @@ const Origin = z
   }, 'http is for localhost, names below it and 127.0.0.1 alone: expected an https:// address')
   .transform((text) => new URL(text))
 
-const HttpUrl = z
-  .url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' })
-  .transform((text) => text.replace(/\/$/, ''))
+const HttpBase = HttpUrl.transform((text) => text.replace(/\/$/, ''))
 
 const Fields = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9105),
   ...QueueRedisFields,
   ...BusRedisFields,
-  HOST: z.string().default('127.0.0.1'),
+  HOST: ListenHost.default('127.0.0.1'),
   PORT: Port.default(8091),
-  /** Under which browsers reach it, such as https://console.example.org. Default: http://127.0.0.1:PORT. */
+  KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
+  /**
+   * Under which browsers reach it, such as https://console.example.org. Default: http://127.0.0.1:PORT, or
+   * http://[::1]:PORT if it listens on that address.
+   */
   CONSOLE_ORIGIN: Origin.optional(),
   /** Billing's admin interface; no credential: each request carries its viewer's. */
-  BILLING_ADMIN_URL: HttpUrl,
+  BILLING_ADMIN_URL: HttpBase,
   /** Proxies whose `X-Forwarded-For` names the viewer's address, by which failed sign-ins are counted. */
   TRUSTED_PROXIES: TrustedProxies.optional(),
   /** For links to longer histories. */
-  GRAFANA_URL: HttpUrl.optional(),
+  GRAFANA_URL: HttpBase.optional(),
   /** Below which the files of this repository are, for links to runbooks. */
-  DOCS_URL: HttpUrl.optional(),
+  DOCS_URL: HttpBase.optional(),
 })
 
 export const ConsoleConfig = Fields.superRefine(checkQueueRedis).superRefine(checkBusRedis)
 export type ConsoleConfig = z.infer<typeof ConsoleConfig>
 
-export function toOrigin({ CONSOLE_ORIGIN: origin, PORT: port }: ConsoleConfig): URL {
-  return origin ?? new URL(`http://127.0.0.1:${port}`)
+export function toOrigin({ CONSOLE_ORIGIN: origin, HOST, PORT: port }: ConsoleConfig): URL {
+  const host = HOST === '::1' ? HOST : '127.0.0.1'
+  return origin ?? new URL(`http://${formatHostPort({ host, port })}`)
 }

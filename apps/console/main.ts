@@ -70,6 +70,7 @@ await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env 
     billingUrl: config.BILLING_ADMIN_URL,
     page,
     trustedProxies: config.TRUSTED_PROXIES,
+    keepAliveTimeoutMs: config.KEEP_ALIVE_TIMEOUT_S * 1_000,
     settings: {
       version: VERSION,
       grafanaUrl: config.GRAFANA_URL ?? null,

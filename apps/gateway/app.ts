@@ -58,6 +58,8 @@ export type HttpLimits = SseLimits &
     readonly refusedBodiesPerS: number
     /** How long a request may take to arrive. */
     readonly uploadMs: number
+    /** How long a connection stays open after an answer. */
+    readonly keepAliveTimeoutMs: number
     /** A connection without traffic for this long is closed; longer than any generation. */
     readonly connectionIdleMs: number
   }
@@ -98,6 +100,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const app = fastify({
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.uploadMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
     http: {
       requireHostHeader: false,
       // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default may be longer.

@@ -1,3 +1,4 @@
+import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
@@ -5,12 +6,15 @@ import {
   DrainGraceMs,
   HoldGraceMs,
   HostPort,
+  KeepAliveTimeoutS,
+  ListenHost,
   OpsFields,
   Port,
   PresenceTtlMs,
   setTogether,
   TrustedProxies,
 } from '#libs/config/config-fields.ts'
+import { readHostPort } from '#libs/config/host-port.ts'
 import {
   BusRedisFields,
   checkBusRedis,
@@ -32,15 +36,27 @@ const Origins = z
   .transform((text) => text.split(',').map((part) => part.trim()))
   .pipe(z.union([z.tuple([z.literal('*')]), z.array(Origin)], ORIGIN))
 
+/** `host:port`, or several IP addresses of one family. */
+const BillingAddress = z.string().refine((text) => {
+  const addresses = text.split(',')
+  if (!addresses.every((address) => HostPort.safeParse(address).success)) return false
+  return (
+    addresses.length === 1 ||
+    [isIPv4, isIPv6].some((isOfFamily) =>
+      addresses.every((address) => isOfFamily(readHostPort(address).host)),
+    )
+  )
+}, 'expected host:port, [address]:port for IPv6, or several IP addresses of one family, separated by commas')
+
 const Fields = z.object({
   ...OpsFields,
   ...TraceFields,
   OPS_PORT: Port.default(9100),
-  HOST: z.string().default('127.0.0.1'),
+  HOST: ListenHost.default('127.0.0.1'),
   PORT: Port.default(8080),
   ...QueueRedisFields,
   ...BusRedisFields,
-  BILLING_ADDRESS: HostPort,
+  BILLING_ADDRESS: BillingAddress,
   /**
    * PEM. The authority that must have signed billing's certificate. If it is absent, billing is called in plaintext.
    */
@@ -91,6 +107,7 @@ const Fields = z.object({
   MAX_CONNECTIONS: z.coerce.number().int().min(2).max(1_000_000).default(16_384),
   /** Proxies whose `X-Forwarded-For` names the client's address. */
   TRUSTED_PROXIES: TrustedProxies.default([]),
+  KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
   /** How long a request may take to arrive, body included. */
   UPLOAD_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(60_000),
   /** The headers of a stream are sent after this long without an event. */
@@ -135,6 +152,7 @@ export function toHttpLimits(config: GatewayConfig) {
     connections: config.MAX_CONNECTIONS,
     trustedProxies: config.TRUSTED_PROXIES,
     uploadMs: config.UPLOAD_DEADLINE_MS,
+    keepAliveTimeoutMs: config.KEEP_ALIVE_TIMEOUT_S * 1_000,
     // Longer than any request that is answered in time.
     connectionIdleMs: config.GENERATION_DEADLINE_MS + config.UPLOAD_DEADLINE_MS,
     headersAfterS: config.STREAM_HEADERS_AFTER_S,

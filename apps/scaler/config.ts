@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { HostPort, OpsFields, Port, setTogether } from '#libs/config/config-fields.ts'
+import { HostPort, HttpUrl, OpsFields, Port, setTogether } from '#libs/config/config-fields.ts'
+import { formatHostPort } from '#libs/config/host-port.ts'
 import {
   BusRedisFields,
   checkBusRedis,
@@ -32,7 +33,7 @@ const Fields = z.object({
   /** Path of an authority's certificate (PEM). If set, KEDA's client certificate must be signed by this authority. */
   KEDA_TLS_CLIENT_CA_FILE: z.string().optional(),
   /** Default: the API server of the pod's own cluster. */
-  KUBERNETES_URL: z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' }).optional(),
+  KUBERNETES_URL: HttpUrl.optional(),
   KUBERNETES_SERVICE_HOST: z.string().optional(),
   KUBERNETES_SERVICE_PORT: Port.default(443),
   /** Path of the authority (PEM), and of the token. Default without KUBERNETES_URL: the pod's own files. */
@@ -69,9 +70,8 @@ export type ClusterAccess = {
 
 export function toClusterAccess(config: ScalerConfig): ClusterAccess {
   const { KUBERNETES_URL: given, KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_NAMESPACE: name } = config
-  // An IPv6 address is bare in the variable and needs brackets in a URL.
-  const bracketed = host.includes(':') ? `[${host}]` : host
-  const url = given ?? `https://${bracketed}:${config.KUBERNETES_SERVICE_PORT}`
+  // An IPv6 address is bare in the variable.
+  const url = given ?? `https://${formatHostPort({ host, port: config.KUBERNETES_SERVICE_PORT })}`
   const inPod = (file: string) => (given === undefined ? `${POD_ACCESS}/${file}` : undefined)
   return {
     url,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Server } from '@grpc/grpc-js'
+import { formatHostPort, readHostPort } from '#libs/config/host-port.ts'
 import { bindGrpc, closeGrpc, UNLIMITED_MESSAGES } from '#libs/grpc/serve-grpc.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { EngineConfig } from './config.ts'
@@ -77,7 +78,7 @@ export async function startEngine(options: {
   async function listen(): Promise<void> {
     const port = await bindGrpc(run.server, address)
     // A restart takes the same port.
-    address = `${address.slice(0, address.lastIndexOf(':'))}:${port}`
+    address = formatHostPort({ ...readHostPort(address), port })
     listening = true
   }
 

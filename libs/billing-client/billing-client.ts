@@ -1,7 +1,8 @@
-import { ChannelCredentials } from '@grpc/grpc-js'
+import type { ChannelCredentials } from '@grpc/grpc-js'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { callUnary } from '#libs/grpc/call-unary.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
+import { openGrpcClient } from '#libs/grpc/open-client.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { ProtoGrpcType } from '#proto/types/billing.ts'
 import type { LookUpKeyRequest } from '#proto/types/millrace/billing/LookUpKeyRequest.ts'
@@ -67,10 +68,14 @@ export type BillingClient = {
 }
 
 /**
- * Limits of grpc's own reconnecting, and keep-alive pings that detect a peer that stopped answering. The largest message
- * is a year's activity of an account: about 160 bytes for each day and model.
+ * Limits of grpc's own reconnecting, and keep-alive pings that detect a peer that stopped answering. Each stream and
+ * each call goes to the next of the connected replicas. Their names are resolved again whenever a connection ends, at
+ * most once a second, because after a roll-out the former addresses lead nowhere. The largest message is a year's
+ * activity of an account: about 160 bytes for each day and model.
  */
 const CHANNEL_OPTIONS = {
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+  'grpc.dns_min_time_between_resolutions_ms': 1_000,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.min_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
@@ -79,7 +84,16 @@ const CHANNEL_OPTIONS = {
   'grpc.max_receive_message_length': 16 * 1024 * 1024,
 } as const
 
-/** Connects to billing at `address` (`host:port`), now or whenever it can be reached. */
+/**
+ * The time after which a stream is replaced by a new one, which may go to another replica. Billing bounds the age of
+ * its connections and gives their streams longer than this to end (`apps/billing/service.ts`).
+ */
+export const STREAM_AGE_MS = 60_000
+
+/**
+ * Connects to billing at `address` (`host:port`, or several IP addresses of one family, separated by commas), now or
+ * whenever it can be reached. The replicas behind the address share the calls.
+ */
 export function createBillingClient(options: {
   address: string
   /** TLS for both sides; plaintext unless given. */
@@ -89,6 +103,8 @@ export function createBillingClient(options: {
   timeoutMs?: number
   /** How many money calls may wait for an answer at once; 10,000 unless given. */
   maxOutstanding?: number
+  /** The age at which a stream is replaced; `STREAM_AGE_MS` unless given. */
+  streamAgeMs?: number
   /**
    * Returns about how many ms after one message of money calls the next may follow. Called for each message; 0 unless
    * given.
@@ -96,10 +112,21 @@ export function createBillingClient(options: {
   gatherMs?: () => number
 }): BillingClient {
   const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000, gatherMs = () => 0 } = options
-  const { credentials = ChannelCredentials.createInsecure() } = options
+  const { credentials, streamAgeMs = STREAM_AGE_MS } = options
   const { Billing } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing
-  const client = new Billing(address, credentials, CHANNEL_OPTIONS)
-  const money = createMoneyStream({ open: () => client.money(), timeoutMs, maxOutstanding, gatherMs })
+  const client = openGrpcClient(Billing, address, {
+    options: CHANNEL_OPTIONS,
+    ...(credentials === undefined ? {} : { credentials }),
+  })
+  // Spread, so that the gateways of a roll-out do not renew their streams together.
+  const renewAfterMs = () => streamAgeMs * (0.8 + 0.2 * Math.random())
+  const money = createMoneyStream({
+    open: () => client.money(),
+    timeoutMs,
+    maxOutstanding,
+    renewAfterMs,
+    gatherMs,
+  })
   const stops = new Set<() => void>()
 
   /** Registers a watch, so that `close` ends it. */
@@ -159,6 +186,7 @@ export function createBillingClient(options: {
             sinceVersion = message.version
           },
           onState: report('keys', onState),
+          renewAfterMs,
         }),
       )
     },
@@ -168,6 +196,7 @@ export function createBillingClient(options: {
           open: () => client.watchCatalog({}),
           onMessage: (message) => onCatalog(fromCatalogMessage(message)),
           onState: report('catalog', onState),
+          renewAfterMs,
         }),
       )
     },

@@ -7,18 +7,27 @@ const LAST_RETRY_MS = 1_000
  * Reads a server stream, and reopens it with growing pauses whenever it ends. `onMessage` may throw: an unreadable
  * message ends the stream like a lost connection. `onState` is called at each change; the stream counts as connected
  * from its first message on. Returns a function that stops reading.
+ *
+ * A stream is read for `renewAfterMs`. Then another one is opened, on a connection that may lead to another server, and
+ * takes over with its first message, so that the end of the older connection loses nothing and changes no state.
  */
 export function followStream<Message>(options: {
   open: () => ClientReadableStream<Message>
   onMessage: (message: Message) => void
   onState: (connected: boolean, reason: string) => void
+  /** Called for each stream. */
+  renewAfterMs: () => number
 }): () => void {
-  const { open, onMessage, onState } = options
+  const { open, onMessage, onState, renewAfterMs } = options
   let connected: boolean | null = null
   let retryMs = FIRST_RETRY_MS
-  let timer: NodeJS.Timeout | undefined
-  let stream: ClientReadableStream<Message> | null = null
+  let retryTimer: NodeJS.Timeout | undefined
+  let renewTimer: NodeJS.Timeout | undefined
   let stopped = false
+  /** The stream that is read. */
+  let stream: ClientReadableStream<Message> | null = null
+  /** The stream that takes over with its first message. */
+  let successor: ClientReadableStream<Message> | null = null
 
   function changeState(next: boolean, reason: string) {
     if (stopped || connected === next) return
@@ -27,11 +36,25 @@ export function followStream<Message>(options: {
   }
 
   function connect() {
+    stream = read()
+  }
+
+  function renewLater() {
+    clearTimeout(renewTimer)
+    renewTimer = setTimeout(() => {
+      successor = read()
+      // A successor that sends nothing is given up, and another one is tried later.
+      renewTimer = setTimeout(() => successor?.cancel(), renewAfterMs())
+    }, renewAfterMs())
+  }
+
+  function read(): ClientReadableStream<Message> {
     const opened = open()
-    stream = opened
     let failure = ''
     opened.on('data', (message: Message) => {
       if (stopped || failure !== '') return
+      if (opened === successor) takeOver(opened)
+      if (opened !== stream) return
       try {
         onMessage(message)
       } catch (error) {
@@ -40,22 +63,47 @@ export function followStream<Message>(options: {
         return
       }
       retryMs = FIRST_RETRY_MS
+      if (renewTimer === undefined) renewLater()
       changeState(true, 'connected')
     })
     // `status` follows every end, also every error; without this listener an error would be thrown.
     opened.on('error', () => undefined)
     opened.on('status', ({ details }) => {
       if (stopped) return
+      if (opened === successor) {
+        successor = null
+        renewLater()
+      }
+      if (opened !== stream) return
+      endRenewal()
       changeState(false, failure === '' ? details : failure)
-      timer = setTimeout(connect, retryMs)
+      retryTimer = setTimeout(connect, retryMs)
       retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
     })
+    return opened
+  }
+
+  function takeOver(opened: ClientReadableStream<Message>) {
+    const former = stream
+    stream = opened
+    successor = null
+    former?.cancel()
+    renewLater()
+  }
+
+  function endRenewal() {
+    clearTimeout(renewTimer)
+    renewTimer = undefined
+    const opened = successor
+    successor = null
+    opened?.cancel()
   }
 
   connect()
   return () => {
     stopped = true
-    clearTimeout(timer)
+    clearTimeout(retryTimer)
+    endRenewal()
     stream?.cancel()
   }
 }

@@ -15,6 +15,8 @@ type Waiting = {
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
   sendings: number
+  /** The stream on which a reply is awaited; null while the call waits to be sent. */
+  sentOn: Stream | null
 }
 
 export type MoneyStream = {
@@ -35,6 +37,9 @@ const GATHERED_CALLS = 8
  * While `gatherMs` is above 0, calls are gathered until that time after the last message, or until 8 wait. Replies are
  * matched by `seq`.
  *
+ * A stream serves for `renewAfterMs`, then the next one is opened, so that calls reach replicas of billing that have
+ * started since. The replies of the former stream are still received.
+ *
  * Each call ends within `timeoutMs`. When a working stream breaks (a replica of billing restarts), its unanswered calls
  * are sent once more on a new stream, which is safe because they are idempotent; when no stream can be opened they fail
  * at once. grpc itself limits the rate of connection attempts. At most `maxOutstanding` calls wait; more are refused.
@@ -43,16 +48,21 @@ export function createMoneyStream(options: {
   open: () => Stream
   timeoutMs: number
   maxOutstanding: number
+  /** Called for each stream. */
+  renewAfterMs: () => number
   /** Returns about how many ms after one message the next may follow. A call made after that time is sent at once. */
   gatherMs: () => number
 }): MoneyStream {
-  const { open, timeoutMs, maxOutstanding, gatherMs } = options
+  const { open, timeoutMs, maxOutstanding, renewAfterMs, gatherMs } = options
   const outstanding = new ShortLivedMap<string, Waiting>()
   let unsent: Waiting[] = []
   let flushesThisTurn = false
   let flushTimer: NodeJS.Timeout | undefined
   let flushedMs = -Infinity
   let stream: Stream | null = null
+  let renewAtMs = 0
+  /** The former streams on which replies may still arrive. */
+  const former = new Map<Stream, NodeJS.Timeout>()
   let lastSeq = 0
   let closed = false
 
@@ -69,7 +79,7 @@ export function createMoneyStream(options: {
       outstanding.delete(seq)
       reject(new BillingUnavailable(`no answer within ${timeoutMs} ms`))
     }, timeoutMs)
-    const waiting = { seq, call: { ...call, seq }, resolve, reject, timer, sendings: 0 }
+    const waiting = { seq, call: { ...call, seq }, resolve, reject, timer, sendings: 0, sentOn: null }
     outstanding.set(seq, waiting)
     unsent.push(waiting)
     scheduleFlush()
@@ -96,11 +106,28 @@ export function createMoneyStream(options: {
     unsent = []
     if (batch.length === 0) return
     flushedMs = performance.now()
-    for (const waiting of batch) waiting.sendings += 1
-    stream ??= follow(open())
+    if (stream !== null && flushedMs >= renewAtMs) retire(stream)
+    if (stream === null) {
+      stream = follow(open())
+      renewAtMs = flushedMs + renewAfterMs()
+    }
+    for (const waiting of batch) {
+      waiting.sendings += 1
+      waiting.sentOn = stream
+    }
     for (let start = 0; start < batch.length; start += MAX_CALLS_PER_MESSAGE) {
       stream.write({ calls: batch.slice(start, start + MAX_CALLS_PER_MESSAGE).map(({ call }) => call) })
     }
+  }
+
+  /** Billing ends the stream after its last reply. All calls on it have ended within `timeoutMs`. */
+  function retire(old: Stream) {
+    stream = null
+    old.end()
+    former.set(
+      old,
+      setTimeout(() => old.cancel(), timeoutMs),
+    )
   }
 
   function follow(opened: Stream): Stream {
@@ -117,19 +144,24 @@ export function createMoneyStream(options: {
     // `status` follows every end, also every error; without this listener an error would be thrown.
     opened.on('error', () => undefined)
     opened.on('status', ({ details }) => {
-      if (stream !== opened) return
-      stream = null
-      recover(worked, details)
+      clearTimeout(former.get(opened))
+      const isFormer = former.delete(opened)
+      if (stream !== opened && !isFormer) return
+      if (!isFormer) stream = null
+      recover(opened, { worked: worked || isFormer, reason: details })
     })
     return opened
   }
 
-  function recover(worked: boolean, reason: string) {
-    for (const { seq, sendings } of outstanding.values()) {
+  function recover(ended: Stream, { worked, reason }: { worked: boolean; reason: string }) {
+    for (const waiting of outstanding.values()) {
+      const { seq, sendings, sentOn } = waiting
+      if (sentOn !== null && sentOn !== ended) continue
+      waiting.sentOn = null
       if (worked && sendings < 2) continue
       take(seq)?.reject(new BillingUnavailable(reason, { nothingDone: sendings === 0 }))
     }
-    unsent = [...outstanding.values()]
+    unsent = [...outstanding.values()].filter(({ sentOn }) => sentOn === null)
     if (unsent.length > 0) scheduleFlush()
   }
 
@@ -152,6 +184,11 @@ export function createMoneyStream(options: {
       }
       stream?.cancel()
       stream = null
+      for (const [old, timer] of former) {
+        clearTimeout(timer)
+        old.cancel()
+      }
+      former.clear()
     },
   }
 }

@@ -1,13 +1,63 @@
 import { z } from 'zod'
+import { parseHostPort } from './host-port.ts'
 
 /** Fields for the apps' environment schemas. Values arrive as text. */
 
 export const Port = z.coerce.number('expected a port number').int().min(0).max(65_535)
 
-/** `host:port`. With port 0 the kernel chooses a free port. */
-export const HostPort = z.string().regex(/^[^\s:]+:\d{1,5}$/, 'expected host:port')
+/** The address on which a process listens: a name or an IP address, of IPv6 with or without brackets. */
+export const ListenHost = z.string().transform((text) => text.replace(/^\[(.*)\]$/, '$1'))
 
-export const RedisUrl = z.url({ protocol: /^rediss?$/, error: 'expected a redis:// or rediss:// URL' })
+/** `host:port`, or `[address]:port` for IPv6. With port 0 the kernel chooses a free port. */
+export const HostPort = z
+  .string()
+  .refine((text) => parseHostPort(text) !== null, 'expected host:port, or [address]:port for IPv6')
+
+/**
+ * Returns whether user name and password of a URL can be decoded. A raw `%` cannot always, and code that tolerates one
+ * reads `%25` beside it as another password.
+ */
+export function hasReadableLogin(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { username, password } = new URL(text)
+  try {
+    decodeURIComponent(username)
+    decodeURIComponent(password)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const ENCODED_LOGIN =
+  'expected a user name and a password with % as %25, and with / ? # , and spaces as %2F %3F %23 %2C %20'
+
+export const RedisUrl = z
+  .string()
+  // Checked first, because URLs are read as if they had no newlines and tabs, and the password would be another one.
+  .refine((text) => !/\s/.test(text), ENCODED_LOGIN)
+  .pipe(z.url({ protocol: /^rediss?$/, error: `expected a redis:// or rediss:// URL; ${ENCODED_LOGIN}` }))
+  .refine(hasReadableLogin, ENCODED_LOGIN)
+  .refine((text) => {
+    if (!URL.canParse(text)) return false
+    const { pathname, search, hash } = new URL(text)
+    return /^(?:\/\d*)?$/.test(pathname) && search === '' && hash === ''
+  }, 'expected nothing after the host and its port but the number of a database, such as /2')
+
+/** An address without a login, because none of its clients sends one. */
+export const HttpUrl = z
+  .url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' })
+  .refine((text) => {
+    if (!URL.canParse(text)) return false
+    const { username, password } = new URL(text)
+    return username === '' && password === ''
+  }, 'expected no user name and no password in the URL')
+
+/**
+ * How long a connection without a request stays open. It must be longer than the time after which a proxy in front
+ * closes its idle connections: otherwise the proxy may send a request just when this side closes.
+ */
+export const KeepAliveTimeoutS = z.coerce.number().int().min(1).max(86_400).default(72)
 
 const LogLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
 
@@ -54,7 +104,7 @@ export const TrustedProxies = z
 /** The fields that every app has: logging, and the address of /metrics, /healthz and /readyz. */
 export const OpsFields = {
   LOG_LEVEL: LogLevel.default('info'),
-  OPS_HOST: z.string().default('127.0.0.1'),
+  OPS_HOST: ListenHost.default('127.0.0.1'),
 }
 
 /** For `superRefine`: a variable that is set needs other variables to be set as well. */

@@ -24,6 +24,7 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   // V8's young generation is mostly a few MB, and waking helper threads to collect it costs more than they save:
   // without them a request took 5 % less CPU time at 200/s, over all processes (loads of `npm run bench:request`).
   setFlagsFromString('--no-parallel-scavenge')
+  keepOutProxies()
   const config = loadConfigOrExit(app.name, app.schema, app.environment)
   const log = createLogger(app.name, config.LOG_LEVEL)
   logConsole(log)
@@ -74,6 +75,15 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
     else log.fatal({ err: error }, 'could not start')
     await stop('could not start', 1)
   }
+}
+
+/**
+ * All addresses of an app are its own cluster's. With NODE_USE_ENV_PROXY Node's `fetch` uses the proxies of the
+ * environment, for loopback addresses too, and reads at each request which hosts are excepted.
+ */
+function keepOutProxies(): void {
+  // oxlint-disable-next-line node/no-process-env -- the variables are Node's
+  for (const name of ['no_proxy', 'NO_PROXY']) process.env[name] = '*'
 }
 
 function loadConfigOrExit<Schema extends z.ZodType>(name: string, schema: Schema, environment: Environment) {

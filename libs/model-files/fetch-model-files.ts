@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { credentials, status } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import { loadProto } from '#libs/grpc/load-proto.ts'
+import { openGrpcClient } from '#libs/grpc/open-client.ts'
 import { UNLIMITED_MESSAGES } from '#libs/grpc/serve-grpc.ts'
 import { createTimeLimit } from '#libs/grpc/time-limit.ts'
 import type { GetTokenizerChunk__Output } from '#proto/types/smg/grpc/common/GetTokenizerChunk.ts'
@@ -23,8 +24,8 @@ export async function fetchModelFiles(
   { packedBytes = LIMITS.packedBytes, timeoutMs = TIMEOUT_MS } = {},
 ): Promise<ModelFiles> {
   const { VllmEngine } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine
-  const options = { ...UNLIMITED_MESSAGES, 'grpc.enable_http_proxy': 0, 'grpc.enable_retries': 0 }
-  const client = new VllmEngine(address, credentials.createInsecure(), options)
+  const options = { ...UNLIMITED_MESSAGES, 'grpc.enable_retries': 0 }
+  const client = openGrpcClient(VllmEngine, address, { options })
   const limit = createTimeLimit(timeoutMs)
   try {
     const chunks = client.GetTokenizer({}, limit.metadata)

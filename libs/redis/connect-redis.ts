@@ -1,4 +1,5 @@
 import { Cluster, Redis, ReplyError } from 'ioredis'
+import { hostOfUrl, readHostPort } from '#libs/config/host-port.ts'
 import type { RedisPlace, RedisServerPlace } from '#libs/config/redis-fields.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { watchTlsConnections } from './watch-tls-connections.ts'
@@ -172,14 +173,15 @@ function openServer(place: RedisServerPlace, name: string, patience: RedisPatien
     retryStrategy: retryDelayMs,
     connectionName: name,
   }
-  if (place.mode === 'single') return new Server(place.url, options)
-  const { tls, host, db, ...credentials } = readUrl(place.url)
+  const { tls, host, port, ...login } = readUrl(place.url)
+  if (place.mode === 'single') {
+    return new Server({ ...options, ...login, host, port, ...(tls ? { tls: {} } : {}) })
+  }
   return new Server({
     ...options,
-    ...credentials,
+    ...login,
     name: host,
-    db,
-    sentinels: place.sentinels.map(readAddress),
+    sentinels: place.sentinels.map(readHostPort),
     sentinelRetryStrategy: retryDelayMs,
     sentinelCommandTimeout: CONNECT_MS,
     ...(place.sentinelPassword === undefined ? {} : { sentinelPassword: place.sentinelPassword }),
@@ -253,15 +255,10 @@ function readUrl(text: string) {
   const url = new URL(text)
   return {
     tls: url.protocol === 'rediss:',
-    host: url.hostname,
+    host: hostOfUrl(url),
     port: Number(url.port || 6379),
     db: Number(url.pathname.slice(1) || 0),
     ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
     ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
   }
-}
-
-function readAddress(address: string) {
-  const [host = '', port] = address.split(':')
-  return { host, port: Number(port) }
 }

@@ -40,11 +40,11 @@ export function parseStartOptions(args, environment) {
   if (values.files !== undefined && values.engine === undefined) {
     throw new UsageError('--files describes the model of --engine, which is missing')
   }
-  if (values.engine !== undefined && !/^[^\s:]+:\d{1,5}$/.test(values.engine)) {
+  if (values.engine !== undefined && !/^(?:\[[\da-f:.]+\]|[^\s:]+):\d{1,5}$/i.test(values.engine)) {
     throw new UsageError(`--engine is "${values.engine}": expected HOST:PORT`)
   }
   return {
-    host: environment.HOST || '127.0.0.1',
+    host: (environment.HOST || '127.0.0.1').replace(/^\[(.*)\]$/, '$1'),
     port:
       values.port === undefined ? toPort('PORT', environment.PORT || '8080') : toPort('--port', values.port),
     home: resolve(environment.MILLRACE_HOME || join(REPOSITORY, '.millrace')),

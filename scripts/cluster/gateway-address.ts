@@ -1,12 +1,13 @@
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { formatHostPort } from '#libs/config/host-port.ts'
 import { SetupError } from '../servers/setup-error.ts'
 import { CHAT_MODEL } from './demo-models.ts'
 
 /** Returns the URL at which a client on this machine reaches a gateway that listens on `host`. */
 export function gatewayUrl({ host, port }: { host: string; port: number }): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+  return `http://${formatHostPort({ host: reachable, port })}`
 }
 
 /** Throws a SetupError if the gateway could not listen at this address. */
@@ -27,7 +28,7 @@ export async function assertPortFree({ host, port }: { host: string; port: numbe
     if (code === 'EACCES')
       throw new SetupError(`Port ${port} needs root: choose one above 1023 with --port or PORT.`)
     throw new SetupError(
-      `The gateway cannot listen on ${host}:${port} (${String(code)}): check HOST and PORT.`,
+      `The gateway cannot listen on ${formatHostPort({ host, port })} (${String(code)}): check HOST and PORT.`,
     )
   }
 }

@@ -26,7 +26,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   dialect: ['contracts', 'json-schema', 'tokenizer'],
   'event-bus': ['clock', 'contracts', 'generation-record', 'short-lived', 'telemetry'],
   'generation-record': ['contracts', 'redis'],
-  grpc: ['certificates', 'telemetry'],
+  grpc: ['certificates', 'config', 'telemetry'],
   'http-contract': [],
   'job-queue': ['clock', 'generation-record', 'telemetry'],
   'json-schema': [],

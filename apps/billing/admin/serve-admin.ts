@@ -43,6 +43,8 @@ export function createAdminServer(deps: {
   /** So many whole months before the present one are not archived. */
   keepMonths: number
   adminToken: string
+  /** How long a connection stays open after an answer. */
+  keepAliveTimeoutMs: number
   live: () => LiveState
   nowMs: () => number
   log: Logger
@@ -55,6 +57,9 @@ export function createAdminServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
+    // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default is longer.
+    http: { headersTimeout: UPLOAD_LIMIT_MS },
+    keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,
     exposeHeadRoutes: false,
     logger: false,

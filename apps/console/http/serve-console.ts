@@ -41,6 +41,8 @@ export function createConsoleServer(deps: {
   /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed; of all others it is ignored. */
   trustedProxies?: readonly string[] | undefined
   settings: ConsoleSettings
+  /** How long a connection stays open after an answer. */
+  keepAliveTimeoutMs: number
   /** Serves `/live/v1`; `tokenOf` throws for a request without a credential. */
   serveLive: (app: FastifyInstance, tokenOf: (request: FastifyRequest) => string) => void
   nowMs: () => number
@@ -50,6 +52,9 @@ export function createConsoleServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
+    // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default is longer.
+    http: { headersTimeout: UPLOAD_LIMIT_MS },
+    keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,
     forceCloseConnections: true,
     exposeHeadRoutes: false,

@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net'
+import { readHostPort } from '#libs/config/host-port.ts'
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -54,8 +55,8 @@ export async function connectEngine(options: {
 }
 
 function isLoopback(address: string): boolean {
-  const host = address.slice(0, address.lastIndexOf(':'))
-  return host === 'localhost' || (isIPv4(host) && host.startsWith('127.'))
+  const { host } = readHostPort(address)
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 }
 
 /**

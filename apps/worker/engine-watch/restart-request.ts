@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { access, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
+import { readHostPort } from '#libs/config/host-port.ts'
 import { ConfigError } from '#libs/config/load-config.ts'
 import type { RestartRequest } from './engine-life.ts'
 
@@ -27,8 +28,7 @@ const CONNECT_LIMIT_MS = 1_000
 
 /** Returns whether `address` (`host:port`) refuses connections, because nothing listens there. Never rejects. */
 export async function isRefused(address: string): Promise<boolean> {
-  const at = address.lastIndexOf(':')
-  const socket = connect({ host: address.slice(0, at), port: Number(address.slice(at + 1)) })
+  const socket = connect(readHostPort(address))
   const { promise, resolve } = Promise.withResolvers<boolean>()
   socket.setTimeout(CONNECT_LIMIT_MS, () => resolve(false))
   socket.once('connect', () => resolve(false))

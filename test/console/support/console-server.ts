@@ -25,6 +25,7 @@ export async function startConsole({
   // As `npm start` has it.
   const origin = new URL(`http://${randomBytes(8).toString('hex')}.localhost:${port}`)
   const app = createConsoleServer({
+    keepAliveTimeoutMs: 72_000,
     origin,
     billingUrl,
     page: await page,

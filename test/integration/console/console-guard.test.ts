@@ -34,6 +34,7 @@ afterAll(async () => {
 
 function createConsole(serveLive: (app: FastifyInstance) => void = () => {}): FastifyInstance {
   return createConsoleServer({
+    keepAliveTimeoutMs: 72_000,
     origin: ORIGIN,
     billingUrl,
     page,

@@ -42,6 +42,7 @@ function createConsole(
   trustedProxies: readonly string[] = [],
 ): FastifyInstance {
   return createConsoleServer({
+    keepAliveTimeoutMs: 72_000,
     origin,
     trustedProxies,
     billingUrl: url,

@@ -46,6 +46,7 @@ let app: FastifyInstance
 beforeAll(async () => {
   database = await openBillingDatabase()
   app = createConsoleServer({
+    keepAliveTimeoutMs: 72_000,
     origin: ORIGIN,
     billingUrl: await database.admin.listen({ host: '127.0.0.1', port: 0 }),
     page: await loadConsolePage(),

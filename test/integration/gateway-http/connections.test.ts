@@ -38,6 +38,19 @@ it('a trusted proxy may have all connections, and no more', async () => {
   })
 })
 
+it('a connection stays open for the configured time after an answer, whatever time a request has', async () => {
+  const { port } = await serveApp(core, { keepAliveTimeoutMs: 1_000, uploadMs: 200 })
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.write('GET /health HTTP/1.1\r\nhost: a\r\n\r\n')
+  const [answer] = await once(socket, 'data')
+  const answeredMs = performance.now()
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 [^]*\r\nkeep-alive: timeout=1\r\n/i)
+  socket.resume()
+  await once(socket, 'close')
+  expect(performance.now() - answeredMs).toBeGreaterThan(990)
+})
+
 async function connectionsOf({ server }: Awaited<ReturnType<typeof serveApp>>['app']): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 
@@ -76,4 +77,46 @@ test('a bug while it stops ends it at once', async () => {
   await app.untilLogged('got SIGTERM')
   app.signal('SIGUSR2')
   expect(await app.exited()).toBe(1)
+})
+
+test('a proxy of the environment gets no request of an app', async () => {
+  const requests: string[] = []
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`)
+    request.resume()
+    response.end('{}')
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const address = server.address()
+  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+  const code = `
+import { z } from 'zod'
+import { runApp } from '#libs/lifecycle/run-app.ts'
+import { openTracing } from '#libs/lifecycle/open-tracing.ts'
+const schema = z.object({ LOG_LEVEL: z.string().default('info') })
+await runApp({ name: 'app', schema, environment: {} }, async ({ log, releasers }) => {
+  const config = { OTLP_ENDPOINT: '${url}', TRACE_RATIO: 1 }
+  const tracing = await openTracing('app', { instance: 'one', config, log, releasers })
+  tracing.start('span').end()
+  await fetch('${url}/fetched')
+  // As a server that listens: the signal arrives later.
+  setInterval(() => {}, 60_000)
+  process.kill(process.pid, 'SIGTERM')
+})`
+  const nowhere = 'http://127.0.0.1:1'
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      PATH: process.env['PATH'],
+      NODE_USE_ENV_PROXY: '1',
+      http_proxy: nowhere,
+      https_proxy: nowhere,
+      HTTP_PROXY: nowhere,
+      no_proxy: 'example.org',
+    },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  expect((await once(child, 'exit'))[0]).toBe(0)
+  expect(requests.toSorted()).toEqual(['GET /fetched', 'POST /v1/traces'])
 })

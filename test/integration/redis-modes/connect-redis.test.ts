@@ -54,6 +54,16 @@ test('waits for a server that is away, without a limit', async () => {
   redis.disconnect()
 })
 
+test('a server is reached by its IPv6 address', async () => {
+  const redis = await connectRedis(options('bounded'))
+  onTestFinished(() => redis.disconnect())
+  await redis.config('SET', 'bind', '127.0.0.1 ::1')
+  const url = server.url.replace('127.0.0.1', '[::1]')
+  const six = await connectRedis({ ...options('bounded'), place: { mode: 'single', url } })
+  onTestFinished(() => six.disconnect())
+  expect(await six.client('INFO')).toContain('laddr=[::1]:')
+})
+
 test('commands of one turn are one write', async () => {
   const redis = await connectRedis(options('fail-fast'))
   onTestFinished(() => redis.disconnect())

@@ -1,6 +1,7 @@
-import { credentials, type ClientReadableStream } from '@grpc/grpc-js'
+import type { ClientReadableStream } from '@grpc/grpc-js'
 import { callUnary } from '#libs/grpc/call-unary.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
+import { openGrpcClient } from '#libs/grpc/open-client.ts'
 import type { ProtoGrpcType } from '#proto/types/externalscaler.ts'
 import type { GetMetricSpecResponse__Output } from '#proto/types/externalscaler/GetMetricSpecResponse.ts'
 import type { GetMetricsRequest } from '#proto/types/externalscaler/GetMetricsRequest.ts'
@@ -11,7 +12,7 @@ import type { ScaledObjectRef } from '#proto/types/externalscaler/ScaledObjectRe
 /** The calls that KEDA makes to one scaler. */
 export function connectKeda(address: string) {
   const { externalscaler } = loadProto<ProtoGrpcType>('externalscaler.proto')
-  const client = new externalscaler.ExternalScaler(address, credentials.createInsecure())
+  const client = openGrpcClient(externalscaler.ExternalScaler, address)
   const refOf = (pool: string) => ({ name: pool, namespace: 'lab', scalerMetadata: { pool } })
   const timeout = { timeoutMs: 10_000 }
   const times: number[] = []

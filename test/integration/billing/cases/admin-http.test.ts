@@ -59,6 +59,7 @@ describe('signing in', () => {
     const db = toKysely(pool)
     const reconcile = createReconcile(pool)
     const app = createAdminServer({
+      keepAliveTimeoutMs: 72_000,
       db,
       reconcile,
       adminToken: ADMIN_TOKEN,
@@ -77,6 +78,7 @@ describe('signing in', () => {
     const db = toKysely(pool)
     const reconcile = createReconcile(pool)
     const app = createAdminServer({
+      keepAliveTimeoutMs: 72_000,
       db,
       reconcile,
       adminToken: ADMIN_TOKEN,
@@ -220,6 +222,7 @@ describe('roles', () => {
 test('refused attempts are in the log with the actor and without any token', async () => {
   const lines: string[] = []
   const app = createAdminServer({
+    keepAliveTimeoutMs: 72_000,
     db: toKysely(database.servicePool),
     reconcile: createReconcile(database.servicePool),
     adminToken: ADMIN_TOKEN,

@@ -112,6 +112,7 @@ describe('requests', () => {
     })
     const reconcile = createReconcile(pool)
     const app = createAdminServer({
+      keepAliveTimeoutMs: 72_000,
       db: toKysely(pool),
       reconcile,
       adminToken: ADMIN_TOKEN,

@@ -136,6 +136,7 @@ describe('a session', () => {
     const { token } = await open(database.operator)
     const ticket = await takeTicket(database.operator)
     const app = createAdminServer({
+      keepAliveTimeoutMs: 72_000,
       db: toKysely(database.servicePool),
       reconcile: createReconcile(database.servicePool),
       adminToken: 'another-token-of-the-tests',

@@ -194,6 +194,7 @@ export async function openBillingDatabase(
   const clock = { nowMs: START_MS }
   const nowMs = () => clock.nowMs
   const admin = createAdminServer({
+    keepAliveTimeoutMs: 72_000,
     db: toKysely(servicePool),
     reconcile: createReconcile(servicePool),
     adminToken: ADMIN_TOKEN,

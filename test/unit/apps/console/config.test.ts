@@ -13,6 +13,7 @@ const load = (environment: Record<string, string> = {}) =>
 test('without an address of its own it is reached at its port on this machine', () => {
   expect(toOrigin(load()).origin).toBe('http://127.0.0.1:8091')
   expect(toOrigin(load({ PORT: '9000' })).origin).toBe('http://127.0.0.1:9000')
+  expect(toOrigin(load({ HOST: '[::1]' })).origin).toBe('http://[::1]:8091')
   expect(toOrigin(load({ CONSOLE_ORIGIN: 'https://console.example/' })).host).toBe('console.example')
 })
 

@@ -34,6 +34,7 @@ test('the limits of the public interface have defaults', () => {
     trustedProxies: [],
     allBodiesBytes: 134_217_728,
     uploadMs: 60_000,
+    keepAliveTimeoutMs: 72_000,
     connectionIdleMs: 660_000,
     headersAfterS: 10,
     keepAliveS: 10,
@@ -70,6 +71,24 @@ test('no page may call unless an operator names its origin', () => {
   expect(loadConfig(GatewayConfig, REQUIRED).CORS_ORIGINS).toEqual([])
 })
 
+test.each(['billing:50090', '[::1]:50090', '10.0.0.1:1,10.0.0.2:2', '[::1]:1,[::2]:2'])(
+  'billing may be at %s',
+  (address) => {
+    expect(loadConfig(GatewayConfig, { ...REQUIRED, BILLING_ADDRESS: address })).toMatchObject({
+      BILLING_ADDRESS: address,
+    })
+  },
+)
+
+test.each(['::1:50090', 'a:1,b:2', '10.0.0.1:1,[::1]:1', '10.0.0.1:1,'])(
+  'billing cannot be at %s',
+  (address) => {
+    expect(() => loadConfig(GatewayConfig, { ...REQUIRED, BILLING_ADDRESS: address })).toThrow(
+      'expected host:port, [address]:port for IPv6, or several IP addresses of one family',
+    )
+  },
+)
+
 test('each limit that an operator may change has its variable', () => {
   const environment = {
     MAX_BODY_BYTES: '2000',
@@ -79,6 +98,7 @@ test('each limit that an operator may change has its variable', () => {
     STREAM_HEADERS_AFTER_S: '6',
     STREAM_KEEP_ALIVE_S: '7',
     STREAM_UNREAD_BYTES: '80000',
+    KEEP_ALIVE_TIMEOUT_S: '620',
   }
   expect(toHttpLimits(loadConfig(GatewayConfig, { ...REQUIRED, ...environment }))).toMatchObject({
     bodyBytes: 2_000,
@@ -88,6 +108,7 @@ test('each limit that an operator may change has its variable', () => {
     headersAfterS: 6,
     keepAliveS: 7,
     queuedBytes: 80_000,
+    keepAliveTimeoutMs: 620_000,
   })
 })
 

@@ -35,13 +35,13 @@ test('a Sentinel group has the name of its master as host', () => {
   const queue = {
     QUEUE_REDIS_MODE: 'sentinel',
     QUEUE_REDIS_URL: 'rediss://app:secret@queue_master/2',
-    QUEUE_REDIS_SENTINELS: 'a:26379,b:26380',
+    QUEUE_REDIS_SENTINELS: 'a:26379,[::1]:26380',
     QUEUE_REDIS_SENTINEL_PASSWORD: 'other',
   }
   expect(read(queue).queue).toEqual({
     mode: 'sentinel',
     url: 'rediss://app:secret@queue_master/2',
-    sentinels: ['a:26379', 'b:26380'],
+    sentinels: ['a:26379', '[::1]:26380'],
     sentinelPassword: 'other',
   })
 })

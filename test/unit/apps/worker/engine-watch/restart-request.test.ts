@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isRefused, openRestartRequest } from '#apps/worker/engine-watch/restart-request.ts'
+import { formatHostPort, readHostPort } from '#libs/config/host-port.ts'
 import { freePort } from '#test/support/free-port.ts'
 
 async function makeFolder(): Promise<string> {
@@ -30,13 +31,19 @@ test('a folder that is missing is an error of the configuration', async () => {
   await expect(openRestartRequest(path)).rejects.toThrow(/ENGINE_RESTART_FILE: the folder .*missing cannot/)
 })
 
-test('an address refuses connections exactly while nothing listens there', async () => {
-  const port = await freePort()
-  expect(await isRefused(`127.0.0.1:${port}`)).toBe(true)
-  const server = createServer().listen(port, '127.0.0.1')
+test.each([
+  ['127.0.0.1', '127.0.0.1'],
+  ['localhost', '127.0.0.1'],
+  ['::1', '::1'],
+])('%s refuses connections exactly while nothing listens there', async (host, listens) => {
+  const address = formatHostPort({ host, port: await freePort() })
+  expect(await isRefused(address)).toBe(true)
+  const server = createServer().listen(readHostPort(address).port, listens)
   onTestFinished(() => void server.close())
   await once(server, 'listening')
-  expect(await isRefused(`127.0.0.1:${port}`)).toBe(false)
-  expect(await isRefused(`localhost:${port}`)).toBe(false)
+  expect(await isRefused(address)).toBe(false)
+})
+
+test('a name that is unknown does not refuse a connection', async () => {
   expect(await isRefused('no-such-host.invalid:1')).toBe(false)
 })

@@ -1,0 +1,39 @@
+import { isIPv4, isIPv6 } from 'node:net'
+import { ChannelCredentials, type ChannelOptions, type Client } from '@grpc/grpc-js'
+import { formatHostPort, readHostPort } from '#libs/config/host-port.ts'
+
+/**
+ * Options of every channel. The peers are inside the cluster, so the proxy of `http_proxy`, `https_proxy` and
+ * `grpc_proxy`, which grpc-js uses for loopback addresses too, is left out, and DNS is not asked for a service config.
+ */
+const CHANNEL_OPTIONS = {
+  'grpc.enable_http_proxy': 0,
+  'grpc.service_config_disable_resolution': 1,
+} as const satisfies ChannelOptions
+
+/**
+ * Opens a client of `address`, which is connected by its first call. This is the only place that makes channels. The
+ * address is `host:port`; or several IP addresses of one family, separated by commas, which the calls of a balancing
+ * client share. Plaintext unless `credentials` are given.
+ */
+export function openGrpcClient<Opened extends Client>(
+  Service: new (target: string, credentials: ChannelCredentials, options: ChannelOptions) => Opened,
+  address: string,
+  opening: { credentials?: ChannelCredentials; options?: ChannelOptions } = {},
+): Opened {
+  const { credentials = ChannelCredentials.createInsecure(), options = {} } = opening
+  return new Service(toGrpcTarget(address), credentials, { ...options, ...CHANNEL_OPTIONS })
+}
+
+/**
+ * Returns the target of gRPC's name syntax (https://grpc.github.io/grpc/core/md_doc_naming.html) for an address. The
+ * scheme is always written, because a host named like a scheme would be taken for one.
+ */
+export function toGrpcTarget(address: string): string {
+  const places = address.split(',').map(readHostPort)
+  const targets = places.map(formatHostPort).join(',')
+  if (places.every(({ host }) => isIPv6(host))) return `ipv6:${targets}`
+  if (places.every(({ host }) => isIPv4(host))) return `ipv4:${targets}`
+  if (places.length > 1) throw new Error(`expected one host, or IP addresses of one family: ${address}`)
+  return `dns:${targets}`
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { sourceFiles } from './source-files.ts'
+
+const FACTORY = 'libs/grpc/open-client.ts'
+
+/** A value with which a channel can be made; a type is none. */
+const CHANNEL_VALUE =
+  /^import \{[^}]*(?<!type )\b(?:ChannelCredentials|Channel|credentials|makeClientConstructor)\b[^}]*\} from '@grpc\/grpc-js'/m
+
+test('every channel of gRPC is made by one factory, which keeps proxies of the environment out', () => {
+  const files = sourceFiles('{apps,libs,scripts}/**/*.ts').filter(({ text }) => CHANNEL_VALUE.test(text))
+  expect(files.map(({ path }) => path).filter((path) => !path.startsWith('libs/grpc/'))).toEqual([])
+  expect(files.map(({ path }) => path)).toContain(FACTORY)
+})
+
+test('addresses are taken apart in one place', () => {
+  const BY_HAND = /split\(['"]:['"]\)|lastIndexOf\(['"]:['"]\)|includes\(':'\) \? `\[/
+  const files = sourceFiles('{apps,libs,scripts}/**/*.{ts,mjs}').filter(({ text }) => BY_HAND.test(text))
+  // Groups of an IPv6 address are no host and port.
+  const allowed = ['apps/gateway/http/to-network.ts', 'libs/config/host-port.ts']
+  expect(files.map(({ path }) => path)).toEqual(allowed)
+})
