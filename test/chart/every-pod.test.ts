@@ -269,11 +269,14 @@ describe('variables', () => {
   })
 })
 
-test('the gateway keeps idle connections for as long as the values say', async () => {
-  const { pods } = await renderParts({ gateway: { keepAliveSeconds: 620 } }, 'production')
-  const gateway = pods.find((one) => componentOf(one) === 'gateway')
-  const [container] = gateway?.containers ?? []
-  expect(container === undefined ? {} : environmentOf(container)).toMatchObject({
-    KEEP_ALIVE_TIMEOUT_S: '620',
+test('idle connections are kept for as long as the values say', async () => {
+  const seconds = { gateway: 620, billing: 300, console: 3_600 }
+  const over = Object.entries(seconds).map(([part, keepAliveSeconds]) => [part, { keepAliveSeconds }])
+  const { pods } = await renderParts(Object.fromEntries(over), 'production')
+  const containers = pods.flatMap((one) => one.containers)
+  const kept = containers.flatMap((one) => {
+    const { KEEP_ALIVE_TIMEOUT_S: value } = environmentOf(one)
+    return value === undefined ? [] : [[one.name, Number(value)]]
   })
+  expect(Object.fromEntries(kept)).toEqual(seconds)
 })

@@ -1,10 +1,10 @@
 {{/* The fields of a cron expression: name, bounds, names of values, and what else croner reads there. */}}
 {{- define "millrace.cronFields" -}}
 {{- toJson (list
-  (dict "name" "minute" "least" 0 "most" 59 "names" list "more" "^$")
-  (dict "name" "hour" "least" 0 "most" 23 "names" list "more" "^$")
+  (dict "name" "minute" "least" 0 "most" 59 "names" list "more" "")
+  (dict "name" "hour" "least" 0 "most" 23 "names" list "more" "")
   (dict "name" "day of month" "least" 1 "most" 31 "names" list "more" "(?i)^(l|lw|[0-9]{1,2}w)$")
-  (dict "name" "month" "least" 1 "most" 12 "names" (list "jan" "feb" "mar" "apr" "may" "jun" "jul" "aug" "sep" "oct" "nov" "dec") "more" "^$")
+  (dict "name" "month" "least" 1 "most" 12 "names" (list "jan" "feb" "mar" "apr" "may" "jun" "jul" "aug" "sep" "oct" "nov" "dec") "more" "")
   (dict "name" "day of week" "least" 0 "most" 7 "names" (list "sun" "mon" "tue" "wed" "thu" "fri" "sat") "more" "(?i)^[0-7](l|#[1-5])$")) }}
 {{- end }}
 
@@ -35,7 +35,7 @@
 {{- if and (gt (len $step) 1) (or (eq (len $ends) 1) (regexMatch "^0*$" (last $step))) }}
 {{- $problems = append $problems (printf "%s: %s: a step needs a range or *, and is above 0" $field.name $given) }}
 {{- end }}
-{{- else if not (or (regexMatch "^\\*(/0*[1-9][0-9]?)?$" $part) (regexMatch $field.more $part)) }}
+{{- else if not (or (regexMatch "^\\*(/0*[1-9][0-9]?)?$" $part) (and $field.more (regexMatch $field.more $part))) }}
 {{- $problems = append $problems (printf "%s: %s is not understood" $field.name $given) }}
 {{- end }}
 {{- end }}

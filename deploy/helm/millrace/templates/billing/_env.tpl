@@ -21,6 +21,9 @@
 - { name: GRPC_LISTEN, value: {{ include "millrace.listen" (dict "root" . "port" 50090) | quote }} }
 - { name: ADMIN_HOST, value: {{ .Values.listenAddress | quote }} }
 - { name: ADMIN_PORT, value: "8090" }
+{{- with .Values.billing.keepAliveSeconds }}
+- { name: KEEP_ALIVE_TIMEOUT_S, value: {{ int . | quote }} }
+{{- end }}
 {{- if include "millrace.tlsSecret" (dict "root" . "part" "billing") }}
 - { name: GRPC_TLS_CERT_FILE, value: /etc/millrace/tls/tls.crt }
 - { name: GRPC_TLS_KEY_FILE, value: /etc/millrace/tls/tls.key }

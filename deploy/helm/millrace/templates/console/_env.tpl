@@ -4,6 +4,9 @@
 {{- include "millrace.commonEnv" (merge (dict "nodeOptions" "--max-semi-space-size=4") .) }}
 - { name: HOST, value: {{ .Values.listenAddress | quote }} }
 - { name: PORT, value: "8091" }
+{{- with $values.keepAliveSeconds }}
+- { name: KEEP_ALIVE_TIMEOUT_S, value: {{ int . | quote }} }
+{{- end }}
 {{- with $values.origin }}
 - { name: CONSOLE_ORIGIN, value: {{ . | quote }} }
 {{- end }}
