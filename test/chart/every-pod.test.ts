@@ -6,39 +6,13 @@ import { environmentOf, toWorkloads, type Workload } from './workloads.ts'
 
 // Values that hold for every pod of the chart, whichever part makes it.
 
-/** Together they render each kind of pod that there is: workloads, the catalog's Job, tests, placeholders, dev servers. */
-const PARTS: Readonly<Partial<Record<ValueSet, Values>>> = {
-  production: { gpuClasses: { h100: {}, l40s: {} }, placeholders: { h100: 1 } },
-  dev: {},
-}
+/** Together these render each kind of pod that there is. */
+const SETS: readonly (readonly [ValueSet, Values])[] = [
+  ['production', { gpuClasses: { h100: {}, l40s: {} }, placeholders: { h100: 1 } }],
+  ['dev', {}],
+]
 
-const POD = {
-  nodeSelector: { 'example/pool': 'millrace' },
-  tolerations: [{ key: 'example/tainted', operator: 'Exists' }],
-  affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
-  podAnnotations: { 'sidecar.istio.io/inject': 'false' },
-  podLabels: { 'example/team': 'inference' },
-  priorityClassName: 'serving',
-}
-
-async function renderParts(
-  over: Values,
-  set?: ValueSet,
-): Promise<{ objects: KubeObject[]; pods: Workload[] }> {
-  const parts = Object.entries(PARTS).filter(([part]) => set === undefined || part === set)
-  const rendered = await Promise.all(
-    parts.map(async ([part, own]) => {
-      const values = readValues(valuesPath(part === 'dev' ? 'dev' : 'production'))
-      return await renderValues(mergeValues(mergeValues(values, own), over))
-    }),
-  )
-  const objects = rendered.flat()
-  const pods = toWorkloads(objects)
-  expect(new Set(pods.map(componentOf))).toEqual(set === undefined ? EVERY_COMPONENT : expect.anything())
-  return { objects, pods }
-}
-
-const EVERY_COMPONENT = new Set([
+const COMPONENTS = new Set([
   'billing',
   'catalog',
   'console',
@@ -50,6 +24,26 @@ const EVERY_COMPONENT = new Set([
   'test',
   'worker',
 ])
+
+const POD = {
+  nodeSelector: { 'example/pool': 'millrace' },
+  tolerations: [{ key: 'example/tainted', operator: 'Exists' }],
+  affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
+  podAnnotations: { 'sidecar.istio.io/inject': 'false' },
+  podLabels: { 'example/team': 'inference' },
+  priorityClassName: 'serving',
+}
+
+async function renderParts(over: Values): Promise<{ objects: KubeObject[]; pods: Workload[] }> {
+  const rendered = SETS.map(async ([set, own]) => await renderOver(set, mergeValues(own, over)))
+  const objects = (await Promise.all(rendered)).flat()
+  const pods = toWorkloads(objects)
+  expect(new Set(pods.map(componentOf))).toEqual(COMPONENTS)
+  return { objects, pods }
+}
+
+const renderOver = async (set: ValueSet, over: Values): Promise<KubeObject[]> =>
+  await renderValues(mergeValues(readValues(valuesPath(set)), over))
 
 const componentOf = ({ labels }: Workload) => labels['app.kubernetes.io/component'] ?? ''
 
@@ -219,7 +213,7 @@ describe('addresses', () => {
 test('names are resolved at the ports and the peers that the values name', async () => {
   const peer = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'openshift-dns' } } }
   const egressOf = async (networkPolicy: Values) => {
-    const { objects } = await renderParts({ networkPolicy }, 'production')
+    const objects = await renderOver('production', { networkPolicy })
     const deny = ofKind(objects, 'NetworkPolicy').find(({ metadata }) => metadata.name === 'mr-deny')
     return Object(deny?.['spec']).egress
   }
@@ -272,8 +266,8 @@ describe('variables', () => {
 test('idle connections are kept for as long as the values say', async () => {
   const seconds = { gateway: 620, billing: 300, console: 3_600 }
   const over = Object.entries(seconds).map(([part, keepAliveSeconds]) => [part, { keepAliveSeconds }])
-  const { pods } = await renderParts(Object.fromEntries(over), 'production')
-  const containers = pods.flatMap((one) => one.containers)
+  const objects = await renderOver('production', Object.fromEntries(over))
+  const containers = toWorkloads(objects).flatMap((one) => one.containers)
   const kept = containers.flatMap((one) => {
     const { KEEP_ALIVE_TIMEOUT_S: value } = environmentOf(one)
     return value === undefined ? [] : [[one.name, Number(value)]]
