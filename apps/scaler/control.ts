@@ -23,7 +23,7 @@ import type { StartTimesKeeper } from './start-times.ts'
 export type Cluster = {
   /** `nowMs` in Unix ms. */
   join(nowMs: number): JoinedPods
-  /** What an operator has switched at KEDA for the pool or Deployment of this name. */
+  /** Returns the switches of the ScaledObject of this name, which is that of a pool or of the gateways' Deployment. */
   switchesOf(name: string): KedaSwitches
   replicasOf(deployment: string): number | null
   /** The time for which the watches have not followed the API server; Infinity before their first lists. */

@@ -25,7 +25,7 @@ const Hpas = z.object({
 const get = async (...args: string[]): Promise<unknown> =>
   JSON.parse(await kubectl(['get', ...args, '--namespace', stage.namespace, '-o', 'json']))
 
-/** Whether KEDA holds the number back: from rising, and from falling. */
+/** Returns in which directions KEDA holds the number back. */
 async function readHpa(): Promise<{ isOutPaused: boolean; isInPaused: boolean }> {
   const [hpa] = Hpas.parse(await get('horizontalpodautoscalers')).items
   if (hpa === undefined) return { isOutPaused: true, isInPaused: true }

@@ -1,6 +1,6 @@
 import type { PoolSpec } from './types.ts'
 
-/** What an operator has switched for a pool at KEDA, by annotations of its ScaledObject. */
+/** The switches that operators set at KEDA for one pool, by annotations of its ScaledObject. */
 export type KedaSwitches = {
   /** KEDA does not raise the number of replicas. */
   readonly isOutPaused: boolean
