@@ -23,7 +23,7 @@ import type { StartTimesKeeper } from './start-times.ts'
 export type Cluster = {
   /** `nowMs` in Unix ms. */
   join(nowMs: number): JoinedPods
-  /** Returns the switches of the ScaledObject of this name, which is that of a pool or of the gateways' Deployment. */
+  /** Returns the switches of the ScaledObject with this name. */
   switchesOf(name: string): KedaSwitches
   replicasOf(deployment: string): number | null
   /** The time for which the watches have not followed the API server; Infinity before their first lists. */

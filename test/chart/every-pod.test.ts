@@ -32,6 +32,8 @@ const POD = {
   podAnnotations: { 'sidecar.istio.io/inject': 'false' },
   podLabels: { 'example/team': 'inference' },
   priorityClassName: 'serving',
+  runtimeClassName: 'nvidia',
+  schedulerName: 'volcano',
 }
 
 async function renderParts(over: Values): Promise<{ objects: KubeObject[]; pods: Workload[] }> {
@@ -70,6 +72,8 @@ describe('placement', () => {
         affinity: POD.affinity,
         // A placeholder gives way to any worker.
         priorityClassName: isPlaceholder ? 'serving-mr-placeholder' : POD.priorityClassName,
+        runtimeClassName: POD.runtimeClassName,
+        schedulerName: POD.schedulerName,
         imagePullSecrets: [{ name: 'registry' }],
         labels: POD.podLabels,
         annotations: POD.podAnnotations,
@@ -97,6 +101,8 @@ describe('placement', () => {
           tolerations: expect.arrayContaining(POD.tolerations),
           affinity: POD.affinity,
           priorityClassName: 'serving',
+          runtimeClassName: 'nvidia',
+          schedulerName: 'volcano',
           labels: POD.podLabels,
           annotations: POD.podAnnotations,
         })

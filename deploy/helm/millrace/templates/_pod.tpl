@@ -29,7 +29,7 @@ capabilities: { drop: [ALL] }
 {{- range $name := list "nodeSelector" "podAnnotations" "podLabels" }}
 {{- $_ := set $fields $name (mergeOverwrite (deepCopy (get $all $name | default dict)) (deepCopy (get $own $name | default dict))) }}
 {{- end }}
-{{- range $name := list "affinity" "priorityClassName" }}
+{{- range $name := list "affinity" "priorityClassName" "runtimeClassName" "schedulerName" }}
 {{- $_ := set $fields $name (get $own $name | default (get $all $name)) }}
 {{- end }}
 {{- toJson $fields }}
@@ -74,8 +74,10 @@ spec:
   {{- with .grace }}
   terminationGracePeriodSeconds: {{ . }}
   {{- end }}
-  {{- with $fields.priorityClassName }}
-  priorityClassName: {{ . }}
+  {{- range $name := list "priorityClassName" "runtimeClassName" "schedulerName" }}
+  {{- with get $fields $name }}
+  {{ $name }}: {{ . | quote }}
+  {{- end }}
   {{- end }}
   {{- with $fields.nodeSelector }}
   nodeSelector:

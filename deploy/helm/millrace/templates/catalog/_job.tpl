@@ -36,7 +36,8 @@ template:
           - {{ printf "%s %s" (include "millrace.catalog" .) (include "millrace.keptModels" .) | sha256sum | trunc 16 }}
           - {{ include "millrace.keptModels" . | quote }}
           - {{ .Values.catalog.reason | quote }}
-        resources: { requests: { cpu: 20m, memory: 128Mi }, limits: { memory: 512Mi } }
+        resources:
+          {{- toYaml .Values.catalog.resources | nindent 10 }}
         securityContext:
           {{- include "millrace.containerSecurity" . | nindent 10 }}
         volumeMounts:

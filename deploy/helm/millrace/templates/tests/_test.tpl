@@ -21,7 +21,8 @@ spec:
               {{- .root.Files.Get (printf "files/scripts/%s.mjs" .script) | nindent 14 }}
           env:
             {{- include "millrace.env" (dict "env" .env) | trim | nindent 12 }}
-          resources: { requests: { cpu: 20m, memory: 128Mi }, limits: { memory: 512Mi } }
+          resources:
+            {{- toYaml .root.Values.tests.resources | nindent 12 }}
           securityContext:
             {{- include "millrace.containerSecurity" . | nindent 12 }}
           volumeMounts:
