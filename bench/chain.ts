@@ -37,12 +37,12 @@ const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
 /**
- * The memory of a stream is the difference between the gateway's memory with many and with few streams, at the same
- * number of tokens per second. There are ten times as many, because the gateway's memory outside V8's heap varies by 7
- * MB from minute to minute, which is 4 KiB a stream.
+ * How many times as many streams the second measurement has. A stream's memory is the difference between the gateway's
+ * memory with many and with few streams, at the same number of tokens per second. The factor is ten, because the
+ * gateway's memory outside V8's heap varies by 7 MB from minute to minute, which is 4 KiB a stream.
  */
 const MORE = 10
-/** How long it may take until all of the many streams flow. */
+/** The longest time until all of the many streams flow. */
 const OPENING_S = 30
 const FEW = 'demo-chat'
 const MANY = 'millrace/demo-chat'
@@ -130,8 +130,8 @@ try {
   if (!noneMissed) process.exitCode = 1
 
   /**
-   * Returns the bare server's CPU µs per token. The server sends the events of the first of these streams to as many
-   * clients.
+   * Returns the CPU time per token, in µs, of a plain `node:http` server. It sends the events of the first given stream
+   * to `streams` clients at the same rate.
    */
   async function measureFloor([sample]: readonly StreamResult[]): Promise<number> {
     const events = (sample?.body ?? '').split(/(?<=\n\n)/u)

@@ -37,8 +37,8 @@ async function compare(name: string, makeText: () => string): Promise<void> {
 }
 
 /**
- * Returns the CPU time per text, of all threads. The first tenth is not counted, because cold code costs several times
- * as much.
+ * Returns the CPU time per text, over all threads. The first tenth of the texts is not counted, because cold code costs
+ * several times as much.
  */
 async function cpuUs(texts: readonly string[], encode: (text: string) => Promise<void>): Promise<number> {
   const warmUp = Math.ceil(texts.length / 10)

@@ -130,7 +130,7 @@ async function end(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-/** Runs in a client's process. Each order is one run, and the answer is its result. */
+/** Runs in a client's process. Each received order is one run, whose result is the answer. */
 async function obey(name: TransportName): Promise<void> {
   process.on('message', (message) => {
     const { address, ...load } = Order.parse(message)

@@ -110,7 +110,7 @@ async function measure(options: GpuOptions, cluster: EngineCluster): Promise<boo
   return problems.length === 0 && openHolds === 0 && wrong.length === 0
 }
 
-/** Runs one stage. If it fails, the figures of the other stages are printed nevertheless. */
+/** Runs one stage. If it fails, the figures of the other stages are still printed. */
 async function attempt(title: string, stage: () => Promise<Outcome>): Promise<Outcome> {
   try {
     return await stage()
@@ -121,7 +121,7 @@ async function attempt(title: string, stage: () => Promise<Outcome>): Promise<Ou
 }
 
 /**
- * Waits until no hold is open. Settlements are read in batches, so the last hold is closed within seconds after its
+ * Waits until no hold is open. Settlements are read in batches, so the last hold closes within seconds after its
  * stream.
  */
 async function waitForHolds(read: () => Promise<number>): Promise<number> {

@@ -1,6 +1,6 @@
-// How cost grows with the size of a cell: the cost of heartbeats and pulses with the number of processes, of idle
-// models with their number, of the record's scripts with the number of waiting generations, of billing's functions and
-// reads with the ledger.
+// The growth of cost with the size of a cell: the cost of heartbeats and pulses with the number of processes, of idle
+// models with their number, of the record's scripts with the number of waiting generations, and of billing's functions
+// and reads with the size of the ledger.
 //
 //   npm run bench:growth [-- --parts bus,models,record,ledger --rows 1000000]
 //

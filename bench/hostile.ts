@@ -39,7 +39,7 @@ const MODEL = 'demo-chat'
 const EMBEDDING_MODEL = 'demo-embed'
 const LOWEST_PRIORITY = 19
 const MOST_RATIO = 2
-/** With so many connections gaps are not bounded, because work that only the kernel does fills the machine. */
+/** From this number of connections on, the gaps have no bar, because work of the kernel alone fills the machine. */
 const MANY_CONNECTIONS = 100
 
 const Order = z.object({ baseUrl: z.string(), apiKey: z.string(), connections: z.int() })
@@ -140,13 +140,13 @@ async function createKeyWithoutCredits({ admin }: TestCluster): Promise<string> 
   return (await admin.call(ADMIN.createKey, { account: id, name: 'without credits' })).secret
 }
 
-/** Returns how often a process declared another one dead. No process dies here, so each time is a mistake. */
+/** Returns how often a process declared another one dead. No process dies here, so each such judgement is wrong. */
 function countDeaths({ workers, gateways, billing }: TestCluster): number {
   const logs = [...workers, ...gateways, billing].map((app) => app.logs())
   return logs.join('\n').split('"peer is dead"').length - 1
 }
 
-/** Keeps one stream open, and the next one after its end. Notes the time between the arrivals of its text. */
+/** Keeps one stream open; when it ends, opens the next one. Records the times between the arrivals of its text. */
 function followStream(options: {
   baseUrl: string
   apiKey: string
@@ -182,13 +182,13 @@ function followStream(options: {
   outgoing.end(JSON.stringify({ model: MODEL, stream: true, messages: [{ role: 'user', content }] }))
 }
 
-/** Returns the gaps that end within the next seconds. */
+/** Returns the gaps that end within the given seconds. */
 async function gapsWithin(gaps: readonly Gap[], seconds: number): Promise<Figures> {
   const fromMs = performance.now()
   await pause(seconds)
   const sorted = gaps.filter(({ atMs }) => atMs >= fromMs).map(({ ms }) => ms)
   sorted.sort((a, b) => a - b)
-  // No stream had a token in all this time.
+  // No stream had a token in the whole time.
   if (sorted.length === 0) return { p50: seconds * 1_000, p99: seconds * 1_000, max: seconds * 1_000 }
   return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), max: quantile(sorted, 1) }
 }

@@ -1,9 +1,9 @@
-// How long a prompt of 128,000 tokens delays the tokens of other streams: client ← gateway ← Redis ← worker ←
+// The delay of other streams' tokens by a prompt of 128,000 tokens: client ← gateway ← Redis ← worker ←
 // simulator.
 //
 //   npm run bench:long-prompt [-- --streams 20 --rate 20 --rounds 5 --prompts 4 --tokens 128000]
 //
-// In each round steady streams first flow alone, and then while one long prompt after the other is sent on the same
+// In each round steady streams first flow alone, and then while one long prompt after another is sent on the same
 // gateway and worker. Prints the gaps between tokens in both parts, and the longest turn of each event loop. The
 // simulator's turn is printed too, because it reads a prompt's ids itself; a real engine has other processes for that.
 // A turn contains the time that its process waited for a processor. The bar limits the difference of the gaps' 99.9th
@@ -37,7 +37,7 @@ const promptTokens = Number(values.tokens)
 const MODEL = 'demo-chat'
 const WINDOW = 262_144
 const QUIET_MS = 4_000
-/** Enough for the whole run. The streams are left before their end. */
+/** More tokens than a stream writes in the whole run. The streams are closed before their end. */
 const STREAM_TOKENS = 60_000
 
 /** The number of tokens that the demo model's tokenizer makes of each of these words. */
@@ -85,7 +85,7 @@ try {
   )
   const delaysMs: number[] = []
   for (let round = 0; round < rounds; round += 1) {
-    // Each reading starts the lags anew.
+    // A reading resets the lags.
     await lags()
     const startMs = performance.now()
     await pauseMs(QUIET_MS)

@@ -33,13 +33,13 @@ const START_PER_S = 250
 const SETTLE_S = 2
 const LONGEST_GAP_MS = 2_000
 const BLOCK_TOKENS = 16
-/** More tokens than the prompt has. */
+/** At least as many tokens as the prompt has. */
 const PROMPT_TOKENS = 64
 
-/** Enough that no stream ends before the last stream has been measured. */
+/** Returns so many tokens that no stream ends before the last stream has been measured. */
 const tokensOf = (count: number) => Math.ceil((count / START_PER_S + SETTLE_S + seconds + 5) * rate)
 const most = Math.max(...sizes)
-/** Enough for all streams, because an engine with fewer blocks pauses some of them. */
+/** The blocks for all streams. An engine with fewer blocks would pause some streams. */
 const kvBlocks = most * Math.ceil((tokensOf(most) + PROMPT_TOKENS) / BLOCK_TOKENS)
 
 await setup()

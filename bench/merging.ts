@@ -26,7 +26,10 @@ const { values } = parseArgs({
 })
 const [streams, rate, seconds] = [Number(values.streams), Number(values.rate), Number(values.seconds)]
 const MODEL = 'demo-chat'
-/** Well within the second after which the gateway's own heartbeat says that it is on time. */
+/**
+ * The pause between forged heartbeats, well within the second after which the gateway's own heartbeat says that it is
+ * on time.
+ */
 const FORGE_MS = 50
 
 await setup()

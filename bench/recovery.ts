@@ -22,11 +22,11 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', default: 'kill,terminate,cut,many' },
     streams: { type: 'string', default: '20' },
-    /** Tokens per second of each stream. */
+    /** The rate in tokens per second of each stream. */
     rate: { type: 'string', default: '40' },
     'many-streams': { type: 'string', default: '256' },
     'many-tokens': { type: 'string', default: '4000' },
-    /** Keeps the logs, and prints their folder. */
+    /** If true, the logs are kept and their folder is printed. */
     keep: { type: 'boolean', default: false },
   },
 })

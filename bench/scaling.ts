@@ -2,8 +2,13 @@
 //
 //   npm run bench:scaling [-- --seeds 8]
 //
-// Prints for each trace and rule the mean over the seeds: requests whose clients gave up, GPU-hours, started pods,
-// removed pods and how many of them were busy, the most pods at once, and the 95th percentile of the wait.
+// Prints, for each trace and rule, these means over the seeds:
+// - requests whose clients gave up
+// - GPU-hours
+// - started pods
+// - removed pods, and how many of them were busy
+// - the most pods at once
+// - the 95th percentile of the wait
 import { parseArgs } from 'node:util'
 import { compare } from './scaling/compare.ts'
 

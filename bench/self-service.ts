@@ -1,5 +1,5 @@
-// The time that an API client waits for its own data: `GET /v1/key` of many keys, at the pace at which one key is
-// served.
+// The time that an API client waits for its own data. Many keys each call `GET /v1/key` about once a second, the most
+// that is served for one key.
 //
 //   npm run bench:self-service [-- --keys 40 --seconds 20]
 //
@@ -16,7 +16,7 @@ const { values } = parseArgs({
   options: { keys: { type: 'string', default: '40' }, seconds: { type: 'string', default: '20' } },
 })
 const seconds = Number(values.seconds)
-/** Slightly longer than a second, because one request a second is served for a key. */
+/** Slightly longer than a second, because a gateway serves one such request a second for each key. */
 const PACE_MS = 1_050
 const WARM_UP = 3
 

@@ -1,6 +1,7 @@
 // A long run at half of the machine's capacity, which shows growth and errors that a short run does not show. It sends
-// mixed requests of every operation to two gateways and two workers. One stream in eight is hung up. Every answer is
-// compared with the one that was learned before, and every charge with its answer.
+// mixed requests of every operation to two gateways and two workers. Clients hang up one stream in eight. Before the load,
+// each kind of request is sent to both gateways and its answer is noted. Every later answer is compared with the noted
+// answer, and every charge with its answer.
 //
 //   npm run soak -- --minutes 30 [--load 0.5] [--seed N]
 //
@@ -68,7 +69,7 @@ const redis = new Redis(cluster.redis.url)
 const problems: string[] = []
 try {
   const accounts = [await cluster.createAccount(CREDITS), await cluster.createAccount(CREDITS)]
-  // Pays for requests that the run itself does not check.
+  // This account pays for requests that the run itself does not check.
   const learner = await cluster.createAccount(CREDITS)
   const gateways = cluster.gateways.map(({ baseUrl }, index) => ({
     name: `gateway ${index + 1}`,
@@ -95,7 +96,7 @@ try {
     { name: 'redis', pid: cluster.redis.pid() },
   ]
   const outcomes = new Map<string, number>()
-  /** Without the answers, which would fill the memory. */
+  /** The ended requests, without the answers, which would fill the memory. */
   const ended: Asked[] = []
   const stopping = new AbortController()
   const offered = offerRequests({
@@ -113,7 +114,7 @@ try {
 
   const models = engines.map(({ model }) => model)
   const samples: Sample[] = []
-  /** Samples taken once a minute, right after a collection. */
+  /** Samples taken once a minute, right after a garbage collection. */
   const collected: Sample[] = []
   const startMs = performance.now()
   while (performance.now() - startMs < minutes * 60_000) {
@@ -159,7 +160,7 @@ try {
     const grown: number[] = []
     const line = (title: string, unit: string, figures: readonly number[]) => {
       const { median, growth, noise } = toTrend(figures)
-      // A figure that never moves has no noise, and half a unit does not count as noise either.
+      // The noise counts as at least half a unit, because a figure that never moves has none.
       grown.push(growth / Math.max(noise, 0.5))
       console.log(
         `  ${title.padEnd(24)} ${median.toFixed(1)} ${unit}, grew ${growth.toFixed(2)}, noise ${noise.toFixed(2)}`,

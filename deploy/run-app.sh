@@ -1,5 +1,6 @@
 #!/bin/sh
-# The image's entry point: runs the app that the first argument names, with the other arguments, in any working folder.
+# The image's entry point: runs the app that the first argument names, with the other arguments. It works in any working
+# folder.
 set -eu
 root=$(dirname "$(dirname "$0")")
 if [ ! -f "$root/apps/${1:-}/main.ts" ]; then
@@ -9,9 +10,9 @@ fi
 app=$1
 shift
 
-# The app is not process 1 of its container: the kernel drops a signal for which process 1 has no handler, and an app has
-# none while it loads its code. A pod deleted in its first seconds would stay, and take work, to the end of its grace
-# period. So this shell passes signals on, and ends as the app does.
+# The app must not be process 1 of its container: the kernel drops a signal for which process 1 has no handler, and an
+# app has no handler while it loads its code. A pod that is deleted in its first seconds would then run, and take work,
+# until its grace period ends. So this shell is process 1: it passes signals on and exits with the app's status.
 child=
 forward() {
   [ -n "$child" ] || exit $((128 + $2))
@@ -27,6 +28,6 @@ exec 3<&-
 while :; do
   status=0
   wait "$child" || status=$?
-  # A signal ends `wait`, not the app.
+  # `wait` also returns when a signal arrives; then the app may still run.
   kill -0 "$child" 2>/dev/null || exit "$status"
 done

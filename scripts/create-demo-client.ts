@@ -9,7 +9,7 @@ const Config = z.object({
   ADMIN_TOKEN: z.string(),
   /** The gateway's address in the printed line, for a user outside of the containers. */
   GATEWAY_URL: z.url(),
-  /** Keeps the account and the key for the next run. */
+  /** The folder that keeps the account and the key for the next run. */
   CLIENT_FOLDER: z.string(),
 })
 

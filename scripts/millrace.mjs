@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// `npx millrace …`: the operators' command line. Runs on Node 20, and starts apps/ctl/ on the Node of the dependencies,
-// in the caller's folder, because arguments may name files.
+// `npx millrace …`: the operators' command line. This script runs on Node 20 and starts apps/ctl/ on the Node of the
+// dependencies. The working folder stays the caller's, because arguments may name files.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { NODE, REPOSITORY } from './bootstrap/repository.mjs'

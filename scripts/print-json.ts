@@ -1,6 +1,6 @@
 /**
- * Writes plain JSON with a newline at its end. Objects and arrays for which `isOpened` is true have one entry per line;
- * all others stay on the line of their name, so that a reviewer compares them as one line.
+ * Returns plain JSON with a newline at its end. An object or array for which `isOpened` is true has one entry per line.
+ * Every other value is written on one line, so that a change of it is a change of one line.
  */
 export function printJson(value: unknown, isOpened: (value: object) => boolean): string {
   return `${print(value, '')}\n`

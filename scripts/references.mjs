@@ -1,5 +1,5 @@
-// `npm run references -- FOLDER…`: writes FOLDER/chat-reference.json, with which `npx millrace models check` compares.
-// Without a folder it writes the references of the tests.
+// `npm run references -- FOLDER…`: writes FOLDER/chat-reference.json; `npx millrace models check` compares Millrace's
+// prompts with it. Without a folder, this command writes the references of the tests.
 import { join } from 'node:path'
 import { checkPlatform } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'

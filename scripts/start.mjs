@@ -1,4 +1,4 @@
-// `npm start`. Runs on Node 20 with nothing installed, so it is plain JavaScript with only Node's own modules. It
+// `npm start`. Must run on Node 20 before anything is installed, so it is plain JavaScript and imports no package. It
 // installs the packages of a cluster, one of which is Node itself, then runs scripts/cluster/ on that Node.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { startedAt } from './bootstrap/progress.mjs'

@@ -61,7 +61,7 @@ function remove() {
   const down = ['down', '--volumes', '--remove-orphans', '--timeout', '5']
   const problems = [
     docker(['compose', '--file', 'deploy/compose.yaml', '--project-name', PROJECT, ...down]).problem,
-    // If there is no image, the build failed.
+    // Without an image there is nothing to remove: the build has failed.
     docker(['images', '--quiet', PROJECT]).output && docker(['image', 'rm', PROJECT]).problem,
   ]
   for (const problem of problems) if (problem) console.error(`not removed: ${problem}`)

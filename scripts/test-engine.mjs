@@ -13,7 +13,7 @@ import { runScript } from './bootstrap/fail.mjs'
 import { runAndCount } from './bootstrap/run-tests.mjs'
 
 const CALLS = ['engine-wire', 'engine-rpcs']
-/** These scenarios are recorded only without further arguments. */
+/** The scenarios that are recorded only without further arguments. */
 const SCENARIOS = ['engine-scenarios', 'engine-client', 'engine-salt']
 
 await runScript(async () => {
@@ -26,7 +26,7 @@ await runScript(async () => {
   await ensureDependencies({ dev: true })
   process.env.MILLRACE_ENGINE = address
   process.env.MILLRACE_ENGINE_ARGS = JSON.stringify(args)
-  // One file after the other, because all use the one engine.
+  // The files run one after another, because they share the one engine.
   const suite = args.length === 0 ? [...CALLS, ...SCENARIOS] : CALLS
   const files = suite.map((name) => `test/contract/${name}.test.ts`)
   const options = ['--project', 'contract', '--no-file-parallelism', '--test-timeout', '120000']

@@ -31,7 +31,7 @@ await runScript(async () => {
   })
 })
 
-/** Returns the lines that an app logged as errors. */
+/** Returns an app's log lines of level error. */
 function readFailures(home, app) {
   const lines = readFileSync(join(home, 'logs', `${app}.log`), 'utf8').split('\n')
   return lines.filter((line) => line.startsWith('{') && JSON.parse(line).level >= ERROR_LEVEL)

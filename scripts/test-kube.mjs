@@ -1,7 +1,7 @@
 // `npm run test:kube`: tests the Helm chart and the scaler on a real Kubernetes control plane with KEDA, as processes
-// on loopback. It starts that lab with the scripts up.sh and down.sh of the folder KUBE_LAB, from the programs in
-// KUBE_LAB_BIN. Without them it ends with status 3, which is not a pass. Arguments are Vitest's. KUBE_LAB_STATE names a
-// lab that runs already.
+// on loopback. It starts and stops this lab with the scripts up.sh and down.sh of the folder KUBE_LAB; the programs are
+// in KUBE_LAB_BIN. Without the scripts or the programs it exits with status 3, which is not a pass. Arguments are
+// passed to Vitest. KUBE_LAB_STATE names a lab that already runs.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { labPrograms, missingIn, refuse } from './bootstrap/lab.mjs'

@@ -1,5 +1,5 @@
-// `npm run test:long [-- PART OF A PATH] [--record]`: the long forms of the tests, for which a change cannot wait. It
-// runs all random cases, all histories on each mutant of the money functions, and ten minutes of killed billing
+// `npm run test:long [-- PART OF A PATH] [--record]`: the long forms of the tests, which take too long for each change.
+// It runs all random cases, all histories on each mutant of the money functions, and ten minutes of killed billing
 // processes. Then it runs the model of the record with more faults, ten minutes of random faults of a cluster, and the
 // mutants that these faults must find. With parts of paths it runs only the test files whose path contains one.
 // `--record` writes `test/integration/billing/mutants/killers.json` anew.
@@ -26,7 +26,7 @@ await runScript(async () => {
   if (process.argv.includes('--record')) process.env.MILLRACE_RECORD_KILLERS = '1'
   const files = longFiles().filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)))
   if (files.length === 0) throw new SetupError('no file with a long form has this path')
-  // The default time limit is for the short forms. Here only a test that hangs must be ended.
+  // The default time limit is for the short forms. This limit only ends a test that hangs.
   const tests = await runTests(['--test-timeout', '1800000', ...files])
   const failed = tests.failed === 0 ? [] : ['tests']
   for (const program of parts.length === 0 ? PROGRAMS : []) {
@@ -38,7 +38,7 @@ await runScript(async () => {
   return failed.length === 0 ? 0 : 1
 })
 
-/** Returns the test files that check if they run in their long form, and the files that have only a long form. */
+/** Returns the test files that ask whether they run in their long form, and the files that have only a long form. */
 function longFiles() {
   const files = readdirSync(join(REPOSITORY, 'test'), { recursive: true }).map((name) => `test/${name}`)
   return files

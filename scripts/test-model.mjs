@@ -1,5 +1,5 @@
-// `npm run test:model [-- PART OF A NAME]`: the model of the record with more faults than in `npm test`, and the trace
-// of each weaker rule. Takes one to three minutes and about 1 GB.
+// `npm run test:model [-- PART OF A NAME]`: explores the model of the generation's record with more faults than `npm
+// test` does, and prints a trace for each weaker rule. Takes one to three minutes and about 1 GB of memory.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runNode } from './bootstrap/run-node.mjs'

@@ -36,9 +36,12 @@ const PROGRAMS = [
 ]
 /** The images of the dev values and of the tests' servers, which are not built here. */
 const SERVER_IMAGES = ['redis:7', 'postgres:18']
-/** A name that no registry can have. */
+/** A name for the image that no registry can contain. */
 const IMAGE = `registry.invalid/millrace:test-${process.pid}`
-/** Everything runs on the real node, which has GPUs for the simulated engines of the production values. */
+/**
+ * Settings of the lab. Everything runs on the real node, which has GPUs for the simulated engines of the production
+ * values.
+ */
 const LAB = { KUBE_NODE_TAINT: '0', KUBE_LAB_CPU_NODES: '0', KUBE_LAB_GPU_NODES: '0', KUBE_NODE_GPUS: '16' }
 
 let interrupted = false

@@ -1,5 +1,5 @@
-// `npm run test:templates -- FOLDER`: renders every FOLDER/*.jinja, a chat template without a model, and compares the
-// text with that rendered by transformers. Both use a small tokenizer from test/fixtures.
+// `npm run test:templates -- FOLDER`: renders every FOLDER/*.jinja, each a chat template without a model, and compares
+// the text with the text that the Python library transformers renders. Both use a small tokenizer from test/fixtures.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { ensurePython } from './python/ensure-python.mjs'
 import { runProgram } from './python/run-program.mjs'
 
 const LIMIT_MS = 10 * 60_000
-/** The tokenizer of this model has the special tokens that templates name. */
+/** A model whose tokenizer has the special tokens that templates name. */
 const MODEL = 'test/fixtures/tokenizers/byte-fallback-bpe'
 
 await runScript(async () => {

@@ -1,5 +1,5 @@
-// `npm test`: the checks alongside all tests. The last line is `N passed, N failed`, in which each check counts as one,
-// also when the test runner crashes or finds nothing to run.
+// `npm test`: runs the checks in parallel with all tests. The last line is `N passed, N failed`, in which each check
+// counts as one, even if the test runner crashes or finds nothing to run.
 import { readFileSync } from 'node:fs'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'

@@ -72,6 +72,11 @@ export default defineConfig({
           hookTimeout: 900_000,
         },
       },
+      // `npm run test:servers`.
+      {
+        extends: true,
+        test: { name: 'servers', include: ['test/servers/**/*.test.ts'], ...SHARED, ...WITH_SERVERS },
+      },
       // `npm run test:node`, which runs it in the namespaces of a node.
       {
         extends: true,

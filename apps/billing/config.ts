@@ -15,7 +15,7 @@ import { checkQueueRedis, QueueRedisFields } from '#libs/config/redis-fields.ts'
 import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
 const PostgresUrl = z
-  .url({ protocol: /^postgres(ql)?$/, error: `expected a postgres:// URL; ${ENCODED_LOGIN}` })
+  .url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' })
   .refine(hasReadableLogin, ENCODED_LOGIN)
 
 const ReceiptSecret = z.string().min(32, 'expected at least 32 characters')
@@ -34,7 +34,7 @@ const Fields = z.object({
   DATABASE_POOLER: z.enum(['none', 'transaction']).default('none'),
   /** The login of this URL owns the tables and migrates them. Default: the login of DATABASE_URL. */
   DATABASE_OWNER_URL: PostgresUrl.optional(),
-  /** When billing migrates its database. `only` is checked by `MigrationConfig`. */
+  /** How billing migrates its database. `MigrationConfig` checks the value `only`. */
   MIGRATE: z.enum(['at-start', 'never'], { error: 'expected at-start, only or never' }).default('at-start'),
   /** URL of a direct connection for notifications; only behind a pooler. */
   DATABASE_DIRECT_URL: PostgresUrl.optional(),
@@ -66,7 +66,7 @@ const Fields = z.object({
   CATALOG_FILE: CatalogPaths.optional(),
   HOLD_GRACE_MS: HoldGraceMs,
   /**
-   * Number of whole months before the present one that stay in the database: `millrace ledger archive` refuses to
+   * The number of whole months before the present one that stay in the database. `millrace ledger archive` refuses to
    * archive them.
    */
   KEEP_MONTHS: z.coerce.number().int().min(1).max(1_200).default(3),

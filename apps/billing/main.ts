@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
-import { toQueueRedis } from '#libs/config/redis-fields.ts'
+import { namePlace, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { openServerCredentials } from '#libs/grpc/open-credentials.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
-import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
-import { runApp } from '#libs/lifecycle/run-app.ts'
+import { runApp, type AppContext } from '#libs/lifecycle/run-app.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
-import type { Logger } from '#libs/telemetry/logger.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createAdminServer } from './admin/serve-admin.ts'
 import { announcePrices } from './catalog/announce-prices.ts'
@@ -20,7 +18,7 @@ import { createDatabaseClock, readDatabaseTimeMs } from './database/database-clo
 import { migrateAs } from './database/migrate-as.ts'
 import { createMoney } from './money/money.ts'
 import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from './database/open-pool.ts'
-import { toKysely } from './database/tables.ts'
+import { toKysely } from './database/to-kysely.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
 import { createLookUpLane } from './money/lanes/look-up-lane.ts'
@@ -32,6 +30,7 @@ import { createReceipts } from './money/receipts.ts'
 import { checkBooks } from './books/check-books.ts'
 import { createReconcile } from './books/reconcile.ts'
 import { createBillingService } from './service.ts'
+import { claimCell } from './settlements/claim-cell.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
 import { createTimingWriter } from './settlements/write-timings.ts'
 import { watchEviction } from './watch-eviction.ts'
@@ -56,9 +55,9 @@ const LIMITS = {
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * Bounds of the pool for callers who read their own keys and requests, and for timings. A caller is answered within 2
- * s, the limit of the call. The limit of a statement is the one of the money functions, because behind a pooler the
- * login has one limit for both.
+ * Bounds of the pool for the operations of callers and for timings. A caller is answered within 2 s, the limit of the
+ * call. The statement limit is the same as for money functions, because behind a pooler the login has one limit for
+ * both.
  */
 const CALLERS_BOUNDS = { ...MONEY_BOUNDS, connections: 4 }
 
@@ -68,7 +67,7 @@ const ARCHIVE_BOUNDS = { connections: 1, statementMs: 10 * 60_000 }
 if (process.env['MIGRATE'] === 'only') process.exitCode = await migrateOnly(process.env)
 else await runApp({ name: 'billing', schema: BillingConfig, environment: process.env }, serve)
 
-async function serve(context: { config: BillingConfig; log: Logger; releasers: Releasers }): Promise<void> {
+async function serve(context: AppContext<BillingConfig>): Promise<void> {
   const { config, releasers } = context
   const replica = randomUUID()
   const log = context.log.child({ replica })
@@ -154,23 +153,45 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   })
 
   // Billing serves reservations without Redis, so it also starts while Redis is unavailable.
-  const redis = openRedis({ place: toQueueRedis(config), name: 'billing', patience: 'bounded', log })
-  const stopSettlements = runSettlements({
+  const queuePlace = toQueueRedis(config)
+  const redis = openRedis({ place: queuePlace, name: 'billing', patience: 'bounded', log })
+  // Before the first settlement is taken, and before gateways are served.
+  const { host, pathname } = new URL(config.DATABASE_URL)
+  const claim = claimCell({
     redis,
-    consumer: replica,
-    money,
-    timings: createTimingWriter({ pool: callersPool, nowMs, log }),
-    models: models.current,
-    metrics,
-    tracing,
+    pool: callersPool,
+    places: { cell: config.CELL, queue: namePlace(queuePlace), database: host + pathname },
+    onLost: context.fail,
     log,
-    claimIdleMs: LIMITS.claimIdleMs,
-    readPauseMs: LIMITS.readPauseMs,
-    gatherMs: LIMITS.gatherMs,
-    sweepEveryMs: LIMITS.sweepEveryMs,
-    idleSweepEveryMs: LIMITS.idleSweepEveryMs,
   })
-  releasers.add('settlements', stopSettlements, { run: (stop) => stop(), limitMs: 10_000 })
+  releasers.add('claim', claim, { run: (claim) => claim.stop() })
+  await claim.first((reason) => state.wait(reason))
+  state.wait('starting')
+
+  const takeSettlements = () =>
+    runSettlements({
+      redis,
+      consumer: replica,
+      money,
+      timings: createTimingWriter({ pool: callersPool, nowMs, log }),
+      models: models.current,
+      metrics,
+      tracing,
+      log,
+      claimIdleMs: LIMITS.claimIdleMs,
+      readPauseMs: LIMITS.readPauseMs,
+      gatherMs: LIMITS.gatherMs,
+      sweepEveryMs: LIMITS.sweepEveryMs,
+      idleSweepEveryMs: LIMITS.idleSweepEveryMs,
+    })
+  const settlements = startOnce(claim.held, {
+    start: takeSettlements,
+    unstarted: () => redis.disconnect(),
+  })
+  releasers.add('settlements', settlements, {
+    run: async (settlements) => await settlements.stop(),
+    limitMs: 10_000,
+  })
   const eviction = watchEviction({ redis, everyMs: LIMITS.evictionEveryMs, metrics, log })
   releasers.add('eviction', eviction, { run: (stop) => stop() })
 
@@ -250,4 +271,22 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   })
   state.follow(database.readiness)
   log.info({ grpcPort, adminAddress }, 'billing serves')
+}
+
+/** Calls `start` when `ready` resolves, unless `stop` was called before. `stop` calls the function that it returned. */
+function startOnce(
+  ready: Promise<void>,
+  { start, unstarted }: { start: () => () => Promise<void>; unstarted: () => void },
+) {
+  let isStopped = false
+  let stopStarted = async () => unstarted()
+  void ready.then(() => {
+    if (!isStopped) stopStarted = start()
+  })
+  return {
+    async stop() {
+      isStopped = true
+      await stopStarted()
+    },
+  }
 }

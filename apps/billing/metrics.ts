@@ -121,7 +121,10 @@ function createDeadLetters(registry: Registry) {
   }
 }
 
-/** Ages grow by themselves between updates, also while Redis is unavailable and there are none. */
+/**
+ * Creates the gauge of watermark ages. Ages grow by themselves between updates, also while Redis is unavailable and
+ * there are no updates.
+ */
 function createWatermarkAge(registry: Registry) {
   const measured = new Map<string, { readonly ageMs: number; readonly atMs: number }>()
   function ages(): Map<string, number> {

@@ -3,7 +3,7 @@ import { createLogger } from '#libs/telemetry/logger.ts'
 import { MigrationConfig } from './config.ts'
 import { migrateAs } from './database/migrate-as.ts'
 
-/** A job must end: a job that waits for ever looks like a job that works. */
+/** The longest wait for the database. A job must end, because a job that waits for ever looks like a job that works. */
 const DATABASE_WAIT_MS = 10 * 60_000
 
 /**

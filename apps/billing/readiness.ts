@@ -6,7 +6,7 @@ import type { Readiness } from '#libs/telemetry/serve-ops.ts'
  */
 export type BillingReadiness = {
   readonly readiness: Readiness
-  /** Not ready for this reason, until the next call of `wait` or `follow`. */
+  /** Answers not ready with this reason, until the next call of `wait` or `follow`. */
   wait(reason: string): void
   follow(readiness: Readiness): void
 }

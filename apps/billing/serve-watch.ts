@@ -3,9 +3,9 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
  * Serves one watcher: sends the result of `next` now and after each change, unless the result is null. Only one read
- * runs at a time, and none while the watcher has not taken the previous message, so that a slow watcher gets the newest
- * state and no backlog. When a read fails the stream ends; the watcher connects again and continues from its last
- * version. Returns a function that ends the stream.
+ * runs at a time. A read begins only when the watcher has taken the previous message, so that a slow watcher gets the
+ * newest state and no backlog. When a read fails the stream ends; the watcher connects again and continues from its
+ * last version. Returns a function that ends the stream.
  */
 export function serveWatch<Request, Message>(
   stream: ServerWritableStream<Request, Message>,

@@ -6,8 +6,8 @@ import type { BillingMetrics } from './metrics.ts'
 
 /**
  * Checks every `everyMs` whether the queue Redis may evict keys. Gateways and workers refuse to start on such a Redis,
- * but a setting can change later, or a failover lead to a server with another setting. Returns a function that stops
- * the checks.
+ * but a setting can change later, or a failover can lead to a server with another setting. Returns a function that
+ * stops the checks.
  */
 export function watchEviction(options: {
   /** A client whose commands fail when Redis does not answer for seconds. */

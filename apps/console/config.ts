@@ -17,7 +17,7 @@ import {
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** Browsers take names below `localhost` (RFC 6761) for this machine without asking for their address. */
+/** Browsers resolve names below `localhost` to this machine without a DNS lookup (RFC 6761). */
 const isLoopback = (hostname: string) => LOOPBACK.has(hostname) || hostname.endsWith('.localhost')
 
 /** Browsers send a session's cookie only over TLS, except to this machine. */
@@ -41,17 +41,19 @@ const Fields = z.object({
   PORT: Port.default(8091),
   KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
   /**
-   * Under which browsers reach it, such as https://console.example.org. Default: http://127.0.0.1:PORT, or
-   * http://[::1]:PORT if it listens on that address.
+   * The address at which browsers reach the console, such as https://console.example.org. Default:
+   * http://127.0.0.1:PORT, or http://[::1]:PORT if the console listens on that address.
    */
   CONSOLE_ORIGIN: Origin.optional(),
-  /** Billing's admin interface; no credential: each request carries its viewer's. */
+  /** The address of billing's admin interface. It needs no credential here: each request carries its viewer's token. */
   BILLING_ADMIN_URL: HttpBase,
-  /** Proxies whose `X-Forwarded-For` names the viewer's address, by which failed sign-ins are counted. */
+  /**
+   * Addresses of proxies whose `X-Forwarded-For` header is trusted. Failed sign-ins are counted by the address in it.
+   */
   TRUSTED_PROXIES: TrustedProxies.optional(),
-  /** For links to longer histories. */
+  /** The address of Grafana, to which charts of longer histories link. */
   GRAFANA_URL: HttpBase.optional(),
-  /** Below which the files of this repository are, for links to runbooks. */
+  /** The address below which the files of this repository are served, for links to runbooks. */
   DOCS_URL: HttpBase.optional(),
 })
 

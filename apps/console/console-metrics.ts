@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Live } from './live/live.ts'
 
-/** Labels are bounded: models are those of the catalog and of workers. */
+/** Registers the console's metrics. Labels are bounded: they name only models of the catalog and of workers. */
 export function createConsoleMetrics(deps: { registry: Registry; live: Live }): void {
   const { registry, live } = deps
   const registers = [registry]

@@ -31,7 +31,7 @@ await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env 
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,
-    // A Redis that is away later is shown, and no reason to take the console away.
+    // The console stays ready if Redis becomes unreachable: the page shows that.
     readiness: () => (listens ? { ready: true } : { ready: false, reason: 'waiting for Redis' }),
   })
   releasers.add('ops', ops, { run: closeOps })

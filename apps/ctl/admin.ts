@@ -8,7 +8,7 @@ import type { AnsweringOperation, Operation } from '#libs/admin-contract/operati
 import { CommandError } from './command-error.ts'
 import type { Access } from './find-access.ts'
 
-/** Billing may send nothing for this long: its database statements have shorter limits. */
+/** The longest pause in an answer of billing. Billing's database statements have shorter limits. */
 const SILENCE_MS = 60_000
 
 /** The input of an operation as an operator gave it; billing validates it. Undefined fields are not sent. */
@@ -50,7 +50,8 @@ export function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: un
 }
 
 /**
- * Does not use fetch, which gives up on answers that begin after five minutes: a whole reconciliation may take longer.
+ * Uses `node:http`, because fetch gives up if an answer does not begin within five minutes: a whole reconciliation may
+ * take longer.
  */
 async function send(
   { url, token, silenceMs }: Access & { silenceMs: number },
@@ -90,7 +91,8 @@ function toUnreachable(url: string, error: unknown): CommandError {
 }
 
 /**
- * Joins the messages of an AggregateError, whose own message is empty. A name with several addresses fails with one.
+ * Returns an error's message. An AggregateError, with which a host name of several addresses fails, has no message of
+ * its own, so the messages of its errors are joined.
  */
 function toReason(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(toReason).join(', ')

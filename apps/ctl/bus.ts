@@ -28,7 +28,6 @@ export type Bus = {
 }
 
 const LISTEN_MS = 2 * BEAT_MS
-const WORKERS = heartbeatChannel('worker')
 
 /** The last heartbeat of each worker, and the last capacity of each of its models. */
 type Seen = { readonly heartbeats: Map<string, Heartbeat>; readonly capacities: Map<string, Capacity> }
@@ -46,18 +45,19 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
       publisher: openRedis({ place, name: 'ctl', patience: 'bounded', log }),
       subscriber: openRedis({ place, name: 'ctl-subscriber', patience: 'bounded', log }),
     }))
-    // The error of a command says only that it was tried often enough; the connection's error has the reason.
+    // A failed command reports only that all retries failed; the error of the connection has the reason.
     let problem: unknown = null
     for (const { subscriber } of opened) subscriber.on('error', (error) => (problem = error))
     try {
       for (const { subscriber } of opened) {
+        const heartbeats = heartbeatChannel('worker')
         subscriber.on('message', (channel, text) => {
-          const heartbeat = channel === WORKERS ? readHeartbeat(text) : null
+          const heartbeat = channel === heartbeats ? readHeartbeat(text) : null
           if (heartbeat === null) return
           seen.heartbeats.set(heartbeat.id, heartbeat)
           onSeen(seen)
         })
-        await subscriber.subscribe(WORKERS)
+        await subscriber.subscribe(heartbeats)
         await subscribeSignal({ subscriber, log }, CAPACITY, (capacity) => {
           seen.capacities.set(`${capacity.id} ${capacity.model}`, capacity)
           onSeen(seen)
@@ -81,10 +81,7 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
 
   const toList = ({ heartbeats, capacities }: Seen) => listWorkers(heartbeats.values(), capacities.values())
 
-  /**
-   * Sends a request and waits until the worker follows it. The worker follows it when each of its engines does, by
-   * messages that come after the request.
-   */
+  /** Sends a request and waits until messages that come after it show that every engine of the worker follows it. */
   async function ask(
     worker: ListedWorker,
     send: (redis: Redis, id: string) => Promise<boolean>,

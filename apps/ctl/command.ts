@@ -4,8 +4,9 @@ import { parseAnswer, type Admin } from './admin.ts'
 import type { Bus } from './bus.ts'
 import { CommandError } from './command-error.ts'
 import { fieldOf, text, readText, toNumber, toOptionName } from './fields.ts'
+import { fieldsOf } from './operation-fields.ts'
 import { readPages } from './read-pages.ts'
-import { formatTable, type Column } from './table.ts'
+import { showFields, showTable, type Shown } from './view.ts'
 
 export type Context = {
   readonly admin: Admin
@@ -64,11 +65,8 @@ export function defineCommand<Fields extends z.ZodObject>(
   }
 }
 
-/**
- * The fields of a command that calls an operation, with the names of the operation's input. Their values may be text of
- * any kind, because billing validates them.
- */
-type FieldsFor<Input> = { readonly [Name in keyof Input]: z.ZodType<Loose<Input[Name]>> }
+/** Fields of a command in a form of its own, by the names of the operation's input. Billing validates their values. */
+type OwnFields<Input> = { readonly [Name in keyof Input]?: z.ZodType<Loose<Input[Name]>> }
 
 type Loose<Value> = Value extends string
   ? string | number | boolean
@@ -76,26 +74,30 @@ type Loose<Value> = Value extends string
     ? { [Name in keyof Value]: Loose<Value[Name]> }
     : Value
 
-type Named = Omit<Command, 'fields' | 'prepare' | 'summary'> & {
+type Named<Op extends AnsweringOperation> = Omit<Command, 'fields' | 'prepare' | 'summary'> & {
+  readonly operation: Op
   /** Default: the operation's own summary. */
   readonly summary?: string
+  /** The fields that are given by position, behind those in the operation's path. */
+  readonly places?: readonly Extract<keyof InputOf<Op>, string>[]
+  /** Default: as `fieldsOf` makes them of the operation. */
+  readonly fields?: OwnFields<InputOf<Op>>
 }
 
 /** Defines a command that calls one operation with its fields. */
 export function defineCall<Op extends AnsweringOperation>(
-  description: Named & {
-    readonly operation: Op
-    readonly fields: FieldsFor<InputOf<Op>>
+  description: Named<Op> & {
     readonly silenceMs?: number
-    show(answer: AnswerOf<Op>): string
+    /** The parts of the answer, or its whole text. */
+    readonly show: readonly Shown<AnswerOf<Op>>[] | ((answer: AnswerOf<Op>) => string)
     isProblem?(answer: AnswerOf<Op>): boolean
   },
 ): Command {
-  const { operation, fields, silenceMs, show, isProblem, summary = operation.summary, ...rest } = description
+  const { operation, places, fields, silenceMs, show, isProblem, ...rest } = description
   return defineCommand({
+    summary: operation.summary,
     ...rest,
-    summary,
-    fields: z.strictObject(fields),
+    fields: z.strictObject(fieldsOf(operation, { places, own: fields })),
     async run(given, { admin }) {
       const answer = await admin.ask(operation, given, silenceMs === undefined ? {} : { silenceMs })
       return toOutcome(operation, answer, { show, isProblem })
@@ -114,12 +116,13 @@ export function toOutcome<Op extends AnsweringOperation>(
     show,
     isProblem = () => false,
   }: {
-    show: (answer: AnswerOf<Op>) => string
+    show: readonly Shown<AnswerOf<Op>>[] | ((answer: AnswerOf<Op>) => string)
     isProblem?: ((answer: AnswerOf<Op>) => boolean) | undefined
   },
 ): Outcome {
   const parsed = parseAnswer<Op['answer']>(operation.answer, answer)
-  return { answer, text: show(parsed), isProblem: isProblem(parsed) }
+  const text = typeof show === 'function' ? show(parsed) : showFields(operation.answer, show, parsed)
+  return { answer, text, isProblem: isProblem(parsed) }
 }
 
 const DEFAULT_LIMIT = 50
@@ -136,28 +139,24 @@ const Listing = z.looseObject({
 })
 
 type ListOperation = ReadOperation & {
-  readonly answer: z.ZodType<{ data: unknown[]; nextCursor: string | null }>
+  readonly answer: z.ZodObject<{ data: z.ZodArray<z.ZodObject>; nextCursor: z.ZodType<string | null> }>
 }
 
 /** Defines a command that lists the items of an operation, page after page. */
 export function defineList<Op extends ListOperation>(
-  description: Named & {
-    readonly operation: Op
-    readonly fields: Omit<FieldsFor<InputOf<Op>>, 'limit' | 'cursor'>
-    readonly columns: readonly Column<AnswerOf<Op>['data'][number]>[]
-  },
+  description: Named<Op> & { readonly shown: readonly Shown<AnswerOf<Op>['data'][number]>[] },
 ): Command {
-  const { operation, columns, fields, summary = operation.summary, ...rest } = description
+  const { operation, places, fields, shown, ...rest } = description
   return defineCommand({
+    summary: operation.summary,
     ...rest,
-    summary,
-    fields: z.strictObject({ ...fields, ...PAGE }),
+    fields: z.strictObject(fieldsOf(operation, { places, own: { ...fields, ...PAGE } })),
     async run(given, { admin, note }) {
       const { limit, cursor, ...query } = Listing.parse(given)
       const answer = await readPages(admin, { operation, query, limit, cursor })
       const { data } = parseAnswer<Op['answer']>(operation.answer, answer)
       if (answer.nextCursor !== null) note(`there is more: continue with --cursor ${answer.nextCursor}`)
-      return { answer, text: formatTable(columns, data) }
+      return { answer, text: showTable(operation.answer.shape.data.element, shown, data) }
     },
   })
 }

@@ -14,14 +14,12 @@ import { MODEL_FILE_COMMANDS } from './resources/model-files.ts'
 import { MODEL_COMMANDS } from './resources/models.ts'
 import { RECONCILIATION_COMMANDS } from './resources/reconciliation.ts'
 import { REQUEST_COMMANDS } from './resources/requests.ts'
-import { SEAL_COMMANDS } from './resources/seals.ts'
 import { SESSION_COMMANDS } from './resources/sessions.ts'
 import { STATE_COMMANDS } from './resources/state.ts'
 import { TOP_COMMANDS } from './resources/top.ts'
 import { USAGE_COMMANDS } from './resources/usage.ts'
 import { WHOAMI_COMMANDS } from './resources/whoami.ts'
 import { WORKER_COMMANDS } from './resources/workers.ts'
-import { WRITE_OFF_COMMANDS } from './resources/write-offs.ts'
 
 /** All commands, in the order in which a help text lists them. */
 export const COMMANDS: readonly Command[] = [
@@ -36,11 +34,9 @@ export const COMMANDS: readonly Command[] = [
   ...USAGE_COMMANDS,
   ...HOLD_COMMANDS,
   ...LEDGER_COMMANDS,
-  ...WRITE_OFF_COMMANDS,
   ...ALARM_COMMANDS,
   ...STATE_COMMANDS,
   ...RECONCILIATION_COMMANDS,
-  ...SEAL_COMMANDS,
   ...AUDIT_COMMANDS,
   ...CREDENTIAL_COMMANDS,
   ...SESSION_COMMANDS,

@@ -77,6 +77,11 @@ function toRead<Value>(read: (text: string) => Value) {
   })
 }
 
+/** Reads `none` as null, and any other text by `read`. */
+export function orNone<Value>(read: (text: string) => Value): (text: string) => Value | null {
+  return (given) => (given === 'none' ? null : read(given))
+}
+
 /** Reads a whole number. Throws a RangeError for other text. */
 export function toNumber(given: string): number {
   if (/^\d{1,15}$/.test(given)) return Number(given)

@@ -6,9 +6,9 @@ import { openLocalCluster, type LocalCluster } from './local-cluster.ts'
 export type Access = { readonly url: string; readonly token: string }
 
 /**
- * Returns the address and the token of billing: from the options, else from the environment, else from the cluster of a
- * running `npm start`. The token of that cluster is sent only to that cluster. Throws a CommandError when the address
- * or the token is missing.
+ * Returns billing's address and token: from the options, else from the environment, else from the cluster of a running
+ * `npm start`. The token of that cluster is sent only to that cluster. Throws a CommandError if the address or the
+ * token is missing.
  */
 export function findAccess(
   options: { readonly url?: string | undefined; readonly tokenFile?: string | undefined },

@@ -11,14 +11,17 @@ import { openLocalCluster } from './local-cluster.ts'
 
 const BusConfig = z.object(BusRedisFields).superRefine(checkBusRedis)
 
+/** `cell` is undefined for the default one. */
+export type BusPlace = { readonly cell: string | undefined; readonly servers: readonly RedisServerPlace[] }
+
 /**
- * Returns the servers of the bus: from the environment, else from the cluster of a running `npm start`. Throws a
+ * Returns the cell and the servers of its bus: from the environment, else from the cluster of a running `npm start`. Throws a
  * CommandError if there is neither, or if the environment is wrong.
  */
-export function findBus(config: CtlConfig): readonly RedisServerPlace[] {
-  if (config.BUS_REDIS_URL === undefined) return [findLocalBus(config)]
+export function findBus(config: CtlConfig): BusPlace {
+  if (config.BUS_REDIS_URL === undefined) return { cell: undefined, servers: [findLocalBus(config)] }
   const result = BusConfig.safeParse(config)
-  if (result.success) return toBusRedis(result.data)
+  if (result.success) return { cell: result.data.CELL, servers: toBusRedis(result.data) }
   const [issue] = result.error.issues
   // The value is not printed, because a URL may contain a password.
   throw new CommandError('usage', `${issue?.path.join('.')} is wrong: ${issue?.message}`)

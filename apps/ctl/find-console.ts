@@ -4,7 +4,7 @@ import { openLocalCluster } from './local-cluster.ts'
 
 /**
  * Returns the addresses of the console, without a slash at the end: from the environment, else from the cluster of a
- * running `npm start`, which has a separate address for browsers. Throws a CommandError if there is neither, or if the
+ * running `npm start`, which has a separate address for browsers. Throws a CommandError if neither is known, or if the
  * environment is wrong.
  */
 export function findConsole(config: CtlConfig): { readonly browsers: string; readonly programs: string } {

@@ -4,9 +4,9 @@ import { CommandError } from './command-error.ts'
 const Line = z.object({ cursor: z.string() })
 
 /**
- * Writes an export to its end, portion after portion. Each portion is requested with the cursor of the last line before
- * it. CSV titles are written once, and only whole lines are written. If the export is cut off, throws a CommandError
- * with the cursor from which to continue.
+ * Writes an export to its end, one portion after another. Each portion is requested with the cursor of the previous
+ * portion's last line. CSV titles are written once, and only whole lines are written. If the export is cut off, throws
+ * a CommandError with the cursor from which to continue.
  */
 export async function followExport(
   io: {
@@ -44,7 +44,7 @@ export async function followExport(
   }
 }
 
-/** Yields the whole lines of each chunk, with their ends. Throws if the last line has no end. */
+/** Yields the whole lines of each chunk, with their line ends. Throws if the last line has no line end. */
 export async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator<string[]> {
   let rest = ''
   for await (const chunk of chunks) {
@@ -59,7 +59,7 @@ export async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator
   if (rest !== '') throw new Error('the last line is incomplete')
 }
 
-/** Returns the cursor of a line, which is the last column of either format. */
+/** Returns a line's cursor, which is the last column in both formats. */
 function readCursor(format: 'csv' | 'jsonl', line: string): string {
   if (format === 'jsonl') return Line.parse(JSON.parse(line)).cursor
   return line.slice(line.lastIndexOf(',') + 1).trim()

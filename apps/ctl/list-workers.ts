@@ -3,7 +3,7 @@ import type { Capacity, WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 
 /** An engine of a worker, as the worker's last messages describe it. */
 export type ListedEngine = Pick<EngineState, 'model' | 'ready' | 'slots' | 'running' | 'meanGenerationMs'> & {
-  /** Null for a worker of a release that does not report its phase. */
+  /** The worker's phase; null for a worker of a release that does not report it. */
   readonly phase: WorkerPhase | null
   /** The term of the scaler that cordons the engine; null when no scaler does. */
   readonly cordonTerm: number | null
@@ -20,8 +20,8 @@ export type ListedWorker = {
 }
 
 /**
- * Returns the workers that sent these messages, ordered by name. An engine that is loading is only in its worker's
- * capacity, and a worker of an older release sends only heartbeats.
+ * Returns the workers that sent these messages, ordered by name. An engine that is loading appears only in its worker's
+ * capacity. A worker of an older release sends only heartbeats.
  */
 export function listWorkers(
   heartbeats: Iterable<Heartbeat>,

@@ -9,7 +9,7 @@ process.stdout.on('error', (error) => {
   // The reader of the output may close it early, as `head` does.
   if ('code' in error && error.code === 'EPIPE') process.exit(0)
   process.stderr.write(`The output cannot be written: ${error.message}\n`)
-  // The command's change may have been made.
+  // The change may have been made before the output failed, so the exit code says that the outcome is unknown.
   process.exit(EXIT_CODES.unreachable)
 })
 

@@ -57,7 +57,7 @@ function parse(
       allowPositionals: true,
     })
   } catch (error) {
-    // The first sentence names the problem; the following ones give advice that does not fit here.
+    // Only the first sentence of Node's message names the problem; the others give advice that does not apply here.
     const [problem = ''] = String(error instanceof Error ? error.message : error).split(/\. |\n/)
     throw new CommandError('usage', `${problem.replace(/\.$/, '')}. See millrace --help.`, { cause: error })
   }

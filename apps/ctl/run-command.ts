@@ -1,3 +1,4 @@
+import { joinCell } from '#libs/config/cell.ts'
 import { redactCredentials, toPrintedError } from '#libs/telemetry/loggable-error.ts'
 import { createAdmin } from './admin.ts'
 import { runChat } from './chat/run-chat.ts'
@@ -34,12 +35,14 @@ export async function runCommand(
     }
     const { run, isJson } = line
     const context = {
-      // These are getters, because commands that use neither billing nor the bus need no address of them.
+      // The clients are getters, because only commands that use billing or the bus need its address.
       get admin() {
         return createAdmin(findAccess(line, config))
       },
       get bus() {
-        return createBus(findBus(config))
+        const { cell, servers } = findBus(config)
+        joinCell(cell)
+        return createBus(servers)
       },
       consoleUrl: () => findConsole(config).browsers,
       isJson,
@@ -59,7 +62,7 @@ export async function runCommand(
     return outcome.isProblem === true ? EXIT_CODES.refused : 0
   } catch (error) {
     if (!(error instanceof CommandError)) {
-      // This is a bug. It is unknown whether a change was made, so the exit code must differ from a refusal's.
+      // This is a bug. The change may have been made, so the exit code must differ from the code of a refusal.
       terminal.note(`Unexpected: ${toPrintedError(error)}`)
       return EXIT_CODES.unreachable
     }

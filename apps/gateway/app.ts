@@ -87,7 +87,7 @@ type AppDeps = {
   readonly limits: HttpLimits
   readonly hasAccountPage: boolean
   readonly allowedOrigins: AllowedOrigins
-  /** Whether new requests are served. */
+  /** Returns whether new requests are served. */
   readonly takesWork: () => boolean
 }
 

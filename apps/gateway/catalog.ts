@@ -9,7 +9,10 @@ export type CatalogModel = ModelSpec & { readonly callFormat?: string }
 /** The models that requests may name. */
 export type Catalog = {
   list(): readonly CatalogModel[]
-  /** Returns null if there is no such model. Throws an `ApiError` `model_unavailable` while that cannot be known. */
+  /**
+   * Returns null if there is no such model. Throws an `ApiError` `model_unavailable` while it is not known whether the
+   * model exists.
+   */
   find(id: string): CatalogModel | null
 }
 
@@ -22,8 +25,8 @@ export type LiveCatalog = Catalog & {
 
 /**
  * The catalog as billing last sent it. `fallback` is used until billing is reached for the first time. After that the
- * last live catalog stays in use, also while billing is down, because it is newer than any file. Before, a model that
- * is missing in the fallback may still exist, so `find` throws for it.
+ * last live catalog stays in use, also while billing is down, because it is newer than any file. While the fallback is
+ * in use, a model that is missing in it may still exist, so `find` throws for such a model.
  */
 export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
   let models = fallback

@@ -47,7 +47,9 @@ import { createRedisMetrics } from './servers/redis-metrics.ts'
 import { createBuildReport } from './reports/build-report.ts'
 import { createRequestBook } from './reports/request-book.ts'
 
-/** The time for the errors of streams that did not end within the grace of draining. */
+/**
+ * How long a stopping gateway waits until streams that did not end within the grace of draining have sent their errors.
+ */
 const LAST_ERRORS_MS = 2_000
 /** How long a stopping gateway waits for the answers to its settlements. */
 const SETTLE_MS = 5_000

@@ -7,11 +7,11 @@ export const RETRY_AFTER_S = {
   default: 5,
   /** Billing or the queue Redis does not answer: both restart or fail over within seconds. */
   dependencyDown: 2,
-  /** A worker could not run the generation; another one may. */
+  /** A worker could not run the generation; another worker may. */
   workerUnavailable: 2,
   /** Gateway and billing disagree on the catalog until the next push. */
   catalogChange: 2,
-  /** The hold expired or was settled; the next request gets a new one. */
+  /** The hold expired or was settled; the next request gets a new hold. */
   holdGone: 1,
   /** Too many large bodies arrived at once; each takes at most a few seconds. */
   largeBodies: 2,

@@ -3,7 +3,10 @@ import type { PoolAnswer } from './snapshot.ts'
 export type Answers = {
   /** Takes over the answers of a snapshot that is `ageMs` old. */
   publish(answers: Readonly<Record<string, PoolAnswer>>, ageMs: number): void
-  /** `stale`: the snapshot is older than 10 s, or there is none. `unknown`: this scaler has no such pool. */
+  /**
+   * Returns status `stale` if the snapshot is older than 10 s or missing, and `unknown` if this scaler has no such
+   * pool.
+   */
   find(pool: string): { status: 'known'; answer: PoolAnswer } | { status: 'stale' } | { status: 'unknown' }
   /** Returns the age of the snapshot in ms; Infinity before the first one. */
   ageMs(): number
@@ -14,7 +17,7 @@ export type Answers = {
 /** Answers older than this are refused, so that KEDA leaves the replicas as they are. */
 export const STALE_MS = 10_000
 
-/** The answers of this process to KEDA: the leader's last snapshot, in memory. */
+/** Answers KEDA's questions in this process from the leader's last snapshot, in memory. */
 export function createAnswers(options: { pools: readonly string[]; nowMs: () => number }): Answers {
   const { nowMs } = options
   const pools = new Set(options.pools)

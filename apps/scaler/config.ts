@@ -9,7 +9,7 @@ import {
 } from '#libs/config/redis-fields.ts'
 import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
-/** The folder in which Kubernetes puts the files of a pod's own access. */
+/** The folder with the files of a pod's service account. */
 const POD_ACCESS = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const Fields = z.object({
@@ -36,7 +36,9 @@ const Fields = z.object({
   KUBERNETES_URL: HttpUrl.optional(),
   KUBERNETES_SERVICE_HOST: z.string().optional(),
   KUBERNETES_SERVICE_PORT: Port.default(443),
-  /** Path of the authority (PEM), and of the token. Default without KUBERNETES_URL: the pod's own files. */
+  /**
+   * Paths of the authority's certificate (PEM) and of the token. Default without KUBERNETES_URL: the pod's own files.
+   */
   KUBERNETES_CA_FILE: z.string().optional(),
   KUBERNETES_TOKEN_FILE: z.string().optional(),
   /** Default: the pod's own namespace. */

@@ -21,24 +21,24 @@ import type { StartTimesKeeper } from './start-times.ts'
 
 /** The cluster as the watches know it. */
 export type Cluster = {
-  /** `nowMs` in Unix ms. */
+  /** Joins pods with their workers' reports. `nowMs` is in Unix ms. */
   join(nowMs: number): JoinedPods
   /** Returns the switches of the ScaledObject with this name. */
   switchesOf(name: string): KedaSwitches
   replicasOf(deployment: string): number | null
-  /** The time for which the watches have not followed the API server; Infinity before their first lists. */
+  /** How long the watches have not followed the API server; Infinity before their first lists. */
   behindMs(): number
 }
 
 export type Control = {
-  /** Runs a round at once; not more often than every 100 ms. */
+  /** Runs a round at once, but at most one every 100 ms. */
   wake(): void
   /** Reads the snapshot at once, because another scaler has written it. */
   noteWritten(): void
   /** The last snapshot that this process wrote or read. */
   snapshot(): Snapshot | null
   isLeader(): boolean
-  /** Ends the rounds and gives the lead up. */
+  /** Ends the rounds and gives up the lead. */
   stop(): Promise<void>
 }
 
@@ -64,25 +64,34 @@ export type ControlOptions = {
 
 const ROUND_MS = 1_000
 const LEAST_PAUSE_MS = 100
-/** A beat is sent each second. If no echo comes for longer than this, messages of others may be lost as well. */
+/**
+ * A beat is sent each second. If none comes back for longer than this, messages of gateways and workers may be lost
+ * too.
+ */
 const SILENT_MS = 2_000
-/** A watch that ends is opened again within seconds, and what it misses until then does no harm. */
+/**
+ * The longest time without the API server. A watch that ends is opened again within seconds; missed changes do no harm
+ * for so short a time.
+ */
 const BEHIND_MS = 15_000
-/** Every worker reports within this time after the start of this process. */
+/** Within this time after the start of this process every worker has reported. */
 const LISTEN_FIRST_MS = 3_000
-/** After this time a leader without whole inputs gives the lead up, because another scaler may have whole inputs. */
+/**
+ * A leader whose inputs are not whole gives up the lead after this time, because another scaler's inputs may be whole.
+ */
 const RESIGN_AFTER_MS = 5_000
 
 /**
- * The scaler's loop, a round each second. The leader computes and publishes; the others read its snapshot, so that all of
- * them answer KEDA alike.
+ * The scaler's loop, one round each second. The leader computes and publishes a snapshot; the others read it, so that
+ * all scalers answer KEDA alike.
  *
  *     candidate → leader      the lock was free, and the inputs are whole
  *     leader → candidate      the lock was lost; a write was refused; the inputs were not whole for 5 s; stop
  *
- * Inputs are whole when this process's own beats come back over every server of the bus, the queue Redis answers, and the
- * watches follow the cluster. Otherwise the leader writes nothing: after 10 s the answers are stale, and replicas stay as
- * they are. The snapshot is written first; the round acts on pods after that. Both happen only in the term of the lock.
+ * Inputs are whole if this process's own beats come back over every server of the bus, the queue Redis answers, and the
+ * watches follow the cluster. Without whole inputs the leader writes nothing: after 10 s the answers are stale, and
+ * KEDA leaves the replicas as they are. A round writes the snapshot first and acts on pods after that, both only in the
+ * term of the lock.
  */
 export function startControl(options: ControlOptions): Control {
   const { lead, store, answers, bus, starts, cluster, nowMs, log } = options
@@ -90,7 +99,7 @@ export function startControl(options: ControlOptions): Control {
   const startedMs = nowMs()
   const stopping = new AbortController()
   let current: Snapshot | null = null
-  /** The term that continues from `current`; null while this process does not lead. */
+  /** The term in which this process continues from `current`; null while it does not lead. */
   let adoptedTerm: number | null = null
   let unwholeSinceMs: number | null = null
   let wakeUp = () => {}
@@ -183,7 +192,7 @@ export function startControl(options: ControlOptions): Control {
     answers.publish(snapshot.answers, nowMs() - writtenMs)
     bus.beat(true)
     options.onRound(planned)
-    // A process that was frozen since the lock was renewed must not act any more.
+    // A process that was frozen after it renewed the lock may have lost it, and must not act.
     if (lead.term() !== term) return
     const act = (step: Span) => {
       for (const [pool, change] of planned.changes) options.act(podsOf(pool), change, term)
@@ -236,7 +245,10 @@ type LedRound = { readonly joined: JoinedPods; readonly redisMs: number; readonl
 
 const toErrorType = () => 'round_failed'
 
-/** Returns the numbers of a round's orders as attributes. A cordon is renewed, and so counted, in each round. */
+/**
+ * Returns the numbers of a round's orders as trace attributes. A cordon is renewed in each round, and is counted each
+ * time.
+ */
 function countOrders(orders: readonly PodOrders[]) {
   const count = (of: (pods: PodOrders) => readonly string[]) =>
     orders.reduce((sum, pods) => sum + of(pods).length, 0)

@@ -3,8 +3,8 @@ import type { ModelReport } from './model-report.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
- * `GET /models` on the operators' port: each model's numbers, the term that decides, and the reason in words. Every
- * scaler answers from the leader's last snapshot, and with 503 before there is one.
+ * Serves `GET /models` on the operators' port: each model's numbers, the term that decides, and the reason in words.
+ * Every scaler answers from the leader's last snapshot, and with 503 before there is one.
  */
 export function createExplainModels(options: {
   snapshot: () => Snapshot | null
@@ -59,7 +59,7 @@ function needWords(report: ModelReport): string {
   }
 }
 
-/** Words for each `ChangeReason`; a steady pool needs none. */
+/** Texts for each `ChangeReason`; a steady pool needs none. */
 const REASONS: Readonly<Record<string, string>> = {
   paused: 'its ScaledObject is paused',
   rise: 'rises',

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { KEY_PREFIX } from '#libs/generation-record/keys.ts'
+import { keyPrefix } from '#libs/generation-record/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 
 /** All keys of the scalers with one name; their hash tag keeps them on one node of a Redis Cluster. */
 export const scalerKeys = (name: string) => {
-  const prefix = `${KEY_PREFIX}{scaler:${name}}:`
+  const prefix = `${keyPrefix()}{scaler:${name}}:`
   return { leader: `${prefix}leader`, term: `${prefix}term`, snapshot: `${prefix}snapshot` }
 }
 
@@ -18,11 +18,14 @@ export type Lead = {
    */
   renew(): Promise<{ term: number | null; redisMs: number }>
   /**
-   * Returns the term while the lock cannot have expired, otherwise null. So it is also null in a process that was
-   * frozen.
+   * Returns the term while the lock cannot have expired, otherwise null. A process that was frozen gets null after its
+   * lock has expired.
    */
   term(): number | null
-  /** Gives the lead up, so that another scaler takes it at once. Never rejects: the lock expires by itself. */
+  /**
+   * Gives up the lead, so that another scaler takes it at once. Never rejects: if Redis does not answer, the lock
+   * expires.
+   */
   resign(): Promise<void>
 }
 
@@ -32,8 +35,9 @@ const LOCK_MS = 5_000
 const SLACK_MS = 500
 
 /**
- * The lead among the scalers with one name: a lock on the queue Redis with a number for each term. A new term is higher
- * than all earlier ones even after Redis has lost its data, because it is at least the Unix time in seconds.
+ * Elects one leader among the scalers with the same name, by a lock on the queue Redis with a number for each term. A
+ * new term is higher than all earlier ones even if Redis has lost its data, because it is at least the Unix time in
+ * seconds.
  */
 export function createLead(options: {
   redis: RedisClient

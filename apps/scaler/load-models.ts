@@ -7,9 +7,8 @@ import type { DemandReader } from './signals/read-demand.ts'
 export type LoadOf = (model: string, waiting: Waiting) => ModelLoad & { readonly ready: number }
 
 /**
- * Joins the reports of gateways and workers about a model with its queue. The idle time of a model begins when a
- * request was last offered, waiting or running. It begins at the earliest with this process, which does not know what
- * happened before.
+ * Joins the reports of gateways and workers about a model with its queue. A model's idle time begins when a request was
+ * last offered, waiting or running, but not before this process started, which does not know what happened earlier.
  */
 export function createLoadOf(options: {
   demand: Pick<DemandReader, 'load'>

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client'
 import { ConfigError } from '#libs/config/load-config.ts'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
 import { CAPACITY, DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import { busRights, queueRights } from '#libs/generation-record/rights.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { followRenewals } from '#libs/certificates/follow-renewals.ts'
 import { readAuthorities } from '#libs/certificates/pem-files.ts'
@@ -39,7 +40,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   const self = randomUUID()
   const log = context.log.child({ scaler: self })
   const name = config.SCALER_NAME
-  // This clock is only for durations. Times that outlive this process are by the queue Redis' clock.
+  // This clock measures durations only. Times that outlive this process are taken from the queue Redis' clock.
   const nowMs = () => performance.now()
   const registry = new Registry()
   const tracing = await openTracing('scaler', { instance: self, config, log, releasers })
@@ -101,7 +102,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   const cluster = watchCluster({ client, namespace, capacity, nowMs, log })
   releasers.add('watches', cluster, { run: async (cluster) => await cluster.stop() })
 
-  // The port opens before Redis is connected: until there is a snapshot KEDA is answered UNAVAILABLE, which leaves
+  // The port opens before Redis is connected. Until there is a snapshot, KEDA receives UNAVAILABLE and leaves the
   // replicas as they are.
   const { server, endStreams } = createKedaServer({
     answers,
@@ -122,13 +123,22 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
   const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
     const connect = async (role: string, patience: RedisPatience) =>
-      releasers.add(role, await connectRedis({ place, name: `scaler-${role}`, patience, log }), disconnect)
+      releasers.add(
+        role,
+        await connectRedis({ place, name: `scaler-${role}`, patience, log, rights: busRights() }),
+        disconnect,
+      )
     return {
       bus: await connect('bus', 'fail-fast'),
       subscriber: await connect('bus-subscriber', 'patient'),
     }
   }
-  const queuePlace = { place: toQueueRedis(config), name: 'scaler-queue', patience: 'fail-fast' } as const
+  const queuePlace = {
+    place: toQueueRedis(config),
+    name: 'scaler-queue',
+    patience: 'fail-fast',
+    rights: queueRights(),
+  } as const
   const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
   const servers = await Promise.all(toBusRedis(config).map(connectBus))
   const buses = servers.map(({ bus }) => bus)

@@ -22,10 +22,13 @@ const PoolReport = z.object({
   released: number,
 })
 
-/** One model's numbers and the decisions that follow from them: the answer to "why seven?". */
+/**
+ * One model's numbers, and the decisions that follow from them. They explain why the model has its present number of
+ * replicas.
+ */
 export const ModelReport = z.object({
   ...ModelState.shape,
-  /** Replicas that the load needs, and the term that decides. */
+  /** The replicas that the load needs, and the term that decides this number. */
   need: number,
   term: z.string(),
   terms: z.record(z.string(), number),

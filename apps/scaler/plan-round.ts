@@ -93,7 +93,10 @@ function planGateways({ scaler, before, gateways, gatewayReplicas, switchesOf, n
 
 type Changes = ReadonlyMap<string, PoolChange>
 
-/** Returns since when no pod serves or loads although the model should have replicas; null otherwise. */
+/**
+ * Returns the time since which the model should have replicas but no pod serves or loads; null if a pod does, or if no
+ * replica is needed.
+ */
 function starvingSince({ model, pools }: ScaledModel, input: RoundInput, changes: Changes): number | null {
   const pods = pools.flatMap(({ pool }) => input.podsOf(pool))
   const isWanted = pools.some(({ pool }) => (changes.get(pool)?.want ?? 0) > 0)

@@ -142,9 +142,9 @@ const hasCondition = (pod: Pod, type: string) =>
   pod.status.conditions.some((condition) => condition.type === type && condition.status === 'True')
 
 /**
- * Returns the phase that the worker reports, if it reports. A pod without reports is loading as long as it has never
- * reported and the kubelet does not find it ready. Otherwise its worker is silent, or this scaler has only begun to
- * listen.
+ * Returns the phase that the worker reports, if it reports. A pod whose worker has never reported is loading until the
+ * kubelet finds it ready. Any other pod without a report is silent: its worker has stopped reporting, or this scaler
+ * has just begun to listen.
  */
 function phaseOf(pod: Pod, reported: PodPhase | null, isKnown: boolean): PodPhase {
   if (pod.metadata.deletionTimestamp !== undefined) return 'deleting'

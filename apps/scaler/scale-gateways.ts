@@ -10,9 +10,9 @@ const STEP_MS = 300_000
 
 /**
  * Computes the number of gateways: open streams divided by the streams that one gateway may have. A quarter is added
- * while the median gateway's event loop is late by more than 50 ms (99th percentile). The number rises at once and
- * falls by one in 5 min. Without reports it stays. While KEDA is paused in a direction, the number does not move in it
- * either, so that KEDA does not jump when the pause ends.
+ * while the event loop of the median gateway is late by more than 50 ms (99th percentile). The number rises at once and
+ * falls by one in 5 min. Without reports it does not change. While KEDA is paused in a direction, the number does not
+ * move in it either, so that KEDA does not jump when the pause ends.
  */
 export function scaleGateways(input: {
   pool: GatewayPool

@@ -15,8 +15,8 @@ const START_BUCKETS_S = [5, 10, 20, 30, 60, 90, 120, 180, 240, 300, 450, 600, 90
 const ERROR_BUCKETS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 2, 5]
 
 /**
- * The metrics of the scaler. Labels are bounded: pools and models come from the configuration; phases, terms, calls and
- * codes are few. Only the leader reports the numbers of models, so that sums over scalers are right.
+ * Registers the scaler's metrics. Labels are bounded: pools and models come from the configuration; phases, terms,
+ * calls and codes are few. Only the leader reports the numbers of models, so that sums over scalers are right.
  */
 export function createScalerMetrics(options: {
   registry: Registry

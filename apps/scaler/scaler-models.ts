@@ -52,7 +52,7 @@ const Gateway = z
 const ModelsFile = z
   .strictObject({
     pools: z.array(Pool).max(1_000),
-    /** GPUs by class; a class without a budget is bounded by the pools' maxima alone. */
+    /** GPUs by class. A class without a budget is limited only by its pools' maxima. */
     budget: z.record(z.string(), count),
     gateway: Gateway.nullable(),
     /** The relative change that the HPA ignores: 0 if the cluster knows the HPA's field `tolerance`, else 0.1. */

@@ -6,22 +6,22 @@ import type { ExternalScalerHandlers } from '#proto/types/externalscaler/Externa
 import type { ScaledObjectRef__Output } from '#proto/types/externalscaler/ScaledObjectRef.ts'
 import type { Answers } from './answers.ts'
 
-/** The one metric: a number of replicas, with a target of 1 for each replica. */
+/** The only metric: a number of replicas, with a target of 1 per replica. */
 const METRIC = 'replicas'
 
-/** While a pool should have replicas and its Deployment has none, the pool is activated again this often. */
+/** How often a pool is activated again while it should have replicas and its Deployment has none. */
 const REPEAT_MS = 2_000
 /**
- * The server ends a stream after this time, plus or minus an eighth. Only the end of a stream resets KEDA's pause
- * before it opens the next one, which otherwise grows to a minute.
+ * The server ends a stream after this time, plus or minus an eighth. KEDA pauses before it opens the next stream, and
+ * these pauses grow to a minute; only the end of a stream resets them.
  */
 const STREAM_MS = 240_000
 /** KEDA opens one stream for each ScaledObject; streams beyond this number are refused. */
 const MOST_STREAMS = 4_000
 
 /**
- * KEDA keeps a connection for ever, and its calls have no deadline. Pings of the server find dead connections. The
- * maximum age of a connection makes KEDA look for other replicas; its grace is longer than a stream lasts.
+ * Settings of connections, which KEDA keeps for ever and whose calls have no deadline. The server's pings find dead
+ * connections. The maximum age of a connection makes KEDA look for other replicas; its grace is longer than a stream.
  */
 const CONNECTION = {
   'grpc.keepalive_time_ms': 20_000,
@@ -33,9 +33,9 @@ const CONNECTION = {
 export type KedaCall = 'IsActive' | 'GetMetrics' | 'GetMetricSpec' | 'StreamIsActive' | 'StreamMetricSpec'
 
 /**
- * The five calls of KEDA, answered from memory. `GetMetricSpec` never fails, because after a failure KEDA closes the
- * stream. `GetMetrics` and `IsActive` fail with UNAVAILABLE while the answers are stale, which leaves replicas as they
- * are. `StreamMetricSpec` is not implemented, because the target never changes. `endStreams` ends the open streams
+ * Serves KEDA's five calls from memory. `GetMetricSpec` never fails, because after a failure KEDA closes the stream.
+ * `GetMetrics` and `IsActive` fail with UNAVAILABLE while the answers are stale, so that KEDA leaves the replicas as
+ * they are. `StreamMetricSpec` is not implemented, because the target never changes. `endStreams` ends the open streams
  * cleanly.
  */
 export function createKedaServer(options: {
@@ -52,7 +52,8 @@ export function createKedaServer(options: {
   const streams = new Set<() => void>()
 
   /**
-   * Calls back with the response that `toResponse` makes from the pool's answer, or with the reason why there is none.
+   * Calls back with the response that `toResponse` makes from the pool's answer, or with the error that says why there
+   * is no answer.
    */
   function answer<Response>(
     call: KedaCall,

@@ -6,7 +6,7 @@ import { ModelReport } from './model-report.ts'
 
 const known = z.number().min(0).nullable()
 
-/** The means of a model, which are kept while it has no worker. */
+/** A model's means, which are kept while it has no worker. */
 export const KeptMeans = z.object({
   meanServiceMs: known,
   meanOutputTokens: known,
@@ -40,7 +40,7 @@ export const Snapshot = z.object({
   means: z.record(z.string(), KeptMeans),
   starts: z.record(z.string(), PoolStarts),
   gateway: GatewayState.nullable(),
-  /** For each model that should have replicas but has no pod that serves or loads: since when. */
+  /** Since when each of these models should have had replicas but had no pod that serves or loads. */
   starving: z.record(z.string(), z.number().min(0)),
   report: z.array(ModelReport),
 })
@@ -53,7 +53,7 @@ export type SnapshotStore = {
    */
   write(snapshot: Snapshot): Promise<boolean>
   /**
-   * Resolves with the last snapshot and its age in ms by Redis' clock; null when there is none that this release can
+   * Resolves with the last snapshot and its age in ms by Redis' clock; null if there is none that this release can
    * read.
    */
   read(): Promise<{ snapshot: Snapshot; ageMs: number } | null>
@@ -62,7 +62,7 @@ export type SnapshotStore = {
 /** A snapshot is kept for this time. After a longer absence a scaler begins anew from the state of Kubernetes. */
 const KEPT_MS = 7 * 86_400_000
 
-/** The store of the snapshot. Both calls reject when Redis does not answer. */
+/** The store of the snapshot. Both calls reject if Redis does not answer. */
 export function createSnapshotStore(options: {
   redis: RedisClient
   name: string
@@ -86,8 +86,8 @@ export function createSnapshotStore(options: {
 }
 
 /**
- * The fence: only the leader of the term may write. KEYS: leader, snapshot. ARGV: this process's value of the lock, the
- * text, ms to keep it. Returns 1, or 0 if this process does not hold the lock.
+ * Writes the snapshot only for the leader of the term, as a fence against former leaders. KEYS: leader, snapshot. ARGV:
+ * this process's value of the lock, the text, ms to keep it. Returns 1, or 0 if this process does not hold the lock.
  */
 const WRITE = `#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

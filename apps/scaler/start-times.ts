@@ -39,7 +39,7 @@ export function createStartTimes(options: {
     if (next !== 'loading' && next !== 'ready') return void starting.delete(uid)
     const known: StartTimes = starts[pool]?.image === image ? timesOf(pool) : NO_START_TIMES
     const ended = noteStart(known, { phase, ms })
-    // The pod served before this process saw it load.
+    // The pod was ready before this process saw it load, so its loading counts as 0 ms.
     const loadedAtOnce = phase === 'unscheduled' && next === 'ready'
     const times = loadedAtOnce ? noteStart(ended, { phase: 'loading', ms: 0 }) : ended
     starts = { ...starts, [pool]: { image, times } }

@@ -2,13 +2,16 @@ import { z } from 'zod'
 
 /**
  * How an engine answers every call. Behaviours other than `persona` and `waits` are for models against which people
- * test their clients: tools, constraints, logit biases and directives in the prompt change nothing, while limits and
- * stop strings still end an answer.
+ * test their clients. Under these, tools, constraints, logit biases and directives in the prompt have no effect, but
+ * limits and stop strings still end an answer.
  */
 export const Behaviour = z.discriminatedUnion('type', [
   /** The answer depends on the conversation: see persona/. */
   z.strictObject({ type: z.literal('persona') }),
-  /** The persona, with each first token delayed as behind a queue; other calls are not delayed. */
+  /**
+   * The persona answers, and the first token of each call is delayed by `firstTokenMs`, as if the call waited in a
+   * queue. Calls do not delay each other.
+   */
   z.strictObject({ type: z.literal('waits'), firstTokenMs: z.int().positive().max(600_000) }),
   /** Writes exactly this many tokens, including the end token. */
   z.strictObject({ type: z.literal('writes'), tokens: z.int().min(2).max(1_000_000) }),

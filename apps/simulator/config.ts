@@ -27,7 +27,7 @@ export const EngineConfig = z
     prefillTokensPerS: z.number().positive().default(20_000),
     /** The speed of the clock: 2 is twice as fast, 0 as fast as the processor allows. */
     speed: z.number().min(0).default(1),
-    /** Tokens of a chunk, except the first and the last chunk (`--stream-interval`). */
+    /** The number of tokens in each chunk except the first and the last (`--stream-interval`). */
     streamInterval: z.int().positive().default(1),
     /** Length of embedding vectors. */
     dimension: z.int().positive().max(65_536).default(256),

@@ -28,7 +28,7 @@ export type EngineCore = {
   stop(): void
 }
 
-/** One engine core from start to death: scheduler, step loop and listeners. A restart creates a new one. */
+/** One engine core from start to death: scheduler, step loop and listeners. A restart creates a new core. */
 export function createEngineCore(config: EngineConfig, onDeath: () => void): EngineCore {
   const listeners = new Map<Sequence, Listener>()
   const meter = createThroughputMeter()

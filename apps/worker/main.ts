@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
-import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
 import { BEAT_MS } from '#libs/event-bus/heartbeat.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
-import { refuseEviction } from '#libs/redis/eviction-policy.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
 import { loadNativeLibrary } from '#libs/tokenizer/encoding/native-encoder.ts'
@@ -29,6 +26,7 @@ import { createPromptThreads } from './prompt/prompt-threads.ts'
 import { createRenderPrompt } from './prompt/render-prompt.ts'
 import { createCapacityReports, type WorkerEngine } from './reports/report-capacity.ts'
 import { isRefused, openRestartRequest } from './engine-watch/restart-request.ts'
+import { openRedisServers } from './open-servers.ts'
 import { createRunningGenerations } from './run/running-generations.ts'
 import { serveEngine, type WorkerServices } from './serve-engine.ts'
 import { createServedModels, type LoadProblem } from './prompt/served-models.ts'
@@ -36,7 +34,7 @@ import { createOrphanSettlements } from './run/settle-orphans.ts'
 import { createStopSettled } from './run/stop-settled.ts'
 import { toReadiness } from './reports/to-readiness.ts'
 import { createTokenizerCache } from './prompt/tokenizer-cache.ts'
-import { createWorkerBus, type BusServer } from './worker-bus.ts'
+import { createWorkerBus } from './worker-bus.ts'
 import { createWorkerMetrics } from './metrics/worker-metrics.ts'
 
 const SETTLE_MS = 5_000
@@ -87,25 +85,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   })
   releasers.add('ops', ops, { run: closeOps })
 
-  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
-  const connectQueue = async (role: string, patience: RedisPatience) => {
-    const options = { place: toQueueRedis(config), name: `worker-${role}`, patience, log }
-    return releasers.add(role, await connectRedis(options), disconnect)
-  }
-  const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
-    const connect = async (role: string, patience: RedisPatience) =>
-      releasers.add(role, await connectRedis({ place, name: `worker-${role}`, patience, log }), disconnect)
-    return {
-      bus: await connect('bus', 'fail-fast'),
-      subscriber: await connect('bus-subscriber', 'patient'),
-    }
-  }
-  const queueRedis = await connectQueue('queue', 'fail-fast')
-  await refuseEviction(queueRedis, { log })
-  const jobsRedis = await connectQueue('jobs', 'patient')
-  const [firstPlace, ...otherPlaces] = toBusRedis(config)
-  const firstServer = await connectBus(firstPlace)
-  const servers = [firstServer, ...(await Promise.all(otherPlaces.map(connectBus)))] as const
+  const { queueRedis, jobsRedis, servers } = await openRedisServers({ config, releasers, log })
 
   const record = createGenerationRecord({ redis: queueRedis, self: worker, graceMs: config.HOLD_GRACE_MS })
   const { PREFIX_SHARING: sharing } = config

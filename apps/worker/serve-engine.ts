@@ -155,7 +155,8 @@ export function serveEngine(deps: {
       tokenizeInputs: createTokenizeInputs(model.tokenizer),
       embedInputs: createEmbedInputs({
         embed: measureEmbed(engine.embed, meter),
-        // The slots bound the generations, and this limit their inputs: the engine runs `maxNumSeqs` of either at once.
+        // The slots bound the generations, and this limit bounds their inputs: the engine runs `maxNumSeqs` of either
+        // at once.
         limit: createFairLimit(maxNumSeqs),
         deliver: services.deliverVectors,
       }),

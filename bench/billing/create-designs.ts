@@ -10,8 +10,8 @@ import { createNaiveReserve } from './naive-reserve.ts'
 import { MODEL, type BenchDatabase } from './open-bench-database.ts'
 
 /**
- * Each function runs once, for a random key. It returns false if the call was refused because of the backlog, and
- * throws for any other answer that is not a grant.
+ * The two designs. Each function runs once, for a random key. It returns false if the call was refused because of the
+ * backlog, and throws for any other answer that is not a grant.
  */
 export type Designs = {
   naive(keyIds: readonly string[]): Promise<boolean>

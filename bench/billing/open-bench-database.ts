@@ -15,8 +15,8 @@ export const MODEL = 'demo-chat'
 export const HOLD_GRACE_MS = 60_000
 
 /**
- * The tables to analyze. In a service the planner's estimates come from autovacuum, which analyzes partitions, but
- * never the partitioned tables: the estimate for a query of such a table is far too high, and grows with the table.
+ * Lists the tables to analyze. In a service the planner's estimates come from autovacuum, which analyzes partitions but
+ * never partitioned tables: the estimate for a query of a partitioned table is far too high, and grows with the table.
  */
 const LEAF_TABLES = `select string_agg(oid::regclass::text, ', ') as names from pg_class
   where relkind = 'r' and relnamespace = 'public'::regnamespace`
@@ -25,7 +25,8 @@ const LEAF_TABLES = `select string_agg(oid::regclass::text, ', ') as names from 
 const PLENTY = '1000000000000000'
 
 /**
- * `limited` keys have a spend limit, `rated` keys have requests and tokens per minute. Neither limit is ever reached.
+ * The kinds of keys. `limited` keys have a spend limit, and `rated` keys have requests and tokens per minute. Neither
+ * limit is ever reached.
  */
 export type KeyKind = 'plain' | 'limited' | 'rated'
 

@@ -17,8 +17,8 @@ const WAYS = [
   'settle_32',
 ] as const
 /**
- * A function that is called with one entry, or with 32 entries of as many accounts. `commit` inserts one row into a
- * separate table and is the unit.
+ * The measured ways: a function called with one entry, or with 32 entries of as many accounts. `commit` inserts one row
+ * into a separate table and is the unit.
  */
 export type Way = (typeof WAYS)[number]
 
@@ -30,12 +30,12 @@ export type SingleCalls = Readonly<Record<Way, { readonly ms: number; readonly c
 
 const TOKENS = 100
 const BATCH = 32
-/** Calls of one way before it is the next way's turn. */
+/** The number of calls of one way before the next way has its turn. */
 const BLOCK = 25
 
 /**
- * Measures single calls, one after the other on one connection: the short functions beside the full ones, in turns of a
- * few calls, so that all ways meet the same noise. CPU time is the better measure on a machine with other work.
+ * Measures single calls, one after another on one connection: the short functions and the full ones, in turns of a few
+ * calls, so that all ways meet the same noise. CPU time is the better measure on a machine with other work.
  */
 export async function measureSingleCalls(
   url: string,

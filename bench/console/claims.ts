@@ -10,7 +10,7 @@ import { until } from '#test/support/until.ts'
 const ROUNDS = 20
 const BOUND_MS = 2_500
 
-/** Resolves with the Unix time at which the row of the model shows that so many requests run. */
+/** Resolves with the Unix time at which the model's row shows that `count` requests run. */
 const whenRunning = (count: number) => `new Promise((resolve) => {
   const look = () => {
     const cells = document.querySelector('a[href="#/model/demo-chat"]')?.closest('tr')?.querySelectorAll('td') ?? []
@@ -54,8 +54,8 @@ try {
 }
 
 /**
- * Returns the Unix time of a request's claim: its id begins with the time of its arrival, and billing knows how long it
- * waited.
+ * Returns the Unix time of a request's claim: the request's id begins with the time of its arrival, and billing has
+ * recorded how long the request waited.
  */
 async function claimedAt(id: string): Promise<number> {
   const arrivedMs = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)

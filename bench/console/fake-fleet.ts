@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { OBSERVE_CHANNEL } from '#libs/event-bus/channels.ts'
+import { observeChannel } from '#libs/event-bus/channels.ts'
 import { CAPACITY, DEMAND, type Capacity, type Demand } from '#libs/event-bus/scaling-signals.ts'
 import { describeProcess, REPORTS, type GatewayReport, type WorkerReport } from '#libs/event-bus/reports.ts'
 
@@ -8,7 +8,7 @@ export type Fleet = { stop(): void }
 const SLOTS = 32
 const BEAT_MS = 1_000
 const REPORT_MS = 2_000
-/** For as long as a console asks for in each message. */
+/** How long a console asks for reports with each message. */
 const OBSERVED_MS = 12_000
 const BUCKETS: readonly number[] = []
 
@@ -16,7 +16,7 @@ const BUCKETS: readonly number[] = []
 const SKIPPED = 6
 
 /**
- * Publishes the messages of so many gateways and workers with one engine each: the load each second and, while a
+ * Publishes the messages of these gateways and workers, each worker with one engine: the load each second and, while a
  * console observes, a report every 2 s. The messages are spread over time, and their numbers change each time.
  */
 export function startFleet(
@@ -30,7 +30,7 @@ export function startFleet(
   let made = 0
   let observedUntilMs = -Infinity
   subscriber.on('message', () => (observedUntilMs = performance.now() + OBSERVED_MS))
-  void subscriber.subscribe(OBSERVE_CHANNEL)
+  void subscriber.subscribe(observeChannel())
 
   function repeat(everyMs: number, delayMs: number, send: () => void) {
     timers.add(setTimeout(() => timers.add(setInterval(send, everyMs)), delayMs))
@@ -161,12 +161,12 @@ export function startFleet(
   }
 
   for (let index = 0; index < workers; index += 1) {
-    repeat(BEAT_MS, at() * BEAT_MS, () => publish(CAPACITY.channel, toCapacity(index)))
-    report(at() * REPORT_MS, () => publish(REPORTS.channel, toWorkerReport(index)))
+    repeat(BEAT_MS, at() * BEAT_MS, () => publish(CAPACITY.channel(), toCapacity(index)))
+    report(at() * REPORT_MS, () => publish(REPORTS.channel(), toWorkerReport(index)))
   }
   for (let index = 0; index < gateways; index += 1) {
-    repeat(BEAT_MS, at() * BEAT_MS, () => publish(DEMAND.channel, toDemand(index)))
-    report(at() * REPORT_MS, () => publish(REPORTS.channel, toGatewayReport(index)))
+    repeat(BEAT_MS, at() * BEAT_MS, () => publish(DEMAND.channel(), toDemand(index)))
+    report(at() * REPORT_MS, () => publish(REPORTS.channel(), toGatewayReport(index)))
   }
   return {
     stop() {

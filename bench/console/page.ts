@@ -13,7 +13,8 @@ const MODELS = Array.from({ length: 200 }, (_, index) => `model-${index}`)
 const SECONDS = 30
 
 /**
- * Long tasks are those above 50 ms. Each drawing is measured by the time between its frame and the next idle moment.
+ * Measures long tasks, which take more than 50 ms, and each drawing, by the time between its frame and the next idle
+ * moment.
  */
 const WATCH = `(() => {
   window.tickMs = []

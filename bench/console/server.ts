@@ -40,11 +40,13 @@ const [workers, gateways, viewers, seconds] = [
 const models = Array.from({ length: Number(values.models) }, (_, index) => `model-${index}`)
 const VIEWS: readonly ViewName[] = ['now', 'workers', 'requests', `model:${models[0] ?? ''}`]
 const WARM_UP_MS = 30_000
-/** The time until the console has noticed that no page is open, and gateways and workers report every 15 s. */
+/**
+ * The time in which the console notices that no page is open, and gateways and workers go back to a report every 15 s.
+ */
 const SETTLE_MS = 15_000
 /** About the size of all fields of one settlement. */
 const SETTLEMENT_BYTES = 500
-/** In KB/s to each viewer. */
+/** The bars of views, in KB/s to each viewer. */
 const VIEW_BARS: Readonly<Partial<Record<ViewName, number>>> = { now: 20, workers: 60 }
 /** The commands that publish the messages; the console does not cause them. */
 const PUBLISHED = ['publish']
@@ -63,11 +65,11 @@ const app = await startApp('console', {
   BILLING_ADMIN_URL: `http://127.0.0.1:${billingPort}`,
   QUEUE_REDIS_URL: redis.url,
   BUS_REDIS_URL: redis.url,
-  // The same option as in the chart.
+  // The chart sets the same option.
   NODE_OPTIONS: '--max-semi-space-size=4',
   LOG_LEVEL: 'warn',
 })
-// Each model has a settlement, because a missing stream is an error, which costs its reader more.
+// Each model has a settlement, because the error for a missing stream costs its reader more.
 for (const model of models)
   await bus.xadd(settlementStreamKey(model), '*', 'settlement', 'x'.repeat(SETTLEMENT_BYTES))
 const fleet = startFleet({ bus, subscriber }, { models, workers, gateways })

@@ -1,4 +1,4 @@
-// A thread of the load generator. It keeps its share of the streams under way until its share of the requests is over.
+// A thread of the load generator. It keeps its share of the streams open until its share of the requests is done.
 import { randomInt } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { agent, streamChat } from '../harness/stream-chat.ts'
@@ -53,7 +53,7 @@ async function measureStream(): Promise<StreamFigures> {
   }
 }
 
-/** Writes a prompt of newly drawn words, so that no prefix cache has it. */
+/** Writes a prompt of newly drawn words, so that it is in no prefix cache. */
 function writePrompt(words: number): string {
   const SYLLABLES = ['ka', 'lo', 'mi', 'ne', 'ru', 'sa', 'te', 'vo']
   const syllable = () => SYLLABLES[randomInt(SYLLABLES.length)] ?? ''

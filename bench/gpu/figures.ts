@@ -6,13 +6,13 @@ export const ClientOrder = z.object({
   baseUrl: z.string(),
   apiKey: z.string(),
   model: z.string(),
-  /** How many streams are under way at once. */
+  /** The number of streams that are open at any time. */
   streams: z.int(),
   requests: z.int(),
   words: z.int(),
   /** The most tokens of an answer. */
   tokens: z.int(),
-  /** The same prompt for each request, instead of newly drawn words. */
+  /** The prompt of all requests. If absent, each prompt has newly drawn words. */
   prompt: z.string().optional(),
 })
 export type ClientOrder = z.infer<typeof ClientOrder>
@@ -21,12 +21,12 @@ export const StreamFigures = z.object({
   /** The number of tokens that `usage` reports. */
   tokens: z.int(),
   events: z.int(),
-  /** The time of each read with text, since the request was sent. */
+  /** The time of each read with text, counted from the sending of the request. */
   timesMs: z.array(z.number()),
   promptTokens: z.int().nullable(),
-  /** Null if the server does not report it. */
+  /** The number of cached tokens; null if the server does not report it. */
   cachedTokens: z.int().nullable(),
-  /** Null if the stream was complete. */
+  /** Why the stream was not complete; null if it was complete. */
   problem: z.string().nullable(),
 })
 export type StreamFigures = z.infer<typeof StreamFigures>
@@ -46,7 +46,7 @@ export type LoadFigures = {
   readonly streams: readonly StreamFigures[]
 }
 
-/** Throws if no stream was complete, because there is nothing to compare then. */
+/** Throws if no stream was complete, because then there is nothing to compare. */
 export function toLoadFigures(
   streams: readonly StreamFigures[],
   { wallMs, tokens: most }: { readonly wallMs: number; readonly tokens: number },

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 const LISTENS = '0A'
 
 /**
- * Returns the processes of this machine that listen on a TCP port; none if they run elsewhere or belong to another
- * user.
+ * Returns the processes of this machine that listen on a TCP port. The list is empty if they run on another machine or
+ * belong to another user.
  */
 export function findListeners(port: number): number[] {
   const sockets = new Set(['tcp', 'tcp6'].flatMap((table) => readSockets(table, port)))
@@ -14,7 +14,7 @@ export function findListeners(port: number): number[] {
     .filter((pid) => readLinks(pid).some((link) => sockets.has(link)))
 }
 
-/** Returns the listening sockets, in the form that descriptors' links have. */
+/** Returns the listening sockets, in the format of descriptors' links. */
 function readSockets(table: string, port: number): string[] {
   const [, ...lines] = readFileSync(`/proc/net/${table}`, 'utf8').trim().split('\n')
   return lines.flatMap((line) => {

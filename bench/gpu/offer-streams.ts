@@ -13,7 +13,7 @@ export type Side = {
   readonly processes: readonly SideProcess[]
 }
 
-/** `withChildren`: the processes that this process has started count with it. */
+/** A process of a side. With `withChildren`, its child processes count too. */
 export type SideProcess = { readonly name: string; readonly pid: number; readonly withChildren?: boolean }
 
 export type Load = Pick<ClientOrder, 'streams' | 'requests' | 'words' | 'tokens' | 'prompt'>
@@ -23,7 +23,7 @@ export type MeasuredLoad = LoadFigures & {
   readonly cpuUs: ReadonlyMap<string, number>
 }
 
-/** Keeps so many streams under way on one side, and measures them and the processor time of the side's processes. */
+/** Keeps `load.streams` streams open on one side, and measures them and the processor time of the side's processes. */
 export async function offerStreams(side: Side, load: Load, threads: number): Promise<MeasuredLoad> {
   const before = readCpu(side.processes)
   const startedMs = performance.now()

@@ -41,7 +41,7 @@ export type GpuOptions = {
   readonly threads: number
 }
 
-/** Returns `'help'` if help is asked for. Throws an Error that names a missing or wrong option. */
+/** Returns the options, or `'help'` for `--help`. Throws an Error that names a missing or wrong option. */
 export function parseOptions(args: readonly string[]): GpuOptions | 'help' {
   const { values } = parseArgs({
     args: [...args],

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { offerStreams, type Side } from './offer-streams.ts'
 
-/** The prompt is so many times as long as the other prompts. */
+/** How many times as long as the other prompts this prompt is. */
 const LONGER = 5
 const TOKENS = 16
 
 /**
- * Sends one long prompt three times, one after the other. Returns the cached tokens, and each time to the first token.
+ * Sends one long prompt three times, one after another. Returns the cached tokens, and each time to the first token.
  */
 export async function repeatPrompt(side: Side, words: number): Promise<string> {
   const prompt = `${randomUUID()} ${'kalomi nerusa tevoka '.repeat(Math.ceil((words * LONGER) / 3))}`

@@ -1,4 +1,4 @@
-/** Rows of figures, in the order of their first value. Several values in one place come from the rounds. */
+/** Rows of figures, in the order of their first value. Several values in one cell come from the rounds. */
 export class Table {
   readonly #sides: readonly string[]
   readonly #rows = new Map<string, Map<string, string[]>>()

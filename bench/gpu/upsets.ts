@@ -20,7 +20,7 @@ export type Outcome = { readonly text: string; readonly problems: readonly strin
 
 /** The number of streams whose clients hang up, or whose worker is killed. */
 const STREAMS = 64
-/** Tokens of each answer, so that the streams are under way for some seconds. */
+/** Tokens of each answer, enough for streams of some seconds. */
 const LONG = 700
 const LOOK_MS = 5
 const LONGEST_MS = 30_000
@@ -71,8 +71,7 @@ export async function overload({ side, engine, words, tokens, threads, slots }: 
 }
 
 /**
- * Two workers share the streams, and one is killed while they run. Checks that all streams are complete, and measures
- * the longest gap.
+ * Measures the longest gap when two workers share the streams and one is killed. Checks that all streams are complete.
  */
 export async function killWorker({ side, engine, words, threads, slots, cluster }: Upset): Promise<Outcome> {
   const [worker] = cluster.workers
@@ -120,7 +119,10 @@ async function holdStream(side: Side, words: number, signal: AbortSignal): Promi
   }
 }
 
-/** Waits until the number of generations in the engine is as wanted, and returns it. Throws if that takes too long. */
+/**
+ * Waits until the number of generations in the engine satisfies `isWanted`, and returns it. Throws if that takes too
+ * long.
+ */
 async function untilRunning(client: EngineClient, isWanted: (count: number) => boolean): Promise<number> {
   const endMs = performance.now() + LONGEST_MS
   for (;;) {

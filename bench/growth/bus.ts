@@ -9,9 +9,9 @@ import { createRedis } from '../../test/support/redis.ts'
 import { readThreadsCpuUs } from '../harness/process-cpu.ts'
 
 const SIZES = [10, 100, 500]
-/** The share of a cell with 36 gateways and 500 workers. */
+/** The share of gateways among the processes, as in a cell with 36 gateways and 500 workers. */
 const GATEWAY_SHARE = 0.07
-/** Many beats, because the CPU time of a process has a resolution of 10 ms. */
+/** The number of beats, which is large because the CPU time of a process has a resolution of 10 ms. */
 const BEATS = 2_000
 const PINGS = 10_000
 const STREAMS_OF_A_GATEWAY = 20
@@ -119,8 +119,8 @@ async function subscribe(url: string, channels: readonly string[]): Promise<Sock
 }
 
 /**
- * Counts the pulses of a worker's second round. If `flowing`, all of its streams have sent an event since the first
- * round; else none has.
+ * Counts the pulses of a worker's second round. If `flowing` is true, all of its streams have sent an event since the
+ * first round; otherwise no stream has.
  */
 function countPulses(gateways: number, flowing: boolean): { pulses: number; streams: number } {
   const pulses: (readonly StreamState[])[] = []

@@ -1,4 +1,4 @@
-/** Rows of one statement. A statement takes seconds, and its temporary table fits into memory. */
+/** Rows of one statement. Such a statement takes seconds, and its temporary table fits into memory. */
 const PORTION = 500_000
 
 /**
@@ -23,7 +23,7 @@ export async function addLedgerRows(
   }
 }
 
-/** Each call makes the partitions of its month and of the next two. */
+/** Returns the statements that make the partitions. Each call makes the partitions of its month and the next two. */
 function prepareMonths(fromMs: number, untilMs: number): string[] {
   const statements: string[] = []
   const at = new Date(fromMs)
@@ -67,7 +67,7 @@ function addPortion(portion: {
       )
       select id, account_id, key_id, '${model}', price_version, 1, 'completed', 100, 0, 100, cost, cost, false, 'bench', at
       from history order by n`,
-    // Two statements of one month continue its numbers. The identity column gives no number here.
+    // The second statement of a month continues the first one's numbers. The identity column gives no number here.
     `insert into ledger (seq, kind, ref, debit_account, credit_account, amount, posted_at) overriding system value
       select greatest(first_seq(h.month), coalesce(m.reached, 0)) + row_number() over (partition by h.month order by h.n),
         'charge', h.id, h.account_id, s.id, h.cost, h.at

@@ -8,14 +8,15 @@ import { addLedgerRows } from './ledger-rows.ts'
 const ACCOUNTS = 100
 const DAY_MS = 86_400_000
 const HISTORY_MS = 330 * DAY_MS
-/** Each block has 25 calls of every function. */
+/** The number of blocks, each of 25 calls of every function. */
 const BLOCKS = 12
 const READS = 20
 
 /**
- * Prints the cost of a reservation, a settlement and the operators' reads, without settled requests and with so many of
- * them in the last eleven months. The cost is the duration, and the server's CPU time for the connection beside the CPU
- * time of a one-row commit in the same turns. Call `setup` of test/support first. A million rows take a minute.
+ * Prints the cost of a reservation, a settlement and the operators' reads, first without settled requests, then with
+ * each number of `sizes` of them, spread over the last eleven months. The cost is the duration, and the server's CPU
+ * time for the connection beside the CPU time of a one-row commit in the same turns. Call `setup` of test/support
+ * first. A million rows take a minute.
  */
 export async function benchLedger(print: (line: string) => void, sizes: readonly number[]): Promise<void> {
   const database = await openBenchDatabase({ accounts: ACCOUNTS, settled: 0 })

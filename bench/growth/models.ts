@@ -12,7 +12,7 @@ import { readFamilyCpuUs, readThreadsCpuUs } from '../harness/process-cpu.ts'
 
 const SIZES = [10, 100, 1_000]
 const PINGS = 10_000
-/** The pause after the watermarks of all models have appeared, so that one-time work of the start is over. */
+/** The pause after the watermarks of all models have appeared, in which the one-time work of the start ends. */
 const SETTLE_MS = 5_000
 /** Longer than the slowest period at which an idle model is checked. */
 const WATCHED_MS = 30_000
@@ -92,7 +92,7 @@ async function watchIdle(size: number): Promise<string> {
   }
 }
 
-/** Writes a catalog with the demo catalog's chat model under so many names. */
+/** Writes a catalog that has the demo catalog's chat model under `size` names. */
 function writeCatalog(size: number): string {
   const { models, ...catalog }: { models: readonly object[] } = JSON.parse(
     readFileSync('deploy/catalog.demo.json', 'utf8'),

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import type { HostileBody } from './hostile-bodies.ts'
 
-/** For each kind of request, how often it was answered with each status. */
+/** The number of answers by kind of request and status. */
 export type BarrageReport = Record<string, Record<string, number>>
 
 /** Connections of the flood, each second. Half of them send nothing, the other half sends half a header. */
@@ -14,8 +14,8 @@ type Target = {
 }
 
 /**
- * Sends hostile requests on so many connections until `signal` aborts: one request after the other on each connection,
- * all kinds in turn, and in addition a flood of connections. Then waits for the open requests.
+ * Sends hostile requests on `connections` connections until `signal` aborts: one request after another on each
+ * connection, all kinds in turn, and in addition a flood of connections. Then waits for the open requests.
  */
 export async function runBarrage(
   options: Target & { bodies: readonly HostileBody[]; connections: number; signal: AbortSignal },

@@ -5,7 +5,7 @@ import { toSpread } from './spread.ts'
  */
 export type Bar = {
   readonly title: string
-  /** Printed after the figures and the limit, with a blank before it if it needs one. */
+  /** Printed after the figures and the limit, with a leading blank if it needs one. */
   readonly unit: string
   readonly bar: number
   readonly stretch?: number

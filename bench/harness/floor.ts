@@ -6,7 +6,7 @@ import { readThreadsCpuUs } from './process-cpu.ts'
 
 /** A bare server of streams in a separate process. Its cost is the floor for the cost of a streamed token. */
 export type Floor = {
-  /** Like the gateway's base URL: `/chat/completions` is appended to it. */
+  /** The base URL, as the gateway has one: `/chat/completions` is appended to it. */
   readonly baseUrl: string
   /** Returns the CPU time and the number of events written since the start. */
   read(): Promise<{ cpuUs: number; events: number }>

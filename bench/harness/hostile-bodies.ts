@@ -62,7 +62,7 @@ export function smallHostileBodies({ chat, embedding }: { chat: string; embeddin
   return bodies.map(([name, path, body]) => ({ name, path, body }))
 }
 
-/** Returns bodies of up to the largest size that is read. */
+/** Returns bodies of up to the largest size that a gateway reads. */
 export function largeHostileBodies({ chat }: { chat: string }): HostileBody[] {
   const withFields = (fields: object) =>
     JSON.stringify({ model: chat, max_tokens: 1, messages: [{ role: 'user', content: 'x' }], ...fields })

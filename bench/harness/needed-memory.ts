@@ -5,7 +5,7 @@ const Targets = z.array(z.object({ webSocketDebuggerUrl: z.url() })).min(1)
 const Reply = z.object({ id: z.int(), result: z.record(z.string(), z.unknown()) })
 const HeapUsage = z.object({ usedSize: z.int(), totalSize: z.int() })
 
-/** The wait for V8 to give pages back to the system, which it does in the background. */
+/** How long V8 may take to give pages back to the system, which it does in the background. */
 const UNMAP_MS = 2_000
 
 /**

@@ -9,7 +9,7 @@ export type Load = {
   readonly refused: number
 }
 
-/** Keeps `inFlight` calls under way: each answer starts the next call. A call that throws ends the run. */
+/** Keeps `inFlight` calls open: each answer starts the next call. A call that throws ends the run. */
 export async function runClosedLoop(options: {
   call: OfferedCall
   inFlight: number
@@ -38,9 +38,9 @@ export async function runClosedLoop(options: {
 }
 
 /**
- * Calls at random moments, `ratePerS` on average, without waiting for earlier answers. The latency counts from the
- * moment at which the call was due, so a stall of this process or of the service shows in the figures of all calls that
- * it delayed. Up to a millisecond of each latency is the timer's.
+ * Calls at random moments, `ratePerS` on average, without waiting for earlier answers. A latency counts from the moment
+ * at which the call was due, so that a stall of this process or of the service shows in all calls that it delayed. Up
+ * to a millisecond of each latency is caused by the timer.
  */
 export async function runPoisson(options: {
   call: OfferedCall

@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process'
 const TICKS_PER_S = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
 /**
- * Returns the CPU time that the living threads of a process have used so far, in µs, from the scheduler's own account,
- * which is in ns; `/proc/PID/stat` counts whole ticks. Returns 0 for a process that has ended. The time of an ended
- * thread is lost.
+ * Returns the CPU time that the living threads of a process have used so far, in µs. The scheduler accounts it in ns,
+ * whereas `/proc/PID/stat` counts whole ticks. Returns 0 for a process that has ended. The time of ended threads is
+ * lost.
  */
 export function readThreadsCpuUs(pid: number): number {
   try {
@@ -23,10 +23,7 @@ export function readRunQueueMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
 }
 
-/**
- * Returns the CPU time of a process together with all its child processes, including ended ones, of which whole ticks
- * are counted.
- */
+/** Returns the CPU time of a process and all its child processes. For ended children only whole ticks are counted. */
 export function readFamilyCpuUs(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
   const living = children === '' ? [] : children.split(' ').map(Number)

@@ -6,8 +6,8 @@ export async function readRedisCommands(url: string): Promise<number> {
 }
 
 /**
- * The traffic of a server since its start. `calls` counts the calls of each command, including commands that scripts
- * executed.
+ * The traffic of a Redis server since its start. `calls` counts the calls of each command, including commands that
+ * scripts execute.
  */
 export type RedisTraffic = {
   readonly commands: number

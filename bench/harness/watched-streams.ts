@@ -1,21 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { streamChat, type StreamResult } from './stream-chat.ts'
 
-/** Streams of one request body, each with the times of its pieces. */
+/** Streams of one request body, with the times of each stream's pieces. */
 export type WatchedStreams = {
   /** Resolves when each stream has its first text. */
   readonly flowing: Promise<void>
-  /** Resolves when each stream has so many pieces, or has ended. */
+  /** Resolves when each stream has `pieces` pieces, or has ended. */
   reach(pieces: number): Promise<void>
-  /** Resolves when all streams have ended. Rejects if one fails, or differs from the others by a single character. */
+  /**
+   * Resolves when all streams have ended. Rejects if one fails, or if one differs from the others by a single
+   * character.
+   */
   readonly finished: Promise<readonly StreamResult[]>
-  /** Returns for each stream the longest time without a piece between the two moments, ascending. */
+  /** Returns, for each stream, the longest time without a piece between the two moments; ascending. */
   longestGapsMs(fromMs: number, untilMs?: number): number[]
-  /** Returns for each stream that has not ended the time from this moment to its next piece, ascending. */
+  /** Returns, for each stream that has not ended, the time from this moment to its next piece; ascending. */
   nextPiecesMs(fromMs: number): number[]
   /**
-   * Returns the times between two pieces of a stream, for pairs whose second piece is between the two moments, over all
-   * streams, ascending.
+   * Returns the times between two consecutive pieces of a stream, if the second piece is between the two moments; over
+   * all streams, ascending.
    */
   gapsMs(fromMs: number, untilMs?: number): number[]
 }

@@ -4,7 +4,7 @@ import { printGaps } from './print.ts'
 
 const MODEL = 'demo-chat'
 const BARS = { kill: 'p99 5000 ms, detection 3500 ms', terminate: 'p99 500 ms' }
-/** The streams go on for so long after the end of the worker. */
+/** How long the streams continue after the end of the worker. */
 const REST_S = 15
 
 /** Measures the pause of streams whose worker is killed, or receives SIGTERM, while another worker has room. */
@@ -28,7 +28,7 @@ export async function measureEnd(
       tokens: rate * (REST_S + 15),
     })
     await watched.flowing
-    // This worker starts now, so that every stream runs on the worker that ends.
+    // This worker starts only now, so that every stream runs on the worker that will end.
     await cluster.startWorker('worker-2')
     const endedMs = performance.now()
     const endedAt = Date.now()

@@ -13,16 +13,16 @@ const MODEL = 'demo-chat'
 const OTHERS = 24
 const RATE = 30
 const UNDISTURBED_S = 10
-/** Long enough that the many streams have continued before the other streams end. */
+/** How long the other streams last: until the many streams have continued. */
 const OTHERS_S = 80
 /** Tokens that the streams still write after they were dispatched again. */
 const REST = 400
-/** Several tokens a chunk, because a million of them are generated before anything is measured. */
+/** Tokens of a chunk. Chunks are large, because a million tokens are generated before anything is measured. */
 const INTERVAL = 40
 
 /**
- * `streams` streams that have written `tokens` tokens lose their worker. All continue on another worker, which serves
- * other streams. Compares the gaps of the other streams with their gaps before.
+ * Measures the pause of `streams` streams that lose their worker after `tokens` tokens. All continue on another worker,
+ * which serves other streams. Compares the other streams' gaps before and after.
  */
 export async function measureMany({ streams, tokens }: { streams: number; tokens: number }): Promise<void> {
   const length = tokens + REST
@@ -35,7 +35,8 @@ export async function measureMany({ streams, tokens }: { streams: number; tokens
     kvBlocks: Math.ceil(window / 16) * (streams + OTHERS),
     stepMs: 1_000 / RATE,
     sequenceMs: 0,
-    // The prefill of a large GPU with a small model. A step with a full share of prompts takes at most twice as long.
+    // These are the prefill speed and the step of a large GPU with a small model. A step with a full share of prompts
+    // takes at most twice as long.
     prefillTokensPerS: 40_000,
     maxNumBatchedTokens: 1_024,
   }

@@ -1,6 +1,6 @@
 import { quantile } from '../harness/spread.ts'
 
-/** Prints one line: p50, p99 and maximum of ascending times. */
+/** Prints one line with p50, p99 and maximum. `gapsMs` must be ascending. */
 export function printGaps(name: string, gapsMs: readonly number[], bar = ''): void {
   const at = (share: number) => `${quantile(gapsMs, share).toFixed(0)} ms`
   console.log(

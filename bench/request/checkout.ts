@@ -6,7 +6,7 @@ import { REPOSITORY } from '#scripts/servers/start-app.ts'
 
 export type Checkout = { readonly root: string; remove(): void }
 
-/** The files that an installation has made. They are shared with the checkout of the other commit. */
+/** The files made by an installation, which the checkout of the other commit shares. */
 const SHARED = ['node_modules', '.millrace']
 
 /** Puts the files of another commit into a temporary folder, ready to run with this checkout's dependencies. */

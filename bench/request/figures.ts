@@ -4,13 +4,13 @@ import type { Measured } from './measure-load.ts'
 
 /** The figures of all rounds. Each list has one figure per round. */
 export type Figures = {
-  /** In ms, by probe and pace, such as `ping 50/s`. */
+  /** The times of the probes in ms, by probe and pace, such as `ping 50/s`. */
   readonly units: ReadonlyMap<string, readonly number[]>
   /** The measured loads, by load, then by side. */
   readonly loads: ReadonlyMap<string, ReadonlyMap<string, readonly Measured[]>>
 }
 
-/** For each side, the commands of a period without other measurements, and how many requests finished in it. */
+/** For each side: the Redis commands in a period without other measurements, and how many requests finished in it. */
 export type CommandFigures = ReadonlyMap<string, { counts: WatchedCommands; finished: number }>
 
 /** Returns one figure of a load for each round; empty if that side did not run. */

@@ -4,7 +4,7 @@ import { redisBetween, type RedisTraffic } from '../harness/redis-commands.ts'
 import { quantile } from '../harness/spread.ts'
 import { streamChat } from '../harness/stream-chat.ts'
 
-/** Requests at random moments, or so many under way at any time. */
+/** A load: requests at random moments, or a fixed number of open requests. */
 export type RequestLoad = ({ readonly ratePerS: number } | { readonly inFlight: number }) & {
   readonly seconds: number
 }
@@ -21,7 +21,7 @@ export type Measured = {
   readonly redis: RedisTraffic
 }
 
-/** Settlements are gathered and committed after the answer, and their cost belongs to the request. */
+/** Settlements are gathered and committed within this time after the answer. Their cost belongs to the request. */
 const AFTERMATH_MS = 500
 const TOKENS = 3
 
@@ -74,7 +74,7 @@ export async function measureLoad(side: Side, load: RequestLoad): Promise<Measur
 const SYSTEM =
   'You are a helpful assistant. Answer in one short sentence, and name the source of each figure.'
 
-/** Returns a body with a system prompt that all requests share and a question that no other request asks. */
+/** Returns a body with a system prompt that all requests share and a question that differs in each. */
 function toBody(): object {
   const number = Math.floor(Math.random() * 1e9)
   return {

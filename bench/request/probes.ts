@@ -10,7 +10,7 @@ import { ENGINE, MODEL } from './start-side.ts'
 
 export type ProbeName = 'ping' | 'commit' | 'engine'
 
-/** The units of a machine: the cost of one round trip that does nothing else, at a request's pace. */
+/** Measures the machine's units: the cost of one round trip that does nothing else, at the pace of the requests. */
 export type Probes = {
   /** Returns the median time of one call at random moments, `ratePerS` on average, in ms. */
   measure(name: ProbeName, load: { ratePerS: number; seconds: number }): Promise<number>

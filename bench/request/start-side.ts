@@ -16,7 +16,9 @@ export const ENGINE = {
   prefillTokensPerS: 1_000_000,
 } as const
 
-/** The processes whose CPU time counts for a request. The simulator stands for the engine and does not count. */
+/**
+ * The processes whose CPU time counts for a request. The simulator does not count, because it stands for the engine.
+ */
 export const CHAIN = ['gateway', 'worker', 'redis', 'billing', 'postgres'] as const
 export type ChainPart = (typeof CHAIN)[number]
 
@@ -43,7 +45,7 @@ export async function startSide({ name, root }: { name: string; root: string }):
   const { startCluster }: typeof import('#test/support/cluster.ts') = await import(url)
   const postgres = await createPostgres()
   process.env[POSTGRES_URL_VARIABLE] = postgres.url('postgres')
-  // A log line for each request of each process is a choice of a service's operator, and is not measured.
+  // Log lines for each request, which an operator may turn off, are not measured.
   const cluster = await startCluster({
     logLevel: 'warn',
     workers: [[{ model: MODEL, ...ENGINE }]],

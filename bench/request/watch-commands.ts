@@ -49,9 +49,9 @@ type Executed = {
 }
 
 /**
- * Calls `onCommand` for each command that the server executes until the socket is destroyed. A command inside a script
- * follows the script's own. ioredis' monitor is not used, because it loses its place when a command comes together with
- * the reply to MONITOR.
+ * Calls `onCommand` for each command that the server executes, until the socket is destroyed. The commands inside a
+ * script follow the script's own command. ioredis' monitor is not used, because it misparses a command that arrives
+ * together with the reply to MONITOR.
  */
 async function openMonitor(redisUrl: string, onCommand: (executed: Executed) => void): Promise<Socket> {
   const { hostname, port, password } = new URL(redisUrl)

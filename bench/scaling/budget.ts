@@ -8,7 +8,7 @@ const CLASS = 'h100'
 const GPUS = 16
 const SECONDS = 7200
 
-/** In seconds: the longest generation, the end of an empty pod's processes, and the start of a pod. */
+/** The longest generation, the end of an empty pod's processes, and the start of a pod, in seconds. */
 const LONGEST_GENERATION_S = 60
 const TERMINATION_S = 10
 const START_S = 120
@@ -23,7 +23,7 @@ type SimulatedPod = {
   readonly readyS: number
   isCordoned: boolean
   cordonedS: number | null
-  /** Until when a cordoned pod runs something. */
+  /** Until when a cordoned pod runs a generation. */
   busyUntilS: number
   idleReports: number
   deletionCost: number | null
@@ -41,7 +41,7 @@ export type BudgetOutcome = {
   readonly removedBusy: number
   /**
    * The times at which the pool of the highest priority had to wait for lower pools to give GPUs back. `unmetS` is the
-   * time from its need to the order of its last pod. `drainS` is the longest time that a pod took in this period from
+   * time from the need to the order of the last pod. `drainS` is the longest time that a pod took in this period from
    * its cordon to its end, without the time until the HPA checked.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]
@@ -98,7 +98,7 @@ export function simulateBudget(seed: number): BudgetOutcome {
       const change = round.changes.get(pool.spec.pool)
       if (change === undefined) continue
       obey(pool, change, { nowS, random })
-      // The HPAs check one after the other.
+      // The HPAs check one after another.
       if ((nowS + 5 * index) % HPA_PERIOD_S === 0) setReplicas(pool, change.target, nowS)
       if (nowS >= HPA_PERIOD_S && aliveOf(pool) < pool.spec.min) outcome.underMinS += 1
     }
@@ -132,7 +132,7 @@ function createPool(spec: Pick<PoolSpec, 'pool' | 'priority' | 'gpus' | 'min' | 
       gpuClass: CLASS,
       floors: [],
       order: 1,
-      // One slot that may be busy all the time, so that the need in replicas is the rate times one second.
+      // A pod has one slot that may be busy all the time, so that the need in replicas is the rate times one second.
       slots: 1,
       utilization: 1,
       targetWaitMs: 60_000,
@@ -195,7 +195,7 @@ function toView({ spec }: Pool, pod: SimulatedPod, nowS: number): PodView {
 }
 
 /**
- * Returns true if the pod runs something. A pod that serves always does, until it is cordoned and its last generation
+ * Returns true if the pod runs a generation. A serving pod always does, until it is cordoned and its last generation
  * has ended.
  */
 function isBusy(pod: SimulatedPod, nowS: number): boolean {

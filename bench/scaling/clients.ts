@@ -1,9 +1,6 @@
 import type { Random } from './random.ts'
 
-/**
- * A client does not repeat a request that was refused this many times; at each refusal it gives up with this
- * probability.
- */
+/** After this many refusals a client gives up; at each earlier refusal it gives up with this probability. */
 const MOST_ATTEMPTS = 9
 const GIVES_UP = 0.1
 
@@ -16,7 +13,7 @@ export type Attempt = { readonly bornS: number; readonly attempt: number }
 export type Clients = {
   /** Returns the requests of this second: new ones and repetitions. */
   ask(nowS: number, perS: number): readonly Attempt[]
-  /** The request was refused with this retry-after in seconds. */
+  /** Records that the request was refused with this retry-after in seconds. */
   refuse(nowS: number, request: Attempt, retryAfterS: number): void
   readonly counts: { born: number; gaveUp: number }
 }

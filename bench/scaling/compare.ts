@@ -12,7 +12,7 @@ const RULES: readonly { readonly rule: string; readonly create: () => Scaling }[
 export type Comparison = {
   readonly trace: string
   readonly rule: string
-  /** The mean over the seeds. */
+  /** The mean outcome over the seeds. */
   readonly mean: Outcome
   readonly worstPeak: number
 }

@@ -23,7 +23,7 @@ export type Pod = {
 }
 
 /**
- * One model's pods. They take as much from the queue as they have room for, and end each generation after a random
+ * One model's pods. They take from the queue as much as they have room for, and end each generation after a random
  * time.
  */
 export type Fleet = {
@@ -32,7 +32,7 @@ export type Fleet = {
   /** Returns the pods that are not being deleted. */
   alive(): Pod[]
   create(nowS: number, isWarm: boolean): void
-  /** Removes a pod. A pod that runs something ends that first. */
+  /** Removes a pod. Its running generations end first. */
   remove(pod: Pod): void
   /**
    * Ends the generations that are due, and drops deleted pods that are empty. Returns how long each generation took, in
@@ -41,7 +41,7 @@ export type Fleet = {
   end(nowS: number): readonly number[]
   /** Starts one generation on a random pod with room. Returns false if no pod has room. */
   start(nowS: number, serviceS: number): boolean
-  /** Returns the slots of pods that take work, in total and free. */
+  /** Returns the slots of pods that take work, in total and free, and the number of these pods. */
   room(nowS: number): { readonly slots: number; readonly free: number; readonly ready: number }
   readonly counts: { created: number; removed: number; removedBusy: number }
 }

@@ -4,7 +4,7 @@ import type { Fleet, Pod } from './fleet.ts'
 export const HPA_PERIOD_S = 15
 
 /**
- * Brings a Deployment to this many replicas. A ReplicaSet deletes pods that are not ready first, then pods with the
+ * Sets a Deployment to this many replicas. A ReplicaSet deletes pods that are not ready first, then pods with the
  * lowest deletion cost, then the newest.
  */
 export function setReplicas(fleet: Fleet, replicas: number, nowS: number): void {

@@ -14,19 +14,19 @@ const UP_PODS = 4
 /** KEDA goes to zero after this time without load. */
 const IDLE_S = 300
 
-/** A refusal for lack of a pod counts as load for so long. */
+/** How long a refusal for lack of a pod counts as load. */
 const UNSERVED_S = 30
 
 const MAX_PODS = 200
 
-/** vLLM production-stack: one pod for five waiting requests. */
+/** The rule of vLLM production-stack: one pod for five waiting requests. */
 export function createQueueRule(): Scaling {
   return createHpaScaling((signals) => {
     return Math.ceil(signals.waiting / 5) || Number(signals.running > 0 || wasUnserved(signals))
   })
 }
 
-/** llm-d: one pod for each waiting request, or for 16 running ones, whichever is more. */
+/** The rule of llm-d: one pod for each waiting request, or for 16 running ones, whichever gives more pods. */
 export function createLlmdRule(): Scaling {
   return createHpaScaling((signals) => {
     return Math.max(signals.waiting, Math.ceil(signals.running / 16)) || Number(wasUnserved(signals))
@@ -34,8 +34,8 @@ export function createLlmdRule(): Scaling {
 }
 
 /**
- * KEDA and the HPA, with their defaults, follow a wanted number of pods. They remove pods whether these are busy or
- * not.
+ * Follows a wanted number of pods with KEDA and the HPA and their defaults, which remove pods whether or not they are
+ * busy.
  */
 function createHpaScaling(wantedPods: (signals: Signals) => number): Scaling {
   const history: number[] = []

@@ -27,14 +27,14 @@ export type Signals = {
 export type Scaling = { act(signals: Signals, fleet: Fleet): void }
 
 export type Outcome = {
-  /** Share of the requests whose clients gave up, in percent. */
+  /** The share of the requests whose clients gave up, in percent. */
   readonly gaveUp: number
   readonly gpuHours: number
   readonly starts: number
   readonly removed: number
   readonly removedBusy: number
   readonly peak: number
-  /** 95th percentile of the time from the first attempt to the start of the generation, in seconds. */
+  /** The 95th percentile of the time from the first attempt to the start of the generation, in seconds. */
   readonly waitP95S: number
 }
 

@@ -1,5 +1,5 @@
-// Loaded with `--import` into a process of the service. On SIGUSR2 it collects all garbage, so that the process's
-// memory does not depend on when V8 last collected.
+// Loaded with `--import` into a process of the service. SIGUSR2 starts a full garbage collection, so that a measurement
+// of the process's memory does not depend on when V8 last collected.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -8,6 +8,6 @@ const collect: () => void = runInNewContext('gc')
 
 process.on('SIGUSR2', () => {
   collect()
-  // The second collection waits until the garbage of the first, buffers included, is swept.
+  // The second collection begins after the first has freed its garbage, including buffers.
   collect()
 })

@@ -14,11 +14,11 @@ export type Watched = { readonly name: string; readonly pid: number; readonly op
 /** The figures of one process at one moment. */
 export type ProcessSample = {
   readonly residentMib: number
-  /** The size of the heap and its buffers after a collection; null for Redis. */
+  /** The size of the heap and its buffers after a garbage collection; null for Redis. */
   readonly heldMib: number | null
   /** Open file descriptors, sockets included. */
   readonly files: number
-  /** 99th percentile of the event loop's delay since the previous sample; null for Redis. */
+  /** The 99th percentile of the event loop's delay since the previous sample; null for Redis. */
   readonly loopP99Ms: number | null
 }
 

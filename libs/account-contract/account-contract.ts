@@ -7,8 +7,9 @@ import { OWN } from './resources/own.ts'
 export const ACCOUNT_ROOT = '/v1'
 
 /**
- * What a key reads of itself, and what a management key reads and changes of its account: every operation by its id, in
- * the shapes of the public interface. Billing answers them, gateways forward them, and the account page asks for them.
+ * The operations of a key and of a management key, by id: a key reads its own data; a management key also reads and
+ * changes the keys of its account. The shapes are those in the public interface. Billing answers the operations,
+ * gateways forward them, and the account page calls them.
  */
 export const ACCOUNT = { ...OWN, ...GENERATIONS, ...ACTIVITY, ...KEYS }
 

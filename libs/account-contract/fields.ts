@@ -15,15 +15,15 @@ export const Count = z.int().min(0)
 
 export const Time = z.iso.datetime()
 
-/** Lower case, as billing writes ids; versions of UUIDs are not told apart. */
+/** Lower case, as billing writes ids. All versions of UUIDs match. */
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** A time in microseconds and an id: the last row of the page before. */
+/** The last row of the previous page: its time in microseconds and its id. */
 const CURSOR = /^\d{1,17}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const MAX_PAGE = 50
 
-/** The query of a list; `of` says what the limit counts. */
+/** Returns the query of a list. `of` names the things that the limit counts. */
 export function pageQuery(of: string, { lastId }: { lastId: string }) {
   return z.object({
     limit: z.coerce
@@ -51,10 +51,10 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
   })
 }
 
-/** When a spend limit begins anew. */
+/** The times at which a spend limit begins anew. */
 export const Reset = z.enum(['daily', 'weekly', 'monthly'], 'expected daily, weekly or monthly')
 
-/** What a key, or an account, was charged, and the key's spend limit. */
+/** The amounts that were charged to a key or an account, and the key's spend limit. */
 export const SPENDING = {
   usage: Credits.meta({ description: 'Charged to this key so far.' }),
   usage_daily: Credits.meta({ description: 'Since midnight UTC.' }),
@@ -67,7 +67,7 @@ export const SPENDING = {
   }),
 }
 
-/** The same amounts, exact. */
+/** The amounts of `SPENDING`, exact. */
 export const SPENDING_NANO = {
   usage: Nano,
   usage_daily: Nano,
@@ -77,14 +77,14 @@ export const SPENDING_NANO = {
   limit_remaining: Nano.nullable(),
 }
 
-/** What a key may be used for. */
+/** The models and rates to which a key is limited. */
 export const ALLOWED = {
   models: z.array(z.string()).nullable().meta({ description: 'What the key may use; null: all.' }),
   requests_per_minute: Count.nullable(),
   tokens_per_minute: Count.nullable(),
 }
 
-/** The key of the examples, in the parts that answers have in another order. */
+/** The key of the examples. It is in parts, because answers have the fields in different orders. */
 export const EXAMPLE_KEY = {
   naming: { label: 'mr_live_mcHg…cCRh', name: 'production' },
   spending: {

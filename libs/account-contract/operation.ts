@@ -3,7 +3,7 @@ import { defineOperations, type ChangeOperation, type ReadOperation } from '#lib
 
 export type { AnswerOf } from '#libs/http-contract/operation.ts'
 
-/** How the description names a body, with examples that its schema accepts. */
+/** The name of a body in the OpenAPI description, and examples that its schema accepts. */
 type Body = { readonly name: string; readonly examples: Readonly<Record<string, unknown>> }
 
 /** A row of the error table that an operation can have. */
@@ -11,14 +11,16 @@ type Code = Exclude<ApiErrorCode, 'unknown_operation'>
 
 type Own = {
   readonly description: string
-  /** The keys that may call it: an API key or a management key, or a management key alone. */
+  /** The keys that may call the operation: an API key or a management key, or a management key alone. */
   readonly by: 'any key' | 'management key'
   readonly answered: Body
-  /** Of an operation with a body. */
+  /** The body of the request, if the operation has one. */
   readonly sent?: Body
 }
 
-/** An operation of a key. What was parsed with its schemas is parsed to the same once more. */
+/**
+ * An operation of a key. Its schemas accept their own output, so a parsed request may be parsed again without a change.
+ */
 export type AccountOperation = (ReadOperation<Code> | ChangeOperation<Code>) & Own
 
 export const { defineRead, defineChange } = defineOperations<Code, Own>()

@@ -5,13 +5,13 @@ import type { AnswerOf, AnsweringOperation, InputOf } from './operation.ts'
 const LIMIT_MS = 10_000
 
 export type AdminClient = {
-  /** The parsed answer. Throws for a refusal, with billing's text. */
+  /** Returns the parsed answer. Throws an error with billing's text if billing refuses the request. */
   call<Op extends AnsweringOperation>(operation: Op, input: InputOf<Op>): Promise<AnswerOf<Op>>
-  /** Null when the resource does not exist. */
+  /** Returns null if the resource does not exist. */
   find<Op extends AnsweringOperation>(operation: Op, input: InputOf<Op>): Promise<AnswerOf<Op> | null>
 }
 
-/** A client of the admin interface at `url`. Each call is given up after 10 s. */
+/** Creates a client of the admin interface at `url`. Each call fails after 10 s. */
 export function createAdminClient({ url, token }: { url: string; token: string }): AdminClient {
   async function send<Op extends AnsweringOperation>(operation: Op, input: InputOf<Op>) {
     const { method, target, body } = toAdminRequest(operation, input)

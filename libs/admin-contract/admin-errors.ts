@@ -17,7 +17,7 @@ export const ADMIN_ERRORS = {
 
 export type AdminErrorCode = keyof typeof ADMIN_ERRORS
 
-/** The error object of the public interface, with the codes of this one. */
+/** The body of an error: the error object of the public interface, with the codes of the admin interface. */
 export const AdminErrorBody = z
   .object({
     error: z.object({

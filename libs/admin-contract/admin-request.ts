@@ -2,7 +2,7 @@ import { toRequest, type HttpRequest } from '#libs/http-contract/to-request.ts'
 import { ADMIN_ROOT } from './admin-contract.ts'
 import type { Operation } from './operation.ts'
 
-/** Its target begins at the root of the server. */
+/** A request to the admin interface. Its target begins at the server's root. */
 export type AdminRequest = HttpRequest
 
 export function toAdminRequest(operation: Operation, input: Readonly<Record<string, unknown>>): AdminRequest {

@@ -3,8 +3,11 @@ import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 
 /** Fields that several operations have. */
 
-/** In small letters, as the database has it: the audit log is searched by text. */
+/** An id in lower case, as in the database, because the audit log is searched by text. */
 export const Id = z.uuid().toLowerCase()
+
+export const AccountId = Id.meta({ description: 'Id of the account.' })
+export const KeyId = Id.meta({ description: 'Id of the key.' })
 
 /** Text that PostgreSQL can store: without NUL and without half of a surrogate pair. */
 export const Text = z
@@ -16,13 +19,16 @@ export const Text = z
 
 export const Name = Text.trim().min(1).max(200)
 
-/** Why an operator makes a change; for the readers of the audit log. */
-export const Reason = Text.trim().min(1).max(500)
+/** The reason for an operator's change. */
+export const Reason = Text.trim().min(1).max(500).meta({ description: 'Why, for the audit log.' })
 
-export const ModelId = Text.min(1).max(200)
+export const ModelId = Text.min(1).max(200).meta({ description: 'Id of the model.' })
 
 /** Nano-credits (10⁻⁹ credit) as text, because JSON readers round large numbers. */
 export const Nano = z.string().meta({ pattern: '^-?\\d+$', example: '1500000000' })
+
+/** A whole number as text, because JSON readers round large ones. */
+export const Whole = z.string().meta({ format: 'int64', example: '42' })
 
 /** A time in an answer. */
 export const Time = z.string().meta({ format: 'date-time', example: '2030-01-01T00:00:00.000Z' })
@@ -30,7 +36,7 @@ export const Time = z.string().meta({ format: 'date-time', example: '2030-01-01T
 /** A time in a request. */
 export const TimeInput = z.iso.datetime({ offset: true }).transform((text) => new Date(text))
 
-/** In UTC. */
+/** A day in UTC. */
 export const Day = z.iso.date()
 
 /** A number in a query. */
@@ -46,10 +52,10 @@ export function countIn({ min, max }: { min: number; max: number }) {
     .meta({ type: 'integer', minimum: min, maximum: max })
 }
 
-/** A yes or no in a query. */
+/** A boolean in a query. */
 export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 
-/** Nano-credits above zero. */
+/** Nano-credits, more than zero. */
 export const PositiveNano = toAmount(parseNano).meta({ example: '1500000000' })
 
 /** Credits to give, either in credits or in nano-credits. */
@@ -58,7 +64,7 @@ export const POSITIVE_AMOUNT = {
   amountNano: PositiveNano.optional(),
 }
 
-/** Credits to give, or to take where the amount is below zero. */
+/** Credits to give, or to take if the amount is below zero. */
 export const SIGNED_AMOUNT = {
   credits: toAmount(signed(parseCredits)).optional().meta({ example: '-1.5' }),
   amountNano: toAmount(signed(parseNano)).optional().meta({ example: '-1500000000' }),
@@ -76,7 +82,7 @@ function toAmount(read: (text: string) => bigint) {
     })
 }
 
-/** Digits alone: BigInt would also accept blanks and hexadecimals. */
+/** Parses digits only: BigInt would also accept blanks and hexadecimals. */
 function parseNano(text: string): bigint {
   if (!/^\d{1,19}$/.test(text)) throw new RangeError('not an amount of nano-credits')
   return toNanoCredits(text)
@@ -86,7 +92,7 @@ function signed(read: (text: string) => bigint): (text: string) => bigint {
   return (text) => (text.startsWith('-') ? -read(text.slice(1)) : read(text))
 }
 
-/** Undefined where the text is no amount: readers throw a RangeError. */
+/** Returns undefined if the text is not an amount, for which readers throw a RangeError. */
 function attempt(read: () => bigint): bigint | undefined {
   try {
     return read()

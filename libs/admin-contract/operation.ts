@@ -10,7 +10,7 @@ import type { Role } from './roles.ts'
 export type { AnswerOf, InputOf } from '#libs/http-contract/operation.ts'
 
 type Own = {
-  /** The roles that may call it. */
+  /** The roles that may call the operation. */
   readonly roles: readonly Role[]
 }
 

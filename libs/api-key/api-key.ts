@@ -31,7 +31,7 @@ export function createManagementKey(): string {
   return create('management')
 }
 
-/** Whether `text` has the form and the checksum of a key, so that typos are refused without a look-up. */
+/** Returns whether `text` has the form and the checksum of a key. Typos are refused by it without a look-up. */
 export function isWellFormedApiKey(text: string): boolean {
   return isWellFormed('api', text)
 }

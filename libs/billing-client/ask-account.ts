@@ -11,7 +11,9 @@ import { BillingUnavailable } from './billing-unavailable.ts'
 /** Who asks: an API key, about itself and its own requests, or a management key, about its account. */
 export type Asker = { readonly keyId: string } | { readonly managementKeyId: string }
 
-/** The public answer as JSON, or what the caller is told in place of it: then nothing was done. */
+/**
+ * The public answer as JSON, or the error that the caller gets in its place. In case of a refusal, nothing was done.
+ */
 export type AccountAnswer = { readonly json: string } | { readonly refusal: ApiError }
 
 /**

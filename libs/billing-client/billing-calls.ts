@@ -7,15 +7,15 @@ export type ReserveCall = {
   readonly reservationId: string
   readonly keyId: string
   readonly model: string
-  /** Estimated number. */
+  /** The gateway's estimate. */
   readonly inputTokens: number
-  /** Wanted number; 0 for embeddings. */
+  /** The wanted number; 0 for embeddings. */
   readonly outputTokens: number
   /** The generation's hard deadline, Unix milliseconds. */
   readonly deadlineMs: number
 }
 
-/** Replaces a hold's amount, once, with exact numbers. */
+/** Replaces a hold's amount, once: `inputTokens` is now the number that a worker has counted. */
 export type ReplaceCall = {
   readonly reservationId: string
   readonly inputTokens: number
@@ -46,7 +46,7 @@ export type HoldAnswer =
       readonly receipt: string
     }
   | {
-      /** The amounts are the account's, or the key's spend limit's in its period. */
+      /** The amounts are the account's, or belong to the key's spend limit in its present period. */
       readonly status: 'insufficient-credits' | 'key-limit'
       readonly availableNano: NanoCredits
       readonly heldNano: NanoCredits

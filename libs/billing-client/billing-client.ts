@@ -47,7 +47,7 @@ export type BillingClient = {
   release(reservationId: string): Promise<boolean>
   /** Null: unknown, revoked or expired. */
   lookUpKey(sha256: Buffer): Promise<BillingKey | null>
-  /** `keyId` is that of the management key. Null: unknown, revoked or expired, or its account is closed. */
+  /** `keyId` names the management key. Null: unknown, revoked or expired, or its account is closed. */
   lookUpManagementKey(sha256: Buffer): Promise<BillingKey | null>
   readonly askAccount: AskAccount
   /**
@@ -106,8 +106,8 @@ export function createBillingClient(options: {
   /** The age at which a stream is replaced; `STREAM_AGE_MS` unless given. */
   streamAgeMs?: number
   /**
-   * Returns about how many ms after one message of money calls the next may follow. Called for each message; 0 unless
-   * given.
+   * Returns for how many ms money calls are gathered before the next message to billing is sent. Called for each
+   * message; 0 unless given.
    */
   gatherMs?: () => number
 }): BillingClient {

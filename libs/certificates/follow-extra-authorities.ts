@@ -38,8 +38,8 @@ export function followExtraAuthorities(options: {
 }
 
 /**
- * Returns the default authorities without those of the file. They come last and are cut off by position, because the
- * file may repeat trusted ones.
+ * Returns the default authorities without the authorities of the file. The file's come last and are cut off by
+ * position, because the file may repeat trusted ones.
  */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')

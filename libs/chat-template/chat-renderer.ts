@@ -20,7 +20,7 @@ export type Chat = {
 
 /** A model's chat template, as its files describe it. Plain data. */
 export type ChatTemplate = {
-  /** Jinja; null where the model has none, as embedding models often do. */
+  /** The template's Jinja; null if the model has none, as is common for embedding models. */
   readonly source: string | null
   /** Jinja for chats with tools, if the model has a separate template for them. */
   readonly toolSource?: string | null
@@ -52,7 +52,10 @@ export class ChatTemplateError extends Error {
   }
 }
 
-/** `writeCalls` writes calls as the model does, for templates that print none. `now` is for those that print a date. */
+/**
+ * `writeCalls` writes calls as the model does, for templates that print no calls. `now` returns the date for templates
+ * that print a date.
+ */
 export type RenderOptions = { readonly writeCalls?: WriteCalls; readonly now?: () => Date }
 
 /**

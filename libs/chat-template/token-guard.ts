@@ -151,7 +151,7 @@ function markEdges(text: string, known: ReadonlySet<string>, parts: Parts): stri
   return text.slice(0, from) + marked + text.slice(to)
 }
 
-/** Splits a piece at the edges that a token spans, and removes the others. */
+/** Splits a piece at the edges that a token spans, and removes the other edges. */
 function resolveEdges(piece: string, pattern: RegExp, { tokens }: Parts): string[] {
   if (!piece.includes(EDGE)) return [piece]
   const texts = piece.split(EDGE)

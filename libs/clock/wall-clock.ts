@@ -1,6 +1,7 @@
 /**
- * The date, in Unix ms, as this machine's clock has it. It may be wrong, and step by hours in either direction, so it is
- * for dates alone: those that are shown, written or compared with other dates. Whatever lasts (a deadline, a pause, a
- * rate, how old something is) is measured by `performance.now()`, which never steps. No other module reads the wall clock.
+ * Returns the date, in Unix ms, of this machine's clock. The clock may be wrong, and may step by hours in either
+ * direction. So it is used only for dates that are shown, written or compared with other dates. Durations (a deadline,
+ * a pause, a rate, an age) are measured by `performance.now()`, which never steps. No other module reads the wall
+ * clock.
  */
 export const wallClockMs = (): number => Date.now()

@@ -36,7 +36,7 @@ export const RedisUrl = z
   .string()
   // Checked first, because URLs are read as if they had no newlines and tabs, and the password would be another one.
   .refine((text) => !/\s/.test(text), ENCODED_LOGIN)
-  .pipe(z.url({ protocol: /^rediss?$/, error: `expected a redis:// or rediss:// URL; ${ENCODED_LOGIN}` }))
+  .pipe(z.url({ protocol: /^rediss?$/, error: 'expected a redis:// or rediss:// URL' }))
   .refine(hasReadableLogin, ENCODED_LOGIN)
   .refine((text) => {
     if (!URL.canParse(text)) return false
@@ -61,7 +61,7 @@ export const KeepAliveTimeoutS = z.coerce.number().int().min(1).max(86_400).defa
 
 const LogLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
 
-/** A variable with JSON text, checked by `schema`. */
+/** A variable with JSON text, which `schema` validates. */
 export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
   return z
     .string()
@@ -83,8 +83,8 @@ export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
 export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).default(60_000)
 
 /**
- * How long other processes count a process as alive without a sign of life. Every process must have the same value. It
- * may be short, because a false death costs a generation only a pause. Gateways get 7 s more.
+ * How long other processes count a process as alive after its last sign of life. Every process must have the same
+ * value. It may be short, because a wrong judgement only pauses a generation. Gateways get 7 s more.
  */
 export const PresenceTtlMs = z.coerce.number().int().min(1_000).max(60_000).default(3_000)
 
@@ -107,7 +107,7 @@ export const OpsFields = {
   OPS_HOST: ListenHost.default('127.0.0.1'),
 }
 
-/** For `superRefine`: a variable that is set needs other variables to be set as well. */
+/** Checks in `superRefine` that a set variable's companions are set too. */
 export function setTogether(needs: Readonly<Record<string, readonly string[]>>) {
   return (config: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     for (const [name, needed] of Object.entries(needs)) {

@@ -4,7 +4,7 @@ import { readSecretFiles } from './secret-files.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The environment is wrong. The message names every wrong variable and the expected value. */
+/** Thrown if the environment is wrong. The message names every wrong variable and the expected value. */
 export class ConfigError extends Error {
   constructor(problems: readonly string[], options?: ErrorOptions) {
     super(`wrong configuration: ${problems.join('; ')}`, options)

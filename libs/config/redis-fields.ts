@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { CellFields } from './cell.ts'
 import { HostPort, RedisUrl } from './config-fields.ts'
 
-/** One server, or the master of a Sentinel group. */
+/** The place of one server, or of the master of a Sentinel group. */
 export type RedisServerPlace =
   | { readonly mode: 'single'; readonly url: string }
   | {
@@ -11,24 +12,24 @@ export type RedisServerPlace =
        * them.
        */
       readonly url: string
-      /** Each is a `host:port`. With a `rediss` URL the sentinels are reached by TLS too. */
+      /** The sentinels' addresses as `host:port`. With a `rediss` URL the sentinels are reached over TLS too. */
       readonly sentinels: readonly string[]
       readonly sentinelPassword: string | undefined
     }
 
-/** Where a Redis is and how it is reached. */
+/** The place of a Redis and how it is reached. */
 export type RedisPlace =
   | RedisServerPlace
   /** `urls` are the nodes that are asked first. User, password and TLS are taken from the first URL. */
   | { readonly mode: 'cluster'; readonly urls: readonly [string, ...string[]] }
 
-/** One URL, or several separated by commas. */
+/** Reads one URL, or several separated by commas. */
 const RedisUrls = z.string().transform((text, context): readonly [string, ...string[]] => {
   const [first = '', ...others] = text.split(',')
-  const problem = [first, ...others]
-    .map((url) => RedisUrl.safeParse(url).error?.issues[0])
-    .find((issue) => issue)
-  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem.message })
+  const wrong = [first, ...others].map((url) => RedisUrl.safeParse(url).error).find((error) => error)
+  if (wrong !== undefined) {
+    context.addIssue({ code: 'custom', message: wrong.issues.map(({ message }) => message).join('; ') })
+  }
   return [first, ...others]
 })
 
@@ -38,8 +39,12 @@ const Sentinels = z
   .pipe(z.array(HostPort))
 
 export const QueueRedisFields = {
+  ...CellFields,
   QUEUE_REDIS_MODE: z.enum(['single', 'sentinel', 'cluster']).default('single'),
-  /** For a Cluster one or several nodes, separated by commas. For Sentinel the host is the master's name. */
+  /**
+   * The URL of the server. A Cluster has the URLs of one or several nodes, separated by commas. With Sentinel the host
+   * is the master's name.
+   */
   QUEUE_REDIS_URL: RedisUrls,
   /** Addresses as `host:port`, separated by commas. */
   QUEUE_REDIS_SENTINELS: Sentinels.optional(),
@@ -47,6 +52,7 @@ export const QueueRedisFields = {
 }
 
 export const BusRedisFields = {
+  ...CellFields,
   BUS_REDIS_MODE: z
     .enum(['single', 'sentinel'], {
       error: ({ input }) =>
@@ -57,8 +63,8 @@ export const BusRedisFields = {
     })
     .default('single'),
   /**
-   * One or several servers, separated by commas; each gateway uses one of them. For Sentinel the hosts are the masters'
-   * names.
+   * The URLs of one or several servers, separated by commas; each gateway uses one of them. With Sentinel the hosts are
+   * the masters' names.
    */
   BUS_REDIS_URL: RedisUrls,
   BUS_REDIS_SENTINELS: Sentinels.optional(),
@@ -68,7 +74,7 @@ export const BusRedisFields = {
 type QueueRedis = z.infer<z.ZodObject<typeof QueueRedisFields>>
 type BusRedis = z.infer<z.ZodObject<typeof BusRedisFields>>
 
-/** For `superRefine`: checks that the fields of the queue Redis fit its mode. */
+/** Checks in `superRefine` that the fields of the queue Redis fit its mode. */
 export function checkQueueRedis(config: QueueRedis, context: z.RefinementCtx): void {
   const { QUEUE_REDIS_MODE: mode, QUEUE_REDIS_URL: urls } = config
   const refuse = (message: string) => {
@@ -81,7 +87,7 @@ export function checkQueueRedis(config: QueueRedis, context: z.RefinementCtx): v
   checkSentinels('QUEUE_REDIS', config, context)
 }
 
-/** For `superRefine`: checks that the fields of the bus Redis fit its mode. */
+/** Checks in `superRefine` that the fields of the bus Redis fit its mode. */
 export function checkBusRedis(config: BusRedis, context: z.RefinementCtx): void {
   const { BUS_REDIS_URL: urls } = config
   if (new Set(urls).size < urls.length) {
@@ -114,6 +120,17 @@ export function toQueueRedis(config: Readonly<QueueRedis>): RedisPlace {
   if (mode === 'single') return { mode, url: urls[0] }
   const sentinels = config.QUEUE_REDIS_SENTINELS ?? []
   return { mode, url: urls[0], sentinels, sentinelPassword: config.QUEUE_REDIS_SENTINEL_PASSWORD }
+}
+
+/** Returns where a Redis is, for operators: without the login. */
+export function namePlace(place: RedisPlace): string {
+  const urls = place.mode === 'cluster' ? place.urls : [place.url]
+  return urls
+    .map((url) => {
+      const { protocol, host, pathname } = new URL(url)
+      return `${protocol}//${host}${pathname}`
+    })
+    .join(',')
 }
 
 /** Returns all servers of the bus, in the configured order. */

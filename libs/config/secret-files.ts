@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 
-/** Larger than any token, key or list of URLs. */
+/** The limit of a file, larger than any token, key or list of URLs. */
 const MAX_BYTES = 64 * 1024
 
 /**
@@ -13,10 +13,10 @@ export type ReadSecrets = {
 }
 
 /**
- * For each of `names`, `NAME_FILE` may have the path of a file with the value of `NAME`. A mounted file is safer than a
- * variable, because other processes can read the environment of a process. One newline at the end is not a part of the
- * value. A file that cannot be read, is empty or is longer than 64 KiB is a problem, and so is a variable that is set
- * together with its file.
+ * Reads secrets from files: for each of `names`, `NAME_FILE` may have the path of a file with the value of `NAME`. A
+ * mounted file is safer than a variable, because other processes can read the environment of a process. One newline at
+ * the end is not part of the value. It is a problem if a file cannot be read, is empty or is longer than 64 KiB, or if
+ * a variable is set together with its file.
  */
 export function readSecretFiles(
   names: readonly string[],

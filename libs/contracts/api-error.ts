@@ -1,8 +1,10 @@
 /**
- * The error table of the public interface: our code → HTTP status, the code on the wire, and whether it
- * carries `retry-after`. Source: the interface's section "Errors"; it names no code for 400, 409 and 413, nor for
- * a path or a thing of the caller that does not exist: all of them are `invalid_request`, but a prompt that does not fit
- * its window, whose code is the one by which clients recognize it.
+ * The error table of the public interface. For each of our codes it has the HTTP status, the code on the wire, and
+ * whether the answer has `retry-after`. Source: section "Errors" of the interface that Millrace implements.
+ *
+ * That section names no code for the statuses 400, 409 and 413, nor for an unknown path, generation or key: all of
+ * these have the code `invalid_request`. The one exception is a prompt that does not fit the context window, because
+ * clients recognize it by its own code.
  */
 export const API_ERRORS = {
   invalid_request: { status: 400, wireCode: 'invalid_request', retryAfter: false },

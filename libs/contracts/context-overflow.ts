@@ -1,8 +1,12 @@
 /**
- * Returns the public message of a `context_length_exceeded`. Agents compact or trim their history when they recognize an
- * overflow, and most recognize it by fixed words, not by the code: "prompt is too long" (LangChain), "exceeds the context
- * window" (errors within a stream of LangChain, opencode), "This model's maximum context length is" (LiteLLM, vLLM's own
- * text). So a change of a word here is a change of the interface. `tokens` is the length of the prompt, where it is known.
+ * Returns the public message of a `context_length_exceeded`. Agents compact or trim their history when they recognize
+ * an overflow. Most recognize it by fixed words of the message, not by the code:
+ * - "prompt is too long": LangChain;
+ * - "exceeds the context window": errors within a stream of LangChain, opencode;
+ * - "This model's maximum context length is": LiteLLM, vLLM's own text.
+ *
+ * So a change of a word here is a change of the interface. `tokens` is the length of the prompt; null if it is not
+ * known.
  */
 export function toOverflowMessage({
   contextWindow,

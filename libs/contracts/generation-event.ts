@@ -23,7 +23,10 @@ export type GenerationEvent =
 export type GenerationClaimed = {
   readonly type: 'generation-claimed'
   readonly worker: string
-  /** The exact number of prompt tokens, template and tools included. Every epoch has the count of the first claim. */
+  /**
+   * The number of prompt tokens that the worker counted, template and tools included. Every epoch has the count of the
+   * first claim.
+   */
   readonly promptTokens: number
   /** The number of token ids of earlier epochs that this epoch continues after; 0 in epoch 1 and after a restart. */
   readonly after: number
@@ -45,7 +48,7 @@ export const DECLINE_REASONS = [
 export type GenerationDeclined = {
   readonly type: 'generation-declined'
   readonly reason: (typeof DECLINE_REASONS)[number]
-  /** Exact when the reason is `hold-too-small`, else 0. */
+  /** The worker's count if the reason is `hold-too-small`, else 0. */
   readonly promptTokens: number
   /** If the reason is `misfit`, a feature or `window:N` that a worker needs to run the generation. Otherwise empty. */
   readonly need: string

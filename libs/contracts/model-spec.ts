@@ -49,7 +49,7 @@ export const ModelSpec = z
   .refine((model) => BigInt(model.cachedInputPriceNano) <= BigInt(model.inputPriceNano), {
     path: ['cachedInputPriceNano'],
     message: 'expected at most inputPriceNano: holds assume no discount',
-    // A price that is not a number has an issue of its own.
+    // A price that is not a number cannot be compared. It is reported as another issue.
     when: ({ issues }) => issues.length === 0,
   })
   .refine((model) => (model.kind === 'embedding') === (model.embedding !== null), {

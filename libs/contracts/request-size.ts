@@ -8,12 +8,15 @@ import type {
 } from './generation-request.ts'
 import { hasMoreCharacters, textBytes, textCharacters } from './text-size.ts'
 
-/** The size of a request, counted once, where the body is prepared: no stream waits there for the count. */
+/**
+ * The size of a request. It is counted once, where the body is prepared, because no stream waits there for the count.
+ */
 export type RequestSize = {
   /** The bytes of all text in the request. */
   readonly bytes: number
   /**
-   * The bytes of the text that may be in the prompt (all but the answer's schema), and about what the template adds.
+   * The bytes of the text that may be in the prompt: all text except the answer's schema, and about as many bytes as
+   * the template adds.
    */
   readonly promptBytes: number
   /**
@@ -21,7 +24,10 @@ export type RequestSize = {
    * hold and the fair order of the queue, which weigh work in advance, count these tokens. They are never charged.
    */
   readonly grammarTokens: number
-  /** A hash of the request's grammars if they take an engine long to compile; null if it has none, or small ones. */
+  /**
+   * A hash of the request's grammars if they take an engine long to compile; null if it has only small grammars or
+   * none.
+   */
   readonly grammar: string | null
 }
 

@@ -30,7 +30,7 @@ export function encodeTiming(timing: SettlementTiming): string {
   return values.map((value) => (typeof value === 'number' ? Math.round(value) : (value ?? ''))).join(',')
 }
 
-/** Decodes the text of `encodeTiming`, of this version or another one. Never throws. */
+/** Decodes the text of `encodeTiming`, of this version or another version. Never throws. */
 export function decodeTiming(text: string): SettlementTiming {
   const [waitedMs, ahead, firstTokenMs, ranMs, finishReason, errorCode, reasoningTokens, streamed] =
     text.split(',')

@@ -3,20 +3,26 @@
  * replicas, and the console shows how many slots are missing; both use this arithmetic.
  */
 
-/** Slots suffice when they empty a queue within this time: the default drain bound of gateways. */
+/** Slots suffice if they empty a queue within this time, which is the default drain bound of gateways. */
 const TARGET_WAIT_MS = 30_000
 
 /**
- * Returns the slots that run or will run, by Little's law: requests per second × mean service time. Not rounded. While
- * the service time is unknown, the lower bound counts: the running slots.
+ * Returns the busy slots, not rounded. This is the larger of two numbers:
+ * - the running generations;
+ * - requests per second × mean service time (Little's law).
+ *
+ * While the service time is unknown, it is the running generations, which is a lower bound.
  */
 export function busySlots(load: { perS: number; running: number; meanMs: number | null }): number {
   return load.meanMs === null ? load.running : Math.max(load.running, (load.perS * load.meanMs) / 1_000)
 }
 
 /**
- * Returns the slots that empty the queue within the target wait, not rounded. While the service time is unknown, the
- * upper bound counts: one slot per waiting generation.
+ * Returns the slots that empty the queue within the target wait, not rounded. This is the smaller of two numbers:
+ * - one slot per waiting generation;
+ * - waiting generations × mean service time ÷ target wait.
+ *
+ * While the service time is unknown, it is one slot per waiting generation, which is an upper bound.
  */
 export function queueSlots(queue: { waiting: number; meanMs: number | null; targetWaitMs: number }): number {
   return queue.meanMs === null
@@ -35,9 +41,9 @@ export type SlotLoad = {
 }
 
 /**
- * Returns how many more slots are needed to keep up with the requests and to empty the queue within `TARGET_WAIT_MS`; 0
- * if the present slots suffice. Waiting generations for which a slot is free need no further slot: they are claimed at
- * once.
+ * Returns how many more slots are needed to keep up with the requests and to empty the queue within `TARGET_WAIT_MS`:
+ * busy slots + queue slots − present slots, at least 0. A waiting generation for which a slot is free does not count in
+ * the queue, because it is claimed at once.
  */
 export function shortOfSlots({ waiting, running, slots, askedPerS, meanMs }: SlotLoad): number {
   const busy = Math.ceil(busySlots({ perS: askedPerS, running, meanMs }) - ROUNDING)
@@ -49,9 +55,12 @@ export function shortOfSlots({ waiting, running, slots, askedPerS, meanMs }: Slo
 }
 
 /**
- * Returns how long the last generation that waits now will wait, in ms: the generations that no free slot takes,
- * divided by the drain rate. That rate is the larger of the measured one and the rate of full slots. Null if
- * generations wait and nothing drains.
+ * Returns how long the last generation that waits now will wait, in ms: waiting generations without a free slot ÷ drain
+ * rate. The drain rate is the larger of two rates:
+ * - the measured rate at which generations end;
+ * - slots ÷ mean service time, the rate at which generations end if all slots are busy.
+ *
+ * Returns null if generations wait and the drain rate is 0.
  */
 export function expectedWaitMs({ waiting, running, slots, endsPerS, meanMs }: SlotLoad): number | null {
   const beyondFree = Math.max(0, waiting - freeSlots(slots, running))

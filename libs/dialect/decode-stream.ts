@@ -3,7 +3,8 @@ import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 
 /**
  * Decodes ids to text one at a time, never half a character. Ids for which `skips` is true add no text, also between
- * the bytes of one character; nor do ids without text (padding of the output layer can be sampled).
+ * the bytes of one character. Ids that have no text add none either: an engine may sample the padding of its output
+ * layer.
  */
 export function createDecodeStream(
   tokenizer: Pick<Tokenizer, 'openTextStream'>,

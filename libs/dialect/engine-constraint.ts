@@ -16,7 +16,7 @@ export type EngineConstraint =
       readonly output: Exclude<EngineConstraint, { type: 'after-thinking' }>
     }
 
-/** JSON that fits the schema, or another text, behind a header where the format has one. */
+/** JSON that fits the schema, or another text; after a header if the format has one. */
 export type AnswerShape = { readonly header?: string } & (
   | { readonly schema: JsonSchema }
   | { readonly text: TextShape }
@@ -28,13 +28,13 @@ type TextShape =
   | { readonly type: 'choice'; readonly choices: readonly string[] }
   | { readonly type: 'grammar'; readonly grammar: string }
 
-/** One or more calls and nothing else, each of them `begin`, JSON that fits the schema, `end`. */
+/** One or more calls and nothing else. Each call is `begin`, JSON that fits the schema, and `end`. */
 export type CallsShape = {
   /** The text around all calls; null if there is none. */
   readonly section: { readonly begin: string; readonly end: string } | null
   readonly tags: readonly { readonly begin: string; readonly schema: JsonSchema; readonly end: string }[]
   /** The text between two calls. */
   readonly separator: string
-  /** True: there is exactly one call. */
+  /** True if there is exactly one call. */
   readonly single: boolean
 }

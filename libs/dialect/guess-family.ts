@@ -1,7 +1,7 @@
 export type ModelTraits = {
-  /** `model_type` of config.json; `''` where it has none. */
+  /** `model_type` of config.json; `''` if there is none. */
   readonly modelType: string
-  /** `''` where the model has none. */
+  /** The source of the chat template; `''` if the model has none. */
   readonly chatTemplate: string
 }
 
@@ -56,7 +56,7 @@ const HERMES_BY_TYPE = [
   { family: 'qwen2.5', type: 'qwen2' },
 ] as const
 
-/** Guesses a model's family from its chat template; null where no rule matches. */
+/** Guesses a model's family from its chat template. Returns null if no rule matches. */
 export function guessFamily({ modelType, chatTemplate }: ModelTraits): FamilyGuess | null {
   const fits = ({ all, none }: Rule) =>
     all.every((text) => chatTemplate.includes(text)) && (none === undefined || !chatTemplate.includes(none))

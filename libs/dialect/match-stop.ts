@@ -1,12 +1,15 @@
 export type StopMatcher = {
   /**
-   * Returns the text that can no longer be part of a stop string. A stop string that ends in this text counts only where
-   * the output `mayStop`.
+   * Adds `text`, and returns the buffered and new characters that can no longer be part of a stop string. A stop string
+   * whose last character is in `text` counts only if `mayStop` is true.
    */
   readonly push: (text: string, mayStop?: boolean) => string
   /** The stop string that was found; after it, `push` returns no text. */
   readonly matched: () => string | null
-  /** Returns the buffered text and starts over. Call it before other output, because no stop string spans that. */
+  /**
+   * Returns the buffered text and starts over. Must be called before other output, because no stop string continues
+   * after it.
+   */
   readonly flush: () => string
 }
 
@@ -34,7 +37,7 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
           let state = automaton.state
           while (state > 0 && stop.charCodeAt(state) !== unit) state = borders[state - 1] ?? 0
           if (stop.charCodeAt(state) === unit) state += 1
-          // What has ended too early may be the beginning of a later one.
+          // A stop string that ends too early does not count, but its end may be the beginning of a later one.
           if (state === stop.length && !mayStop) state = borders[state - 1] ?? 0
           automaton.state = state
           if (state === stop.length) {

@@ -42,12 +42,14 @@ export function createOutputParser(options: {
   /** The ids that end the output and are not part of it. */
   readonly endIds: ReadonlySet<number>
   readonly family: ParsedFamily
-  /** Empty: tool calls are text. Formats that write values without quotes take the values' types from the tools. */
+  /**
+   * Without tools, tool calls are text. Formats that write values without quotes take the values' types from the tools.
+   */
   readonly tools: readonly ToolDefinition[]
-  /** The output ends after its first tool call. */
+  /** True if the output ends after its first tool call. */
   readonly singleCall: boolean
   readonly stop: readonly string[]
-  /** No stop string matches before so many tokens. */
+  /** No stop string matches before this many tokens. */
   readonly minTokens?: number
   readonly startsInReasoning: boolean
   /** The number of calls in the conversation so far: some families number calls across turns. */

@@ -1,10 +1,10 @@
 import type { OutputParser } from './parse-output.ts'
 
 /**
- * Brings a new parser to the state of another one that has read these ids, so that it continues in the middle of a
- * character, a stop string, a thought or a call. The events were sent before and are dropped. Returns whether the
- * output is over: a stop string or the only call is complete, or the last id is an end id, after which only the
- * engine's end was lost. Then no engine may continue: it would begin something new after the end.
+ * Brings a new parser to the state of a parser that has read these ids, so that the new parser continues in the middle
+ * of a character, a stop string, a thought or a call. The events of these ids were sent before, so they are dropped.
+ * Returns whether the output is over: a stop string or the only call is complete, or the last id is an end id, after
+ * which only the engine's end was lost. Then no engine may continue: it would begin something new after the end.
  */
 export function replayOutput(
   parser: OutputParser,

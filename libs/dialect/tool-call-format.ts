@@ -12,7 +12,7 @@ export type ToolCallFormat = {
   readonly example: string
   readonly names: NameRule
   readonly read: TextSyntax | MessageSyntax
-  /** null: arguments are not JSON, so no JSON schema describes them. */
+  /** Null if the arguments are not JSON, so that no JSON schema describes them. */
   readonly constrain: CallGrammar | null
   /** Returns the text of one or more calls, as the format's chat template renders them. */
   readonly write: (calls: readonly CallToWrite[]) => string
@@ -21,7 +21,7 @@ export type ToolCallFormat = {
 /** Calls are messages of their own, beside the messages of thinking and answer. */
 export type MessageSyntax = {
   readonly type: 'messages'
-  /** Every text that has a meaning. */
+  /** Every text that has a meaning in the format. */
   readonly markers: readonly string[]
   readonly open: (
     sink: HarmonySink,
@@ -29,9 +29,9 @@ export type MessageSyntax = {
   ) => HarmonyMessages
 }
 
-/** Calls as the chat template shows them to the model, letter by letter. */
+/** The grammar of calls, letter by letter as the chat template shows them to the model. */
 export type CallGrammar = {
-  /** The text with which every call begins, and nothing else. Absent: calls that are optional cannot be constrained. */
+  /** The text with which every call begins, and no other text. If absent, optional calls cannot be constrained. */
   readonly trigger?: string
   /** The text around all calls. */
   readonly section?: { readonly begin: string; readonly end: string }
@@ -47,7 +47,7 @@ export type CallGrammar = {
   }
 }
 
-/** `json` is the text of the arguments in formats that have them as JSON. */
+/** `json` is the text of the arguments, for formats that have them as JSON. */
 export type CallToWrite = {
   readonly name: string
   readonly args: Readonly<Record<string, JsonValue>>

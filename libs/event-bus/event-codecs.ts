@@ -14,7 +14,7 @@ export function appendEvent<Type extends EventType>(parts: unknown[], event: Eve
   parts.push(code, toValue(event))
 }
 
-/** An event of another release, or a damaged one. It fails its own stream and no other. */
+/** An event of another release, or a damaged event. Only its own stream fails. */
 export type Unreadable = { readonly type: 'unreadable'; readonly code: unknown }
 
 /** Returns the event that `appendEvent` wrote; `worker` is the sender of the frame. */

@@ -17,7 +17,7 @@ export type FrameNumbers = {
 
 type Range = { start: number; end: number }
 
-/** The limit of remembered ranges. Beyond it the last range is dropped, so its numbers count as missing. */
+/** The most remembered ranges. If there are more, the last range is dropped, so that its numbers count as missing. */
 const MOST_RANGES = 1_024
 
 export function createFrameNumbers(): FrameNumbers {

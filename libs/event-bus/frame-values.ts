@@ -1,4 +1,4 @@
-/** A message on the bus is neither a frame nor a pulse, or not complete. */
+/** Thrown if a message on the bus is neither a frame nor a pulse, or is incomplete. */
 export class FrameError extends Error {
   constructor(problem: string) {
     super(`not a frame: ${problem}`)

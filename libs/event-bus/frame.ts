@@ -11,7 +11,7 @@ import { FrameError, readArray, readNumber, readText } from './frame-values.ts'
  * `number` counts the frames from this worker to this gateway from 1: a missing number is a lost frame, which the
  * worker publishes again when it is asked to. `stream` is the gateway's number for the generation, `seq` counts a
  * stream's events within an epoch from 1, `code` and `value` are the event (event-codecs.ts), `ids` are the raw token
- * ids that came with it: a stream's ids together are its engine's output.
+ * ids that came with the event. All ids of a stream together are the output of its engine.
  */
 export type FrameEntry = {
   readonly stream: number

@@ -4,13 +4,16 @@ import { FORM } from '#libs/generation-record/keys.ts'
 /** The part of a worker's heartbeat that describes one engine. */
 export const EngineState = z.object({
   model: z.string(),
-  /** Pulls generations: its engine is healthy, it is not stopping, and the queue of its model is not paused. */
+  /**
+   * True if the worker pulls generations: the engine is healthy, the worker is not stopping, and the model's queue is
+   * not paused.
+   */
   ready: z.boolean(),
   slots: z.int(),
   running: z.int(),
   /** Mean time from claim to end of the last generations; null until a generation has ended. */
   meanGenerationMs: z.number().nullable(),
-  /** In tokens. */
+  /** The engine's context window in tokens. */
   contextWindow: z.int(),
   /** The name of the format in which the model writes tool calls. */
   callFormat: z.string().optional(),
@@ -22,7 +25,7 @@ export const Heartbeat = z.object({
   id: z.string(),
   form: z.literal(FORM),
   kind: z.enum(['gateway', 'worker']),
-  /** For operators; not unique. */
+  /** The process's name for operators; not unique. */
   name: z.string(),
   engines: z.array(EngineState),
   /** True for a gateway whose event loop is late. Workers then merge the events that they send to this gateway. */

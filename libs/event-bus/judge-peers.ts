@@ -49,11 +49,11 @@ export type JudgedPeer = {
   readonly isWatched: boolean
   /** True if the peer was reported as cut off and has not been heard since. */
   readonly isCutOff: boolean
-  /** When the peer was heard last; before its first message, when this process began to listen. */
+  /** The time of the peer's last message; before its first message, the time at which this process began to listen. */
   readonly seenMs: number
-  /** When the first of the looks that found no key was; null after a look that found the key. */
+  /** The time of the first look that found no key; null after a look that found the key. */
   readonly missingSinceMs: number | null
-  /** Infinity while a look is under way. */
+  /** The time of the next look; Infinity while a look is running. */
   readonly nextLookMs: number
   /** The result of the look that has just ended. An older result proves nothing. */
   readonly key: 'not-read' | 'exists' | 'gone'
@@ -83,9 +83,7 @@ export type JudgeLimits = {
 
 export type Verdict = 'echo' | 'look' | 'forget' | 'cut-off' | 'dead'
 
-/**
- * The key of a process that was never heard must be missing for so long, because the process may be about to write it.
- */
+/** How long the key of a process that was never heard must be missing, because the process may be about to write it. */
 const SECOND_LOOK_MS = 2_000
 
 /** Returns a verdict for each peer whose state asks for an action. Changes nothing. */

@@ -38,7 +38,7 @@ import { createRecentDeaths } from './recent-deaths.ts'
  */
 
 export type Presence = {
-  /** From now on `id` is judged even if it was never heard. Each call needs one `unwatch`. */
+  /** Judges `id` from now on, even if it was never heard. Each call needs one `unwatch`. */
   watch(id: string): void
   unwatch(id: string): void
   /** A message to `id` reached no subscriber: reads the liveness key of `id` at once, and again after 2 s. */
@@ -63,11 +63,16 @@ export type Presence = {
 const GATEWAY_EXTRA_MS = 7_000
 const LISTEN_FIRST_MS = 5_000
 const CUT_OFF_MS = 15_000
-/** Often enough to notice a death at most half a second after the allowed silence has ended. */
+/**
+ * How often peers are judged: often enough to notice a death at most half a second after the allowed silence has ended.
+ */
 const CHECK_MS = 250
 /** A timer may fire a little early. The beat is sent nevertheless, not only at the next check. */
 const BEAT_SLACK_MS = 50
-/** One beat: a stall plus a heartbeat that was already a second old must not look like three seconds of silence. */
+/**
+ * The longest stall that is ignored: one beat. A stall plus a heartbeat that was already a second old must not look
+ * like three seconds of silence.
+ */
 const OWN_STALL_MS = 1_000
 const BUS_AWAY_MS = 3_000
 
@@ -228,7 +233,7 @@ export async function createPresence(options: {
     sendEcho()
   }
 
-  /** A failed publish is logged for the heartbeat; a lost echo is noticed because it is missing. */
+  /** Sends an echo. A failed publish is already logged for the heartbeat, and a lost echo is noticed by its absence. */
   function sendEcho() {
     bus.publish(ownEcho, '').catch(() => undefined)
   }
@@ -329,14 +334,14 @@ export async function createPresence(options: {
       if (peer.watchers === 0 && peer.heartbeat === null) peers.delete(id)
     },
     suspect(id) {
-      // A peer that is already dead: messages to it reach no subscriber, which proves nothing new.
+      // The peer is already dead: a message to it reaches no subscriber, which proves nothing new.
       if (!peers.has(id) && deaths.has(id)) return
       const peer = peers.get(id) ?? track(id, otherKind)
       if (peer.missingSinceMs === null && peer.nextLookMs !== Infinity) void look(id, peer)
     },
     announce: sendHeartbeat,
     receiveOwnKind() {
-      // Not awaited, because while the bus is away the subscription waits for its return.
+      // The change is not awaited, because while the bus is unreachable it waits.
       const onError = (error: unknown) =>
         log.warn({ err: error, channel: ownBeats }, 'subscription not changed')
       subscriber.subscribe(ownBeats).catch(onError)
@@ -368,7 +373,7 @@ export async function createPresence(options: {
 /** The answer of PTTL for a key that does not exist. */
 const NO_SUCH_KEY = -2
 
-/** Opens a connection again, unless that is under way already. */
+/** Opens a connection again, unless it is being opened already. */
 function reconnect(redis: Redis): void {
   if (['connecting', 'connect', 'ready'].includes(redis.status)) redis.disconnect(true)
 }

@@ -32,11 +32,17 @@ export type EventPublisher = {
   flush(): Promise<void>
 }
 
-/** Redis disconnects a subscriber whose output buffer grows by much more than this at once. */
+/** The most characters of a frame. Redis disconnects a subscriber whose output buffer suddenly grows by much more. */
 const MAX_FRAME_CHARS = 256 * 1024
-/** Bounds the subscriber's output buffer too; the gateway asks for the next page after it has read this one. */
+/**
+ * The most bytes that are sent again at once, which also limits the subscriber's output buffer. The gateway asks for
+ * the next page after it has read this one.
+ */
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
-/** Longer than one step of most engines, so that the events of two steps are merged. A timer may be 1 ms late. */
+/**
+ * How long events for a late gateway are merged: longer than one step of most engines, so that the events of two steps
+ * are in one frame. A timer may be 1 ms late.
+ */
 const MERGE_MS = 24
 const KEEP_MS = 300_000
 /** The most bytes of frames that a worker keeps by default. */

@@ -14,16 +14,19 @@ export type EventReceiver = {
   /** Loses every stream whose current epoch `worker` runs or is expected to run, and forgets the frames of `worker`. */
   loseWorker(worker: string, reason: LossReason): void
   loseAll(reason: LossReason): void
-  /** The generation of this stream is settled, so its worker need not keep the stream any longer. */
+  /** Records that the stream's generation is settled, so that its worker need not keep the stream any longer. */
   settled(worker: string, stream: number): void
   /** Must be called each second: asks for missing frames, and acknowledges the ones that arrived. */
   tick(): void
 }
 
-/** `knownTick` is the tick at which the stream's worker last sent an event of it or listed it in a pulse. */
+/**
+ * An open stream. `knownTick` is the tick at which the stream's worker last sent an event of the stream or listed it in
+ * a pulse.
+ */
 type OpenStream = { readonly inbox: StreamInbox; readonly feed: InboxFeed; knownTick: number }
 
-/** The gateway asks about a running stream when its worker has sent nothing of it for so many seconds. */
+/** After this many seconds without an event of a running stream, the gateway asks the stream's worker about it. */
 const QUIET_TICKS = 3
 
 /**

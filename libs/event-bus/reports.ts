@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { VERSION } from '#libs/telemetry/version.ts'
-import { OBSERVE_CHANNEL, REPORTS_CHANNEL } from './channels.ts'
+import { observeChannel, reportsChannel } from './channels.ts'
 import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
 
 /**
@@ -21,7 +21,7 @@ const ms = z.number().min(0)
 /** A console sends this message every 5 s while somebody watches. */
 const Observe = z.object({
   v: V,
-  /** For how long reports are wanted every 2 s, counted from the arrival of this message. */
+  /** How long reports are wanted every 2 s, counted from the arrival of this message. */
   forMs: z.number().min(0).max(60_000),
 })
 type Observe = z.infer<typeof Observe>
@@ -30,7 +30,7 @@ const OfProcess = {
   v: V,
   /** Boot id. */
   id: z.string(),
-  /** For operators; not unique. */
+  /** The process's name for operators; not unique. */
   name: z.string(),
   host: z.string(),
   pid: count,
@@ -45,9 +45,9 @@ const EngineReport = z.object({
   model: z.string(),
   /** `host:port`. */
   address: z.string(),
-  /** Null until the engine has reported it; so are the next two fields. */
+  /** The engine's version. This field and the next two are null until the engine has reported them. */
   version: z.string().nullable(),
-  /** In tokens. */
+  /** The context window in tokens. */
   contextWindow: count.nullable(),
   /** Requests that the engine has accepted and not begun. */
   waiting: count.nullable(),
@@ -145,8 +145,8 @@ export type GatewayReport = z.infer<typeof GatewayReport>
 export const Report = z.discriminatedUnion('kind', [WorkerReport, GatewayReport])
 export type Report = z.infer<typeof Report>
 
-const OBSERVE: Signal<Observe> = { channel: OBSERVE_CHANNEL, schema: Observe }
-export const REPORTS: Signal<Report> = { channel: REPORTS_CHANNEL, schema: Report }
+const OBSERVE: Signal<Observe> = { channel: observeChannel, schema: Observe }
+export const REPORTS: Signal<Report> = { channel: reportsChannel, schema: Report }
 
 /** Returns the fields by which every report describes its process. */
 export function describeProcess(process_: { id: string; name: string }) {

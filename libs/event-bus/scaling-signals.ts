@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { CAPACITY_CHANNEL, DEMAND_CHANNEL, MODEL_STATES_CHANNEL } from './channels.ts'
+import { capacityChannel, demandChannel, modelStatesChannel } from './channels.ts'
 
 /**
  * The messages about load that gateways, workers and scalers send each other once a second. They have their own
@@ -49,9 +49,9 @@ export const Demand = z.object({
 export type Demand = z.infer<typeof Demand>
 
 /**
- * `loading`: not connected to the engine yet, or the engine is not healthy yet. `ready`: pulls tickets. `cordoned`:
- * takes nothing more, runs what it has, and may come back. `draining`: takes nothing more and is to stop. `sick`: the
- * engine was restarted three times within ten minutes.
+ * `loading`: the worker is not connected to the engine, or the engine is not healthy yet. `ready`: the worker pulls
+ * tickets. `cordoned`: it takes nothing more, runs what it has, and may come back. `draining`: it takes nothing more
+ * and will stop. `sick`: the engine was restarted three times within ten minutes.
  */
 export const WorkerPhase = z.enum(['loading', 'ready', 'cordoned', 'draining', 'sick'])
 export type WorkerPhase = z.infer<typeof WorkerPhase>
@@ -62,7 +62,7 @@ export const Capacity = z.object({
   id: z.string(),
   /** WORKER_NAME; in Kubernetes the pod's name. */
   name: z.string(),
-  /** Null outside Kubernetes; so are the next two fields. */
+  /** The pod's uid. This field and the next two are null outside Kubernetes. */
   podUid: z.string().nullable(),
   node: z.string().nullable(),
   pool: z.string().nullable(),
@@ -78,10 +78,10 @@ export const Capacity = z.object({
   promptTokens: count,
   cachedTokens: count,
   outputTokens: count,
-  /** In tokens, as the engine reports them; null if the engine does not report them. */
+  /** The used part of the engine's KV cache in tokens, and its size. Null if the engine does not report them. */
   kvUsed: count.nullable(),
   kvCapacity: count.nullable(),
-  /** For how long the engine has been loading, in ms; null in other phases. */
+  /** How long the engine has been loading, in ms; null in other phases. */
   loadingMs: z.number().min(0).nullable(),
   /** The term of the scaler that cordoned the worker; null if no scaler did. */
   cordonTerm: count.nullable(),
@@ -106,12 +106,12 @@ export type ModelState = z.infer<typeof ModelState>
 export const ModelStates = z.object({ term: count, models: z.array(ModelState) })
 export type ModelStates = z.infer<typeof ModelStates>
 
-/** One kind of signal: its channel and the schema of its messages. */
-export type Signal<Message> = { readonly channel: string; readonly schema: z.ZodType<Message> }
+/** One kind of signal: its channel, which depends on the cell, and the schema of its messages. */
+export type Signal<Message> = { readonly channel: () => string; readonly schema: z.ZodType<Message> }
 
-export const DEMAND: Signal<Demand> = { channel: DEMAND_CHANNEL, schema: Demand }
-export const CAPACITY: Signal<Capacity> = { channel: CAPACITY_CHANNEL, schema: Capacity }
-export const MODEL_STATES: Signal<ModelStates> = { channel: MODEL_STATES_CHANNEL, schema: ModelStates }
+export const DEMAND: Signal<Demand> = { channel: demandChannel, schema: Demand }
+export const CAPACITY: Signal<Capacity> = { channel: capacityChannel, schema: Capacity }
+export const MODEL_STATES: Signal<ModelStates> = { channel: modelStatesChannel, schema: ModelStates }
 
 /** Publishes one message. Never rejects, because the next message follows a second later. */
 export async function publishSignal<Message>(
@@ -120,9 +120,9 @@ export async function publishSignal<Message>(
   message: Message,
 ): Promise<void> {
   try {
-    await options.redis.publish(signal.channel, JSON.stringify(message))
+    await options.redis.publish(signal.channel(), JSON.stringify(message))
   } catch (error) {
-    options.log.warn({ err: error, channel: signal.channel }, 'signal not sent')
+    options.log.warn({ err: error, channel: signal.channel() }, 'signal not sent')
   }
 }
 
@@ -135,7 +135,8 @@ export async function subscribeSignal<Message>(
   signal: Signal<Message>,
   onMessage: (message: Message) => void,
 ): Promise<void> {
-  const { channel, schema } = signal
+  const { schema } = signal
+  const channel = signal.channel()
   options.subscriber.on('message', (from: string, text: string) => {
     if (from !== channel) return
     const message = read(schema, text)

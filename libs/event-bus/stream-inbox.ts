@@ -80,8 +80,8 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** Returns all token ids that were accepted, over all epochs. Later ids do not change the array. */
   ids(): Uint32Array
   /**
-   * The record says that this worker claimed the epoch. The worker is asked each second until one of its events
-   * arrives.
+   * Sets the worker that has claimed the epoch, according to the record. The worker is asked each second until one of
+   * its events arrives.
    */
   expect(claim: { readonly worker: string; readonly nonce: string }): void
   /**
@@ -117,9 +117,9 @@ export type InboxFeed = {
   state(): 'open' | 'ended' | 'lost'
   /** The worker that is expected to run this epoch, until its first event arrives. */
   expected(): { readonly worker: string; readonly nonce: string } | null
-  /** The expected worker does not know the epoch. The epoch is lost at the second call. */
+  /** Records that the expected worker does not know the epoch. At the second call the epoch is lost. */
   noteUnknown(): void
-  /** The expected worker runs the epoch, or may still start to run it. */
+  /** Records that the expected worker runs the epoch, or may still start to run it. */
   noteKnown(): void
 }
 
@@ -229,7 +229,7 @@ class Inbox implements StreamInbox, InboxFeed {
 
   [Symbol.asyncIterator]() {
     return {
-      // Not an async function, because that would make a second promise for each batch.
+      // This is not an async function, because an async function would make a second promise for each batch.
       next: () => {
         const { promise, resolve } = Promise.withResolvers<IteratorResult<readonly InboxEvent[]>>()
         this.#waiter = resolve
@@ -316,7 +316,7 @@ class Inbox implements StreamInbox, InboxFeed {
       larger.set(this.#ids.subarray(0, this.#idCount))
       this.#ids = larger
     }
-    // One by one, because a typed array's `set` takes longer for the few ids of a step.
+    // The ids are copied one by one, because a typed array's `set` takes longer for the few ids of a step.
     for (const id of more) this.#ids[this.#idCount++] = id
   }
 

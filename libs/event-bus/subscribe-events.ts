@@ -38,7 +38,7 @@ export async function subscribeEvents(options: {
   await subscriber.subscribe(channel)
 
   async function catchUp() {
-    // Answers that arrive before the subscription is restored would be lost as well.
+    // The subscription comes first: answers that arrive before it is restored would be lost as well.
     await subscriber.subscribe(channel)
     receiver.catchUp()
   }

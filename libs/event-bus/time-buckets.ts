@@ -1,6 +1,7 @@
 /**
  * Counts durations in fixed buckets, four to each doubling from 1 ms to 17 min. Processes count into them from their
- * start and report the counts; a reader adds the counts of many processes and takes the quantiles of a difference.
+ * start and report the counts; a reader adds the counts of many processes, and computes quantiles from the difference
+ * between two reports.
  */
 
 const PER_DOUBLING = 4

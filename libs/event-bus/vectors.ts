@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { keyPrefix } from '#libs/generation-record/keys.ts'
 
 /**
  * Embedding vectors travel from a worker to a gateway as binary keys on the bus; a `vectors-ready` event names the
@@ -17,12 +18,12 @@ export type VectorsPlace = {
   readonly first: number
 }
 
-/** Longer than a worker waits for its gateway. Vectors that were not taken expire. */
+/** How long vectors that are not taken stay: longer than a worker waits for its gateway. */
 const KEEP_MS = 30_000
 
 /** A gateway's keys share a hash tag, because like its channel they belong to one server. */
 export function vectorsKey({ gateway, stream, epoch, worker, first }: VectorsPlace): string {
-  return `mr2:vectors:{${gateway}}:${stream}:${epoch}:${worker}:${first}`
+  return `${keyPrefix()}vectors:{${gateway}}:${stream}:${epoch}:${worker}:${first}`
 }
 
 /** Writes vectors of equal length one after the other, as float32 in memory order (little-endian). */

@@ -11,7 +11,7 @@ export type StreamEpoch = z.infer<typeof StreamEpoch>
 const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
 export type AskedStream = z.infer<typeof AskedStream>
 
-/** A scaler renews its cordons each second. */
+/** The longest cordon of a scaler, which renews its cordons each second. */
 const LONGEST_CORDON_MS = 600_000
 
 /** The messages to one worker. Unknown fields and unknown types of messages are ignored. */

@@ -4,11 +4,11 @@ import type { ControlSender } from './worker-control.ts'
 /** A gateway's record of the frames that it receives from one worker. */
 export type WorkerLink = {
   readonly worker: string
-  /** Notes that a frame exists. Returns false if all of it was taken before, so that it need not be read. */
+  /** Notes that a frame exists. Returns false if the whole frame was taken before, so that it need not be read. */
   meet(number: number): boolean
   /** Notes that everything in this frame was taken. */
   take(number: number): void
-  /** Notes that frames up to `lastNumber` exist, and that those before `firstKept` cannot come any more. */
+  /** Notes that frames up to `lastNumber` exist, and that frames before `firstKept` cannot come any more. */
   applyPulse(pulse: { readonly firstKept: number; readonly lastNumber: number }): void
   /** True if a frame before this number (without a number, any frame) is missing. */
   isMissing(before?: number): boolean
@@ -18,7 +18,7 @@ export type WorkerLink = {
   requestRest(): void
   /** Acknowledges a stream as settled with the next message. */
   addSettled(stream: number): void
-  /** The worker still lists this stream as ended, so a lost acknowledgement is repeated. */
+  /** Records that the worker still lists this stream as ended, so that a lost acknowledgement is repeated. */
   noteStillKept(stream: number): void
   /** Must be called each second. */
   tick(): void
@@ -26,10 +26,10 @@ export type WorkerLink = {
   isIdle(): boolean
 }
 
-/** In seconds. */
+/** The seconds after which a link acknowledges, and after which it is idle. */
 const ACKNOWLEDGE_AFTER = 5
 const IDLE_AFTER = 60
-/** So many frames or settled streams are acknowledged without waiting. */
+/** This many frames or settled streams are acknowledged without waiting. */
 const ACKNOWLEDGE_AT = 256
 
 /**
@@ -104,7 +104,7 @@ export function createWorkerLink(options: {
     },
     noteStillKept(stream) {
       const sent = settledSent.get(stream)
-      // This pulse may have been sent before an acknowledgement of this second arrived.
+      // This pulse may have been sent before the worker received an acknowledgement of this second.
       if (sent === undefined || second - sent < 2) return
       settledSent.delete(stream)
       settled.push(stream)

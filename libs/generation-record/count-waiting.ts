@@ -5,7 +5,7 @@ import { createRunScript } from './run-script.ts'
 
 export type Waiting = {
   readonly count: number
-  /** Since the arrival of the generation that expires first, in ms; null when none waits. */
+  /** The time in ms since the arrival of the waiting generation that expires first; null if none waits. */
   readonly oldestMs: number | null
 }
 

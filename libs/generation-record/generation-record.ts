@@ -29,7 +29,7 @@ import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
 
-/** How many bytes of jobs may wait. */
+/** How many bytes of jobs may wait, for one account and for all accounts of a model. */
 export type Bounds = { readonly accountBytes: number; readonly modelBytes: number }
 
 /** Every lift of one epoch carries the same job, needs, tag, ids and prompt count. */
@@ -39,36 +39,45 @@ export type Lifting = {
   readonly needs: Needs
   /** The tag of the first lift's answer; null in the first lift, which issues it. */
   readonly tag: number | null
-  /** `cost`: expected tokens / weight. `mostAhead`: with more before its tag, a first lift is answered `busy`. */
+  /**
+   * `cost`: expected tokens / weight. `mostAhead`: a first lift with more generations before its tag is answered
+   * `busy`.
+   */
   readonly place: { readonly accountId: string; readonly cost: number; readonly mostAhead: number }
   readonly bounds: Bounds
-  /** Until the generation's deadline. */
+  /** The time until the generation's deadline. */
   readonly remainingMs: number
   /** The output so far, after which this epoch continues; empty in epoch 1 and at a restart. */
   readonly ids: Uint32Array
-  /** Of the first claim; null before it. */
+  /** The exact number of prompt tokens from the first claim; null before it. */
   readonly promptTokens: number | null
   readonly engineDeaths: EngineDeaths
 }
 
 export type Lift =
-  /** `tag`: where it waits; of epoch 1 the tag for further lifts. `ahead`: how many wait at that tag or before it. */
+  /**
+   * `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts. `ahead`: how many generations wait
+   * at that tag or before it.
+   */
   | { readonly status: 'waiting'; readonly tag: number; readonly ahead: number }
-  /** Only for a first lift: nothing was created, no tag issued. */
+  /** Only for a first lift. Nothing was created, and no tag was issued. */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
-  /** In this epoch. */
+  /** A worker has claimed this epoch. */
   | { readonly status: 'claimed'; readonly worker: string; readonly nonce: string }
   | { readonly status: 'settled' }
   /** The record is in a later epoch. */
   | { readonly status: 'superseded' }
 
 export type Claiming = {
-  /** Boot id. */
+  /** The worker's boot id. */
   readonly worker: string
-  /** One per claim, never reused; the repeat of a claim without an answer has the same. */
+  /**
+   * Each claim has its own nonce, which is never reused. A claim that is repeated for want of an answer keeps its
+   * nonce.
+   */
   readonly nonce: string
   readonly serves: Serves
-  /** Gateways that presence has buried: their generations are settled at 0 as they are met. */
+  /** Gateways that presence has declared dead. Each of their generations that the claim meets is settled at 0. */
   readonly buried: readonly string[]
 }
 
@@ -78,19 +87,21 @@ export type Claim =
       readonly id: string
       readonly epoch: number
       readonly job: GenerationJob
-      /** The ids after which to continue. */
+      /** The token ids after which the output continues. */
       readonly ids: Uint32Array
       readonly promptTokens: number | null
       readonly engineDeaths: EngineDeaths
-      /** Until the deadline; may be ≤ 0. */
+      /** The time until the deadline; may be ≤ 0. */
       readonly remainingMs: number
-      /** How many more wait that this worker serves; 0 in the answer to a repeated claim. */
+      /** How many more generations wait that this worker serves; 0 in the answer to a repeated claim. */
       readonly waiting: number
-      /** How long it has waited in this epoch. */
+      /** How long the generation has waited in this epoch. */
       readonly waitedMs: number
     }
   | { readonly status: 'nothing' }
-  /** It is claimed, but its job cannot be parsed, or a part of it is missing: the worker declines it. */
+  /**
+   * The generation is claimed, but its job cannot be parsed, or a part of the job is missing. The worker declines it.
+   */
   | {
       readonly status: 'unreadable' | 'incomplete'
       readonly id: string
@@ -100,58 +111,62 @@ export type Claim =
     }
 
 /**
- * Who settles. A worker settles only what it has claimed, and only for a gateway that is dead. `again`: the entry of an
- * earlier call may be lost, so it is appended once more also where the record is settled.
+ * Who settles. A worker settles only a generation that it has claimed, and only for a gateway that is dead. `again`:
+ * the settlement's entry in the stream may be lost, so it is appended once more even if the record is settled.
  */
 export type Settler =
   | { readonly role: 'gateway'; readonly again?: boolean }
   | { readonly role: 'worker'; readonly worker: string }
 
 export type Settled = {
-  /** `settled`: it was already. `stale`: not the settler's, or of an earlier epoch than the record. */
+  /**
+   * `settled`: an earlier call has settled the generation. `stale`: the record is in a later epoch, or the generation
+   * is not this worker's.
+   */
   readonly status: 'recorded' | 'settled' | 'stale'
-  /** The worker that had claimed it, to be stopped. */
+  /** The worker that had claimed the generation and must be stopped. */
   readonly worker: string | null
-  /** It was waiting. */
+  /** True if the generation was waiting. */
   readonly waited: boolean
 }
 
 /**
- * What billing's database has: settlements of the run `runId` up to `committedMs`, in Redis' time. The run ends, and its
- * id changes, when acknowledged settlements may be lost: the server restarted, a replica was promoted, or billing noticed
- * that the stream had lost entries.
+ * The settlements that billing has committed: all entries of the run `runId` up to `committedMs` of Redis' time. A run
+ * ends, and the next one gets another id, when acknowledged settlements may be lost: the server restarted, a replica
+ * was promoted, or billing noticed that the stream had lost entries.
  */
 export type SettlementMark = { readonly runId: string; readonly committedMs: number | null }
 
 /**
- * The generation's record: its one entry in the queue Redis, which decides who may run it and whether it is
- * settled. `lift`, `claim` and `settle` are one atomic script each and may be repeated: an unanswered call is sent again.
- * All reject when Redis does not answer; the call may have been executed all the same.
+ * The generation's record: its one entry in the queue Redis, which decides who may run the generation and whether it is
+ * settled. `lift`, `claim` and `settle` are one atomic script each and may be repeated, so an unanswered call is sent
+ * again. Every function rejects if Redis does not answer; the call may have been executed all the same.
  */
 export type GenerationRecord = {
   /**
-   * Brings the record to at least this epoch, creating or recreating it, and puts it among the waiting. A repeated lift
-   * keeps the place. A first lift is refused with an OOM error while Redis' memory is full; others are not.
+   * Brings the record to at least this epoch, and puts it among the waiting ones. A record that does not exist is
+   * created. A repeated lift keeps the place. While Redis' memory is full, a first lift is refused with an OOM error;
+   * other lifts are not.
    */
   lift(lifting: Lifting): Promise<Lift>
   /** Hands out the waiting generation with the lowest tag that the worker serves. */
   claim(model: string, claiming: Claiming): Promise<Claim>
   /**
-   * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client waits for it, so it is
-   * sent together with another command, such as the lift of another generation (`withNextWrite`).
+   * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client waits for the
+   * answer, so the command is sent together with another one, such as the lift of another generation (`withNextWrite`).
    */
   settle(model: string, settlement: Omit<Settlement, 'by'>, as: Settler): Promise<Settled>
   readMark(model: string): Promise<SettlementMark>
-  /** Those of `ids` that are settled or have no record; for a worker that is cut off from the bus. */
+  /** Returns the ids whose generation is settled or has no record. For a worker that is cut off from the bus. */
   settledOf(model: string, ids: readonly string[]): Promise<ReadonlySet<string>>
-  /** Bytes of all jobs that wait. */
+  /** Returns the bytes of all waiting jobs. */
   waitingBytes(model: string): Promise<number>
   redisTimeMs(): Promise<number>
 }
 
 /**
- * `self` is the boot id of this process. A record lives until its generation's deadline plus `graceMs`, so that a late
- * settlement is still fenced; a settled one lives 60 s.
+ * `self` is the boot id of this process. A record lives until its generation's deadline plus `graceMs`, so that late
+ * settlements are still checked against it. A settled record lives for 60 s.
  */
 export function createGenerationRecord(options: {
   redis: Redis | Cluster
@@ -241,7 +256,7 @@ export function createGenerationRecord(options: {
     },
   }
 
-  /** Reads what the script left out, and parses the job. */
+  /** Reads the side keys, which the script does not return, and parses the job. */
   async function readClaimed(model: string, { text, integer }: Reply): Promise<Claim> {
     const [id, epoch, jobText, gateway, stream] = [text(0), integer(1), text(2), text(3), integer(4)]
     const [remainingMs, waiting, waitedMs] = [integer(5), integer(6), integer(7)]
@@ -263,7 +278,7 @@ export function createGenerationRecord(options: {
   }
 }
 
-/** Each call that does not return an answer has settled 64 orphans. */
+/** Each call that is answered `again` has settled up to 64 generations of dead gateways. */
 const MAX_CLAIM_CALLS = 64
 
 const SETTLED_OF_BATCH = 256
@@ -285,7 +300,7 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     String(bounds.modelBytes),
     String(Math.round(remainingMs)),
     String(graceMs),
-    // ioredis writes a command without Buffers as one string.
+    // An empty text instead of an empty Buffer, because ioredis writes a command without Buffers as one string.
     ids.length === 0 ? '' : packIds(ids),
     toStoredJob(job, {
       idCount: ids.length,

@@ -1,24 +1,32 @@
+import { currentCell } from '#libs/config/cell.ts'
+
 /**
  * All key names of the queue Redis. The keys of one model share the hash tag `{model}`, so that a Redis Cluster keeps a
  * model in one slot and spreads models over nodes.
+ *
+ * All names begin with the form and the cell: `mr2:main:`. The name of the cell keeps cells apart that share a server,
+ * because the numbers of Redis' databases do not: pub/sub ignores them, and a Cluster has only one.
  */
 
 /**
- * The form of record, queued jobs, frames and heartbeats that this release speaks. Keys and channels of one form share a prefix,
- * and heartbeats carry it, so that releases of different forms run side by side without seeing each other.
+ * The number of the form of records, queued jobs, frames and heartbeats in this release. Keys and channels of one form
+ * share a prefix, and heartbeats carry the number, so that releases of different forms run side by side without seeing
+ * each other.
  */
 export const FORM = 2
 
-/** Every key and channel of this form begins with it. */
-export const KEY_PREFIX = `mr${FORM}:`
+/** The beginning of every key and channel of this form and of this process' cell. */
+export const keyPrefix = () => `mr${FORM}:${currentCell()}:`
 
-/** All keys of one model begin with it; the scripts derive the names of this file from it. */
-export const modelPrefix = (model: string) => `${KEY_PREFIX}{${model}}:`
+/** The beginning of all keys of one model. The scripts derive the names of this file from it. */
+export const modelPrefix = (model: string) => `${keyPrefix()}{${model}}:`
 
 /** One hash per generation: its epoch, which worker runs it, and whether it is settled. */
 export const recordKey = (model: string, id: string) => `${modelPrefix(model)}g:${id}`
 
-/** The job as text, with the request when it is small. Apart from the record, so that the record stays compact. */
+/**
+ * The job as text, with its request if that is small. The job has a key of its own, so that the record stays compact.
+ */
 export const jobKey = (model: string, id: string) => `${modelPrefix(model)}j:${id}`
 
 /** A large request, compressed, beside its record. */
@@ -27,16 +35,22 @@ export const promptKey = (model: string, id: string) => `${modelPrefix(model)}p:
 /** The ids after which this epoch continues, as unsigned 32 bit integers, little endian. */
 export const idsKey = (model: string, id: string) => `${modelPrefix(model)}i:${id}`
 
-/** Sorted set of the generations that wait with these needs (`encodeNeeds`), by tag, then by arrival; ends with the id. */
+/**
+ * Sorted set of the generations that wait with these needs (`encodeNeeds`), by tag, then by arrival. Each member ends
+ * with the generation's id.
+ */
 export const waitingKey = (model: string, needs: string) => `${modelPrefix(model)}waiting:${needs}`
 
-/** Set of the needs with which something waits. */
+/** Set of all needs with which a generation waits. */
 export const needsKey = (model: string) => `${modelPrefix(model)}needs`
 
-/** Sorted set of all that waits by expiry (Redis ms), after which it no longer counts. Its size is the queue's length. */
+/**
+ * Sorted set of all waiting generations by expiry (Redis ms); an expired one no longer counts. Its size is the queue's
+ * length.
+ */
 export const waitingExpiryKey = (model: string) => `${modelPrefix(model)}waiting-expiry`
 
-/** Hash: account → bytes of its waiting generations; `ALL_BYTES` → of all. */
+/** Hash: account → bytes of its waiting generations; `ALL_BYTES` → bytes of all waiting generations. */
 export const waitingBytesKey = (model: string) => `${modelPrefix(model)}waiting-bytes`
 export const ALL_BYTES = ''
 
@@ -49,21 +63,38 @@ export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 /** Stream of the model's settlements, consumed by billing. */
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 
-/** `<run id> <Redis ms>`, written by billing: entries of that run up to that time are committed in its database. */
+/** `<run id> <Redis ms>`, written by billing: its database has committed the entries of that run up to that time. */
 export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
 
-/** Hash, written by billing: the stream's incarnation, which changes when entries were lost, and what it last had. */
+/**
+ * Hash, written by billing: the stream's incarnation, which changes when entries were lost, and the counts of billing's
+ * last observation of the stream.
+ */
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
-/** BullMQ's key prefix of the model's queue of jobs, one for each generation that waits; the queue is named `JOB_QUEUE`. */
-export const jobQueuePrefix = (model: string) => `${KEY_PREFIX}{${model}}`
+/**
+ * BullMQ's key prefix for the model's queue, which has one job for each waiting generation. The queue is named
+ * `JOB_QUEUE`.
+ */
+export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`
 export const JOB_QUEUE = 'generations'
 
-/** The secret of the names under which engines keep the cached prefixes of tenants apart. */
-export const prefixSecretKey = `${KEY_PREFIX}prefix-secret`
+/**
+ * The secret from which the names of tenants are made. Engines keep the cached prefixes of tenants apart by these names.
+ */
+export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
 
-/** Sorted set of the requests that ended because they kill engines, by time (Redis ms); each begins with its account. */
-export const killersKey = `${KEY_PREFIX}killers`
+/**
+ * Sorted set of the requests that ended because they kill engines, by time (Redis ms). Each member begins with its
+ * account.
+ */
+export const killersKey = () => `${keyPrefix()}killers`
+
+/** The queue's own random id. It shares a slot with `databaseClaimKey`. */
+export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
+
+/** The database that billing charges this queue's settlements in, while its claim lasts. */
+export const databaseClaimKey = () => `${keyPrefix()}{billing:}database`
 
 /** Exists while the process with this boot id is alive. */
-export const livenessKey = (bootId: string) => `${KEY_PREFIX}live:${bootId}`
+export const livenessKey = (bootId: string) => `${keyPrefix()}live:${bootId}`

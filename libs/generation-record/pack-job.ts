@@ -8,26 +8,26 @@ import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
-/** A larger request is not stored in the job's text, but compressed in a side key. */
+/** A larger request is compressed and stored in a side key, not in the job's text. */
 const INLINE_REQUEST_BYTES = 8_192
 
 /**
- * Bounds the memory of a request that is unpacked. JSON can be longer than the body that it was translated from: a
- * byte may become an escape of six characters, and `1e20` becomes 21 digits.
+ * Bounds the memory of a request that is unpacked. The stored JSON can be longer than the body that it was translated
+ * from: one byte may become an escape of six characters, and `1e20` becomes 21 digits.
  */
 const MAX_REQUEST_BYTES = 6 * LARGEST_BODY_BYTES
 
-/** A job as it is stored. The gateway packs it once and lifts it with this as often as it must. */
+/** A job as it is stored. The gateway packs a job once and passes the result to each of its lifts. */
 export type PackedJob = RecordFields & {
   /** The other fields as JSON, without a large request. */
   readonly jobText: string
   /** A large request, compressed; else empty. */
   readonly requestBytes: Buffer
-  /** Size of both in the queue Redis. */
+  /** The size of `jobText` and `requestBytes` in the queue Redis. */
   readonly bytes: number
 }
 
-/** The fields of a job that its record has, for scripts. */
+/** The fields of a job that are stored in its record, where scripts read them. */
 type RecordFields = Pick<GenerationJob, 'id' | 'model' | 'gateway' | 'stream'>
 
 export async function packJob(job: GenerationJob): Promise<PackedJob> {
@@ -48,8 +48,8 @@ export function repackHold(packed: PackedJob, hold: GenerationJob['hold']): Pack
 }
 
 /**
- * Marks what this release stores. It is the hash of the job's schema, so a release with another schema has another mark:
- * what has ours was checked by its gateway, and is not checked again; anything else is parsed.
+ * Marks the jobs that this release stores. The mark is the hash of the job's schema, so a release with another schema
+ * has another mark. A job with this mark was checked by its gateway and is not checked again; any other job is parsed.
  */
 const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
@@ -58,21 +58,21 @@ const JOB_FORM = createHash('sha1')
 /** The deaths of engines at which earlier epochs of a generation were present. */
 export const EngineDeaths = z.object({
   count: z.int().min(0),
-  /** The most tokens that one of these epochs had given. */
+  /** The largest number of tokens given by any of these epochs. */
   mostTokens: z.int().min(0),
 })
 export type EngineDeaths = z.infer<typeof EngineDeaths>
 
 export const NO_ENGINE_DEATHS: EngineDeaths = { count: 0, mostTokens: 0 }
 
-/** What is stored for one epoch: the job's text, and what must be known to read the side keys. */
+/** The stored text of one epoch: the job, and the facts that are needed to read the side keys. */
 const StoredJob = z.object({
   /** Absent in jobs of releases that did not mark them. */
   form: z.string().optional(),
   isRequestApart: z.boolean(),
   idCount: z.int().min(0),
   promptTokens: z.int().min(0).nullable(),
-  /** Absent where no engine has died of it or beside it. */
+  /** Absent if no engine has died while it ran the generation. */
   engineDeaths: EngineDeaths.optional(),
   job: z.looseObject({}),
 })
@@ -87,7 +87,7 @@ export function toStoredJob(
   return `${fields.slice(0, -1)},"job":${jobText}}`
 }
 
-/** Returns null when it cannot be parsed. */
+/** Returns null if the text cannot be parsed. */
 export function unpackStoredJob(text: string): StoredJob | null {
   try {
     const stored: unknown = JSON.parse(text)
@@ -101,7 +101,7 @@ function isOfThisForm(stored: unknown): stored is StoredJob {
   return typeof stored === 'object' && stored !== null && 'form' in stored && stored.form === JOB_FORM
 }
 
-/** Joins and parses the parts of a job; returns null when they are not one. */
+/** Joins and parses the parts of a job; returns null if the result is not a valid job. */
 export async function unpackJob(
   { job, isRequestApart, form }: StoredJob,
   recordFields: RecordFields,

@@ -1,17 +1,20 @@
 /**
- * The reply of a script of this folder, which is read field by field: a script of this same release wrote it, so a schema
- * would check what is known already, for 2.6 % of a gateway's CPU time. Each reader throws where the field at `index` (0 is
- * the first after the status) is something else.
+ * The reply of a script of this folder. It is read field by field and not parsed with a schema: a script of the same
+ * release wrote it, and a schema would take 2.6 % of a gateway's CPU time. Each reader throws if the field at `index`
+ * has another type; index 0 is the first field after the status.
  */
 export type Reply = {
   readonly status: string
   text(index: number): string
   integer(index: number): number
-  /** A number with a fraction: Redis answers only integers, so the script returns it as text with 17 digits. */
+  /**
+   * A number with a fraction. Redis can only answer integers, so the script returns such a number as text with 17
+   * digits.
+   */
   number(index: number): number
 }
 
-/** Throws when it is not a list that begins with a text. */
+/** Throws if the reply is not a list that begins with a text. */
 export function readReply(reply: unknown): Reply {
   const fields: readonly unknown[] = Array.isArray(reply) ? reply : []
   const [status] = fields

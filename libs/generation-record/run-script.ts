@@ -12,11 +12,12 @@ export type RunScript = (
 ) => Promise<unknown>
 
 /**
- * Runs the scripts beside this file by their hash; a server that does not know one (a new or restarted server) receives
- * its text with the call.
+ * Runs the scripts beside this file by their hash. A server that does not know a script, because it is new or was
+ * restarted, receives the script's text in a second call.
  *
- * Node runs timers before it reads sockets, so an event loop that was late takes the answer that has arrived meanwhile for
- * a time-out. A script may be repeated, so then, and only then, it is asked once more.
+ * Node runs timers before it reads sockets. So after a late turn of the event loop, a call whose answer has already
+ * arrived may be taken for a time-out. Only in that case the script is called once more, which is safe because scripts
+ * may be repeated.
  */
 export function createRunScript(redis: Redis | Cluster): RunScript {
   async function run(name: ScriptName, keys: readonly string[], args: readonly (string | Buffer)[]) {
@@ -42,12 +43,12 @@ export function createRunScript(redis: Redis | Cluster): RunScript {
   }
 }
 
-/** A time-out that comes so much too late is the event loop's. */
+/** If a time-out fires this much too late, the event loop was late. */
 const LATE_MS = 50
 
 /**
- * While memory is full, Redis refuses a script without `allow-oom` before its first command. So new work is refused, and
- * what has been admitted goes on.
+ * While memory is full, Redis refuses every script without `allow-oom` before its first command. So new work is
+ * refused, and admitted work goes on.
  */
 const SCRIPTS = {
   'first-lift': toScript('', 'shared', 'lift'),

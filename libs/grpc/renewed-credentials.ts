@@ -4,7 +4,9 @@ import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js'
 // The certificate providers of grpc-js (`experimental`) do the same, but their connections listen for one error only.
 // The alert of a server whose certificate was just refused is a second error, and would end the process.
 
-/** Credentials of a server whose certificates can be replaced: connections that begin later get the new ones. */
+/**
+ * Credentials of a server whose certificates can be replaced: connections that begin later use the new certificates.
+ */
 export class RenewedServerCredentials extends ServerCredentials {
   /** With `ca`, clients must have a certificate of that authority. */
   constructor(certificates: SecureContextOptions) {

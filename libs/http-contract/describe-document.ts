@@ -7,7 +7,10 @@ export type DescribedOperation = {
   readonly described: { readonly operationId: string } & object
 }
 
-/** An OpenAPI 3.1 document. Every schema of `registry` is a component; a schema that contains another one refers to it. */
+/**
+ * Returns an OpenAPI 3.1 document. Every schema of `registry` is a component; a schema that contains another one refers
+ * to it.
+ */
 export function describeDocument({
   title,
   about,
@@ -19,13 +22,13 @@ export function describeDocument({
 }: {
   title: string
   about: string
-  /** Below which the paths are. */
+  /** The path below which all paths of the operations are. */
   root: string
-  /** The bearer of every request. */
+  /** The bearer authentication of every request. */
   scheme: { readonly name: string; readonly description: string }
   operations: readonly DescribedOperation[]
   registry: z.core.$ZodRegistry<{ id?: string | undefined }>
-  /** Besides the schemas. */
+  /** Components other than the schemas. */
   components?: object
 }) {
   const paths: Record<string, Record<string, object>> = {}
@@ -54,8 +57,8 @@ export function describeDocument({
 }
 
 /**
- * `input` describes requests before zod transforms them. Schemas of answers have no transforms; for them, `input` also
- * allows additional properties.
+ * `io: 'input'` describes requests before zod transforms them. Schemas of answers have no transforms; for them, `input`
+ * also allows additional properties.
  */
 function describeSchemas(registry: z.core.$ZodRegistry<{ id?: string | undefined }>) {
   const { schemas } = z.toJSONSchema(registry, { io: 'input', uri: toReference })

@@ -6,9 +6,9 @@ import { parsePart } from './parse-part.ts'
 type Bound = readonly [count: number, text: string]
 
 /**
- * A list of a request. Its number of entries is checked first, then one entry after the other up to the first wrong one.
- * `z.array` makes an issue for each wrong entry, which takes a thousand times as long for a body of nothing else, and
- * only the first issue is shown. So every list of a request is one of these.
+ * Returns the schema of a list in a request. The number of entries is checked first. Then the entries are checked one
+ * by one, up to the first wrong one. `z.array` makes an issue for each wrong entry, which takes a thousand times as
+ * long for a body full of them, and only the first issue is shown. So every list of a request is made by this function.
  */
 export function listOf<Entry extends z.ZodType>(
   entry: Entry,

@@ -2,28 +2,28 @@ import { z } from 'zod'
 
 /** The fields of every operation. */
 type Described<Code extends string> = {
-  /** Below the root of its contract, with the names of its parameters in braces. */
+  /** The path below the root of the contract, with the names of its parameters in braces. */
   readonly path: string
   readonly summary: string
   readonly description?: string
   /** The parameters in the path. */
   readonly params: z.ZodObject
   readonly query: z.ZodObject
-  /** The headers that it reads; all others are ignored. */
+  /** The headers that the operation reads; all others are ignored. */
   readonly headers: z.ZodObject
   readonly body: z.ZodType
-  /** Besides those that every operation of the contract, or every change, can answer with. */
+  /** The errors of this operation, in addition to the errors of every operation or every change of the contract. */
   readonly errors: readonly Code[]
 }
 
-/** Changes nothing. */
+/** An operation that changes nothing. */
 export type ReadOperation<Code extends string = string> = Described<Code> & {
   readonly kind: 'read'
   readonly method: 'GET'
   readonly answer: z.ZodType
 }
 
-/** Is written to the audit log, in the transaction of the change. */
+/** An operation that changes something. The audit log records it in the transaction of the change. */
 export type ChangeOperation<Code extends string = string> = Described<Code> & {
   readonly kind: 'change'
   readonly method: 'POST' | 'PATCH' | 'DELETE'
@@ -31,7 +31,7 @@ export type ChangeOperation<Code extends string = string> = Described<Code> & {
   readonly answer: z.ZodType
 }
 
-/** Answers with any number of lines. */
+/** An operation that answers with any number of lines. */
 export type ExportOperation<Code extends string = string> = Described<Code> & {
   readonly kind: 'export'
   readonly method: 'GET'
@@ -43,14 +43,14 @@ export type AnsweringOperation<Code extends string = string> = ReadOperation<Cod
 export type Operation<Code extends string = string> = AnsweringOperation<Code> | ExportOperation<Code>
 
 /**
- * The input of an operation, in one object: the names in path, query and body never collide. A GET has no body, so
- * everything outside the path is its query.
+ * The input of an operation in one object. The names in path, query and body never collide. A GET has no body, so all
+ * of its fields outside the path are its query.
  */
 export type InputOf<Op extends Operation> = Flat<
   FieldsOf<Op['params']> & FieldsOf<Op['query']> & FieldsOf<Op['body']>
 >
 
-/** The parsed answer. */
+/** The parsed answer of an operation. */
 export type AnswerOf<Op extends AnsweringOperation> = z.output<Op['answer']>
 
 /** An empty object schema has an index signature, which would make every other field of an input `never`. */
@@ -68,7 +68,7 @@ const DEFAULTS = {
 
 type Defaults = typeof DEFAULTS
 
-/** An operation as it is written down, without the fields that are at their defaults. */
+/** The definition of an operation, without the fields that have their default values. */
 type Short<Op, Fixed> = Omit<Op, keyof Defaults | keyof Fixed> & Partial<Pick<Op, keyof Defaults & keyof Op>>
 
 type Complete<Given, Fixed> = Flat<Omit<Defaults & Fixed, keyof Given> & Given>
@@ -77,7 +77,9 @@ const READ = { kind: 'read', method: 'GET' } as const
 const CHANGE = { kind: 'change', status: 200 } as const
 const EXPORT = { kind: 'export', method: 'GET' } as const
 
-/** Returns what defines the operations of one contract. `Own` has the fields that its operations have besides. */
+/**
+ * Returns the functions that define the operations of one contract. `Own` has the fields that only its operations have.
+ */
 export function defineOperations<Code extends string, Own extends object>() {
   type Read = ReadOperation<Code> & Own
   type Change = ChangeOperation<Code> & Own
@@ -90,7 +92,7 @@ export function defineOperations<Code extends string, Own extends object>() {
     return { ...DEFAULTS, ...READ, ...given }
   }
 
-  /** `status` is 200 unless given. */
+  /** `status` is 200 by default. */
   function defineChange<
     const Given extends Short<Change, typeof CHANGE> & Partial<Pick<ChangeOperation, 'status'>>,
   >(given: Given): Complete<Given, typeof CHANGE>

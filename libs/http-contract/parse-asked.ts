@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Operation } from './operation.ts'
 
-/** A request, not validated. */
+/** A request before its validation. */
 export type Asked = {
   readonly params: unknown
   readonly query: unknown
@@ -17,7 +17,7 @@ export type ParsedOf<Op extends Operation> = {
   readonly body: z.output<Op['body']>
 }
 
-/** Throws what `toError` makes of the problems of the first part that is wrong. */
+/** Throws `toError` of the problems in the first part that is wrong. */
 export function parseAsked<Op extends Operation>(
   operation: Op,
   { params, query, headers = {}, body }: Asked,

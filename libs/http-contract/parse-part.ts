@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * Parses a part of the value that `context` is about, at `path` in it. Where the part is wrong, it adds the first issue to
- * `context`, with the path in the whole value, and returns undefined. One issue is all that a caller is shown, so no more
- * are collected.
+ * Parses a part of the value that `context` is about, at `path` in it. If the part is wrong, adds its first issue to
+ * `context`, with the path in the whole value, and returns undefined. A caller is shown one issue only, so no more are
+ * collected.
  */
 export function parsePart<Schema extends z.ZodType>(
   schema: Schema,

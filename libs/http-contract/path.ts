@@ -1,11 +1,14 @@
 const PARAMETER = /\{(\w+)\}/g
 
-/** The path of an operation with the values of its parameters, none of which can name another path. */
+/**
+ * Returns the path of an operation with the values of its parameters. The values are encoded, so none can lead to
+ * another path.
+ */
 export function fillPath(path: string, valueOf: (name: string) => string): string {
   return path.replaceAll(PARAMETER, (_, name: string) => encodeURIComponent(valueOf(name)))
 }
 
-/** The path of an operation as a router reads it. */
+/** Returns the path of an operation in the syntax of a router. */
 export function toRoute(path: string): string {
   return path.replaceAll(PARAMETER, ':$1')
 }

@@ -10,8 +10,8 @@ export type HttpRequest = {
 }
 
 /**
- * The HTTP request of an operation. Fields of `input` that are undefined are not sent; the server validates the others,
- * so an input that was typed by a person may be passed on as it is.
+ * Returns the HTTP request of an operation. Fields of `input` that are undefined are not sent. The server validates all
+ * others, so an input that a person typed may be passed on unchanged.
  */
 export function toRequest(
   { method, path, params, query, kind }: Operation,

@@ -3,9 +3,9 @@ import type { Cluster, Redis } from 'ioredis'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { JOB_QUEUE, jobQueuePrefix } from '#libs/generation-record/keys.ts'
 
-/** One turn for a generation that waits, as operators see it in BullMQ's tools: no prompt, and no key. */
+/** One turn for a waiting generation, as operators see it in BullMQ's tools. It contains no prompt and no key. */
 export type QueuedJob = {
-  /** `toJobId`. */
+  /** Made by `toJobId`. */
   readonly id: string
   readonly model: string
   readonly kind: 'chat' | 'embedding'
@@ -16,24 +16,27 @@ type JobData = {
   readonly generation: string
   readonly epoch: number
   readonly account: string
-  /** Prompt and output, as its gateway expects them. */
+  /** The expected tokens of prompt and output. */
   readonly estimatedTokens: number
   /** An ISO date by the gateway's clock. */
   readonly waitsSince: string
 }
 
-/** The id of a generation's job in this epoch; `number` tells the jobs of one epoch apart, the first of which is 1. */
+/** Returns the id of a generation's job in this epoch. `number` distinguishes the jobs of one epoch, from 1 on. */
 export function toJobId(generation: string, epoch: number, number: number): string {
   return number === 1 ? `${generation}.${epoch}` : `${generation}.${epoch}.${number}`
 }
 
 export type JobQueue = {
   /**
-   * Adds a job, which one worker with room takes; nothing changes where its id waits already. Jobs are not relied on: when
-   * this rejects, the job may have been added all the same, which does no harm.
+   * Adds a job, which one worker with room takes. If a job with this id waits already, nothing changes. If the promise
+   * rejects, the job may have been added all the same, which does no harm.
    */
   add(job: QueuedJob): Promise<void>
-  /** Adds a job unless others of its model wait, which lead a worker to its generation as well. Returns whether it did. */
+  /**
+   * Adds a job unless other jobs of its model wait, because those lead a worker to its generation as well. Returns true
+   * if the job was added.
+   */
   addIfNoneWaits(job: QueuedJob): Promise<boolean>
   /** Removes the job if it still waits. */
   remove(job: QueuedJob): Promise<void>
@@ -43,25 +46,28 @@ export type JobQueue = {
 /** Returns the dates of new jobs. */
 export const jobDate = (): string => new Date(wallClockMs()).toISOString()
 
-/** How long after a change of a model's queue a gateway compares the jobs with the generations that wait. */
+/**
+ * How long after a change of a model's queue a gateway compares the number of jobs with the number of waiting
+ * generations.
+ */
 const TIDY_AFTER_MS = 10_000
-/** A younger job may belong to a generation that is being lifted. */
+/** A younger job is not removed, because it may belong to a generation that is being lifted. */
 const SURPLUS_AGE_MS = 3_000
 /** A call of `clean` keeps Redis busy for less than 5 ms. */
 const MOST_CLEANED = 500
 
 /**
- * The producer's side of the per-model BullMQ queues, over one shared connection.
+ * The producer's side of the BullMQ queues, one queue for each model, over one shared connection.
  *
- * A job is a turn, not a right: the worker that takes it claims the fairest generation that waits, which need not be the
- * job's. So a job that is lost, doubled or left over changes nothing. Left over are those of generations that ended while
- * they waited, where their own job had led a worker to another one, those of generations that a worker claimed without a job,
- * and those of gateways that died. While all workers are full these would stay, so a while after each change as many of the
- * oldest jobs are removed as there are more than generations.
+ * A job is a turn, not a right: the worker that takes a job claims the fairest waiting generation, which may be another
+ * one than the job's. So it changes nothing if a job is lost, doubled or left over. Jobs are left over in three cases:
+ * a generation ended while it waited, after its job had led a worker to another generation; a worker claimed a
+ * generation without a job; a gateway died. While all workers are full, such jobs would stay. So a while after each
+ * change, if there are more jobs than waiting generations, the surplus is removed, the oldest jobs first.
  */
 export function createJobQueue(options: {
   redis: Redis | Cluster
-  /** How many generations of a model wait. */
+  /** Returns how many generations of a model wait. */
   countWaiting: (model: string) => Promise<{ readonly count: number }>
   tidyAfterMs?: number
 }): JobQueue {
@@ -78,7 +84,7 @@ export function createJobQueue(options: {
       await queue.waitUntilReady()
       return queue
     } catch (error) {
-      // Its first command failed. It would fail for ever.
+      // The queue's first command failed. The queue would then fail for ever, so it is replaced.
       if (queues.get(model) === queue) queues.delete(model)
       queue.close().catch(() => {})
       throw error
@@ -91,12 +97,12 @@ export function createJobQueue(options: {
     if (surplus > 0) await queue.clean(SURPLUS_AGE_MS, surplus, 'wait')
   }
 
-  /** Jobs may be left over after the last change of a queue as well, so each change leads to a comparison after it. */
+  /** The last change of a queue may leave jobs over as well, so a comparison follows every change. */
   function tidySoon(model: string, queue: Queue): void {
     if (tidying.has(model)) return
     const timer = setTimeout(() => {
       tidying.delete(model)
-      // What it could not remove it removes the next time.
+      // Jobs that this call could not remove are removed by the next one.
       tidy(model, queue).catch(() => {})
     }, tidyAfterMs)
     tidying.set(model, timer.unref())
@@ -128,7 +134,7 @@ export function createJobQueue(options: {
   }
 }
 
-/** BullMQ's queue of one model. */
+/** Opens BullMQ's queue of one model. */
 export function openJobQueue(redis: Redis | Cluster, model: string): Queue {
   const queue = new Queue(JOB_QUEUE, {
     connection: redis,

@@ -1,47 +1,50 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Worker, type Job } from 'bullmq'
+import { Job, Worker, type JobJson } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
 import { JOB_QUEUE, jobQueuePrefix } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { openJobQueue } from './job-queue.ts'
 
-/** A job in this worker's hand. */
+/** A job that this worker has taken. */
 export type Turn = {
-  /** Completes the job, soon. */
+  /** Completes the job within 20 ms. */
   done(): void
-  /** Leaves the turn to another worker. Never rejects. */
+  /** Puts the job back into the queue for another worker. Never rejects. */
   pass(): Promise<void>
 }
 
 export type JobPull = {
   /**
-   * Resolves with a job when one is there; with null at the latest after about 5 s, and when the pull is closed. Never
-   * rejects. One call at a time: each job goes to one of the workers that wait.
+   * Resolves with a job when there is one. Resolves with null after about 5 s at the latest, and when the pull is
+   * closed. Never rejects. Allows only one call at a time: each job goes to one of the workers that wait.
    */
   next(): Promise<Turn | null>
-  /** Takes a job where one waits. Never rejects. */
+  /** Takes a job if one waits, else resolves with null. Never rejects. */
   take(): Promise<Turn | null>
-  /** Whether an operator has paused the queue. Rejects when Redis does not answer. */
+  /** True if an operator has paused the queue. Rejects if Redis does not answer. */
   isPaused(): Promise<boolean>
   close(): Promise<void>
 }
 
-/** After an error of Redis. */
+/** The pause after an error of Redis. */
 const PAUSE_MS = 500
 const WAIT_S = 5
-/** Completions are sent together so often: no client waits for them. */
-const COMPLETE_EVERY_MS = 20
-/** A job that is in a hand for one to two times as long is put back: far longer than a claim takes. */
+/** A job that is done is completed by the next look for a job, or after this time: no client waits for it. */
+const COMPLETE_AFTER_MS = 20
+/** BullMQ puts a job back that a worker has had for one to two times this long. A claim takes far less. */
 const STALLED_AFTER_MS = 5_000
-/** A job that this often was left in the hand of a worker that died would be failed; it is only a turn. */
+/**
+ * BullMQ fails a job that was left behind this often by a worker that died. A job is only a turn, so it is never
+ * failed.
+ */
 const NEVER = 1_000_000
 
 /**
- * The consumer's side of one model's queue. BullMQ's worker is used without a processor: jobs are fetched by hand, when
- * there is room for a generation, and without locks, because the generation's record decides who runs what. The jobs that
- * a worker leaves in its hand when it dies are put back by BullMQ's check for stalled jobs.
+ * The consumer's side of one model's queue. BullMQ's worker is used without a processor and without locks. Jobs are
+ * fetched one by one when there is room for a generation, and the generation's record decides who runs what. If a
+ * worker dies, BullMQ's check for stalled jobs puts back the jobs that it had.
  *
- * `redis` must be a patient connection; BullMQ opens one more for its blocking reads.
+ * `redis` must be a `patient` connection (`connect-redis.ts`); BullMQ opens one more for its blocking reads.
  */
 export function createJobPull(options: { redis: Redis | Cluster; model: string; log: Logger }): JobPull {
   const { redis, model, log } = options
@@ -52,7 +55,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     autorun: false,
     skipLockRenewal: true,
     maxStalledCount: NEVER,
-    // Of jobs that an operator has added, too.
+    // For jobs that an operator has added, too.
     removeOnComplete: { count: 0 },
     stalledInterval: STALLED_AFTER_MS,
     skipVersionCheck: true,
@@ -69,7 +72,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     return {
       done() {
         finished.push(job)
-        timer ??= setTimeout(() => void completeAll(), COMPLETE_EVERY_MS)
+        timer ??= setTimeout(() => void completeAll(), COMPLETE_AFTER_MS)
       },
       async pass() {
         try {
@@ -89,14 +92,27 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     await Promise.all(jobs.map(complete))
   }
 
-  /** One that is not there any more was put back as stalled, or removed by an operator. */
+  /** A job that is gone was put back as stalled, or was removed by an operator. */
   async function complete(job: Job): Promise<void> {
     await job.moveToCompleted(undefined, NO_LOCK, false).catch(() => {})
   }
 
+  /**
+   * One script completes a job and takes the next one. That saves most looks: BullMQ leaves a marker behind each job that
+   * it gives out, so the worker's next wait for a job ends at once, and mostly in vain.
+   */
+  async function takeNext(): Promise<Job | undefined> {
+    const done = finished.pop()
+    const answer = await done?.moveToCompleted(undefined, NO_LOCK, true).catch(() => undefined)
+    if (answer === undefined) return await worker.getNextJob(NO_LOCK, { block: false })
+    const json: JobJson | null | undefined = answer[0]
+    const id: string = answer[1]
+    return json ? Job.fromJSON(worker, json, id) : undefined
+  }
+
   async function take(): Promise<Turn | null> {
     try {
-      const job = await worker.getNextJob(NO_LOCK, { block: false })
+      const job = await takeNext()
       return job === undefined ? null : toTurn(job)
     } catch (error) {
       if (!closed) log.warn({ err: error, model }, 'no job was received')

@@ -29,10 +29,13 @@ export const noGrammars = (): GrammarUse => ({
   referredLevels: 0,
 })
 
-/** In all schemas and other grammars of a request. Measured: one text of 500,000 keeps an engine from all other work for 30 s. */
+/** The most characters in all schemas and other grammars of a request. Measured: one text of 500,000 keeps an engine from all other work for 30 s. */
 export const MAX_GRAMMAR_CHARACTERS = 200_000
 
-/** What an engine compiles into grammars within a reasonable time; all but the levels for all schemas of a request. */
+/**
+ * Bounds within which an engine compiles grammars in a reasonable time. `levels` holds for each schema, the other bounds
+ * for all schemas of a request together.
+ */
 const GRAMMAR_LIMITS: Limits = {
   /** vLLM refuses deeper schemas, counted in the same way. */
   levels: 64,

@@ -1,10 +1,19 @@
 import { setFlagsFromString } from 'node:v8'
 import type { z } from 'zod'
+import { joinCell } from '#libs/config/cell.ts'
 import { ConfigError, loadConfig, type Environment } from '#libs/config/load-config.ts'
 import { followExtraAuthorities } from '#libs/certificates/follow-extra-authorities.ts'
 import { redactCredentials } from '#libs/telemetry/loggable-error.ts'
 import { createLogger, type Logger } from '#libs/telemetry/logger.ts'
 import { createReleasers, type Releasers } from './releasers.ts'
+
+export type AppContext<Config> = {
+  readonly config: Config
+  readonly log: Logger
+  readonly releasers: Releasers
+  /** Stops the app as a signal does, and exits with 1. */
+  readonly fail: (reason: string) => void
+}
 
 /**
  * Runs one app: reads its configuration from the environment, then calls `start`, which opens the app's resources and
@@ -17,15 +26,16 @@ import { createReleasers, type Releasers } from './releasers.ts'
  * An unhandled rejection or exception is a bug. It is logged and ends the process with 1, because a process in an
  * unknown state must not handle money.
  */
-export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
+export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?: string }>>(
   app: { name: string; schema: Schema; environment: Environment },
-  start: (context: { config: Readonly<z.infer<Schema>>; log: Logger; releasers: Releasers }) => Promise<void>,
+  start: (context: AppContext<Readonly<z.infer<Schema>>>) => Promise<void>,
 ): Promise<void> {
   // V8's young generation is mostly a few MB, and waking helper threads to collect it costs more than they save:
   // without them a request took 5 % less CPU time at 200/s, over all processes (loads of `npm run bench:request`).
   setFlagsFromString('--no-parallel-scavenge')
   keepOutProxies()
   const config = loadConfigOrExit(app.name, app.schema, app.environment)
+  joinCell(config.CELL)
   const log = createLogger(app.name, config.LOG_LEVEL)
   logConsole(log)
   const releasers = createReleasers(log)
@@ -68,7 +78,7 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   })
 
   try {
-    await start({ config, log, releasers })
+    await start({ config, log, releasers, fail: (reason) => void stop(reason, 1) })
   } catch (error) {
     if (error instanceof ConfigError)
       process.stderr.write(`${app.name}: ${redactCredentials(error.message)}\n`)

@@ -52,7 +52,7 @@ export function applyDelta<View extends Parts>(view: View, delta: Delta): View {
   return { ...view, ...delta.values, ...Object.fromEntries(tables) }
 }
 
-/** New rows come after the others, because the viewer sorts them. */
+/** New rows come after the old rows, because the viewer sorts the rows. */
 function applyChanges(rows: readonly Row[], { changed, gone }: Changes): readonly Row[] {
   const left = new Map(rows.map((row) => [row.id, row]))
   for (const id of gone) left.delete(id)

@@ -1,6 +1,7 @@
-// A zip reader of our own, because fflate 0.8.3 loses what matters here: it ignores checksums and the encryption flag,
-// cuts a file that is larger than its directory entry says, and inflates on the event loop (1.4 s for 30 MB). Of 2,872
-// copies of the tiny model's archive with one changed byte it returned other contents for 2,077 without an error.
+// Our own zip reader, because fflate 0.8.3 does not check what matters here: it ignores checksums and the encryption
+// flag, and cuts a file that is larger than its directory entry says. It also inflates on the event loop (1.4 s for 30
+// MB). It read 2,872 copies of the tiny model's archive, each with one changed byte, and returned other contents for
+// 2,077 of them without an error.
 import { promisify } from 'node:util'
 import { crc32, inflateRaw } from 'node:zlib'
 

@@ -6,9 +6,10 @@ const TOKENS_PER_PRICE = 1_000_000n
 export type TokenPrices = { readonly inputPriceNano: bigint; readonly outputPriceNano: bigint }
 
 /**
- * Returns the most output tokens that `amount` pays for after an exact input, or `null` if the input alone costs more.
- * This is the inverse of `apps/billing/sql/functions/price_tokens.sql` without cache discount: input and result
- * together never cost more than `amount`. Free output tokens are bounded only by `limit`.
+ * Returns how many output tokens `amount` pays for after `tokens.input` input tokens, at most `tokens.limit`. Returns
+ * `null` if the input alone costs more than `amount`. This is the inverse of
+ * `apps/billing/sql/functions/price_tokens.sql` without cache discount: input and result together never cost more than
+ * `amount`. If output tokens are free, the result is `tokens.limit`.
  */
 export function affordableOutput(
   amount: NanoCredits,

@@ -1,28 +1,31 @@
 import { Failure } from './failure.ts'
 
-/** Servers answer within seconds. */
+/** The time limit of a request. Servers answer within seconds. */
 const LIMIT_MS = 60_000
 
 export type Asking = {
-  /** JSON. */
+  /** The body as JSON text. */
   readonly body?: string
-  /** Headers besides the ones that every request has. */
+  /** Headers in addition to the headers of every request. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Ends the request, which then throws no Failure but the reason of the signal. */
+  /** Aborts the request, which then throws the signal's reason instead of a Failure. */
   readonly signal?: AbortSignal | undefined
-  /** A 401 of this request is no end of what the viewer has signed in to. */
+  /** True if a 401 does not mean that the session has ended. */
   readonly isQuiet?: boolean
 }
 
-/** Returns the parsed answer of the server. Throws a Failure. The caller names the type: JSON has none of its own. */
+/** Returns the server's parsed answer, or throws a Failure. The caller chooses the type, because JSON has none. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Ask = (method: string, target: string, asking?: Asking) => Promise<any>
 
-/** Asks the server of the page. An answer that is lost is a failed read, and a change of unknown outcome. */
+/**
+ * Creates the function that sends requests to the page's server. If no answer comes, a read has failed, and the outcome
+ * of a change is unknown.
+ */
 export function createAsk(deps: {
-  /** As sentences name it, such as `console`. */
+  /** The server's name in sentences, such as `console`. */
   readonly server: string
-  /** Sent with every request. */
+  /** The headers of every request. */
   readonly headers: Readonly<Record<string, string>>
   onSignedOut(): void
 }): Ask {
@@ -73,7 +76,7 @@ function parse(text: string, otherwise: { code: string; message: string }): any 
   }
 }
 
-/** The error object of an answer; `otherwise` for an answer of something else than the server, such as a proxy. */
+/** Returns the error object of the server's answer, or `otherwise` if something else answered, such as a proxy. */
 function toDetails(
   text: string,
   otherwise: string,
@@ -83,7 +86,7 @@ function toDetails(
     const { error } = JSON.parse(text)
     if (typeof error.message === 'string') return error
   } catch {
-    // Not JSON.
+    // The answer is not JSON.
   }
   return { code: isLost ? 'outcome_unknown' : 'unknown', message: otherwise }
 }

@@ -2,10 +2,10 @@ import { html, type TemplateResult } from 'lit-html'
 import { pricePerMillion } from './money.ts'
 import { whole } from './number.ts'
 
-/** The tokens of a request with their prices, as rows of a list of facts. Cached tokens are part of the prompt's. */
+/** Lists the tokens of a request with their prices. Cached tokens are a part of the prompt's tokens. */
 export function showTokens(
   tokens: { readonly prompt: number; readonly cached: number; readonly completion: number },
-  /** Nano-credits per 1,000,000 tokens. */
+  /** The prices in nano-credits per 1,000,000 tokens. */
   prices: { readonly input: string; readonly cachedInput: string; readonly output: string },
 ): TemplateResult {
   return html`<dt>Input</dt>

@@ -2,18 +2,18 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { ref } from 'lit-html/directives/ref.js'
 import type { PageApp } from './page-app.ts'
 
-/** How long a sentence about something that was done stays. */
+/** How long a message about a completed action stays. */
 const SAID_MS = 6_000
 
 export type Dialogs = {
   readonly forScreens: Pick<PageApp, 'openDialog' | 'closeDialog' | 'say'>
   readonly isOpen: boolean
-  /** Drawn after the content of the page. */
+  /** Returns the dialog and the message, to be drawn after the content of the page. */
   view(): TemplateResult
   close(): void
 }
 
-/** One dialog at a time, and what was just said. */
+/** Shows at most one dialog at a time, and the last message. */
 export function createDialogs(redraw: () => void): Dialogs {
   let dialog: (() => TemplateResult) | undefined
   let opener: Element | null = null
@@ -41,7 +41,10 @@ export function createDialogs(redraw: () => void): Dialogs {
     },
   }
 
-  /** After the drawing: lit-html calls it before an element is put into the document, and before it is taken out. */
+  /**
+   * Shows the dialog after the drawing has ended, because lit-html calls this function before it inserts an element,
+   * and before it removes one.
+   */
   function showModal(element: Element | undefined): void {
     queueMicrotask(() => {
       if (element === undefined) returnFocus()
@@ -52,7 +55,7 @@ export function createDialogs(redraw: () => void): Dialogs {
     })
   }
 
-  /** A dialog that is taken out of the document takes the focus with it. */
+  /** Restores the focus. A removed dialog takes the focus with it. */
   function returnFocus(): void {
     if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
     opener = null

@@ -3,18 +3,18 @@ import { render, type TemplateResult } from 'lit-html'
 export type Drawing = {
   /** Sets the view that is drawn from now on. */
   show(view: () => TemplateResult): void
-  /** Draws it again, once a frame at most. */
+  /** Draws the view again, once a frame at most. */
   redraw(): void
-  /** Draws it at once, for a page that is about to be left. */
+  /** Draws the view at once, for a page that is about to be left. */
   drawNow(): void
 }
 
-/** Everything drawn in `place` is drawn here. */
+/** Draws views in `place`, whose content only this function changes. */
 export function createDrawing(place: HTMLElement): Drawing {
   let view: (() => TemplateResult) | undefined
   let isDrawing = false
 
-  // The document's own sentence, for the time before this module.
+  // Removes the document's own sentence, which was shown until this module ran.
   place.replaceChildren()
 
   function redraw(): void {

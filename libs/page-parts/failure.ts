@@ -1,10 +1,10 @@
-/** An answer that is not the wanted one; the message is for the viewer. */
+/** A failed request. The message is for the viewer. */
 export class Failure extends Error {
   readonly status: number
   readonly code: string
-  /** The field of the request that is wrong. */
+  /** The name of the request's field that is wrong. */
   readonly param: string | undefined
-  /** When the server wants to be asked again. */
+  /** How long the server asks to wait before the next try. */
   readonly retryAfterS: number | undefined
 
   constructor(
@@ -24,12 +24,12 @@ export class Failure extends Error {
     this.retryAfterS = details.retryAfterS
   }
 
-  /** The change may have been made: the answer is missing, not negative. */
+  /** True if the change may have been made, because no answer came. */
   get isUnknown(): boolean {
     return this.code === 'outcome_unknown'
   }
 
-  /** Nothing is wrong with the request: the server is busy, away or failing. */
+  /** True if the request itself is not wrong: the server is busy, unreachable or failing. */
   get mayPass(): boolean {
     return this.code === 'unreachable' || this.status === 429 || this.status >= 500
   }

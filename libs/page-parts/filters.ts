@@ -1,6 +1,6 @@
 import { toHash } from './route.ts'
 
-/** The fields of a form by name; a file is no text. */
+/** Returns a form's fields by name. A file counts as empty text. */
 export function readFields(form: HTMLFormElement): Record<string, string> {
   const entries = [...new FormData(form)].map(
     ([name, value]) => [name, typeof value === 'string' ? value.trim() : ''] as const,
@@ -8,7 +8,7 @@ export function readFields(form: HTMLFormElement): Record<string, string> {
   return Object.fromEntries(entries)
 }
 
-/** Filters are in the address, so that a filtered list can be sent to somebody else. */
+/** Handles a form of filters: puts them into the address, so that a filtered list can be sent to somebody else. */
 export function onFilter(path: readonly string[]): (event: SubmitEvent) => void {
   return (event) => {
     event.preventDefault()

@@ -4,14 +4,14 @@ import { showFailure, toFailure } from './load.ts'
 import type { Screen } from './page-app.ts'
 import { parseRoute, type Route } from './route.ts'
 
-/** Shows the screen of the address, and the next one when the address changes; until it is closed. */
+/** Shows the screen that the address names, and another one when the address changes, until `close` is called. */
 export function followRoute(deps: {
   /** The name of the whole page, in the title of a screen that cannot be opened. */
   readonly name: string
-  /** The sentence in place of a screen whose drawing fails; the cause is in the browser's console. */
+  /** The sentence that is shown if drawing the screen fails; the browser's console has the cause. */
   readonly cannotDraw: string
   findScreen(route: Route): Promise<Screen>
-  /** Called when the viewer has come to another screen. */
+  /** Called when the viewer has opened another screen. */
   onArrived(): void
   redraw(): void
 }): { readonly route: Route | undefined; view(): TemplateResult; close(): void } {
@@ -38,7 +38,7 @@ export function followRoute(deps: {
     redraw()
   }
 
-  /** A screen that cannot be drawn must not take the navigation with it. */
+  /** Draws the screen. If that fails, an error is shown instead, so that the navigation stays. */
   function draw(): TemplateResult {
     try {
       if (failure === undefined) return screen?.view() ?? html`<p class="waiting">Loading …</p>`
@@ -53,7 +53,7 @@ export function followRoute(deps: {
 
   function onHash(): void {
     const route = parseRoute(location.hash)
-    // `#/` after an address without it is no other place: what is shown there stays.
+    // An empty address and `#/` name the same screen, which stays as it is.
     if (shown === undefined || !isSame(route, shown)) void follow(route)
   }
   addEventListener('hashchange', onHash)

@@ -7,7 +7,7 @@ import type { PageApp } from './page-app.ts'
 export type Field = {
   readonly name: string
   readonly label: string
-  /** What refusals call it, where that is another name. */
+  /** The field's name in the server's errors, if it differs from `name`. */
   readonly param?: string
   readonly kind?: 'text' | 'lines' | 'file' | 'choice' | 'number' | 'date'
   readonly value?: string
@@ -23,21 +23,23 @@ type Form = {
   readonly title: string
   readonly intro?: unknown
   readonly fields: readonly Field[]
-  /** The text that the viewer types before a change that cannot be undone. */
+  /** The text that the viewer must type before a change that cannot be undone. */
   readonly confirm?: { readonly label: string; readonly expected: string }
   readonly button: string
   readonly isDangerous?: boolean
-  /** The same request again does nothing a second time, so a lost answer may be asked for again. */
+  /** True if repeating the request has no further effect, so that it may be sent again after a lost answer. */
   readonly mayRepeat: boolean
-  /** Throws a Failure. What it returns is shown in place of the form; nothing closes it. */
+  /**
+   * Sends the request. Throws a Failure. A returned template is shown in place of the form; otherwise the form closes.
+   */
   run(values: Values): Promise<TemplateResult | undefined>
 }
 
 const CONFIRM = 'confirm'
 
 /**
- * Opens a form. It is sent once: while it is under way its button does nothing. When the answer is lost the form says
- * that it is not known whether it was done, and offers the same request again only where that is safe.
+ * Opens a form. While its request is running the button does nothing, so that it is sent once. After a lost answer the
+ * form says that the outcome is unknown, and offers to send the request again only if `mayRepeat` is true.
  */
 export function openForm(app: PageApp, form: Form): void {
   let phase: 'open' | 'sending' | 'unknown' = 'open'
@@ -171,7 +173,10 @@ ${value}</textarea>`
   </div>`
 }
 
-/** A file's text goes into the field below it, where it can be read and changed; pasted text does as well. */
+/**
+ * Draws the choice of a file. The file's text goes into the field below, where it can be read and changed; text can
+ * also be pasted there.
+ */
 function filePicker(field: string, label: string): TemplateResult {
   async function fill({ target }: Event): Promise<void> {
     const text = target instanceof HTMLInputElement ? await target.files?.[0]?.text() : undefined

@@ -2,14 +2,16 @@ import { html, type TemplateResult } from 'lit-html'
 
 const SHOWN = 8
 
-/** An id, shortened to what distinguishes it; the whole is in the title and in what is copied. */
+/**
+ * Shows an id shortened to the part that distinguishes it. The title, and the text that is copied, have the whole id.
+ */
 export function shortId(id: string): TemplateResult {
-  // The beginning of a UUIDv7 is its time, which its neighbours share.
+  // A UUIDv7 begins with its time, which ids made close together share, so the end is shown too.
   const text = id.length <= SHOWN + 2 ? id : `${id.slice(0, SHOWN)}…${id.slice(-4)}`
   return html`<code class="id" title=${id} data-copy=${id}>${text}</code>`
 }
 
-/** A whole id with a button that copies it. */
+/** Shows a whole id with a button that copies it. */
 export function wholeId(id: string, say: (text: string) => void): TemplateResult {
   return html`<code class="id">${id}</code>
     <button type="button" class="quiet" @click=${() => void copy(id, say)}>copy</button>`
@@ -24,7 +26,7 @@ export async function copy(text: string, say: (text: string) => void): Promise<v
   }
 }
 
-/** Copies the whole of a shortened id or amount where the viewer copies from its short form. */
+/** Copies the whole id or amount when the viewer copies its short form. */
 export function copyWholes(event: ClipboardEvent): void {
   const selection = document.getSelection()
   const anchor = selection?.anchorNode?.parentElement?.closest('[data-copy]')

@@ -6,13 +6,13 @@ import type { ShownKey } from './key-table.ts'
 import type { PageApp } from './page-app.ts'
 import { showSecret } from './secret.ts'
 
-/** `secret` is null where the key had been made by an earlier request whose answer was lost. */
+/** A made key. `secret` is null if an earlier request, whose answer was lost, had already made the key. */
 type Made = { readonly secret: string | null; readonly label: string }
 
-/** Limits as they are to be; `texts` are those of the whole form. */
+/** The wanted limits. `texts` are the texts of the whole form. */
 type Limits = { readonly change: KeyChange; readonly texts: LimitTexts }
 
-/** How a page asks its server. Each throws a Failure; `values` are those of `fields`. */
+/** The requests of a page to its server. Each throws a Failure. `values` are the values of `fields`. */
 export type KeyRequests = {
   create(limits: Limits, asked: { values: Values; idempotencyKey: string }): Promise<Made>
   change(key: ShownKey, limits: Limits, values: Values): Promise<void>
@@ -23,9 +23,9 @@ export type KeyRequests = {
   ): Promise<Made>
   turn(key: ShownKey, isOn: boolean, values: Values): Promise<void>
   revoke(key: ShownKey, values: Values): Promise<void>
-  /** A repeated `create` or `rotate` makes no second key. */
+  /** True if a repeated `create` or `rotate` makes no second key. */
   readonly makesOnce: boolean
-  /** Asked in each form besides. */
+  /** Further fields of each form. */
   readonly fields: readonly Field[]
   readonly newKeyIntro: TemplateResult
   readonly revoking: { readonly verb: string; readonly done: string; readonly stays: string }
@@ -40,7 +40,7 @@ export type KeyForms = Readonly<
   }
 >
 
-/** The forms that make and change keys. `changed` is called after each change. */
+/** Creates the forms that make and change keys. `changed` is called after each change. */
 export function createKeyForms(app: PageApp, requests: KeyRequests, changed: () => void): KeyForms {
   const { fields, makesOnce, revoking, base } = requests
   const verb = revoking.verb.replace(/^./, (letter) => letter.toUpperCase())
@@ -85,7 +85,7 @@ export function createKeyForms(app: PageApp, requests: KeyRequests, changed: () 
         title: 'Change key',
         fields: [...limitFields(before), ...fields],
         button: 'Change the key',
-        // The same change again changes nothing.
+        // Repeating the change has no further effect.
         mayRepeat: true,
         async run(values) {
           const texts = readTexts(values)
@@ -172,7 +172,7 @@ function nameOf({ name, label }: ShownKey): TemplateResult {
   return html`${name === null ? '' : html`<bdi>${name}</bdi>, `}<code class="id">${label}</code>`
 }
 
-/** The fields of a form. Operators' refusals have names of their own. */
+/** Returns the fields of a form. In operators' errors the fields have other names. */
 function limitFields(texts: LimitTexts): readonly Field[] {
   return [
     { name: 'name', label: 'Name', value: texts.name },

@@ -2,7 +2,7 @@ import type { AccountKey, KeyChange } from '#libs/account-contract/resources/key
 import { formatCredits } from '#libs/money/nano-credits.ts'
 import { Failure } from './failure.ts'
 
-/** What stands in the fields of a form, by the names of the accounts' interface. */
+/** The texts in the fields of a form, with the names of the accounts' interface. */
 export type LimitTexts = Readonly<
   Record<
     'name' | 'limit' | 'limit_reset' | 'requests_per_minute' | 'tokens_per_minute' | 'models' | 'expires_at',
@@ -10,13 +10,13 @@ export type LimitTexts = Readonly<
   >
 >
 
-/** The limits of a key as it is. */
+/** The present limits of a key. */
 type LimitedKey = Pick<
   AccountKey,
   'name' | 'limit_reset' | 'requests_per_minute' | 'tokens_per_minute' | 'models' | 'expires_at'
 > & { readonly nano: Pick<AccountKey['nano'], 'limit'> }
 
-/** The fields for a key as it is; for a key to come, all are empty but the period. */
+/** Returns the texts for a key's present limits. For a new key all texts are empty except the period. */
 export function toTexts(key?: LimitedKey): LimitTexts {
   const limit = key?.nano.limit ?? null
   return {
@@ -31,8 +31,9 @@ export function toTexts(key?: LimitedKey): LimitTexts {
 }
 
 /**
- * The fields that differ from `before`, as the interface reads them; an empty one is null. What nobody changed is not
- * sent, so that it stays as it is meanwhile. Throws a Failure that names the field of a text that is no number.
+ * Returns the fields that differ from `before`, in the form of the interface; an empty text becomes null. Unchanged
+ * fields are not sent, so that a change that somebody else makes meanwhile stays. Throws a Failure that names the field
+ * if its text is not a number.
  */
 export function toChange(texts: LimitTexts, before: LimitTexts): KeyChange {
   const change: KeyChange = {}
@@ -41,7 +42,7 @@ export function toChange(texts: LimitTexts, before: LimitTexts): KeyChange {
   if (isNew('limit')) {
     change.limit = texts.limit === '' ? null : toNumber('limit', texts.limit, /^\d{1,10}(?:\.\d{1,9})?$/)
   }
-  // Without a limit there is nothing that begins anew.
+  // A key without a limit has no period.
   if (texts.limit !== '' && (isNew('limit_reset') || before.limit === '')) {
     change.limit_reset = toReset(texts.limit_reset)
   }
@@ -57,13 +58,14 @@ export function toChange(texts: LimitTexts, before: LimitTexts): KeyChange {
   return change
 }
 
-/** A number in JSON that is not one would be null, and null removes a limit. */
+/** Parses a number. NaN would become null in JSON, and null removes a limit. */
 function toNumber(param: keyof LimitTexts, text: string, pattern: RegExp): number {
   if (pattern.test(text)) return Number(text)
   const expected = param === 'limit' ? 'an amount such as 25 or 0.5' : 'a whole number such as 600'
   throw new Failure(0, { code: 'invalid_request', message: `“${text}” is not ${expected}.`, param })
 }
 
-function toReset(text: string): 'daily' | 'weekly' | 'monthly' | null {
+/** Reads the choice of a form, in which `never` stands for null. */
+export function toReset(text: string): 'daily' | 'weekly' | 'monthly' | null {
   return text === 'daily' || text === 'weekly' || text === 'monthly' ? text : null
 }

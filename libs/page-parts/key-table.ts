@@ -22,7 +22,7 @@ export type ShownKey = Pick<
   | 'last_used_at'
 > & {
   readonly nano: Pick<AccountKey['nano'], 'limit' | 'limit_remaining'> & {
-    /** What counts against its limit; without a limit, all that it was charged. Null: not known. */
+    /** The charges that count against the key's limit, or all charges if it has no limit. Null if unknown. */
     readonly spent: string | null
   }
 }
@@ -34,12 +34,12 @@ const MEANINGS: Readonly<Record<ShownKey['status'], Meaning>> = {
   revoked: 'off',
 }
 
-/** The present period of a spend limit, by when it begins anew. */
+/** The words for the present period of a spend limit, by its reset. */
 export const PERIODS = { daily: 'today', weekly: 'this week', monthly: 'this month' } as const
 
 /**
- * Keys, each with its limit and what it can spend: the lesser of what is left of the limit and of the account's credits.
- * Without `forms` there are no actions.
+ * Lists keys, each with its limit and the amount that it can spend: the lesser of the limit's rest and the account's
+ * credits. Without `forms` there are no actions.
  */
 export function keyTable({
   keys,
@@ -75,7 +75,7 @@ export function keyTable({
   return table({ caption, columns, rows: keys, key: ({ id }) => id, empty })
 }
 
-/** Not below nothing: an account may be in debt. */
+/** Returns the lesser amount, but at least zero: an account may be in debt. */
 function least(left: string | null, available: string): bigint {
   const [of, all] = [BigInt(left ?? available), BigInt(available)]
   const smaller = of < all ? of : all

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { showFailure, showWaiting, type LoadingList } from './load.ts'
 
-/** A list that is read in pages, with a button for the next one. */
+/** Shows a list that is read in pages, with a button for the next page. */
 export function showList<Entry>(
   list: LoadingList<Entry>,
   view: (entries: readonly Entry[]) => TemplateResult,

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { Failure } from './failure.ts'
 import type { PageApp } from './page-app.ts'
 
-/** How soon something is read again that could not be read, where the server names no time. */
+/** How soon a failed read is repeated if the server names no time. */
 const RETRY_MS = 5_000
 
 export type Loading<Value> = {
@@ -14,9 +14,9 @@ export type Loading<Value> = {
 }
 
 /**
- * Reads something, and again every `everyMs` while the page is visible. A later value replaces an earlier one; a failure
- * leaves it, so that the screen can show both. What failed and may pass is read again by itself: a page that stands on a
- * wall has no viewer who presses a button.
+ * Reads a value, and reads it again every `everyMs` while the page is visible. A later value replaces an earlier one. A
+ * failure keeps the value, so that the screen can show both. A failed read is repeated automatically if the failure may
+ * pass, because a page on a wall display has no viewer who presses a button.
  */
 export function load<Value>(
   app: Pick<PageApp, 'redraw'>,
@@ -48,7 +48,7 @@ export function load<Value>(
       state.failure = toFailure(error)
     }
     state.isLoading = false
-    // After the answer, so that slow ones do not pile up.
+    // The next read is scheduled after the answer, so that slow reads do not pile up.
     const nextMs = state.failure?.mayPass === true ? retryMs(state.failure) : everyMs
     if (nextMs !== undefined && !closed) timer = setTimeout(again, nextMs)
     app.redraw()
@@ -90,11 +90,11 @@ export type LoadingList<Entry> = Omit<Loading<readonly Entry[]>, 'value'> & {
   readonly entries: readonly Entry[] | undefined
   readonly hasMore: boolean
   more(): void
-  /** Reads what failed once more: the first page or the next one. */
+  /** Repeats the failed read of the first page or of the next page. */
   retry(): void
 }
 
-/** Reads a list page after page, each when the viewer asks for it. */
+/** Reads a list page by page, the next page when the viewer asks for it. */
 export function loadList<Entry>(
   app: Pick<PageApp, 'redraw'>,
   readPage: (
@@ -138,7 +138,7 @@ export function loadList<Entry>(
   }
 }
 
-/** A value once it is there, its absence before, and a failure above both. */
+/** Shows the value, or that it is loading; above it, the failure of the last read. */
 export function showLoaded<Value>(
   loading: Pick<Loading<Value>, 'value' | 'failure' | 'reload'>,
   view: (value: Value) => TemplateResult,

@@ -1,6 +1,6 @@
 import { html, svg, type TemplateResult } from 'lit-html'
 
-/** The meaning of a state for the viewer. Each has a shape of its own besides its colour. */
+/** The meaning of a state for the viewer. Each meaning has its own shape besides its colour. */
 export type Meaning = 'good' | 'busy' | 'off' | 'warn' | 'bad'
 
 const SHAPES = {
@@ -11,7 +11,7 @@ const SHAPES = {
   bad: svg`<path d="M6 1 11.4 10.8H.6Z" fill="currentColor" />`,
 } as const
 
-/** A state as shape, word and colour. */
+/** Shows a state with shape, word and colour. */
 export function mark(meaning: Meaning, word: unknown): TemplateResult {
   return html`<span class="mark ${meaning}"
     ><svg viewBox="0 0 12 12" aria-hidden="true">${SHAPES[meaning]}</svg>${word}</span

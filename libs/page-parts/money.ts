@@ -3,15 +3,15 @@ import { formatCredits } from '#libs/money/nano-credits.ts'
 
 const NANO_DIGITS = 9
 
-/** Digits after the point of an amount of one credit or more. */
+/** The decimals of an amount of one credit or more. */
 const CENTS = 2
 
-/** Digits of a smaller amount after its leading zeros. */
+/** The digits of a smaller amount after its leading zeros. */
 const SIGNIFICANT = 4
 
 /**
- * Credits for a table: short, and never more than there are. The exact amount is in the title, and what is copied is in
- * nano-credits.
+ * Shows credits for a table: shortened and rounded down. The title has the exact amount, and the text that is copied is
+ * in nano-credits.
  */
 export function credits(nano: string | bigint): TemplateResult {
   const amount = BigInt(nano)
@@ -20,7 +20,7 @@ export function credits(nano: string | bigint): TemplateResult {
   >`
 }
 
-/** Every digit. */
+/** Formats credits with every digit. */
 export function exactCredits(nano: string | bigint): string {
   const [whole = '', fraction] = formatCredits(BigInt(nano)).split('.')
   const grouped = group(whole)
@@ -36,7 +36,7 @@ export function shortCredits(nano: bigint): string {
   return `0.${fraction.slice(0, Math.min(NANO_DIGITS, zeros + SIGNIFICANT)).replace(/0+$/, '')}`
 }
 
-/** Prices are nano-credits for 1,000,000 tokens. */
+/** Formats a price, which is given in nano-credits per 1,000,000 tokens. */
 export function pricePerMillion(nano: string): string {
   return exactCredits(nano)
 }

@@ -1,23 +1,23 @@
 const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
 
-/** Every digit, in groups. */
+/** Formats a number with every digit, in groups. */
 export function whole(value: number): string {
   return WHOLE.format(value)
 }
 
-/** Three digits and a unit: `3,180`, `48.1K`, `402M`. */
+/** Formats a number with three digits and a unit: `3,180`, `48.1K`, `402M`. */
 export function short(value: number): string {
   return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value)
 }
 
-/** A rate: whole above ten, one digit below, nothing of nothing. */
+/** Formats a rate: a whole number from ten on, one decimal below ten, `<0.1` below 0.05, and `0`. */
 export function rate(value: number): string {
   if (value === 0) return '0'
   return value >= 10 ? short(value) : value < 0.05 ? '<0.1' : value.toFixed(1)
 }
 
-/** A share such as `98 %`; a dash where there is no whole. */
+/** Formats a share such as `98 %`, or a dash if the whole is zero. */
 export function percent(part: number, all: number): string {
   if (all === 0) return '–'
   const share = (100 * part) / all

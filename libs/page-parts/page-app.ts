@@ -4,14 +4,14 @@ import type { TemplateResult } from 'lit-html'
 export type PageApp = {
   /** Draws the page again, once a frame at most. */
   redraw(): void
-  /** Shows a dialog; `content` is called at each drawing. */
+  /** Shows a dialog. `content` is called at each drawing. */
   openDialog(content: () => TemplateResult): void
   closeDialog(): void
-  /** A sentence about what has just been done. */
+  /** Shows a message about a completed action. */
   say(text: string): void
 }
 
-/** One screen. It draws what it has; `close` ends what it still waits for. */
+/** One screen. `close` ends its requests and timers. */
 export type Screen = {
   readonly title: string
   view(): TemplateResult

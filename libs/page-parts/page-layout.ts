@@ -8,14 +8,14 @@ import { currentTheme, switchTheme } from './theme.ts'
 export type Place = { readonly name: string; readonly path: string }
 
 export type PageLayout = {
-  /** Another screen: it begins at its top, and screen readers read its heading. */
+  /** Call it when another screen is shown: it is scrolled to its top, and screen readers read its heading. */
   arrive(): void
   view(parts: {
     readonly places: readonly Place[]
     /** The path of the place that is shown. */
     readonly current: string
     readonly search?: TemplateResult
-    /** Who is signed in. */
+    /** The name of the signed-in viewer. */
     readonly viewer: TemplateResult
     signOut(): void
     readonly screen: TemplateResult
@@ -74,7 +74,7 @@ export function createPageLayout({ dialogs, redraw }: { dialogs: Dialogs; redraw
 }
 
 function skip(event: Event): void {
-  // The address belongs to the screens.
+  // The link must not change the address, which names the screen.
   event.preventDefault()
   document.getElementById('content')?.focus()
 }

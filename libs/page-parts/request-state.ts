@@ -11,12 +11,12 @@ const OUTCOMES: Readonly<Record<NonNullable<Receipt['outcome']>, Meaning>> = {
   'never-ran': 'warn',
 }
 
-/** How a settled request ended, with the reason where one is known. */
+/** Shows how a settled request ended, with the reason if it is known. */
 export function showOutcome(outcome: NonNullable<Receipt['outcome']>, reason: string | null): TemplateResult {
   return mark(OUTCOMES[outcome], reason === null ? outcome : `${outcome} · ${reason}`)
 }
 
-/** The head of a request's screen; `record` is what is copied. */
+/** Shows the head of a request's screen. Its button copies `record`. */
 export function requestHead(
   app: PageApp,
   { id, state, record }: { id: string; state: TemplateResult; record: unknown },
@@ -29,5 +29,5 @@ export function requestHead(
     <p>${wholeId(id, app.say)}</p>`
 }
 
-/** Where a request that has ended has no times. */
+/** Shown if an ended request has no times. */
 export const NO_TIMES = 'No times are kept: it is older than 90 days, or ran in an older release.'

@@ -2,20 +2,20 @@ import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import { whole } from './number.ts'
 import { duration } from './time.ts'
 
-/** The parts of a request's time, one after the other; null where one is not known or did not happen. */
+/** The parts of a request's time in order. A part is null if it is unknown or did not happen. */
 export type RequestTimes = {
-  /** In the queue. */
+  /** The time in the queue. */
   readonly waitedMs: number | null
-  /** From its claim to its first output. */
+  /** The time from the claim to the first output. */
   readonly firstTokenMs: number | null
-  /** From its first output to its end. */
+  /** The time from the first output to the end. */
   readonly ranMs: number | null
-  /** How many were before it in the queue. */
+  /** The number of requests that were ahead in the queue. */
   readonly ahead: number | null
   readonly completionTokens: number
 }
 
-/** Why was it slow? Bars, the same in words, and the longest part named. */
+/** Shows where a request's time went: as bars, in words, and with the longest part named. */
 export function showTimes(times: RequestTimes): TemplateResult {
   const { waitedMs, firstTokenMs, ranMs, completionTokens: tokens } = times
   const perS = ranMs !== null && ranMs > 0 ? ` · ${whole((tokens * 1_000) / ranMs)} tokens/s` : ''
@@ -33,7 +33,7 @@ export function showTimes(times: RequestTimes): TemplateResult {
 
 type Part = { readonly name: string; readonly ms: number | null; readonly text: string }
 
-/** One bar for each part, each beginning where the one before ends. */
+/** Draws one bar for each part, which begins where the previous bar ends. */
 function timeline(parts: readonly Part[]): TemplateResult {
   const known = parts.map(({ name, ms }) => ({ name, ms: Math.max(0, ms ?? 0) }))
   const all = known.reduce((sum, { ms }) => sum + ms, 0)

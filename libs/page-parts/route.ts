@@ -1,4 +1,4 @@
-/** Where the viewer is: `#/accounts/ID?status=open` is `{ path: ['accounts', 'ID'], query: status=open }`. */
+/** A place in the page: `#/accounts/ID?status=open` is `{ path: ['accounts', 'ID'], query: status=open }`. */
 export type Route = { readonly path: readonly string[]; readonly query: URLSearchParams }
 
 export function parseRoute(hash: string): Route {
@@ -12,7 +12,7 @@ export function parseRoute(hash: string): Route {
   }
 }
 
-/** The address of a place in the page. Empty values are left out. */
+/** Returns the address of a place in the page. Empty values are left out. */
 export function toHash(
   path: readonly string[],
   query: Readonly<Record<string, string | undefined>> = {},
@@ -22,7 +22,7 @@ export function toHash(
   return `#/${path.map(encodeURIComponent).join('/')}${search === '' ? '' : `?${search}`}`
 }
 
-/** A malformed escape stays as it is: the address was typed. */
+/** Decodes a part of the address. A malformed escape, which a viewer has typed, stays as it is. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -2,8 +2,8 @@ import { html, type TemplateResult } from 'lit-html'
 import { copy } from './id.ts'
 
 /**
- * The secret of a new key, in the dialog in which it was made. `base` is the address of the API, quoted for a shell;
- * `path` is a read that tries the key.
+ * Shows the secret of a new key in the dialog that made it. `base` is the API's address, quoted for a shell. `path` is
+ * the path of a read that tries the key.
  */
 export function showSecret(
   secret: string,

@@ -3,7 +3,7 @@ import { html, svg, type TemplateResult } from 'lit-html'
 const WIDTH = 120
 const HEIGHT = 24
 
-/** A line of values over time, the newest at the right. `sentence` is what it shows, in words. */
+/** Draws a line of values over time, the newest at the right. `sentence` describes it in words. */
 export function sparkline(values: readonly (number | null)[], sentence: string): TemplateResult {
   return html`<svg
     class="spark"
@@ -16,9 +16,7 @@ export function sparkline(values: readonly (number | null)[], sentence: string):
   </svg>`
 }
 
-/**
- * Drawn lines by their values: a table draws hundreds each second, and most have not changed since the second before.
- */
+/** The drawn lines by their values: a table draws hundreds each second, and most values have not changed. */
 const drawn = new WeakMap<readonly (number | null)[], string>()
 
 function pointsOf(values: readonly (number | null)[]): string {
@@ -37,7 +35,7 @@ function toPoints(values: readonly (number | null)[]): string {
     .join(' ')
 }
 
-/** A part of a whole as a bar. The number stands beside it, so screen readers skip it. */
+/** Draws a part of a whole as a bar. The number stands beside the bar, so screen readers skip the bar. */
 export function bar(part: number, all: number): TemplateResult {
   const width = all === 0 ? 0 : Math.min(100, (100 * part) / all)
   return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">

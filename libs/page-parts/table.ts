@@ -4,9 +4,9 @@ import { repeat } from 'lit-html/directives/repeat.js'
 
 export type Column<Row> = {
   readonly name: string
-  /** The first column names the row. */
+  /** Draws a cell. The first column names the row. */
   cell(row: Row): unknown
-  /** Where it is given, the rows can be sorted by it. */
+  /** If given, the rows can be sorted by this value. */
   sortBy?(row: Row): number | string | bigint
   readonly isNumber?: boolean
   /** Columns that a narrow window leaves out: `wide` first, then `medium`. */
@@ -16,20 +16,20 @@ export type Column<Row> = {
 export type Sorting = { readonly column: string; readonly isDescending: boolean }
 
 type Table<Row> = {
-  /** Names the rows of the table, for screen readers. */
+  /** Names the table's content for screen readers. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   key(row: Row): string
-  /** All that the cells of a row are made of: while each is the same object, the row is not drawn again. */
+  /** All values from which a row's cells are drawn. A row is drawn again only if one of them is another object. */
   drawnFrom?(row: Row): readonly unknown[]
-  /** In place of a table without rows. */
+  /** Shown in place of a table without rows. */
   readonly empty: unknown
   readonly sorting?: Sorting | undefined
   onSort?(sorting: Sorting): void
 }
 
-/** A table that scrolls sideways within its own frame. */
+/** Draws a table that scrolls sideways within its own frame. */
 export function table<Row>(given: Table<Row>): TemplateResult {
   const { caption, columns, rows, key, drawnFrom, empty } = given
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`
@@ -85,7 +85,7 @@ function classOf({ isNumber, from }: Column<never>): string {
   return `${isNumber === true ? 'number ' : ''}${from ?? ''}`
 }
 
-/** The rows in the order that the viewer chose; in their own without a choice. */
+/** Returns the rows in the order that the viewer chose, or unchanged without a choice. */
 export function sortRows<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

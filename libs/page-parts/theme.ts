@@ -3,7 +3,9 @@ const KEY = 'millrace-theme'
 const NEXT = { auto: 'light', light: 'dark', dark: 'auto' } as const
 type Theme = keyof typeof NEXT
 
-/** Light and dark follow the system until the viewer chooses; the choice stays in this browser. */
+/**
+ * Applies light or dark colours. They follow the system until the viewer chooses; the choice is kept in this browser.
+ */
 export function applyTheme(): void {
   const theme = currentTheme()
   if (theme === 'auto') delete document.documentElement.dataset['theme']

@@ -4,14 +4,14 @@ import { wallClockMs } from '#libs/clock/wall-clock.ts'
 const DAY_MS = 24 * 60 * 60_000
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** A moment in UTC, with the viewer's own time on hover. */
+/** Shows a time in UTC; its title has the viewer's own time. */
 export function moment(iso: string | null, nowMs = wallClockMs()): TemplateResult {
   if (iso === null) return html`<span class="dim">never</span>`
   const at = new Date(iso)
   return html`<time datetime=${iso} title="${at.toLocaleString()} (local)">${toUtcText(at, nowMs)}</time>`
 }
 
-/** Shorter the nearer: `12:03:05`, `21 Nov 12:03`, `21 Nov 2025`. */
+/** Formats a time in UTC, shorter the closer it is to now: `12:03:05`, `21 Nov 12:03`, `21 Nov 2025`. */
 export function toUtcText(at: Date, nowMs: number): string {
   const clock = at.toISOString().slice(11, 19)
   const now = new Date(nowMs)
@@ -21,7 +21,7 @@ export function toUtcText(at: Date, nowMs: number): string {
   return isNear ? `${day} ${clock.slice(0, 5)}` : `${day} ${at.getUTCFullYear()}`
 }
 
-/** A length of time in its largest unit, such as `0.41 s`, `14 s`, `3 min`, `2 d`. */
+/** Formats a duration in its largest unit, such as `0.41 s`, `14 s`, `3 min`, `2 d`. */
 export function duration(ms: number | null): string {
   if (ms === null) return '–'
   if (ms === 0) return '0 s'

@@ -7,7 +7,7 @@ const toGzip = promisify(gzip)
 /** A body in every encoding in which it is sent. */
 export type Body = { readonly plain: Buffer; readonly br: Buffer; readonly gzip: Buffer }
 
-/** As small as possible: it is done once and sent often. */
+/** Compresses a text as small as possible, because it is compressed once and sent often. */
 export async function compress(text: string): Promise<Body> {
   const plain = Buffer.from(text)
   const [br, gzip] = await Promise.all([

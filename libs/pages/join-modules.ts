@@ -1,21 +1,22 @@
 import type { Module } from './read-modules.ts'
 import { toExpression } from './rewrite-module.ts'
 
-/** The name of the file with what several others need. */
+/** The name of the file with the modules that several other files need. */
 const SHARED = 'shared'
 
 type Joined = {
-  /** The address of the file with this module, a root or one that is fetched later. */
+  /** Returns the address of the file with this module, which is a root or is loaded later. */
   addressOf(path: string): string
-  /** The files that must be there before the code of this root runs, without its own. */
+  /** Returns the addresses of the other files that must be loaded before this root's code runs. */
   neededBy(path: string): ReadonlySet<string>
 }
 
 /**
- * Puts modules into few files, because each file costs a request and compresses by itself: one for each root and for
- * each module that is fetched later, with what only it needs, and one with all that several of them need. `addFile`
- * keeps a file and gives its address. `modules` are ordered as readModules has them. Throws when a shared module fetches
- * a file that needs the shared one: an address contains the hash of its body, so neither could be first.
+ * Joins modules into few files, because each file costs a request and compresses separately. Each root, and each module
+ * that is loaded later, has a file with the modules that only it needs. Modules that several of these files need are in
+ * one shared file. `addFile` keeps a file and returns its address. `modules` must have the order of `readModules`.
+ * Throws if a shared module loads a file that needs the shared file: an address contains the hash of its file, so
+ * neither file could be made first.
  */
 export function joinModules(
   modules: ReadonlyMap<string, Module>,
@@ -76,14 +77,14 @@ function chooseFiles(
   const fileOf = new Map<string, string>()
   for (const entry of entries) {
     const reached = new Set([entry])
-    // Grows while it is read.
+    // The set grows during the loop.
     for (const path of reached) for (const next of find(modules, path).needed.values()) reached.add(next)
     for (const path of reached) fileOf.set(path, fileOf.has(path) ? SHARED : entry)
   }
   return fileOf
 }
 
-/** All files are in one folder, wherever a proxy has put it. */
+/** Returns the address relative to another file: all files are in one folder, whose path a proxy may change. */
 function toSibling(address: string): string {
   return `.${address.slice(address.lastIndexOf('/'))}`
 }

@@ -9,10 +9,13 @@ import { createResolver } from './resolve-specifier.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** In HTML: a file that the document names. A `#` begins a place in the page, a `:` follows the scheme of an address. */
+/**
+ * Matches a file that the HTML document names. A `#` begins a place in the page, and a `:` follows the scheme of an
+ * address.
+ */
 const REFERENCE = /\b(src|href)="([^"#:]+)"/g
 
-/** The longest address that a person still reads in a list of requests. */
+/** The length of the hash in an address, short enough for a list of requests. */
 const HASH_LENGTH = 12
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -28,24 +31,24 @@ export type Asset = Body & { readonly type: string }
 /** A page, ready to be sent from memory. */
 export type Page = {
   readonly html: Asset
-  /** By address, as the document names it. An address contains the hash of its body. */
+  /** The files by address, as the document names them. An address contains the hash of its file. */
   readonly assets: ReadonlyMap<string, Asset>
 }
 
 type PageSource = {
   /** The HTML file. Its `src` and `href` name files beside it, or files of the packages. */
   readonly html: URL
-  /** The folder of the addresses of its files; relative to the document's own address, or from the root on. */
+  /** The folder in the addresses of the page's files, relative to the document's address or from the root. */
   readonly assets: string
-  /** The packages that a module may import, with the file that stands for the package's name. */
+  /** The packages that a module may import, each with the file that its bare name means. */
   readonly packages: Readonly<Record<string, string>>
 }
 
 /**
- * Reads a page and everything that it imports. TypeScript loses its types and keeps its lines; modules are joined to few
- * files; every specifier becomes an address with the hash of the file behind it, so that a browser may keep it forever.
- * Files that are needed before the first paint are announced in the HTML, so that they are fetched at once. Throws for a
- * file that is missing, an import that is not allowed, and a circle of imports.
+ * Reads a page and everything that it imports. Types are removed from TypeScript, whose lines stay. Modules are joined
+ * into few files. Every specifier becomes an address with the hash of its file, so that a browser may keep the file
+ * forever. The HTML announces the files that are needed before the first paint, so that they are loaded at once. Throws
+ * for a missing file, an import that is not allowed, and a circle of imports.
  */
 export async function loadPage({ html, assets, packages }: PageSource): Promise<Page> {
   const root = fileURLToPath(new URL('.', html))
@@ -77,7 +80,7 @@ export async function loadPage({ html, assets, packages }: PageSource): Promise<
   const preloaded = new Set(scripts.flatMap((path) => [...joined.neededBy(path)]))
   const links = [...preloaded].map((address) => `<link rel="modulepreload" href="${address}" />`)
   const compressed = new Map<string, Asset>()
-  // One after the other: an encoder takes megabytes, which the process would keep.
+  // Files are compressed one after another: an encoder takes megabytes of memory, which the process would keep.
   for (const [address, { text, type }] of bodies) compressed.set(address, { ...(await compress(text)), type })
   return {
     html: {
@@ -92,7 +95,10 @@ function isScript(path: string): boolean {
   return extname(path) === '.ts' || extname(path) === '.js'
 }
 
-/** In HTML a bare name is a file beside the document, except where it begins with the name of a package. */
+/**
+ * Converts a name in the HTML to a specifier. It names a file beside the document, unless it begins with the name of a
+ * package.
+ */
 function toSpecifier(name: string, packages: Readonly<Record<string, string>>): string {
   const first = name.split('/')[0] ?? ''
   return first in packages ? name : `./${name}`

@@ -1,4 +1,4 @@
-/** Nothing comes from another host, no script or style stands in the document, and only lit-html makes HTML of text. */
+/** Allows nothing from another host and no inline script or style; only lit-html may convert text to HTML. */
 const CONTENT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

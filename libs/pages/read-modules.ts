@@ -4,17 +4,17 @@ import { readSpecifiers, stripTypes } from './rewrite-module.ts'
 
 export type Module = {
   readonly path: string
-  /** JavaScript. */
+  /** The text as JavaScript. */
   readonly text: string
-  /** By specifier, the paths of the modules that are needed before this one runs. */
+  /** The paths of the modules that must run before this one, by specifier. */
   readonly needed: ReadonlyMap<string, string>
-  /** By specifier, those that it fetches when it asks for them. */
+  /** The paths of the modules that this one loads later, by specifier. */
   readonly later: ReadonlyMap<string, string>
 }
 
 /**
- * The modules of `roots` and all that they import, by path, each behind those that it needs. Throws for a file that is
- * missing, for what `resolve` refuses, and for a circle.
+ * Returns the modules of `roots` and everything that they import, by path. Each module comes after the modules that it
+ * needs. Throws for a missing file, an import that `resolve` refuses, and a circle.
  */
 export async function readModules(
   roots: readonly string[],
@@ -28,7 +28,8 @@ export async function readModules(
     if (modules.has(path)) return
     if (open.has(path)) throw new Error(`${path} imports itself through other modules`)
     open.add(path)
-    // After a turn of the event loop: a server that serves others meanwhile is not held up by a whole page.
+    // Each module waits for a turn of the event loop, so that reading a whole page does not block a server that is
+    // already serving.
     await setImmediate()
     const text = stripTypes(path, readFileSync(path, 'utf8'))
     const specifiers = readSpecifiers(text)
@@ -39,7 +40,7 @@ export async function readModules(
     modules.set(path, module)
   }
 
-  // Grows while it is read.
+  // The set grows during the loop.
   for (const path of later) await add(path)
   return modules
 }

@@ -2,9 +2,9 @@ import { findPackageJSON } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 
 /**
- * The file behind a specifier in `importer`: relative within the page's folder or within a package, `#libs/…`, or the
- * name of one of `packages`, alone or with a file of it. Throws for every other one: a page has what it asks for by name
- * and nothing else of this repository.
+ * Creates the function that returns the file of a specifier in `importer`. Allowed are relative paths within the page's
+ * folder or within a package, `#libs/…`, and the names of `packages`, alone or with a file in them. Throws for any
+ * other specifier, so that a page cannot contain other files of this repository.
  */
 export function createResolver({
   root,

@@ -1,25 +1,27 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { Script } from 'node:vm'
 
-/** A module that is needed before this one runs, and the names that are taken from it. */
+/** Matches the import of a module that must run before this one, with the imported names. */
 const IMPORT = /(?<=^|;)import\s*(?:\{([^}]*)\}\s*from\s*)?(["'])([^"'\n]+)\2;?/gm
 
-/** A module that is fetched when the code asks for it. */
+/** Matches the import of a module that is loaded later. */
 const LATER = /\bimport\(\s*(["'])([^"'\n]+)\1\s*\)/g
 
 const EXPORT_LIST = /\bexport\s*\{([^}]*)\}(?:\s*from\s*(["'])([^"'\n]+)\2)?;?/g
 
-/** Or a comment, of which nothing is exported: packages keep code that they no longer use in some. */
+/**
+ * Matches an exported declaration, or a comment, whose text is skipped: some packages keep disabled code in comments.
+ */
 const EXPORTED_DECLARATION =
   /^[ \t]*\/\*[^]*?\*\/|^export (?=(?:async function|function|const|class) ([\w$]+))/gm
 
-/** A comment that has its lines to itself. */
+/** Matches a comment that fills whole lines. */
 const OWN_LINES = /^[ \t]*(?:\/\*\*[^]*?\*\/|\/\/.*)[ \t]*$/gm
 
 /**
- * JavaScript with the lines of the TypeScript. Comments that have their lines to themselves become empty lines, because
- * a browser has no use for them and they compress badly. So no text of several lines in a page may have a line that
- * begins as a comment does.
+ * Converts TypeScript to JavaScript with the same lines. A comment that fills whole lines becomes empty lines, because
+ * a browser has no use for it and it compresses badly. So no line of a multi-line string in a page may begin like a
+ * comment.
  */
 export function stripTypes(path: string, text: string): string {
   if (!path.endsWith('.ts')) return text
@@ -28,7 +30,9 @@ export function stripTypes(path: string, text: string): string {
     .replaceAll(/[ \t]+$/gm, '')
 }
 
-/** Every module that the module names: those that it needs before it runs, and those that it fetches later. */
+/**
+ * Returns the specifiers of a module: the modules that it needs before it runs, and the modules that it loads later.
+ */
 export function readSpecifiers(text: string): { needed: string[]; later: string[] } {
   return {
     needed: [...text.matchAll(IMPORT), ...text.matchAll(EXPORT_LIST)].flatMap(
@@ -39,10 +43,10 @@ export function readSpecifiers(text: string): { needed: string[]; later: string[
 }
 
 /**
- * The module as the expression of an object with its exports, so that several modules fit in one file. `needed` gives
- * the expression of a module that it needs, `later` the expression of the promise of a module that it fetches. Every
- * line stays a line. Throws where the module uses a form of `import` or `export` that no page needs (`*`, a `default`
- * without a list), or `await` outside of a function.
+ * Converts a module to an expression whose value is an object with its exports, so that several modules fit in one
+ * file. `needed` returns the expression for a module that it needs; `later` returns the expression for the promise of a
+ * module that it loads later. Lines stay as they are. Throws if the module uses a form of `import` or `export` that no
+ * page needs (`*`, or a `default` without a list), or `await` outside of a function.
  */
 export function toExpression(
   path: string,
@@ -70,7 +74,7 @@ export function toExpression(
     })
   const expression = `(() => {${body}\nreturn { ${exported.join(', ')} }\n})()`
   try {
-    // Only read, never run. The code of a module is strict.
+    // The expression is parsed but not run. The code of modules is strict.
     void new Script(`'use strict';${expression}`)
   } catch (error) {
     throw new Error(`${path} cannot stand in a file with others`, { cause: error })
@@ -78,7 +82,7 @@ export function toExpression(
   return expression
 }
 
-/** The names of an import as the properties that are taken from an object. */
+/** Converts imported names to the properties of a destructuring pattern. */
 function toProperties(names: string): string {
   return names.replaceAll(/\s+as\s+/g, ': ')
 }

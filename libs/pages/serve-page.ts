@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Asset, Page } from './load-page.ts'
 
-/** An address changes with its body. */
+/** Browsers may keep a file forever, because its address changes with its content. */
 const FOREVER = 'public, max-age=31536000, immutable'
 
-/** Serves the page at `path`, and each of its files at its address, which begins with `/`. */
+/** Serves the page at `path`, and each of its files at the file's address, which begins with `/`. */
 export function servePage(app: FastifyInstance, { path, page }: { path: string; page: Page }): void {
   app.get(path, async (request, reply) => sendDocument(request, reply, page))
   for (const [address, asset] of page.assets) {
@@ -16,7 +16,7 @@ export function sendDocument(request: FastifyRequest, reply: FastifyReply, { htm
   return send(request, reply.header('cache-control', 'no-store'), html)
 }
 
-/** A file of a page; browsers keep it. */
+/** Sends a file of a page, which browsers may keep forever. */
 export function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
   return send(request, reply.header('cache-control', FOREVER), asset)
 }
@@ -24,7 +24,7 @@ export function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: A
 function send(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
   const accepted = request.headers['accept-encoding'] ?? ''
   reply.type(asset.type).header('vary', 'accept-encoding')
-  // Every browser that accepts an encoding accepts it without a weight of 0.
+  // A weight of 0 is not considered, because no browser sends it.
   if (/\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(asset.br)
   if (/\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(asset.gzip)
   return reply.send(asset.plain)

@@ -1,7 +1,8 @@
 import { Cluster, Redis, ReplyError } from 'ioredis'
 import { hostOfUrl, readHostPort } from '#libs/config/host-port.ts'
-import type { RedisPlace, RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { namePlace, type RedisPlace, type RedisServerPlace } from '#libs/config/redis-fields.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import { awaitRights, reportRefusals, type OnErrorReply, type Rights } from './rights.ts'
 import { watchTlsConnections } from './watch-tls-connections.ts'
 
 /**
@@ -32,20 +33,26 @@ type Connecting<Place> = {
   readonly name: string
   readonly patience: RedisPatience
   readonly log: Logger
+  /** Rights that the user must have. `connectRedis` waits until the user has them. */
+  readonly rights?: Rights
 }
 
 /**
- * A TLS connection that failed can fail once more: a server's alert that arrives after the client refused its
- * certificate is a second 'error' (`_emitTLSError` of node:tls). ioredis listens for one error of each connection,
- * including connections to sentinels and nodes. Without this listener the second error would end the process.
+ * Ignores a second error of a TLS connection. A server's alert that arrives after the client refused its certificate is
+ * a second 'error' (`_emitTLSError` of node:tls). ioredis listens for only one error of each connection, including
+ * connections to sentinels and nodes, so without this listener the second error would end the process.
  */
 watchTlsConnections((socket) => socket.on('error', () => {}))
 
-/** Opens a connection and resolves when Redis has answered, without a time limit. Failed attempts are logged. */
+/**
+ * Opens a connection and resolves when Redis has answered and its user has the `rights`, without a time limit. Failed
+ * attempts and missing rights are logged.
+ */
 export async function connectRedis(options: Connecting<RedisServerPlace>): Promise<Redis>
 export async function connectRedis(options: Connecting<RedisPlace>): Promise<RedisClient>
 export async function connectRedis(options: Connecting<RedisPlace>): Promise<RedisClient> {
-  const redis = openRedis(options)
+  const asking = { rights: false }
+  const redis = open(options, asking)
   if (redis.status !== 'ready') {
     const { promise, resolve } = Promise.withResolvers<void>()
     redis.once('ready', resolve)
@@ -53,15 +60,34 @@ export async function connectRedis(options: Connecting<RedisPlace>): Promise<Red
   }
   // A node is connected by its first command, and a second command would be refused until it is connected.
   if (redis instanceof Cluster) await Promise.allSettled(redis.nodes('master').map((node) => node.ping()))
+  const { rights, name, place, log } = options
+  if (rights === undefined) return redis
+  asking.rights = true
+  await awaitRights(redis, rights, { redis: name, server: namePlace(place), log })
+  asking.rights = false
   return redis
 }
 
 /** Opens a connection without waiting for Redis. */
 export function openRedis(options: Connecting<RedisServerPlace>): Redis
 export function openRedis(options: Connecting<RedisPlace>): RedisClient
-export function openRedis({ place, name, patience, log }: Connecting<RedisPlace>): RedisClient {
+export function openRedis(options: Connecting<RedisPlace>): RedisClient {
+  return open(options, { rights: false })
+}
+
+/** While `asking.rights` is true, refusals are the answers to a question and not logged. */
+function open(
+  { place, name, patience, log }: Connecting<RedisPlace>,
+  asking: { readonly rights: boolean },
+): RedisClient {
+  const reportRefusal = reportRefusals({ redis: name, server: namePlace(place), log })
+  const onRefusal: OnErrorReply = (error) => {
+    if (!asking.rights) reportRefusal(error)
+  }
   const redis =
-    place.mode === 'cluster' ? openCluster(place.urls, name, patience) : openServer(place, name, patience)
+    place.mode === 'cluster'
+      ? openCluster(place.urls, { name, patience, onRefusal })
+      : openServer(place, { name, patience, onRefusal })
   const report = reportFailures(name, log)
   redis.on('error', report)
   if (redis instanceof Cluster) {
@@ -158,17 +184,27 @@ export function withNextWrite<Result>(redis: RedisClient, send: () => Result): R
   return redis instanceof Server ? redis.withNextWrite(send) : send()
 }
 
-/** Four times the pause between two requests at 200/s, and half of the time for which billing gathers settlements. */
+/**
+ * The longest wait: four times the pause between two requests at 200/s, and half of the time for which billing gathers
+ * settlements.
+ */
 const MOST_WAIT_MS = 20
 
-/** Without a bound, a burst of a thousand requests would be one write of megabytes. */
+/** The most bytes of one write. Without a bound, a burst of a thousand requests would be one write of megabytes. */
 const MOST_GATHERED_BYTES = 16_384
 
 const SUBSCRIBES = new Set(['subscribe', 'psubscribe', 'ssubscribe'])
 
-function openServer(place: RedisServerPlace, name: string, patience: RedisPatience): Redis {
+type Behaviour = {
+  readonly name: string
+  readonly patience: RedisPatience
+  readonly onRefusal: OnErrorReply
+}
+
+function openServer(place: RedisServerPlace, { name, patience, onRefusal }: Behaviour): Redis {
   const options = {
     ...COMMON,
+    reconnectOnError: toReconnect(onRefusal),
     ...PATIENCE[patience],
     retryStrategy: retryDelayMs,
     connectionName: name,
@@ -189,7 +225,10 @@ function openServer(place: RedisServerPlace, name: string, patience: RedisPatien
   })
 }
 
-function openCluster(urls: readonly [string, ...string[]], name: string, patience: RedisPatience): Cluster {
+function openCluster(
+  urls: readonly [string, ...string[]],
+  { name, patience, onRefusal }: Behaviour,
+): Cluster {
   const { tls, username, password } = readUrl(urls[0])
   const nodes = urls.map(readUrl).map(({ host, port }) => ({ host, port }))
   const isPatient = patience === 'patient'
@@ -197,7 +236,8 @@ function openCluster(urls: readonly [string, ...string[]], name: string, patienc
   const cluster = new Cluster(nodes, {
     clusterRetryStrategy: retryDelayMs,
     enableOfflineQueue,
-    // So often that a promoted replica is found even while no command goes to the failed master's slots.
+    // The slots are read this often, so that a promoted replica is found even while no command goes to the failed
+    // master's slots.
     slotsRefreshInterval: 1_000,
     scaleReads: 'master',
     // A command whose connection was closed may have run, so only `patient` sends it again.
@@ -207,6 +247,7 @@ function openCluster(urls: readonly [string, ...string[]], name: string, patienc
     redisOptions: {
       ...COMMON,
       ...ofNode,
+      reconnectOnError: toReconnect(onRefusal),
       connectionName: name,
       username,
       password,
@@ -227,8 +268,13 @@ const COMMON = {
   connectTimeout: CONNECT_MS,
   // A half-open connection never confirms its end; after this time a new connection is opened without that.
   disconnectTimeout: 250,
-  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const
+
+/** ioredis asks this of each error reply: whether the connection is to be opened again. */
+const toReconnect = (onErrorReply: OnErrorReply) => (error: Error) => {
+  onErrorReply(error)
+  return error.message.startsWith('READONLY')
+}
 
 /** A command of a `fail-fast` connection fails after this long without an answer. */
 export const FAIL_FAST_MS = 500

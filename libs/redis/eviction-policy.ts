@@ -13,7 +13,10 @@ export async function readEvictionPolicies(redis: Redis | Cluster): Promise<(str
   )
 }
 
-/** True if the server would delete keys by itself: waiting work, and settlements that are not charged yet. */
+/**
+ * Returns true if the server would delete keys when its memory is full: waiting work, and settlements that are not
+ * charged yet.
+ */
 export const evicts = (policy: string | null) => policy !== null && policy !== 'noeviction'
 
 /**

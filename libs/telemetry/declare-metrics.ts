@@ -7,14 +7,17 @@ type Named<Label extends string> = {
 }
 
 type Scraped<Label extends string> = Named<Label> & {
-  /** Returns the values at each scrape, in place of those of the scrape before; without it, the caller sets the values. */
+  /**
+   * Returns the values at each scrape; they replace the values of the previous scrape. Without `read` the caller sets
+   * the values.
+   */
   readonly read?: () => Values<NoInfer<Label>> | Promise<Values<NoInfer<Label>>>
 }
 
-/** One value without labels, or series; the values of series with equal labels are added. */
+/** One value without labels, or several series. Values of series with equal labels are added. */
 type Values<Label extends string> = number | readonly Series<Label>[]
 
-/** The labels of a series and its value; a series whose value is null, because it is not known, is left out. */
+/** The labels of a series and its value. A series with the value null, which means unknown, is left out. */
 type Series<Label extends string> = readonly [labels: Readonly<Record<Label, string>>, value: number | null]
 
 /** Returns functions that declare a metric each in this registry. */
@@ -31,7 +34,7 @@ export function declareMetrics(registry: Registry) {
   }
 }
 
-/** prom-client calls `collect` at each scrape, with the metric as `this`. */
+/** Creates prom-client's `collect`, which is called at each scrape with the metric as `this`. */
 function toCollect<Label extends string>(read: Scraped<Label>['read']) {
   if (read === undefined) return {}
   return {

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from 'prom-client'
 import { declareMetrics } from './declare-metrics.ts'
 
-/** Node's monitor uses a timer of this period, and each sample includes the period. */
+/** The timer period of Node's monitor. Each sample includes the period. */
 const PERIOD_MS = 50
 
 /**
@@ -34,7 +34,7 @@ export function measureEventLoopLag(registry: Registry): void {
       return p99S
     },
   })
-  // Collected after it, as metrics are in the order of their registration.
+  // The reader of the first gauge sets this one, so this one is registered, and collected, after it.
   const longest = gauge({
     name: 'nodejs_eventloop_lag_max_seconds',
     help: 'How late the event loop was since the last scrape, at most',

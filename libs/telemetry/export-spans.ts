@@ -13,7 +13,10 @@ import { startSpan } from './start-span.ts'
 import type { Tracing } from './tracing.ts'
 import { VERSION } from './version.ts'
 
-/** Further spans are dropped, so that tracing cannot fill a process's memory while the collector is away. */
+/**
+ * The most spans that wait. Further spans are dropped, so that tracing cannot fill a process's memory while the
+ * collector is unavailable.
+ */
 const MOST_SPANS = 4_096
 const SPANS_PER_EXPORT = 512
 const EXPORT_EVERY_MS = 2_000

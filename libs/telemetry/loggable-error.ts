@@ -63,7 +63,7 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
 ]
 
 function describe(error: unknown, causes: number): LoggableError {
-  // For a value that is not an error neither text nor fields are kept, because it may be an answer or a request.
+  // Neither text nor fields of a value that is not an error are kept, because the value may be an answer or a request.
   if (!(error instanceof Error)) return { type: typeof error, message: 'not an error' }
   const stack = toFrames(error)
   return {
@@ -132,8 +132,8 @@ function toFrames({ stack = '', message }: Error): string {
 }
 
 /**
- * A stack line ends with a place in a file. The check is needed because the stack may contain an original message that
- * was replaced later, which must not pass as a frame.
+ * Matches a stack line, which ends with a place in a file. The stack may contain an original message that was replaced
+ * later; its lines must not count as frames.
  */
 const FRAME = /^ {4}at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/
 

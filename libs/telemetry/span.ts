@@ -5,7 +5,7 @@ import type { Attributes, SpanKind } from '@opentelemetry/api'
  * never contain text of a prompt or of an output.
  */
 export type Span = {
-  /** For the log; undefined if the request is not traced. */
+  /** The trace id for the log; undefined if the request is not traced. */
   readonly traceId: string | undefined
   /** The W3C text that continues the trace in another process; undefined if the request is not traced. */
   readonly traceparent: string | undefined

@@ -2,7 +2,9 @@ import { z } from 'zod'
 
 /** The fields of every app's environment schema that configure tracing. */
 export const TraceFields = {
-  /** Where spans are sent, as OTLP over HTTP (`/v1/traces` is appended). If absent, there is no tracing. */
+  /**
+   * The address to which spans are sent as OTLP over HTTP (`/v1/traces` is appended). If absent, there is no tracing.
+   */
   OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' })
     .transform((url) => url.replace(/\/+$/, ''))

@@ -12,15 +12,15 @@ export type TaskPool<Task> = {
 }
 
 /**
- * Up to `size` threads for one kind of task, so that a long task delays no other. The first thread starts at once, and
- * a further thread when a task arrives while all are busy. Tasks wait in one queue per owner, `limits.waiting` in all,
- * and owners take turns. One owner uses at most all threads but one. So with several threads its tasks do not delay
- * other owners' tasks; with one thread they delay them by the running task.
+ * Creates up to `size` threads for one kind of task, so that a long task delays no other task. The first thread starts
+ * at once. A further thread starts when a task arrives while all threads are busy. Tasks wait in one queue per owner,
+ * `limits.waiting` in all, and owners take turns. One owner uses at most all threads but one. So with several threads,
+ * the tasks of one owner do not delay the tasks of other owners. With one thread, they delay them by the running task.
  */
 export function createTaskPool<Task>(
   options: Parameters<typeof createTaskThread>[0] & {
     readonly size: number
-    /** How many tasks of one owner may wait; by default as many as of all owners. */
+    /** How many tasks of one owner may wait; by default `limits.waiting`, as for all owners together. */
     readonly waitingOfOwner?: number
   },
 ): TaskPool<Task> {
@@ -76,8 +76,8 @@ export function createTaskPool<Task>(
   }
 
   /**
-   * Returns the first task of the first owner who may run one. That owner's next turn comes after the turns of the
-   * others.
+   * Returns the first task of the first owner who may run a task. That owner's next turn comes after the turns of the
+   * other owners.
    */
   function takeTurn(): { owner: string; turn: Turn<Task> } | null {
     for (const [owner, queue] of queues) {

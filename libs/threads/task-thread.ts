@@ -1,6 +1,6 @@
-// Our own code instead of piscina (5.3.2). In piscina a task with a signal, which is needed for a deadline, is not
-// counted in the bounded queue (`maxQueue`). A deadline starts when the task is queued and not when it begins. Tasks
-// with and without a signal overtake each other, and threads have no name in profiles.
+// This is our own code in place of piscina (5.3.2). In piscina a task with a signal, which is needed for a deadline, is
+// not counted in the bounded queue (`maxQueue`). A deadline starts when the task is queued and not when it begins.
+// Tasks with and without a signal overtake each other, and threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { toMs, type Reply } from './serve-tasks.ts'
@@ -22,8 +22,8 @@ export type TaskThreadLimits = {
   readonly waiting: number
   /**
    * Processor time for one task. A thread that uses more, or that takes ten times as long by the clock, is stopped. The
-   * two limits differ because a task may wait longer than it works on a machine that is short of processors or was
-   * frozen.
+   * two limits differ because on a machine that is short of processors, or was frozen, a task may wait longer than it
+   * works.
    */
   readonly taskMs: number
   readonly heapMib: number

@@ -20,8 +20,9 @@ export function checkPlatform() {
 
 /**
  * Installs the packages of the lock file with `npm ci`, unless they are installed already, and generates proto/types/.
- * With `{ dev: false }` it installs only what a running cluster needs, and generates the types, which no cluster needs,
- * only after an installation; an installation that has the other packages as well is then left as it is.
+ * With `{ dev: false }` it installs only the packages that a running cluster needs; an installation with the other
+ * packages as well stays as it is. It then generates the types only after an installation, because no cluster needs
+ * them.
  */
 export async function ensureDependencies({ dev }) {
   const reason = whyInstall({ dev })
@@ -31,8 +32,8 @@ export async function ensureDependencies({ dev }) {
 
 async function install(reason, { dev }) {
   refuseForeignModules(reason)
-  // An outdated full installation is replaced by a full one, because the next `npm test` would have to install it
-  // again.
+  // An outdated installation with all packages is replaced by one with all packages; otherwise the next `npm test`
+  // would install them again.
   const all = dev || hasDevPackages()
   say(
     all
@@ -87,7 +88,7 @@ function whyInstall({ dev }) {
     const wrong = Object.entries(wanted).find(([path, entry]) => {
       // Skips the repository itself, and packages that only development needs.
       if (path === '' || (!dev && (entry.dev === true || entry.devOptional === true))) return false
-      // Packages for other platforms are optional and absent; present ones must have the right version.
+      // Packages for other platforms are optional and may be absent. Present packages must have the right version.
       return installed[path] === undefined
         ? entry.optional !== true
         : installed[path].version !== entry.version
@@ -123,7 +124,7 @@ function hasDevPackages() {
 
 async function npmCi({ dev }) {
   const npm = process.env.npm_execpath
-  // Named in full, because NODE_ENV or a user's .npmrc may omit groups.
+  // The groups are named explicitly, because NODE_ENV or a user's .npmrc may omit groups.
   const groups = [dev ? '--include=dev' : '--omit=dev', '--include=optional']
   const args = ['ci', ...groups, '--loglevel=error', '--no-progress']
   const [command, commandArgs] = npm?.endsWith('.js') ? [process.execPath, [npm, ...args]] : ['npm', args]

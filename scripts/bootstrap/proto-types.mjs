@@ -7,15 +7,15 @@ import { runNodeQuietly } from './run-node.mjs'
 
 const GENERATOR = 'scripts/generate-proto-types.ts'
 
-/** The other files that decide what is generated: they give the options, and the version of the generator. */
+/** The other files that determine the generated types: they contain the options and the generator's version. */
 const OPTIONS = ['libs/grpc/load-proto.ts', 'node_modules/@grpc/proto-loader/package.json']
 
-/** The file in which proto/types/ keeps the hash of what it was generated from. */
+/** The file in proto/types/ with the hash of the sources from which the types were generated. */
 const STAMP = join(REPOSITORY, 'proto/types/.sources.sha256')
 
 /**
- * Generates proto/types/ unless it is there and its sources are the same. Compilers, linters and editors need these types;
- * the apps run without them.
+ * Generates proto/types/ unless it exists and its sources are unchanged. Compilers, linters and editors need these
+ * types; the apps run without them.
  */
 export async function ensureProtoTypes() {
   const sources = hashOfSources()

@@ -9,7 +9,7 @@ const FOLDERS = ['apps', 'libs', 'test', 'scripts', 'bench']
 
 const CACHE = join(REPOSITORY, 'node_modules/.cache/checks')
 
-// One checker, because several checkers would each read the same types.
+// One checker: several checkers would each read the same types.
 const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1']
 const INCREMENTAL = ['--incremental', '--tsBuildInfoFile', join(CACHE, 'types.tsbuildinfo')]
 
@@ -36,8 +36,9 @@ const IMPORTS = {
 }
 
 /**
- * The compiler and the linter are Go programs. With one thread, and with a heap that may grow to five times the memory
- * in use, they take a third and two thirds of the processor time that they take by default.
+ * The environment of the checks. The compiler and the linter are Go programs. With one thread, and with a heap that may
+ * grow to five times the memory in use, they take a third and two thirds of the processor time that they take by
+ * default.
  */
 const ENVIRONMENT = { GOMAXPROCS: '1', GOGC: '400' }
 
@@ -63,7 +64,7 @@ export async function runChecks({ imports, lanes }) {
   }
 }
 
-/** Resolves with whether the check passed. */
+/** Runs one check. Resolves with true if it passed. */
 async function runCheck({ name, args }, sources) {
   if (readPassed(name) === sources) {
     say(`check: ${name} passed before on these files`)

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { NODE, REPOSITORY } from './repository.mjs'
 
 /**
- * Runs the cluster under the installed Node and resolves with its exit code. The cluster runs in a process group of its
- * own and is stopped by the end of a pipe. A signal may arrive in this process several times, because the terminal, npm
- * and the shell each pass it on, but the pipe ends once, also when this process is killed.
+ * Runs the cluster under the installed Node and resolves with its exit code. The cluster runs in its own process group
+ * and stops at the end of a pipe. A signal may arrive in this process several times, because the terminal, npm and the
+ * shell each pass it on. The pipe ends only once, even if this process is killed.
  */
 export async function runCluster(options) {
   const child = spawn(NODE, ['scripts/cluster/main.ts', JSON.stringify(options)], {
@@ -32,14 +32,14 @@ export async function runCluster(options) {
 }
 
 /**
- * Calls `gone` when npm, or the shell between npm and this process, has ended, because npm passes SIGTERM to that
- * shell, which may end without passing it on. Without npm nothing is watched: a parent may end and leave this process
- * running.
+ * Calls `gone` when npm, or the shell between npm and this process, has ended: npm sends SIGTERM to the shell, which
+ * may end without passing the signal on. Without npm it watches nothing, because a parent may end and leave this
+ * process running.
  */
 function watchCaller(gone) {
   if (process.env.npm_lifecycle_event === undefined) return undefined
   const callers = [process.ppid, parentOf(process.ppid)]
-  // Without a shell in between, the second caller is npm's own caller, which may end.
+  // Without a shell in between, the second caller is the caller of npm, which may end while the cluster runs.
   if (nameOf(callers[0]).startsWith('npm')) callers.pop()
   const isAlone = () =>
     process.ppid !== callers[0] || (callers.length > 1 && parentOf(callers[0]) !== callers[1])

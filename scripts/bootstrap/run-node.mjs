@@ -31,7 +31,7 @@ export async function runNodeQuietly(args, env = {}) {
 }
 
 async function untilExit(child, event = 'exit') {
-  // A Ctrl-C reaches the child as well; this process stays to return its exit code, and starts nothing more.
+  // A Ctrl-C reaches the child too. This process stays to return the child's exit code, and starts nothing more.
   const pass = (signal) => {
     isInterrupted = true
     child.kill(signal)

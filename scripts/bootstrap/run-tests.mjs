@@ -19,7 +19,7 @@ export async function runTests(args, within = []) {
     const env = { MILLRACE_TEST_COUNTS_FILE: file, NODE_COMPILE_CACHE: COMPILE_CACHE }
     const code = await runNode(vitest, env, within)
     const counts = readCounts(file)
-    // Vitest itself failed.
+    // Vitest itself failed, so no test counts as failed.
     if (code !== 0 && counts.failed === 0) counts.failed = 1
     return counts
   } finally {

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { REPOSITORY } from './repository.mjs'
 
-/** Wrong options. The message names the wrong option and the allowed values. */
+/** Thrown for wrong options. The message names the wrong option and the allowed values. */
 export class UsageError extends Error {}
 
 export const HELP = `Runs a whole Millrace cluster on this machine: Redis, PostgreSQL, billing, simulated engines with

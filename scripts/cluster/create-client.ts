@@ -9,7 +9,7 @@ const Account = z.object({ id: z.string() })
 const CREDITS = '100'
 
 /**
- * Creates an account with credits, and a key in client.env, through billing's admin interface. Later starts reuse both;
+ * Creates an account with credits through billing's admin interface, and a key in client.env. Later starts reuse both;
  * with a new database they are created again. Resolves with the key.
  */
 export async function createClient(options: {
@@ -26,7 +26,7 @@ export async function createClient(options: {
   const isKnown = known !== undefined && (await admin.find(ADMIN.readAccount, { account: known.id })) !== null
   const account = (isKnown ? known : await admin.call(ADMIN.createAccount, { name: 'demo' })).id
   if (!isKnown) writePrivate(accountPath, JSON.stringify({ id: account }))
-  // The idempotency key makes the top-up once, also if an earlier start ended after it created the account.
+  // The idempotency key makes the top-up once, even if an earlier start ended after it had created the account.
   await admin.call(ADMIN.topUp, {
     account,
     credits: CREDITS,

@@ -6,7 +6,7 @@ import type { ClusterOptions } from './cluster-options.ts'
 import { SANDBOX_ENGINES } from './sandbox-models.ts'
 
 /**
- * Paths relative to the repository, where the apps run, because the repository's absolute path may contain a comma, the
+ * Paths are relative to the repository, in which the apps run, because its absolute path may contain a comma, the
  * separator.
  */
 const CATALOG_FILES = ['deploy/catalog.demo.json', 'deploy/catalog.sandbox.json']

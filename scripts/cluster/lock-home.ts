@@ -25,8 +25,8 @@ export type HomeLock = {
 }
 
 /**
- * Makes this process the only one that runs the cluster of `home`. Throws a SetupError, with the address, if another
- * process runs it. Processes that a killed runner left are ended first, if both their number and their start time match
+ * Makes this process the only one that runs the cluster of `home`. Throws a SetupError with the address if another
+ * process runs it. Processes left by a killed runner are ended first, if both their number and their start time match
  * the file.
  */
 export async function lockHome(home: string, address: string): Promise<HomeLock> {
@@ -44,7 +44,8 @@ export async function lockHome(home: string, address: string): Promise<HomeLock>
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, JSON.stringify(mine), { mode: 0o600 })
   try {
-    // A link appears whole or not at all, and only once, so of two simultaneous starts one wins.
+    // The link appears complete or not at all, and only one process can create it, so of two simultaneous starts one
+    // wins.
     linkSync(draft, path)
   } catch {
     const winner = readJson(path, ClusterFile)

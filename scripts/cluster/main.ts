@@ -13,7 +13,7 @@ import { createProcessList } from './process-list.ts'
 import { loadSecrets } from './secrets.ts'
 import { startCluster } from './start-cluster.ts'
 
-/** Signals within this time after the first are the same Ctrl-C, passed on by a shell or npm as well. */
+/** Signals within this time after the first one belong to the same Ctrl-C, which a shell or npm has passed on too. */
 const SAME_REQUEST_MS = 1_000
 
 class StopRequest extends Error {}
@@ -21,7 +21,7 @@ class StopRequest extends Error {}
 const options = ClusterOptions.parse(JSON.parse(process.argv[2] ?? ''))
 const say = createSay(performance.now() - options.startedMsAgo)
 const stop = new AbortController()
-// The reader of the output may have ended. The cluster runs on, and stops in order.
+// The reader of the output may have ended. The cluster keeps running, and stops in order.
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 process.exitCode = await run().then(

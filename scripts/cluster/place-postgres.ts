@@ -11,9 +11,9 @@ export type PostgresPlace = { binaries: PostgresBinaries; directory: string; use
 
 /**
  * Decides which PostgreSQL runs, as which user, and where its data are: where an earlier start left them, else in
- * `home`/postgres. If the user that PostgreSQL needs instead of root cannot reach `home` (for example below /root), the
- * data are in `elsewhere`/postgres. Throws a SetupError if no installation has the version that made the data, or if no
- * user that PostgreSQL could run as may use them: existing data are never passed over for an empty folder.
+ * `home`/postgres. If PostgreSQL must not run as root and its user cannot reach `home` (for example below /root), the
+ * data are in `elsewhere`/postgres. Existing data are never ignored in favour of an empty folder: throws a SetupError
+ * if no installation has the version of the data, or if no possible user of PostgreSQL may use them.
  */
 export function placePostgres(options: {
   home: string
@@ -43,7 +43,7 @@ function folderElsewhere(home: string): string {
   return `/var/lib/millrace-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`
 }
 
-/** Returns the owner of the data: root can run PostgreSQL as that user, not only as the `usual` one. */
+/** Returns the owner of the data. Root can run PostgreSQL as any owner, not only as the `usual` user. */
 function userOfData(directory: string, usual: ProcessUser | undefined): ProcessUser | undefined {
   const { uid, gid } = statSync(directory)
   const isUsable = usual === undefined ? uid === process.getuid?.() : uid !== 0

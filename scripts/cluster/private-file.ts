@@ -8,7 +8,10 @@ export function writePrivate(path: string, content: string): void {
   renameSync(`${path}.new`, path)
 }
 
-/** Returns the JSON value in a file; undefined if there is no file. Throws a SetupError for any other content. */
+/**
+ * Returns the JSON value in a file; undefined if there is no file. Throws a SetupError if the content does not match
+ * the schema.
+ */
 export function readJson<Schema extends z.ZodType>(
   path: string,
   schema: Schema,

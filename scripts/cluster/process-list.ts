@@ -3,7 +3,7 @@ import { SetupError } from '../servers/setup-error.ts'
 import type { Say } from '../servers/say.ts'
 import type { HomeLock, Member } from './lock-home.ts'
 
-/** Clients stop before their servers, so that each part stops while everything it needs still runs. */
+/** Clients stop before their servers, so that everything that a part needs still runs while the part stops. */
 const STOP_ORDER = ['console', 'gateway', 'worker', 'simulator', 'billing', 'postgres', 'redis']
 
 export type ProcessList = {

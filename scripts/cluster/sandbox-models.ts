@@ -1,4 +1,7 @@
-/** As many slots as a test suite may need, so that its requests do not wait for each other. */
+/**
+ * The settings of every sandbox engine. It has as many slots as a test suite may need, so that requests do not wait for
+ * each other.
+ */
 const COMMON = { files: 'demo', kind: 'chat', maxNumSeqs: 64, kvBlocks: 2_048 } as const
 
 /**

@@ -19,7 +19,7 @@ export function loadSecrets(home: string): Secrets {
   const known = readJson(path, Secrets)
   if (known !== undefined) return known
   if (existsSync(join(home, 'account.json'))) {
-    // The database keeps the old password, and a new password could not open it.
+    // A new password could not open the database, which keeps the old one.
     throw new SetupError(`${path} is missing; restore it, or set MILLRACE_HOME to a new folder.`)
   }
   const secrets = {

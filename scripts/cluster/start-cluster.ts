@@ -18,7 +18,7 @@ import type { Secrets } from './secrets.ts'
 
 const DATABASE = 'millrace'
 const MODELS_DIR = join(REPOSITORY, 'models')
-/** After a Ctrl-C, long answers are cut off after 5 s, with an error for the caller. */
+/** The drain time after a Ctrl-C. Longer answers are cut off, with an error for the caller. */
 const DRAIN = { DRAIN_GRACE_MS: '5000' }
 const LOG_KEPT_BYTES = 16 * 1024 * 1024
 
@@ -28,7 +28,7 @@ type Context = {
   list: ProcessList
   say: Say
   signal: AbortSignal
-  /** Aborts `signal`, so that the other starts end early. */
+  /** Aborts `signal`, so that other starts that are still running end early. */
   giveUp: (reason: unknown) => void
 }
 
@@ -39,7 +39,7 @@ type Context = {
  */
 export async function startCluster(context: Context): Promise<{ adminUrl: string; consoleUrl: string }> {
   const { options, secrets } = context
-  // Reserved, because the gateway starts last and no other part may take its port before.
+  // The gateway starts last, so its port is reserved before any other part chooses a port.
   reservePort(options.port)
   const plan = await planModels(options.engine)
   const [redisUrl, databaseUrl] = await together(context, [
@@ -86,7 +86,8 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     CONSOLE_ORIGIN: consoleUrl,
     BILLING_ADMIN_URL: adminUrl,
   }
-  // Not every program can resolve that host name. Programs use this address, with a bearer token instead of a cookie.
+  // Not every program can resolve this host name. Programs use the second address, with a bearer token instead of a
+  // cookie.
   const consoleAddresses = { console: consoleUrl, consolePrograms: `http://127.0.0.1:${consolePort}` }
   await together(context, [
     runApp(context, 'gateway', { env: gatewayEnv, addresses: { http: gatewayUrl(options) } }),

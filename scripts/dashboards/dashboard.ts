@@ -1,9 +1,9 @@
-/** A dashboard as this project describes it; `toGrafana` gives it Grafana's form. */
+/** A dashboard in this project's own form, which `toGrafana` converts. */
 export type Dashboard = {
   /** The dashboard's name, and the name of its file. */
   readonly name: string
   readonly title: string
-  /** The dashboard shows one model, which is chosen above the panels. */
+  /** True if the dashboard shows one model, which is chosen above the panels. */
   readonly byModel?: true
   readonly panels: readonly Panel[]
 }

@@ -1,6 +1,6 @@
 const NAMESPACE = 'namespace="$namespace"'
 
-/** Returns a selector of a metric in the chosen namespace, with further matchers. */
+/** Returns a PromQL selector of a metric in the chosen namespace, with further matchers. */
 export function select(metric: string, ...matchers: readonly string[]): string {
   return `${metric}{${[NAMESPACE, ...matchers].join(', ')}}`
 }

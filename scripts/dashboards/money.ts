@@ -1,7 +1,7 @@
 import type { Dashboard } from './dashboard.ts'
 import { rate, select, sumBy } from './expressions.ts'
 
-/** For finance: earned and held amounts, and if the books agree. */
+/** For finance: earned and held amounts, and whether the books agree. */
 export const MONEY: Dashboard = {
   name: 'money',
   title: 'Money',

@@ -24,7 +24,7 @@ const noWallClock = {
       NewExpression(node) {
         if (isDate(node.callee) && node.arguments.length === 0) report(node)
       },
-      // Without `new`, `Date` returns the present as text, whatever its arguments.
+      // `Date` called without `new` returns the present as text, whatever its arguments are.
       CallExpression(node) {
         if (isDate(node.callee)) report(node)
       },

@@ -6,8 +6,8 @@ import { SetupError } from '../bootstrap/fail.mjs'
 import { say } from '../bootstrap/progress.mjs'
 
 /**
- * The Python environments and their packages. When a cluster checks its state folder, it ignores names with a leading
- * dot.
+ * The Python environments and their packages. The folder names begin with a dot, because a cluster ignores such names
+ * when it checks its state folder.
  */
 const ENVIRONMENTS = {
   clients: { folder: '.millrace/.python', requirements: 'test/python/requirements.txt' },

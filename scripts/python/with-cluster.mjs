@@ -60,7 +60,7 @@ function startCluster(home, port) {
   const stopPipe = child.stdio[3]
   stopPipe.on('error', () => {})
   const exited = once(child, 'exit')
-  // Node 20 has no Promise.withResolvers.
+  // Promise.withResolvers is missing in Node 20.
   const ready = new Promise((resolve, reject) => {
     createInterface(child.stdout).on('line', (line) => {
       if (line.includes('Millrace is ready at')) resolve()

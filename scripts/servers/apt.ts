@@ -54,8 +54,8 @@ export async function installWithApt(
   throw failure
 
   /**
-   * Updates the package lists; if that fails, the old ones are used. Repeated, because apt does not wait for the lock
-   * of the lists.
+   * Updates the package lists. If that fails, the old lists are used. The update is repeated, because apt does not wait
+   * for the lock of the lists.
    */
   async function updateLists(): Promise<void> {
     const tries = Math.ceil((LOCK_LIMIT_S * 1_000) / pauseMs)

@@ -4,7 +4,7 @@ import { COMPILE_CACHE } from './compile-cache.ts'
 import type { GuardedGroup } from './end-process.ts'
 
 export type Guard = {
-  /** From now on, the guard ends this process group if this process ends first. */
+  /** Watches this process group from now on: the guard ends the group if this process ends first. */
   watch(group: GuardedGroup): void
   release(pid: number): void
 }
@@ -21,7 +21,7 @@ export function createGuard(): Guard {
   })
   guard.unref()
   const { stdin } = guard
-  // Without the guard everything still runs and stops in order; only a kill of this process leaves orphans.
+  // Without the guard everything still runs and stops in order. Only killing this process then leaves orphans.
   guard.on('error', () => {})
   stdin.on('error', () => {})
   if ('unref' in stdin && typeof stdin.unref === 'function') stdin.unref()

@@ -9,7 +9,7 @@ export const StopPlan = z.strictObject({
 })
 export type StopPlan = z.infer<typeof StopPlan>
 
-/** A process group that must not outlive its owner: its leader, and how the group is stopped. */
+/** A process group that must not outlive its owner: the identity of its leader, and how to stop the group. */
 export const GuardedGroup = z.strictObject({ name: z.string(), identity: ProcessIdentity, stop: StopPlan })
 export type GuardedGroup = z.infer<typeof GuardedGroup>
 

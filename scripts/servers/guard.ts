@@ -1,5 +1,5 @@
-// The program that `createGuard` starts. It reads process groups line by line. When its input ends, its owner has
-// ended, and it ends the remaining groups, the last started one first.
+// The program that `createGuard` starts. It reads process groups from its input, one a line. When the input ends, the
+// owner has ended; the guard then ends the remaining groups, beginning with the group that was started last.
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { GuardedGroup, endProcess } from './end-process.ts'

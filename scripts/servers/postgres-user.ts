@@ -22,7 +22,7 @@ function lookUp(name: string): ProcessUser | undefined {
   }
 }
 
-/** Returns true if `user` may use `path`. The flag is a flag of test(1): -x to run or enter it, -r to read it. */
+/** Returns true if `user` may use `path`. `flag` is passed to test(1): -x to run or enter the path, -r to read it. */
 export function canUse(user: ProcessUser | undefined, flag: '-x' | '-r', path: string): boolean {
   try {
     execFileSync('test', [flag, path], { cwd: '/', stdio: 'ignore', ...user })

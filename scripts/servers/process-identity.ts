@@ -12,7 +12,9 @@ export const ProcessIdentity = z.strictObject({
 })
 export type ProcessIdentity = z.infer<typeof ProcessIdentity>
 
-/** Returns the identity of a running process; undefined if no process has this number, or only a zombie has. */
+/**
+ * Returns the identity of a running process; undefined if no process has this number, or if the process is a zombie.
+ */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     // The second field is the command's name in parentheses and may itself contain spaces and parentheses.
@@ -26,7 +28,7 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   }
 }
 
-/** Returns true if exactly this process still runs, not a later one with its number. */
+/** Returns true if this process still runs. A later process with the same number does not count. */
 export function isRunning(identity: ProcessIdentity): boolean {
   const now = identifyProcess(identity.pid)
   return now !== undefined && now.startTicks === identity.startTicks && now.bootId === identity.bootId

@@ -7,16 +7,16 @@ export type RunningApp = RunningProcess & { opsUrl: string }
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
- * Runs one app's `main.ts` under this same Node and resolves when its /readyz returns 200. The app's environment is
- * `env`, PATH, HOME, the compile cache and the ops address, so that no other variable of this process configures it by
- * accident.
+ * Runs an app's `main.ts` under this same Node and resolves when its /readyz returns 200. The app's environment has
+ * only `env`, PATH, HOME, the compile cache and the ops address, so that no other variable of this process configures
+ * the app by accident.
  */
 export async function startApp(options: {
   app: string
   env: Readonly<Record<string, string>>
   opsPort: number
   logFile: string
-  /** Gives up a start that is still under way. */
+  /** Aborts a start that is still running. */
   signal?: AbortSignal | undefined
   readyLimitMs: number
 }): Promise<RunningApp> {

@@ -19,8 +19,8 @@ export const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
 const SUPERUSER = 'millrace'
 
 /**
- * Starts PostgreSQL on loopback with its data in `directory`, which initdb makes if there are none. Resolves when
- * PostgreSQL answers. `user` is the user that PostgreSQL runs as if this process is root, which PostgreSQL refuses.
+ * Starts PostgreSQL on loopback with its data in `directory`, where initdb makes them if there are none. Resolves when
+ * PostgreSQL answers. If this process is root, PostgreSQL runs as `user`, because it refuses to run as root.
  */
 export async function startPostgres(options: {
   binaries: PostgresBinaries
@@ -28,10 +28,10 @@ export async function startPostgres(options: {
   port: number
   password: string
   logFile: string
-  /** Gives up a start that is still under way. */
+  /** Aborts a start that is still running. */
   signal?: AbortSignal | undefined
   user?: ProcessUser | undefined
-  /** True for data that need not survive a power cut, only kill -9: nothing is flushed from the kernel to the disk. */
+  /** True if the data must survive kill -9 but not a power cut: nothing is flushed from the kernel to the disk. */
   throwaway: boolean
   /** Settings in addition to POSTGRES_SETTINGS. */
   settings?: Readonly<Record<string, string>> | undefined
@@ -58,7 +58,7 @@ export async function startPostgres(options: {
     env: POSTGRES_ENVIRONMENT,
     logFile: options.logFile,
     user: options.user,
-    // SIGINT is PostgreSQL's fast shutdown, which ends the sessions; SIGTERM would wait for clients to leave.
+    // SIGINT is PostgreSQL's fast shutdown, which ends all sessions. On SIGTERM it would wait for clients to leave.
     stop: { signal: 'SIGINT', graceMs: 20_000 },
   })
   const url = (database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
@@ -70,11 +70,12 @@ export async function startPostgres(options: {
   return { ...running, url }
 }
 
-/** PostgreSQL's messages are in English, because our own messages quote them. */
+/** The environment of PostgreSQL. Its messages are in English, because our own messages quote them. */
 const POSTGRES_ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C' }
 
 /**
- * Makes the data folder next to the final one and moves it there, so that an interrupted initdb leaves no data folder.
+ * Makes the data in a folder next to the final folder, which it then renames, so that an interrupted initdb leaves no
+ * data.
  */
 export async function makePostgresData(
   options: Pick<

@@ -42,9 +42,9 @@ export type ProcessOptions = {
 let guard: Guard | undefined
 
 /**
- * Starts a process in a process group of its own and puts it under the guard. With its own group a Ctrl-C in the
- * terminal does not reach it, so its owner decides the order of stopping; the guard ends it if its owner ends first.
- * Rejects if the command cannot be started.
+ * Starts a process in its own process group and puts it under the guard. A Ctrl-C in the terminal does not reach the
+ * group, so its owner decides the order of stopping; the guard ends the group if its owner ends first. Rejects if the
+ * command cannot be started.
  */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const { name, logFile, stop: stopPlan } = options
@@ -75,7 +75,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     exited.resolve(signal === null ? `exit code ${code}` : `signal ${signal}`)
   })
   const pid = await started.promise
-  // A process that ended at once has no identity any more, and there is nothing to guard.
+  // A process that has already ended has no identity, and nothing has to be guarded.
   const identity = identifyProcess(pid) ?? { pid, startTicks: '', bootId: '' }
   guard.watch({ name, identity, stop: stopPlan })
   child.stdin?.on('error', () => {})
@@ -96,7 +96,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     signal,
     async stop() {
       signal(stopPlan.signal)
-      // A process that is stopped by SIGSTOP handles no other signal.
+      // A stopped process (SIGSTOP) handles no other signal before SIGCONT.
       signal('SIGCONT')
       const timer = setTimeout(() => signal('SIGKILL'), stopPlan.graceMs)
       await exited.promise
@@ -111,7 +111,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
 
 /**
  * Polls `probe` until it resolves with true. Rejects with the last log lines if the process ends first or `limitMs`
- * have passed, and with the signal's reason if the signal aborts. The process is then stopped as well, because the
+ * have passed, and with the signal's reason if the signal aborts. In both cases the process is stopped, because the
  * caller has no handle on it yet.
  */
 export async function waitUntilReady(

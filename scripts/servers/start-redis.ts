@@ -21,9 +21,9 @@ export async function startRedis(options: {
   port: number
   password: string
   logFile: string
-  /** Settings besides REDIS_SETTINGS, or instead of some of them. */
+  /** Settings that are added to REDIS_SETTINGS or replace some of them. */
   settings?: Readonly<Record<string, string>> | undefined
-  /** Gives up a start that is still under way. */
+  /** Aborts a start that is still running. */
   signal?: AbortSignal | undefined
 }): Promise<RedisServer> {
   const { directory, port, password } = options
@@ -38,7 +38,7 @@ export async function startRedis(options: {
   const running = await startProcess({
     name: 'redis',
     command: options.binary,
-    // The configuration comes on standard input, so that the password is in no process list.
+    // The configuration is sent on standard input, so that the password is in no process list.
     args: ['-'],
     input: Object.entries(settings)
       .map(([name, value]) => `${name} ${name === 'dir' ? JSON.stringify(value) : value}\n`)
@@ -54,8 +54,8 @@ export async function startRedis(options: {
 }
 
 /**
- * Opens one connection and sends one PING. Resolves with true if the server serves, which it does not while it loads
- * its data.
+ * Opens one connection and sends one PING. Resolves with true if the server serves requests, which it does not do while
+ * it loads its data.
  */
 async function answers(url: string): Promise<boolean> {
   const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, enableReadyCheck: false })

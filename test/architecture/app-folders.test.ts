@@ -4,7 +4,7 @@ import { sourceFiles, type SourceFile } from './source-files.ts'
 
 type Folders = Readonly<Record<string, readonly string[]>>
 
-/** The folders of an app, and what else of the app each may import. */
+/** The folders of each app, and the other folders of the app that each folder may import. */
 const APPS: Readonly<Record<string, Folders>> = {
   gateway: {
     callers: [],

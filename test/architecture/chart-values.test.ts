@@ -18,10 +18,10 @@ import {
 const Schema = z.record(z.string(), z.unknown())
 const SCHEMA_FILE = join(CHART, 'values.schema.json')
 const schema = Schema.parse(JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')))
-// Its types are unions where Kubernetes takes a number or a text.
+// The schema has union types where Kubernetes takes a number or a text.
 const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile(schema)
 
-/** As Helm checks them: merged into the chart's. */
+/** Returns the problems of values. Like Helm, it merges them into the chart's values before the check. */
 function problemsOf(values: Values): string[] {
   if (validate(mergeValues(readDefaults(), values))) return []
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message ?? ''}`)
@@ -57,7 +57,7 @@ test('the default values are one page that names every part of the schema', () =
   expect(Object.keys(readDefaults()).toSorted()).toEqual(parts.filter((part) => part !== 'global').toSorted())
 })
 
-/** Adds the lists of fields to `opened`, and every part that has one below it. Returns true when `part` was added. */
+/** Adds to `opened` every list of fields, and every part that contains one. Returns true if it added `part`. */
 function addOpened(part: unknown, opened: Set<object>): boolean {
   if (typeof part !== 'object' || part === null) return false
   const added = Object.entries(part).map(([name, value]: [string, unknown]) => {

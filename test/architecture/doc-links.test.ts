@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { REPOSITORY, sourceFiles } from './source-files.ts'
 
 const LINK = /\]\(([^)#\s]+)/g
-/** A path of this repository that stands as code: `libs/money/price.ts`. */
+/** A path of this repository that is written as code: `libs/money/price.ts`. */
 const PATH = /`((?:apps|bench|deploy|libs|proto|scripts)\/[\w./-]+)`/g
 
 test('every file that a document links or names exists', () => {

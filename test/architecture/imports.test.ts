@@ -25,7 +25,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   demand: [],
   dialect: ['contracts', 'json-schema', 'tokenizer'],
   'event-bus': ['clock', 'contracts', 'generation-record', 'short-lived', 'telemetry'],
-  'generation-record': ['contracts', 'redis'],
+  'generation-record': ['config', 'contracts', 'redis'],
   grpc: ['certificates', 'config', 'telemetry'],
   'http-contract': [],
   'job-queue': ['clock', 'generation-record', 'telemetry'],

@@ -18,11 +18,12 @@ const LOCK_FILES = [
   ...sourceFiles('{apps,libs,scripts,bench,test,deploy}/**/package-lock.json'),
 ].map(({ path, text }) => ({ path, packages: LockFile.parse(JSON.parse(text)).packages }))
 
-/** All but the repository itself. */
+/** Returns all packages but the repository itself. */
 const packagesOf = ({ packages }: (typeof LOCK_FILES)[number]) =>
   Object.entries(packages).filter(([name, { link }]) => name !== '' && link !== true)
 
-// npm leaves it out for packages of other platforms when it writes a lock file from a folder of installed packages.
+// npm leaves the hash out for packages of other platforms when it writes a lock file from a folder of installed
+// packages.
 test.each(LOCK_FILES)('$path pins every package by its hash, those of other platforms too', (file) => {
   const packages = packagesOf(file)
   expect(packages.length).toBeGreaterThan(0)

@@ -78,7 +78,7 @@ test('a command that does not exist is found', () => {
   ).toEqual([false, false, false, false])
 })
 
-/** Every line of a block, and what stands as code in a sentence and begins like a command. */
+/** Returns every line of a code block, and every piece of code in a sentence that begins like a command. */
 function commandsOf(text: string): string[] {
   const lines = Array.from(text.matchAll(BLOCK), ([, block = '']) => block.split('\n')).flat()
   const inline = codeOf(text).filter((code) => /^(?:millrace|kubectl|helm) /.test(code))

@@ -3,7 +3,7 @@ import { sourceFiles } from './source-files.ts'
 
 const UNIT = 'test/unit/'
 
-/** `parse-output.stops.test.ts` is a part of the tests of `parse-output.ts`. */
+/** A module may have several test files: `parse-output.stops.test.ts` also tests `parse-output.ts`. */
 test('every unit test lies where its module does', () => {
   const modules = new Set(
     sourceFiles('{apps,libs,scripts,bench}/**/*.{ts,mjs}').map(({ path }) => withoutEnding(path)),

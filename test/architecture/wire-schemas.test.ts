@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { sourceFiles } from './source-files.ts'
 
 /**
- * What may refuse a field that it does not know, because a person wrote it or an engine's files have it: there a field
- * more is a mistake. Everything else was written by another process, which may be of the release before or after this one:
- * an object is read without the fields that this release does not know.
+ * The inputs whose schemas may refuse an unknown field: a person wrote them, or they are files of an engine's model, so
+ * an unknown field is a mistake. Every other input comes from a process that may have another release. Its unknown
+ * fields are ignored.
  */
 const STRICT: readonly { readonly path: RegExp; readonly reads: string }[] = [
   {

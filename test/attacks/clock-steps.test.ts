@@ -10,10 +10,10 @@ import { createSteppedClock, type SteppedClock } from '../support/stepped-clock.
 const HOUR_MS = 3_600_000
 const STEPS_MS = [-HOUR_MS, HOUR_MS, -60_000]
 
-/** About 16 s: a gateway whose heartbeats stop is dead after 10 to 13. */
+/** Takes about 16 s, longer than the 10 to 13 s after which a gateway without heartbeats counts as dead. */
 const LONG = 'Talk [[tokens=320]]'
 const SHORT = 'Talk [[tokens=5]]'
-/** Blocks larger than any prompt: nothing is cached, so equal answers cost the same. */
+/** The cache's blocks are larger than any prompt: no prefix is cached, so equal answers cost the same. */
 const ENGINE = {
   model: 'demo-chat',
   files: 'demo',
@@ -23,7 +23,7 @@ const ENGINE = {
   blockSize: 4_096,
 }
 const CREDITS = '100'
-/** How much faster the engines are for the answer that all others are compared with. */
+/** The engines are this many times faster while they write the answer with which all others are compared. */
 const LEARNING_SPEED = 20
 
 type Kind = 'gateway' | 'worker' | 'billing'
@@ -67,12 +67,14 @@ test('a step of any process by an hour or a minute loses no stream, and every st
   for (let round = 0; round < rounds; round += 1) {
     const streams = [0, 1, 2].map(() => startChatOk(call(LONG)))
     await Promise.all(streams.map(({ firstText }) => firstText))
-    // Each kind makes another step at once; one after the other, as clocks of several machines are set.
+    // Each kind of process gets another step. The kinds step one after the other, as if their machines' clocks were
+    // set.
     for (const [at, kind] of KINDS.entries()) {
       await clocks[kind].setAhead(STEPS_MS[(at + round) % STEPS_MS.length] ?? 0)
     }
     for (const { answer } of streams) expect(await answer).toEqual(undisturbed)
-    // What begins by the stepped clocks runs as well, and so does what begins when they are right again.
+    // Requests that begin under stepped clocks are answered, and so are requests that begin after the clocks are
+    // corrected.
     expect(await chatOk(call(SHORT, others))).toMatchObject({ finishReason: 'stop', streamError: null })
     for (const kind of KINDS) await clocks[kind].setAhead(0)
     expect(await chatOk(call(SHORT, others))).toMatchObject({ finishReason: 'stop', streamError: null })

@@ -7,12 +7,12 @@ import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 import { UNSERVED_MODELS } from '../support/shared-models.ts'
 import { startChat } from '../support/start-chat.ts'
 
-/** One model has one engine, the other two. */
+/** `LONE` has one engine, the other model has two. */
 const LONE = UNSERVED_MODELS['engine-killers'].model
 const TWIN = UNSERVED_MODELS['engine-killers-twin'].model
 const ENGINE = { files: 'demo', maxNumSeqs: 16, stepMs: 20 }
 const INNOCENTS = 4
-/** The demo persona repeats its message after these words, so only an output contains them. */
+/** The demo model writes these words before the message that it repeats, so only an output contains this text. */
 const POISON = 'You said: KILL'
 const NO_FAULT = { poison: null, poisonAfterTokens: 0, restartAfterMs: null }
 const CREDITS = '10'
@@ -46,7 +46,7 @@ const countDeaths = () => own.simulator.logs().split('engine core died').length 
 const urlOf = (index: number) => cluster.gateways[index % 2]?.baseUrl ?? cluster.baseUrl
 const greedy = { temperature: 0 }
 
-/** Streams of the innocent account over both gateways, and that of the killer; all have begun when it resolves. */
+/** Starts streams of the innocent account on both gateways, and the killer's stream. Resolves when all have begun. */
 async function startAll(killer: TestAccount, model: string) {
   const innocents = Array.from({ length: INNOCENTS }, (_, index) =>
     startChat({
@@ -64,7 +64,7 @@ async function startAll(killer: TestAccount, model: string) {
   return { killing: killing.answer, answers: Promise.all(innocents.map(({ answer }) => answer)) }
 }
 
-/** Each has its whole answer, not a word of it lost or doubled. */
+/** The expected answers: each is whole, and no word is lost or doubled. */
 const WHOLE = Array.from({ length: INNOCENTS }, (_, index) => ({
   finishReason: 'stop',
   text: `You said: Sack ${index} ${'of the best wheat '.repeat(60)}`.trimEnd(),
@@ -90,7 +90,7 @@ test.each([
     await changeFaults({ poison: POISON, restartAfterMs: 300 })
     expect(await killing).toMatchObject({ streamError: { code: 'upstream_error' } })
     expect(trimmed(await answers)).toMatchObject(WHOLE)
-    // On a machine that is too busy for the turns of those on trial, a third engine must show which of them it was.
+    // On a busy machine the suspected generations may not run one at a time; then a third death shows which one kills.
     expect(countDeaths() - before).toBeGreaterThanOrEqual(2)
     expect(countDeaths() - before).toBeLessThanOrEqual(3)
     await expectUncharged(killer)
@@ -104,7 +104,7 @@ test('one that kills each engine after so many tokens ends too; those beside it 
   await changeFaults({ poison: POISON, poisonAfterTokens: 40, restartAfterMs: 300 })
   expect(await killing).toMatchObject({ streamError: { code: 'upstream_error' } })
   expect(trimmed(await answers)).toMatchObject(WHOLE)
-  // Where it runs beside others when its second engine dies, a third one must show which of them it was.
+  // If the killer runs beside others when its second engine dies, only a third death shows which generation kills.
   expect(countDeaths() - before).toBeLessThanOrEqual(3)
   await expectUncharged(killer)
 })

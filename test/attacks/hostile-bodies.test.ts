@@ -14,7 +14,9 @@ import { startChatOk } from '../support/start-chat.ts'
 
 const MODELS = { chat: 'demo-chat', embedding: 'demo-embed' }
 const SMALL = smallHostileBodies(MODELS)
-/** The short form sends each small body a few times; the long one also those of megabytes, on a hundred connections. */
+/**
+ * The short form sends each small body a few times. The long form also sends bodies of megabytes, on 100 connections.
+ */
 const BODIES = IS_LONG ? [...SMALL, ...largeHostileBodies(MODELS)] : SMALL
 const CONNECTIONS = runs(8, 100)
 const TIMES = runs(2, 10)
@@ -35,7 +37,7 @@ async function createPoorKey(): Promise<string> {
   return (await cluster.admin.call(ADMIN.createKey, { account: id, name: 'attacker' })).secret
 }
 
-/** Sends each body so many times, on so many connections; resolves with the statuses. */
+/** Sends each body several times, on several connections. Resolves with the statuses. */
 async function sendAll(apiKey: string, bodies: readonly HostileBody[]): Promise<number[]> {
   const waiting = Array.from({ length: TIMES }, () => bodies).flat()
   const statuses: number[] = []
@@ -64,7 +66,7 @@ test.each([
   )
   await Promise.all(streams.map(async ({ firstText }) => await firstText))
   const statuses = await sendAll(apiKey, BODIES)
-  // 200: a valid schema with a pattern of thousands of groups, which an account with credits pays.
+  // A 200 is for a valid schema whose pattern has thousands of groups, from an account with credits.
   for (const status of statuses) expect([200, 400, 402, 429, 503]).toContain(status)
   expect(statuses).toHaveLength(TIMES * BODIES.length)
   for (const { answer } of streams) {
@@ -90,7 +92,7 @@ test('an account whose bodies are refused too often is 429 with a time to wait, 
       headers: { authorization: `Bearer ${apiKey}` },
       body: '{}',
     })
-  // Status and header are of one response: a moment later another body may be read again.
+  // Status and header must be read from one response: a moment later, another body may be accepted again.
   const statusAndWait = async () => {
     const { status, headers } = await send()
     return `${status} ${headers.get('retry-after')}`

@@ -9,7 +9,7 @@ import { priceTokens } from '../support/price-tokens.ts'
 import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS } from '../support/shared-models.ts'
 
-/** Of the simulated engines. */
+/** The block size of the simulated engines' caches. */
 const BLOCK_TOKENS = 16
 
 let cluster: SharedCluster
@@ -18,7 +18,7 @@ beforeAll(async () => {
   cluster = await sharedCluster()
 })
 
-/** A text that no engine has seen: a document with secrets, which others would like to guess. */
+/** Returns a text that no engine has seen: a document with secrets that an attacker would guess. */
 function secretText(): string {
   return Array.from({ length: 12 }, () => `The secret is ${randomUUID()}.`).join(' ')
 }
@@ -28,7 +28,7 @@ async function ask({ apiKey }: Pick<TestAccount, 'apiKey'>, model: string, conte
   return await chatOk({ baseUrl: cluster.baseUrl, apiKey, model, content, fields })
 }
 
-/** All full blocks but that of the last token, which is computed in any case. */
+/** The tokens of all full blocks, without the block of the last token, because the last token is always computed. */
 const wholeBlocks = (promptTokens: number) => Math.floor((promptTokens - 1) / BLOCK_TOKENS) * BLOCK_TOKENS
 
 describe.each([
@@ -51,7 +51,7 @@ describe.each([
       const price = priceTokens({ input, cachedInput: 0, output }, demoPrices('demo-chat'))
       const left = { posted: parseCredits('1') - price, held: 0n }
       await expect.poll(async () => await cluster.balance(attacker)).toMatchObject(left)
-      // What it has sent itself, it finds.
+      // The attacker finds a prefix that it has sent itself.
       expect(await ask(attacker, model, guess)).toMatchObject({ cachedTokens: wholeBlocks(input) })
     }
     expect(await ask(victim, model, text)).toMatchObject({ cachedTokens: wholeBlocks(promptTokens) })

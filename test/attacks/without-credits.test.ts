@@ -59,7 +59,7 @@ test('an account without credits starts no worker: its requests are 402, and no 
     expect(new Set(refused.map(({ status, code }) => `${status} ${code}`))).toEqual(
       new Set(['402 insufficient_credits']),
     )
-    // The next demand is published after theirs would have been.
+    // A demand of the requests without credits would have been published before the demand of this request.
     expect(await ask(rich.apiKey, say(UNSERVED))).toMatchObject({ status: 503 })
     await expect.poll(() => demands().length, WAIT).toBeGreaterThan(0)
     expect(new Set(demands().map(({ fresh, unserved }) => `${fresh} ${unserved}`))).toEqual(new Set(['1 1']))
@@ -78,7 +78,7 @@ test('a large body without credits is 402 before it is read, a small one is answ
     param: 'temperature',
   })
   expect(await ask(apiKey, say('no-such-model'))).toMatchObject({ status: 404 })
-  // Its header suffices.
+  // The request is refused after its header; the body is never sent.
   const waiting = request(`${cluster.baseUrl}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, 'content-length': '20000000' },

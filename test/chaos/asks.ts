@@ -10,7 +10,7 @@ export type Shape =
   | 'completions-object'
   | 'embeddings'
 
-/** A request with the same answer each time. */
+/** A request that has the same answer each time. */
 export type Ask = {
   readonly name: string
   readonly model: string
@@ -18,7 +18,7 @@ export type Ask = {
   readonly shape: Shape
   readonly headers: Readonly<Record<string, string>>
   readonly body: object
-  /** A grammar constrains the output: where it is interrupted, an error is honest. */
+  /** A grammar constrains the output. If such a generation is interrupted, it may end with an error. */
   readonly guided: boolean
 }
 
@@ -26,13 +26,15 @@ const WORDS =
   'mill race wheel stone water grain flour cart miller spring summer winter river ice sluice beam bolt hopper sack rope' +
   ' lantern ledger penny barley oats rye wheat dough oven crust village bridge meadow willow heron otter frost thaw'
 
-/** A text of its own: every word of it has a number, so no part of it can be taken for another. */
+/** Returns a text that no other request has. Every word has a number, so no part of it equals another part. */
 function writeText(random: Random, words: number): string {
   const vocabulary = WORDS.split(' ')
   return Array.from({ length: words }, (_, index) => `${random.pick(vocabulary)}${index}`).join(' ')
 }
 
-/** The requests that the clients repeat: every operation, thinking, calls, stop strings, limits, grammars. */
+/**
+ * Returns the requests that the clients repeat: every operation, reasoning, tool calls, stop strings, limits, grammars.
+ */
 export function drawAsks(random: Random): Ask[] {
   const text = (words: number) => writeText(random, words)
   const seeded = () => ({ temperature: 0.8, seed: random.int(1, 900) })
@@ -202,7 +204,7 @@ const WHOLE = {
   'completions-stream': 'completions-object',
 } as const
 
-/** The same without a stream. */
+/** Returns the same request without streaming. */
 function whole(ask: Ask): Ask {
   const { shape } = ask
   if (shape !== 'chat-stream' && shape !== 'responses-stream' && shape !== 'completions-stream')

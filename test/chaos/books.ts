@@ -13,14 +13,14 @@ const Row = z.object({
 })
 export type Row = z.infer<typeof Row>
 
-/** Billing's database, read past billing and past the proxies. */
+/** Reads billing's database directly, neither through billing nor through the proxies. */
 export type Books = {
   /** Waits until the generation is settled. */
   settled(id: string): Promise<Row>
-  /** Of these accounts, by generation. */
+  /** Returns all settled generations of these accounts, by generation id. */
   all(accounts: readonly string[]): Promise<Map<string, Row>>
   openHolds(): Promise<number>
-  /** Settlements that billing could not explain, by kind. */
+  /** The number of settlements that raised an alarm, by kind. */
   alarms(): Promise<Record<string, number>>
   close(): Promise<void>
 }
@@ -32,7 +32,7 @@ const COLUMNS = `reservation_id as id, outcome, prompt_tokens as "promptTokens",
 
 export function openBooks(databaseUrl: string): Books {
   const pool = new Pool({ connectionString: databaseUrl, max: 4 })
-  // The server is killed now and then; a query on such a connection fails by itself.
+  // The server is killed now and then. A query on a broken connection rejects by itself, so this event can be ignored.
   pool.on('error', () => {})
 
   async function rows(text: string, values: readonly unknown[] = []): Promise<unknown[]> {

@@ -1,16 +1,16 @@
 import { request } from 'node:http'
 import type { Ask } from './asks.ts'
 
-/** One request as its client saw it. Times are of `performance.now()`. */
+/** One request as its client saw it. Times are values of `performance.now()`. */
 export type Call = {
   readonly gateway: string
-  /** `x-request-id`; null: no headers arrived. */
+  /** The header `x-request-id`; null if no headers arrived. */
   readonly id: string | null
   readonly status: number | null
   readonly body: string
   /**
    * - `complete`: the whole response arrived.
-   * - `refused`: no connection.
+   * - `refused`: no connection could be opened.
    * - `lost`: the connection broke.
    * - `left`: the client hung up, as planned.
    * - `hang`: there was no end within the limit.
@@ -20,7 +20,7 @@ export type Call = {
   readonly endMs: number
 }
 
-/** Sends a request on a connection of its own. Never rejects. */
+/** Sends a request on a new connection. Never rejects. */
 export async function call(options: {
   gateway: { name: string; baseUrl: string }
   apiKey: string

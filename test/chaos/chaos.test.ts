@@ -4,7 +4,7 @@ import { runChaos } from './run-chaos.ts'
 import { SCOPES } from './schedule.ts'
 
 const FAULTS = 20
-/** Most of it is waiting for holds and work of killed processes after the faults. */
+/** Most of this time passes after the faults, while the test waits for holds and work of killed processes to end. */
 const LIMIT_MS = 400_000
 
 test(

@@ -5,8 +5,8 @@ import { checkKeys } from './check-keys.ts'
 import { checkProcesses } from './check-processes.ts'
 
 /**
- * Waits until every app is ready and nothing is held any more, then checks the books, the keys of the queue Redis and
- * the processes. `note` has the figures for people.
+ * Waits until every app is ready and no credits are held, then checks the books, the keys of the queue Redis and the
+ * processes. `note` has the figures for people.
  */
 export async function checkAtRest(
   { cluster, books }: { cluster: FaultyCluster; books: Books },

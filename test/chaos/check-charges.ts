@@ -5,26 +5,26 @@ import type { Row } from './books.ts'
 import type { Asked } from './clients.ts'
 
 /**
- * A gateway may die this long after an answer before it has handed the settlement over, and may do so while the queue
- * Redis is away. The answer is then free.
+ * A gateway that dies within this time after an answer may not have delivered the settlement, because the queue Redis
+ * may not have answered meanwhile. Such an answer is free.
  */
 const UNSETTLED_MS = 30_000
 
 /**
- * A client that hangs up is charged for what its gateway had received by then, which may be this much more: after an
- * outage the tokens of several seconds arrive at once.
+ * A client that hangs up is charged for the tokens that its gateway had received. These may be this many more than the
+ * client had, because after an outage the tokens of several seconds arrive at once.
  */
 const IN_FLIGHT_TOKENS = 300
 
 /**
- * The problems of the charges: of every request, and of generations that no client knows, which must be free. Adds what
- * each account owes to `owed`.
+ * Returns the problems of the charges. Each request must be charged for its answer; a generation that no client knows
+ * must be free. Adds the amount that each account owes to `owed`.
  */
 export function checkCharges(options: {
   asked: readonly Asked[]
   rows: ReadonlyMap<string, Row>
   endsOf: (gateway: string) => readonly PartEnd[]
-  /** Charges that were checked before. */
+  /** The ids of the charges that earlier calls have checked. */
   checked: Set<string>
 }): string[] {
   const { asked, rows, endsOf, checked } = options
@@ -81,7 +81,7 @@ function wholeProblem({ ask, known, outcome }: Asked, row: Row | undefined): str
   return row.charged === price ? null : `charged ${row.charged}, not ${price}`
 }
 
-/** The prompt, and at most what had arrived and what was under way. */
+/** After a hang-up, the prompt is charged, and at most the output that had arrived or was on its way. */
 function leftProblem({ ask, known }: Asked, share: number, row: Row | undefined): string | null {
   if (row === undefined || row.charged === 0n) return null
   const most = Math.min(

@@ -3,11 +3,12 @@ import { Redis } from 'ioredis'
 
 /** The keys that a model or a cluster has for good, whatever it served. Every other key must expire. */
 const LASTING = [
-  /^mr2:\{[^}]+\}:(settlements|settlements:(mark|confirmed|state|dead)|virtual|finish)$/u,
+  /^mr2:main:\{[^}]+\}:(settlements|settlements:(mark|confirmed|state|dead)|virtual|finish)$/u,
   // One for the whole cluster.
-  /^mr2:prefix-secret$/u,
+  /^mr2:main:prefix-secret$/u,
+  /^mr2:main:\{billing:\}queue$/u,
   // BullMQ's own of each queue.
-  /^mr2:\{[^}]+\}:generations:(meta|id|events|marker|stalled)$/u,
+  /^mr2:main:\{[^}]+\}:generations:(meta|id|events|marker|stalled)$/u,
 ]
 
 /** Of each model: there when something waits, and only then. */

@@ -2,10 +2,10 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { readResidentKib } from '../../bench/harness/process-cpu.ts'
 import type { FaultyCluster } from '#test/support/faulty-cluster/faulty-cluster.ts'
 
-/** An app at rest; one that leaks a stream's state of each request passes it within minutes. */
+/** Enough for an app at rest. An app that leaks the state of one stream per request exceeds it within minutes. */
 const MOST_RESIDENT_MIB = 400
 
-/** The problems of the processes at rest: some use too much memory, ended by themselves or did not stop. */
+/** Returns the problems of the processes at rest: too much memory, an end that no fault caused, no end when stopped. */
 export function checkProcesses(cluster: FaultyCluster): { problems: string[]; largestMib: number } {
   const problems = cluster.parts.flatMap((part) => part.problems())
   let largestMib = 0
@@ -17,7 +17,7 @@ export function checkProcesses(cluster: FaultyCluster): { problems: string[]; la
   return { problems, largestMib }
 }
 
-/** Which of the processes, or of the groups that they led, still run. */
+/** Returns the processes that still run, among these and the groups that they led. */
 export function findLeftovers(pids: readonly number[]): string[] {
   const ended = new Set(pids)
   return readdirSync('/proc')
@@ -37,7 +37,7 @@ function readStat(pid: string): { command: string; state: string; group: number 
     const [state = '', , group] = stat.slice(end + 2).split(' ')
     return { command: stat.slice(stat.indexOf('(') + 1, end), state, group: Number(group) }
   } catch {
-    // It ended while this looked.
+    // The process ended while it was being looked at.
     return null
   }
 }

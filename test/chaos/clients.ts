@@ -20,11 +20,11 @@ export type Target = {
   readonly name: string
   readonly baseUrl: string
   isUp(): boolean
-  /** Each end that a fault made. */
+  /** Every end of this gateway that a fault caused. */
   ends(): readonly PartEnd[]
 }
 
-/** One in this many streams is hung up. */
+/** A client hangs up one in this many streams. */
 const LEAVES = 8
 const RETRY_MS = 300
 
@@ -36,11 +36,14 @@ export type AskOptions = {
   readonly deadlineMs: number
 }
 
-/** Sends one request, drawn with its gateway, its account and whether its client hangs up; resolves when it has ended. */
+/**
+ * Sends one request. The request, its gateway, its account and a hang-up are drawn. Resolves when the request has
+ * ended.
+ */
 export async function askOnce(options: AskOptions, random: Random): Promise<Asked> {
   const { gateways, asks, hangMs, deadlineMs } = options
   const [ask, known] = random.pick(Array.from(asks))
-  // As a load balancer does: one that is ready, if any is.
+  // Like a load balancer, this chooses a gateway that is ready, if one is.
   const ready = gateways.filter((each) => each.isUp())
   const gateway = random.pick(ready.length > 0 ? ready : gateways)
   const account = random.pick(options.accounts)
@@ -58,8 +61,8 @@ export async function askOnce(options: AskOptions, random: Random): Promise<Aske
 }
 
 /**
- * `count` clients, each with one request after the other until `stop` is called, which resolves with all requests when
- * the last has ended.
+ * Starts `count` clients. Each sends one request after the other until `stop` is called. `stop` resolves with all
+ * requests when the last of them has ended.
  */
 export function startClients(options: AskOptions & { random: Random; count: number }): {
   stop(): Promise<Asked[]>
@@ -69,7 +72,7 @@ export function startClients(options: AskOptions & { random: Random; count: numb
 
   async function follow(index: number) {
     const random = options.random.fork(`client ${index}`)
-    // They do not all begin at once.
+    // The clients begin at different times.
     await sleep(random.int(0, 1_000))
     while (!stopping.signal.aborted) {
       const asked = await askOnce(options, random)
@@ -79,7 +82,7 @@ export function startClients(options: AskOptions & { random: Random; count: numb
   }
 
   const following = Promise.all(Array.from({ length: options.count }, (_, index) => follow(index)))
-  // Reported by `stop`.
+  // `stop` reports the rejection.
   following.catch(() => undefined)
   return {
     async stop() {

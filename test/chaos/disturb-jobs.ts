@@ -6,7 +6,7 @@ import { openJobQueue } from '#libs/job-queue/job-queue.ts'
 
 const EVERY_MS = 10
 
-/** Removes or doubles every job of a model that it meets for so long, those in the hands of workers too. */
+/** For some time, removes or doubles every job of a model that it finds, including jobs that a worker has taken. */
 export async function disturbJobs(
   queueUrl: string,
   { kind, ms }: { readonly kind: 'lose-jobs' | 'double-jobs'; readonly ms: number },
@@ -15,11 +15,11 @@ export async function disturbJobs(
   redis.on('error', () => {})
   const queue = openJobQueue(redis, 'demo-chat')
   const double = async ({ id, name, data }: Job) => {
-    // Each once.
+    // A job that is a double is not doubled again.
     if (!id?.endsWith(TWIN)) await queue.add(name, data, { jobId: `${randomUUID()}${TWIN}` })
   }
   const endMs = performance.now() + ms
-  // Where the queue is disturbed at this moment, there are no jobs.
+  // A command fails while another fault disturbs the queue Redis.
   try {
     while (performance.now() < endMs) {
       const jobs = await queue.getJobs(['wait', 'active'], 0, 50)
@@ -29,7 +29,7 @@ export async function disturbJobs(
       await sleep(EVERY_MS)
     }
   } catch {
-    // It came back without this connection.
+    // The connection is lost, so the jobs stay as they are.
   }
   await queue.close().catch(() => undefined)
   redis.disconnect()

@@ -9,37 +9,39 @@ import { BrokenAnswer, type Received, type Usage } from './read/received.ts'
 export type Known = {
   readonly answer: Received
   readonly bytes: number
-  /** As settled, because not every answer has its usage. */
+  /** Taken from the settlement, because not every answer contains its usage. */
   readonly promptTokens: number
   readonly completionTokens: number
 }
 
 /** How a request ended. */
 export type Outcome =
-  /** The known answer, with its usage where the operation has one. */
+  /** The known answer. `usage` is null if the operation has none. */
   | { readonly kind: 'exact'; readonly usage: Usage | null }
-  /** The beginning of the known answer with the finish `length`, at the deadline. */
+  /** The beginning of the known answer, ended at the deadline with the finish reason `length`. */
   | { readonly kind: 'cut-short'; readonly usage: Usage | null }
-  /** `streamed`: a part of the answer had arrived. A stream may also be opened by a comment, without any. */
+  /**
+   * `streamed` is true if a part of the answer had arrived. A stream that began with a comment alone is not `streamed`.
+   */
   | { readonly kind: 'error'; readonly code: string; readonly streamed: boolean }
-  /** The gateway was down, or stopping before it answered. */
+  /** The gateway was down, or it stopped before it answered. */
   | { readonly kind: 'unreachable' }
   /** The gateway was killed. */
   | { readonly kind: 'lost' }
-  /** The client hung up; the share of the known answer that it had. */
+  /** The client hung up. `share` is the part of the known answer that it had received. */
   | { readonly kind: 'left'; readonly share: number }
   | { readonly kind: 'wrong'; readonly why: string }
 
 const ErrorBody = z.object({ error: z.object({ code: z.string() }) })
 
-/** A refusal of a request that is right and paid for. */
+/** The codes with which a correct request with credits may be refused. */
 const HONEST = new Set(['model_busy', 'model_warming', 'model_unavailable', 'upstream_error'])
 
 export function judge(options: {
   ask: Ask
   known: Known
   call: Call
-  /** Of the call's gateway. */
+  /** The ends of the call's gateway. */
   gatewayEnds: readonly PartEnd[]
   deadlineMs: number
 }): Outcome {
@@ -106,7 +108,7 @@ function judgeWhole(answer: Received, { known, call, deadlineMs }: Parameters<ty
     : wrong(`the usage is ${JSON.stringify(usage)}, not ${JSON.stringify(expected)}`)
 }
 
-/** Where the texts differ as far as they came; null: nowhere. */
+/** Returns the first place at which the received texts differ from the known ones; null if they agree. */
 function firstDifference(known: Received, answer: Received): string | null {
   for (const [part, text] of Object.entries(answer.output)) {
     const expected = known.output[part]

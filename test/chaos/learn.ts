@@ -11,8 +11,8 @@ const LIMIT_MS = 60_000
 const AT_ONCE = 8
 
 /**
- * The answers to the asks while nothing fails, each asked twice, of different gateways. Throws when an answer is an
- * error or the two differ: then nothing could be compared with it.
+ * Returns the answer to each request, from a cluster without faults; later answers are compared with these. Each
+ * request is sent twice, to different gateways. Throws if an answer is an error, or if the two answers differ.
  */
 export async function learn(
   gateways: readonly Gateway[],

@@ -1,4 +1,4 @@
-// `npm run chaos -- --minutes 30 [--seed N]`: faults over a loaded cluster until the time is over or something is wrong.
+// `npm run chaos -- --minutes 30 [--seed N] [--standby]`: faults over a loaded cluster until the time is over or something is wrong.
 // test/chaos/run-chaos.ts says what is done and checked. The schedule of faults and the requests follow from the seed;
 // what meets what depends on the machine as well.
 import { randomInt } from 'node:crypto'
@@ -20,6 +20,8 @@ const { values } = parseArgs({
     clients: { type: 'string', default: '16' },
     /** Disturbs only these: workers, gateways, billings, servers. */
     only: { type: 'string', default: SCOPES.join(',') },
+    /** PostgreSQL has a standby, which faults promote. */
+    standby: { type: 'boolean', default: false },
     strict: { type: 'boolean', default: false },
     mutant: { type: 'string' },
     'keep-going': { type: 'boolean', default: false },
@@ -36,6 +38,7 @@ const { problems } = await runChaos({
   meanGapMs: Number(values['gap-ms']),
   clients: Number(values.clients),
   scopes: SCOPES.filter((scope) => values.only.split(',').includes(scope)),
+  hasStandby: values.standby,
   strict: values.strict,
   keepGoing: values['keep-going'],
   ...(values.mutant === undefined ? {} : { env: mutantEnv(values.mutant) }),

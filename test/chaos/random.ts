@@ -1,16 +1,16 @@
 /** Draws that depend on a seed alone. */
 export type Random = {
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   unit(): number
-  /** A whole number from `from` up to and including `to`. */
+  /** Returns a whole number from `from` up to and including `to`. */
   int(from: number, to: number): number
   pick<Value>(values: readonly Value[]): Value
   chance(probability: number): boolean
-  /** Draws of their own: those of one never move those of another. */
+  /** Returns a separate sequence. Drawing from one sequence does not change another. */
   fork(label: string): Random
 }
 
-/** Mulberry32, seeded by a hash of the label. */
+/** The algorithm is mulberry32. Its seed is a hash of seed and label. */
 export function createRandom(seed: number, label = ''): Random {
   let state = hash(`${seed}/${label}`)
 
@@ -35,7 +35,7 @@ export function createRandom(seed: number, label = ''): Random {
   }
 }
 
-/** FNV-1a. */
+/** The algorithm is FNV-1a. */
 function hash(text: string): number {
   let value = 0x811c9dc5
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193)

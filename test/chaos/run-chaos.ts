@@ -33,6 +33,8 @@ export type ChaosOptions = {
   readonly asks?: RegExp
   /** How long the cluster may take to come to rest; default: until the last hold must have expired. */
   readonly restLimitMs?: number
+  /** PostgreSQL has a standby, which faults promote. */
+  readonly hasStandby?: boolean
   /** For every app. */
   readonly env?: Readonly<Record<string, string>>
   readonly say: (line: string) => void
@@ -81,6 +83,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     ...COUNTS,
     engines: ENGINES,
     otherRelease: OTHER_RELEASE_PARTS,
+    hasStandby: options.hasStandby ?? false,
     env: {
       gateway: { ...env, GENERATION_DEADLINE_MS: String(DEADLINE_MS), DRAIN_GRACE_MS: '20000' },
       worker: { ...env, ENGINE_SILENCE_MS: '4000', DRAIN_GRACE_MS: '8000' },
@@ -164,6 +167,7 @@ async function runRound(
       faults: options.faultsPerRound,
       meanGapMs: options.meanGapMs,
       scopes: options.scopes,
+      hasStandby: options.hasStandby ?? false,
     })
   const clients = startClients({
     gateways: cluster.gateways,

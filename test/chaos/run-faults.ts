@@ -83,6 +83,10 @@ async function make(
       return await cluster.stepClock(fault.part, fault)
     case 'lose-writes':
       return await cluster.loseWrites(fault.ms)
+    case 'read-only':
+      return await cluster.makeReadOnly(fault.ms)
+    case 'fail-over':
+      return await cluster.failOver(fault.former)
     case 'bad-entry':
       return await writeBadEntry(cluster)
     case 'lose-jobs':

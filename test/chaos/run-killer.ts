@@ -4,19 +4,21 @@ import { call } from './call.ts'
 import type { Done } from './run-faults.ts'
 import type { Fault } from './schedule.ts'
 
-/** The demo persona repeats its message after these words: so the output kills, not the prompt. */
+/**
+ * The demo model writes these words before the message that it repeats. So the output kills the engine, not the prompt.
+ */
 const POISON = 'You said: KILL'
 const WITHOUT = { poison: null, poisonAfterTokens: 0, restartAfterMs: null }
 const RESTART_AFTER_MS = 500
 const HANG_MS = 60_000
-/** Of the core's death, in the simulator's log. */
+/** The line in the simulator's log about the death of the engine's core. */
 const DEATH = 'engine core died'
-/** Its second engine; and a third one where it was not alone on trial when that died. */
+/** Normally the generation ends after its second engine; after a third if it did not run alone when the second died. */
 const MOST_ENGINES = 3
 
 /**
- * Sends a request that kills each engine amid its output, and waits for its end. Returns what was wrong: it ends with an
- * error, after two engines or three. Beside another fault only that it ends.
+ * Sends a request that kills each engine in the middle of its output, and waits until the request ends. It must end
+ * with an error, after two or three engines. Beside another fault, it must only end. Returns the violations.
  */
 export async function runKiller(
   cluster: FaultyCluster,
@@ -43,7 +45,7 @@ export async function runKiller(
     return isError && engines <= MOST_ENGINES ? null : `${seen}: ${killing.body.slice(-300)}`
   } finally {
     await changeAll(cluster, WITHOUT)
-    // An engine that died last starts again with its next change only.
+    // The engine that died last starts again only when its faults are changed next.
     await sleep(RESTART_AFTER_MS)
   }
 }
@@ -63,7 +65,7 @@ const ASK = {
   guided: false,
 } as const
 
-/** A key of an account of its own, because an account that kills is barred; null while billing is disturbed. */
+/** Creates an account with a key, because an account whose requests kill engines is barred. Null if billing fails. */
 async function createAccount(cluster: FaultyCluster): Promise<string | null> {
   try {
     return (await cluster.createAccount('1')).apiKey

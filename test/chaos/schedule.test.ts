@@ -4,8 +4,9 @@ import { disturbedBy, drawSchedule, labelOf, type Scope } from './schedule.ts'
 
 const COUNTS = { gateways: 2, workers: 3, billings: 2 }
 
-function draw(seed: number, scopes?: readonly Scope[]) {
+function draw(seed: number, scopes?: readonly Scope[], hasStandby = false) {
   const options = {
+    hasStandby,
     counts: COUNTS,
     faults: 400,
     meanGapMs: 1_000,
@@ -38,11 +39,18 @@ test('a schedule is in the order of time and has every kind of fault', () => {
     'bad-entry',
     'lose-jobs',
     'double-jobs',
+    'read-only',
   ])
     expect(kinds).toContain(kind)
   const labels = new Set(planned.map(({ fault }) => labelOf(fault)))
   for (const part of ['worker', 'gateway', 'billing', 'queue', 'bus', 'postgres', 'simulator'])
     expect(Array.from(labels).some((label) => label.includes(` ${part}`))).toBe(true)
+})
+
+test('a standby is promoted only where there is one', () => {
+  const kinds = (hasStandby: boolean) => draw(1, undefined, hasStandby).map(({ fault }) => fault.kind)
+  expect(kinds(true)).toContain('fail-over')
+  expect(kinds(false)).not.toContain('fail-over')
 })
 
 test('a schedule leaves the parts alone that it may not disturb', () => {

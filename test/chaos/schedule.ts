@@ -11,6 +11,10 @@ export type Fault =
   | { readonly kind: 'step-clock'; readonly part: string; readonly ms: number; readonly aheadMs: number }
   /** The queue Redis is killed and has lost its last writes. */
   | { readonly kind: 'lose-writes'; readonly part: 'queue'; readonly ms: number }
+  /** Sessions of PostgreSQL may not write for so long, and those that began meanwhile not afterwards either. */
+  | { readonly kind: 'read-only'; readonly part: 'postgres'; readonly ms: number }
+  /** The standby of PostgreSQL becomes the primary. */
+  | { readonly kind: 'fail-over'; readonly part: 'postgres'; readonly former: 'killed' | 'read-only' }
   /** An entry that no release can read is in the settlement stream of a model. */
   | { readonly kind: 'bad-entry'; readonly part: 'queue' }
   /** All jobs of a model's queue are removed, or there twice, as long as it lasts. */
@@ -67,15 +71,22 @@ const MOST_DISTURBED: Readonly<Record<string, number>> = {
 /** The faults of one round, by time: drawn from `random` alone. The round lasts until the last one. */
 export function drawSchedule(
   random: Random,
-  options: { counts: Counts; faults: number; meanGapMs: number; scopes?: readonly Scope[] },
+  options: {
+    counts: Counts
+    faults: number
+    meanGapMs: number
+    scopes?: readonly Scope[]
+    /** PostgreSQL has a standby. */
+    hasStandby?: boolean
+  },
 ): Planned[] {
-  const { counts, faults, meanGapMs, scopes = SCOPES } = options
+  const { counts, faults, meanGapMs, scopes = SCOPES, hasStandby = false } = options
   const planned: Planned[] = []
   /** Of each disturbed one, until when. */
   const until = new Map<string, number>()
   let atMs = meanGapMs
   while (planned.length < faults) {
-    const fault = drawFault(random, counts, scopes)
+    const fault = drawFault(random, { counts, scopes, hasStandby })
     if (isTooMuch(fault, until, atMs)) {
       // Time passes, so that some draw fits at last.
       atMs += meanGapMs / 10
@@ -120,6 +131,8 @@ function disturbanceMs(fault: Fault): number {
       return fault.downMs + START_MS
     case 'lose-writes':
       return fault.ms + START_MS
+    case 'fail-over':
+      return 2 * START_MS
     case 'terminate':
       // Running generations may go on for some seconds.
       return 2 * START_MS
@@ -135,6 +148,7 @@ function disturbanceMs(fault: Fault): number {
       // It disturbs nothing.
       return 0
     case 'freeze':
+    case 'read-only':
     case 'delay':
     case 'refuse':
     case 'stall':
@@ -144,7 +158,10 @@ function disturbanceMs(fault: Fault): number {
   }
 }
 
-function drawFault(random: Random, counts: Counts, scopes: readonly Scope[]): Fault {
+function drawFault(
+  random: Random,
+  { counts, scopes, hasStandby }: { counts: Counts; scopes: readonly Scope[]; hasStandby: boolean },
+): Fault {
   const total = scopes.reduce((sum, scope) => sum + WEIGHTS[scope], 0)
   let left = random.unit() * total
   const scope = scopes.find((each) => (left -= WEIGHTS[each]) < 0) ?? 'workers'
@@ -165,7 +182,7 @@ function drawFault(random: Random, counts: Counts, scopes: readonly Scope[]): Fa
         servers: ['queue', 'postgres'],
       })
     case 'servers':
-      return drawServerFault(random)
+      return drawServerFault(random, hasStandby)
   }
 }
 
@@ -224,17 +241,26 @@ function drawLinkFault(random: Random, link: string): Fault {
   return { kind, link, ms: random.int(500, 6_000) }
 }
 
-function drawServerFault(random: Random): Fault {
+function drawServerFault(random: Random, hasStandby: boolean): Fault {
   if (random.chance(0.25)) {
     const kind = random.pick(['lose-jobs', 'double-jobs'] as const)
     return { kind, part: 'queue', ms: random.int(500, 5_000) }
   }
-  const part = random.pick(['queue', 'queue', 'bus', 'bus', 'postgres'] as const)
-  if (part === 'postgres') return { kind: 'kill', part, downMs: random.int(0, 2_000) }
+  const part = random.pick(['queue', 'queue', 'bus', 'bus', 'postgres', 'postgres'] as const)
+  if (part === 'postgres') return drawPostgresFault(random, hasStandby)
   if (part === 'queue' && random.chance(0.25))
     return { kind: 'lose-writes', part, ms: random.int(100, 1_000) }
   if (part === 'queue' && random.chance(0.2)) return { kind: 'bad-entry', part }
   return drawProcessFault(random, part, [500, 5_000])
+}
+
+function drawPostgresFault(random: Random, hasStandby: boolean): Fault {
+  const part = 'postgres'
+  if (hasStandby && random.chance(0.5)) {
+    return { kind: 'fail-over', part, former: random.pick(['killed', 'read-only'] as const) }
+  }
+  if (random.chance(0.5)) return { kind: 'read-only', part, ms: random.int(500, 5_000) }
+  return { kind: 'kill', part, downMs: random.int(0, 2_000) }
 }
 
 export const KILLER = 'a killer of engines'
@@ -263,6 +289,10 @@ export function describe(fault: Fault): string {
       return `kill ${fault.part} and lose the writes of ${fault.ms} ms`
     case 'step-clock':
       return `step the clock of ${fault.part} by ${fault.aheadMs} ms for ${fault.ms} ms`
+    case 'read-only':
+      return `${fault.part} read-only for ${fault.ms} ms`
+    case 'fail-over':
+      return `promote the standby of ${fault.part}, the former primary is ${fault.former}`
     case 'bad-entry':
       return `an entry that nobody can read in the settlements of a model`
     case 'lose-jobs':

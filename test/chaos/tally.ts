@@ -5,12 +5,12 @@ import { KILLER } from './schedule.ts'
 /** Counts over all rounds. */
 export type Tally = {
   add(round: { asked: readonly Asked[]; done: readonly Done[] }): void
-  /** Errors that no fault around them excuses: one line each. */
+  /** Returns one line for each error that no fault at the same time explains. */
   needless(asked: readonly Asked[], done: readonly Done[]): string[]
-  /** The streams among them that a killer of engines was beside, and no other fault. */
+  /** Returns such errors of streams that ran beside a killer of engines and beside no other fault. */
   besideKillers(asked: readonly Asked[], done: readonly Done[]): string[]
   faults(): number
-  /** Requests with exactly their answer. */
+  /** Returns how many requests had exactly the known answer. */
   exact(): number
   needlessErrors(): number
   lines(): string[]
@@ -19,7 +19,7 @@ export type Tally = {
 export function createTally(): Tally {
   const faults = new Map<string, number>()
   const outcomes = new Map<string, number>()
-  /** Of each fault, the errors of requests that it overlapped. */
+  /** For each fault, the number of errors of the requests that ran at the same time. */
   const errors = new Map<string, number>()
   let requests = 0
   let needlessErrors = 0
@@ -58,9 +58,9 @@ export function createTally(): Tally {
 }
 
 /**
- * A stream that has begun goes on whatever fails, unless its gateway does. A request that has not is refused while billing
- * or the queue are away; workers and engines are never a reason, because some of them always serve, nor are lost or doubled
- * jobs.
+ * Returns whether no fault explains the error of a request. If a stream has begun, only a failure of its gateway may
+ * end it. If not, an absence of billing or of the queue Redis also explains a refusal. Failures of workers and engines
+ * never explain an error, because some of them always serve; lost or doubled jobs do not either.
  */
 function isNeedless(each: Asked, done: readonly Done[]): boolean {
   const { outcome, ask, call } = each

@@ -9,7 +9,7 @@ let server: Server
 let accepted: Socket[]
 let proxy: TcpProxy
 
-/** Echoes. */
+/** The server behind the proxy echoes everything. */
 beforeEach(async () => {
   accepted = []
   server = createServer((socket) => {
@@ -57,12 +57,12 @@ test('a delayed link keeps the order, also when the delay ends', async () => {
   socket.on('data', (piece) => pieces.push(piece))
   proxy.setState({ kind: 'delayed', ms: 100 })
   socket.write('b')
-  // Then it is in the proxy, whose timer this is. `expect.poll` would move the clock.
+  // When the proxy's timer exists, the data is in the proxy. `expect.poll` would move the fake clock.
   while (vi.getTimerCount() < 1) await nextTurn()
   proxy.setState({ kind: 'open' })
   socket.end('c')
   vi.advanceTimersByTime(99)
-  // It would have come meanwhile.
+  // Without the rest of the delay, the data would have arrived in this time.
   await sleep(100)
   expect(pieces).toEqual([])
   vi.advanceTimersByTime(1)

@@ -3,7 +3,7 @@ import { mergeValues, readValues, valuesPath, type Values } from './chart-values
 import { nameOf, renderValues, type KubeObject } from './helm.ts'
 import { toWorkloads } from './workloads.ts'
 
-// What a change of values replaces: pods with running streams are not replaced for a change that is not theirs.
+// Which pods a change of values replaces: pods with running streams are not replaced unless the change concerns them.
 
 const MANY = readValues(valuesPath('many-models'))
 
@@ -15,7 +15,7 @@ const changedBy = async (change: Values): Promise<string[]> => {
   return [...changed, ...before.map(nameOf).filter((name) => !names.has(name))].toSorted()
 }
 
-/** Without the part of the name that is a hash. */
+/** Returns a name without its hash. */
 const withoutHash = (name: string) => name.replace(/-[0-9a-f]{10}$/, '')
 
 test('arguments of one engine replace the pods of that model alone', async () => {

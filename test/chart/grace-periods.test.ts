@@ -6,11 +6,12 @@ import { CHART, VALUE_SETS } from './chart-values.ts'
 import { renderSet } from './helm.ts'
 import { environmentOf, toWorkloads, type Container, type Workload } from './workloads.ts'
 
-// After its grace period a pod is killed, whatever it still does. Each period covers the limits in the app's main.ts.
+// A pod is killed when its grace period ends, even if it still has work. So each grace period must be at least the sum
+// of the limits in the app's main.ts.
 
-/** Of the releases with a limit of their own, at most these two hang until the default one: both go over Redis. */
+/** Time for two releases without a limit of their own that may reach the default limit: both need Redis. */
 const OTHER_RELEASES_MS = 2 * 5_000
-/** What an engine takes to stop after its worker has. */
+/** The time that an engine needs to stop after its worker has stopped. */
 const ENGINE_MS = 15_000
 
 const Sleep = z.looseObject({ preStop: z.object({ sleep: z.object({ seconds: z.int() }) }) })
@@ -84,7 +85,10 @@ function only([container]: readonly Container[]): Container {
   return container
 }
 
-/** The releases with a limit of their own in an app's main.ts, and the sum of the limits in the container's environment. */
+/**
+ * Returns the releases in an app's main.ts that have a limit of their own, and the sum of these limits in this
+ * container.
+ */
 function readLimits(app: string, container: Container): { names: string[]; total: number } {
   const text = readFileSync(join(CHART, '../../../apps', app, 'main.ts'), 'utf8')
   const constants = new Map(
@@ -105,7 +109,7 @@ function readLimits(app: string, container: Container): { names: string[]; total
   }
 }
 
-/** Each call of `releasers.add`, with everything up to its closing parenthesis. */
+/** Returns the text of each call of `releasers.add`, up to its closing parenthesis. */
 function releasesOf(text: string): string[] {
   const calls = text.split('releasers.add(').slice(1)
   expect(calls.length).toBeGreaterThan(2)
@@ -120,7 +124,7 @@ function releasesOf(text: string): string[] {
   })
 }
 
-/** A sum of numbers and of constants, such as `config.DRAIN_GRACE_MS + 10_000`. */
+/** Returns the value of a sum of numbers and constants, such as `config.DRAIN_GRACE_MS + 10_000`. */
 function evaluate(expression: string, constants: ReadonlyMap<string, number>): number {
   return expression.split('+').reduce((sum, term) => {
     const name = term.trim().split('.').at(-1) ?? ''

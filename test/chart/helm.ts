@@ -9,14 +9,14 @@ import { CHART, readValues, valuesPath, type Values, type ValueSet } from './cha
 
 const run = promisify(execFile)
 
-/** The major versions that users have. */
+/** The major versions of Helm that users have: 4 and 3. */
 export const HELMS = ['helm', 'helm3'] as const
 export type Helm = (typeof HELMS)[number]
 
-/** Names of objects begin with it. */
+/** The name of the release; the names of its objects begin with it. */
 export const RELEASE = 'mr'
 const NAMESPACE = 'serving'
-/** So that the output depends on no cluster. */
+/** A fixed version of Kubernetes, so that the output does not depend on a cluster. */
 const KUBERNETES = '1.36.0'
 
 const KubeObject = z.looseObject({
@@ -30,14 +30,14 @@ const KubeObject = z.looseObject({
 })
 export type KubeObject = z.infer<typeof KubeObject>
 
-/** Runs a Helm and returns its standard output. Rejects with its messages. */
+/** Runs a Helm and returns its standard output. Rejects with Helm's messages. */
 export async function runHelm(helm: Helm, args: readonly string[]): Promise<string> {
   const folder = process.env['KUBE_LAB_BIN'] ?? join(homedir(), '.cache/kube-lab')
   const { stdout } = await run(join(folder, helm), args, { maxBuffer: 64 * 1024 * 1024, timeout: 60_000 })
   return stdout
 }
 
-/** `helm lint` and `helm template` of values in a file; rejects with Helm's message when it refuses them. */
+/** Writes values to a temporary file, passes its path to `use`, and deletes the file afterwards. */
 export async function onValues<Result>(
   values: Values,
   use: (path: string) => Promise<Result>,
@@ -52,7 +52,7 @@ export async function onValues<Result>(
   }
 }
 
-/** The objects that a Helm renders of these values, by kind and name. */
+/** Returns the objects that a Helm renders from these values, by kind and name. */
 export async function renderValues(
   values: Values,
   {
@@ -66,7 +66,7 @@ export async function renderValues(
     values,
     async (path) => await runHelm(helm, ['template', RELEASE, ...place, '--values', path]),
   )
-  // As kubectl reads it: octal modes are of YAML 1.1.
+  // kubectl reads numbers like YAML 1.1, which has octal file modes; the parser must do the same.
   const objects = parseAllDocuments(output, { version: '1.1', merge: false })
     .map((document): unknown => {
       if (document.errors[0] !== undefined) throw document.errors[0]
@@ -79,7 +79,7 @@ export async function renderValues(
 
 const rendered = new Map<string, Promise<KubeObject[]>>()
 
-/** Those of one of the chart's value sets; rendered once. */
+/** Returns the objects of one of the chart's value sets, which is rendered only once. */
 export async function renderSet(set: ValueSet, helm: Helm = 'helm'): Promise<KubeObject[]> {
   const key = `${helm} ${set}`
   const objects = rendered.get(key) ?? renderValues(readValues(valuesPath(set)), { helm })
@@ -87,7 +87,7 @@ export async function renderSet(set: ValueSet, helm: Helm = 'helm'): Promise<Kub
   return await objects
 }
 
-/** `Deployment/mr-gateway`. */
+/** Returns the kind and the name of an object, such as `Deployment/mr-gateway`. */
 export const nameOf = ({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string =>
   `${kind}/${metadata.name}`
 

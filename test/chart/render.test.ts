@@ -12,7 +12,7 @@ import {
   type KubeObject,
 } from './helm.ts'
 
-/** The smallest and the fullest release; what the other sets add is checked by policies, environment and grace periods. */
+/** The smallest and the fullest release. Other tests check the other sets: policies, environment, grace periods. */
 const GOLDEN_SETS = ['minimal', 'production'] as const satisfies ValueSet[]
 const CASES = HELMS.flatMap((helm) => VALUE_SETS.map((set) => ({ helm, set })))
 
@@ -65,7 +65,7 @@ test('without HPA tolerance in the cluster, the HPAs have none and the scaler pl
   expect(newer).toContain(String.raw`\"hpaTolerance\": 0,`)
 })
 
-/** Without alerts and dashboards, which have tests of their own. */
+/** Returns the golden text of the objects, without alerts and dashboards, which have tests of their own. */
 function toGolden(objects: readonly KubeObject[]): string {
   return objects
     .filter((object) => !isIncluded(object))
@@ -76,7 +76,7 @@ function toGolden(objects: readonly KubeObject[]): string {
 const isIncluded = ({ kind, metadata }: KubeObject): boolean =>
   kind === 'PrometheusRule' || metadata.name.includes('-dashboard-')
 
-/** Without the values of Secrets, which are generated anew at each rendering. */
+/** Returns an object as YAML, without the values of Secrets, which every rendering generates anew. */
 function toYaml({ data, ...rest }: KubeObject): string {
   const keys = Object.keys(Object(data)).toSorted()
   const shown = rest.kind === 'Secret' ? { ...rest, data: keys } : { ...rest, data }

@@ -95,7 +95,8 @@ describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
     await page.route('**/v1/keys', async (route) => {
       if (isLost || route.request().method() !== 'POST') return await route.continue()
       const response = await route.fetch()
-      // The page waits and sends again what came too early; only an answer that made a key is lost.
+      // Only the answer that created a key is lost. A refusal that came too early passes; then the page waits and
+      // repeats.
       if (response.status() !== 201) return await route.fulfill({ response })
       isLost = true
       await route.abort()

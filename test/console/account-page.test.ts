@@ -21,7 +21,7 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
     browser = sharedBrowser()
   })
 
-  /** Opens each screen, signed in with the key, and resolves with what `look` returns of it. */
+  /** Opens each screen, signed in with the key, and resolves with the results of `look`. */
   async function lookAtScreens<Seen>(page: Page, apiKey: string, look: (screen: string) => Promise<Seen>) {
     await signInWithKey(page, demo.url, apiKey)
     const seen: Record<string, Seen> = {}
@@ -97,7 +97,7 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
       expect(kept).not.toContain(demo.keys.full)
     })
     expect(await page.context().cookies()).toEqual([])
-    // As a browser does it that keeps the page for the way back.
+    // A browser sends this event when it keeps the page in its back/forward cache.
     await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`)
     expect(await page.getByLabel('API key').inputValue()).toBe('')
     expect(await page.getByRole('navigation').count()).toBe(0)

@@ -7,7 +7,7 @@ import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
 import { sharedBrowser } from './support/shared-browser.ts'
 
-/** A name that would run as a script where text became HTML. */
+/** A name that would run as a script if the page inserted it as HTML. */
 const HOSTILE = '<img src=x onerror=alert(1)>'
 
 describe.skipIf(!HAS_BROWSER)('accounts in the console', () => {
@@ -61,7 +61,7 @@ describe.skipIf(!HAS_BROWSER)('accounts in the console', () => {
       async (route) => {
         const request = route.request()
         const { host, hostname } = new URL(request.url())
-        // Sent by this process, which cannot resolve a name below localhost as browsers do.
+        // This process sends the request. Unlike a browser, it cannot resolve a name below localhost.
         const sent = request.url().replace(hostname, '127.0.0.1')
         await route.fetch({ url: sent, headers: { ...(await request.allHeaders()), host } })
         await route.abort()

@@ -6,7 +6,7 @@ import { signIn } from './support/console-server.ts'
 import { startDemo, type Demo } from './support/demo.ts'
 import { sharedBrowser } from './support/shared-browser.ts'
 
-/** What the heading of each screen of the demo is. */
+/** The heading of each screen of the demo. */
 const HEADINGS = new Map([
   ['now', /^Now$/],
   ['model', /^demo-chat\b/],
@@ -36,7 +36,10 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
     await demo?.stop()
   })
 
-  /** Resolves when the screen is there with its data; until its code is there, the one before stays. */
+  /**
+   * Resolves when the screen is shown with its data. The previous screen stays until the code of the next one is
+   * loaded.
+   */
   async function open(page: Page, screen: string, hash: string): Promise<void> {
     await page.goto(`${demo.served.origin}/${hash}`)
     const name = HEADINGS.get(screen)

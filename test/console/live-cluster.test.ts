@@ -52,7 +52,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
 
   test("the screen of a request follows it to its receipt, whose every number is billing's", async () => {
     const { page } = await openNow()
-    const { apiKey } = await live.cluster.createAccount('10')
+    const { id: account, apiKey } = await live.cluster.createAccount('10')
     const stream = await startStream(live.cluster, { apiKey, tokens: 60 })
     await page.goto(`${live.origin}/#/request/${stream.id}`)
     await page.getByRole('heading', { level: 1, name: 'Request running' }).waitFor()
@@ -97,6 +97,12 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     await page.getByText(`attempt ${settlement.epoch}`).waitFor()
     expect(timing).toMatchObject({ ranMs: expect.any(Number), firstTokenMs: expect.any(Number) })
     await page.getByText(`wrote ${settlement.completionTokens} tokens in`).waitFor()
+
+    // The only request of its account is all of the account's usage.
+    await page.goto(`${live.origin}/#/account/${account}`)
+    const sums = page.getByRole('region', { name: 'Usage by model' }).locator('.money')
+    expect(await sums.first().getAttribute('data-copy')).toBe(settlement.chargedNano)
+    expect(await sums.last().getAttribute('data-copy')).toBe(settlement.writtenOffNano)
   })
 
   test('a console that restarts under an open page: grey meanwhile, then live again without a reload', async () => {

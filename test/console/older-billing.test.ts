@@ -8,10 +8,10 @@ import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
 import { sharedBrowser } from './support/shared-browser.ts'
 
-/** What this billing does not have: operations by the end of their path, and fields of answers. */
+/** The parts that this billing lacks: operations, by the end of their path, and fields of answers. */
 type Older = { operations: readonly string[]; fields: readonly string[] }
 
-/** Before the billing at `target`: answers as a release that does not have what `older` names. */
+/** Starts a proxy for the billing at `target` that answers like a release without the parts that `older` names. */
 async function startOlder(target: string, older: Older): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     void (async () => {

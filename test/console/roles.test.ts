@@ -9,7 +9,7 @@ import { signIn, startConsole, type TestConsole } from './support/console-server
 import { startStream } from './support/live-cluster.ts'
 import { sharedBrowser } from './support/shared-browser.ts'
 
-/** Buttons that change something, by the roles that have them. Those of rows begin with what they do. */
+/** The names of buttons that change something, by the roles that have them. A row's button begins with the action. */
 const CUSTOMERS = [
   'Adjust',
   'Close account',
@@ -30,7 +30,7 @@ const EXPECTED = {
   viewer: [],
 } as const
 
-/** Without those of headings, which sort. */
+/** The expression leaves out the buttons in headings, which only sort. */
 const NAMES_OF_BUTTONS = `[...document.querySelectorAll('main button:not(.sort)')].map((button) =>
   (button.getAttribute('aria-label') ?? button.textContent ?? '').trim())`
 
@@ -61,11 +61,12 @@ describe.skipIf(!HAS_BROWSER)('the roles of operators in the console', () => {
       const { page } = await openPage(browser)
       await signIn(page, served.origin, token)
       const found: string[] = []
-      // The screen before stays until the code of the next one is there, so a table of any screen is no sign.
+      // The previous screen stays until the code of the next one is loaded, so a table alone does not show that it is
+      // there.
       for (const [hash, shown] of Object.entries({
         '#/accounts': 'main:has(h1:text-is("Accounts")) table',
         [`#/account/${account.id}`]: 'main section:has(h2:text-is("Open holds")) table',
-        // Not that of its chart, which is folded up.
+        // This is not the table of the chart, which is folded up.
         '#/money': 'main:has(h1:text-is("Money")) table:visible',
         '#/catalog': 'main:has(h1:text-is("Catalog")) table',
         '#/log': 'main:has(h1:text-is("Log")) table',

@@ -1,5 +1,5 @@
 // `npm run screens`: writes a picture of every screen of the console and of the account page, light and dark, wide and
-// narrow, to `screens/`. With `-- account`, those of the account page alone.
+// narrow, to `screens/`. With `-- account`, it writes only the pictures of the account page.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -71,7 +71,9 @@ async function shootAccountPage(): Promise<void> {
   })
 }
 
-/** Runs in each theme and width. `shoot` takes the picture of what the first answers show, and a tick later. */
+/**
+ * Runs `run` in each theme and width. `shoot` waits for the first answers and one more tick, then takes the picture.
+ */
 async function inEachForm(of: Browser, run: (page: Page, shoot: Shoot) => Promise<void>): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const { name, ...viewport } of SIZES) {

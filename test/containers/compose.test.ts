@@ -47,7 +47,7 @@ test.for([...SERVERS, ...APPS])(
     await stream.firstText
     await compose(['restart', service])
     const answer = await stream.answer
-    // A gateway that stops lets streams end for 25 s; a stream waits 15 s for its bus.
+    // A stopping gateway gives streams 25 s to end. A stream without its bus waits for 15 s.
     const mayFail = service === 'gateway' || service === 'redis'
     expect(['length', ...(mayFail ? ['upstream_error'] : [])]).toContain(endOf(answer))
     await compose(['up', '--detach', '--wait', ...SERVERS, ...APPS])
@@ -60,7 +60,7 @@ test('stop lets a short stream end, ends a long one with the error event, and ev
   await Promise.all([short.firstText, long.firstText])
   await compose(['stop'])
   expect(await short.answer).toMatchObject({ streamError: null, finishReason: 'length' })
-  // Some 32 s at the simulator's speed, and the gateway waits for 25 s.
+  // The stream takes about 32 s at the simulator's speed; the gateway waits for 25 s.
   expect(await long.answer).toMatchObject({ streamError: { code: 'upstream_error' }, finishReason: null })
   const states = await serviceStates()
   expect(states.map(({ Service }) => Service).toSorted()).toEqual(
@@ -75,9 +75,10 @@ test('down and up keep the key', async () => {
   await until(async () => await isAnswered(apiKey), 120_000)
 })
 
-/** Starts all services; resolves with the key when the bootstrap has printed it. */
+/** Starts all services. Resolves with the key when the service `bootstrap` has printed it. */
 async function up(): Promise<string> {
-  // It returns when the bootstrap starts: all that it depends on is healthy.
+  // The command returns when `bootstrap` starts, and `bootstrap` starts when the services that it depends on are
+  // healthy.
   await compose(['up', '--detach'], 600_000)
   const bootstrap = (await compose(['ps', '--all', '--quiet', 'bootstrap'])).trim()
   const exitCode = (await docker(['wait', bootstrap])).trim()
@@ -88,7 +89,7 @@ async function up(): Promise<string> {
   return key
 }
 
-/** A stream of so many tokens, at 8 ms or more for each. */
+/** Starts a stream of this many tokens. Each takes at least 8 ms. */
 function startStream(tokens: number) {
   return startChat({
     baseUrl: baseUrl(),
@@ -99,7 +100,7 @@ function startStream(tokens: number) {
   })
 }
 
-/** Its `finish_reason`, or the code of its error. */
+/** Returns the `finish_reason` of an answer, or the code of its error. */
 function endOf(answer: ChatAnswer): string | null {
   if (!('text' in answer)) return answer.error.code
   return answer.streamError === null ? answer.finishReason : answer.streamError.code

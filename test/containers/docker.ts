@@ -19,7 +19,7 @@ export async function docker(args: readonly string[], limitMs = LIMIT_MS): Promi
   return stdout
 }
 
-/** The same of `docker compose` with deploy/compose.yaml. */
+/** Runs `docker compose` with deploy/compose.yaml; otherwise like `docker`. */
 export async function compose(args: readonly string[], limitMs = LIMIT_MS): Promise<string> {
   return await docker(
     ['compose', '--file', 'deploy/compose.yaml', '--project-name', setting(PROJECT_VARIABLE), ...args],
@@ -30,15 +30,15 @@ export async function compose(args: readonly string[], limitMs = LIMIT_MS): Prom
 /** The name of the image that deploy/compose.yaml builds. */
 export const image = () => setting(PROJECT_VARIABLE)
 
-/** Where the gateway's public interface is reached. */
+/** Returns the address of the gateway's public interface. */
 export const baseUrl = () => `http://127.0.0.1:${setting(PORT_VARIABLE)}/v1`
 
-/** Where the console is reached. */
+/** Returns the address of the console. */
 export const consoleUrl = () => `http://127.0.0.1:${setting(CONSOLE_PORT_VARIABLE)}`
 
 const ServiceState = z.object({ Service: z.string(), State: z.string(), ExitCode: z.number() })
 
-/** Every service's container, also those that have ended. */
+/** Returns the state of every service's container, including containers that have ended. */
 export async function serviceStates(): Promise<z.infer<typeof ServiceState>[]> {
   const lines = (await compose(['ps', '--all', '--format', 'json'])).trim().split('\n')
   return lines.map((line) => ServiceState.parse(JSON.parse(line)))
@@ -50,7 +50,7 @@ function environment(): NodeJS.ProcessEnv {
     MILLRACE_IMAGE: image(),
     MILLRACE_PORT: setting(PORT_VARIABLE),
     MILLRACE_CONSOLE_PORT: setting(CONSOLE_PORT_VARIABLE),
-    // As it stands it would break the URL of a database.
+    // Unencoded, this password would break a database URL.
     MILLRACE_POSTGRES_PASSWORD: 'p@ss:w/or#d?%41',
   }
 }

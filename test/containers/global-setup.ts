@@ -1,4 +1,4 @@
-// Builds the image, once for all tests of the project. scripts/test-containers.mjs removes it, and all that it ran.
+// Builds the image once for all tests of the project. scripts/test-containers.mjs removes the image and its containers.
 import { freePort } from '#scripts/servers/free-port.ts'
 import { compose, CONSOLE_PORT_VARIABLE, PORT_VARIABLE } from './docker.ts'
 

@@ -26,10 +26,10 @@ test('a role runs in any working folder, so that arguments may name mounted file
 test.for(ROLES)(
   '%s takes all its code from the compile cache, on a read-only root file system',
   async (role) => {
-    // It ends for want of a configuration, after it has loaded its code.
+    // The app loads its code, then exits because it has no configuration.
     const { stderr } = await runRole([role], ['--env', 'NODE_DEBUG_NATIVE=COMPILE_CACHE'])
     const lines = stderr.split('\n')
-    // What Node compiled anew: it has no entry, or V8 refuses it.
+    // The files that Node compiled anew, because the cache has no entry for them or V8 refuses the entry.
     expect(
       lines.filter((line) => /was rejected|no such file|not initialized|\.\.\.failed/.test(line)),
     ).toEqual([])

@@ -3,7 +3,7 @@ import { startContainers } from '#test/support/shared-servers.ts'
 import { docker, image } from './docker.ts'
 
 test('when one image is missing, no container of the other is left', async () => {
-  // By a name of its own, so that other runs on this engine are not counted.
+  // The image has a name of this run, so that other runs on this Docker engine are not counted.
   const redis = `${image()}-redis:7`
   await docker(['run', '--rm', '--entrypoint', 'redis-server', 'redis:7', '--version'])
   await docker(['tag', 'redis:7', redis])

@@ -1,9 +1,9 @@
 import { caseNames, readRecording, type RecordedVersion, type Recording } from './recordings.ts'
 
-/** The file of this folder that tests a recording. */
+/** The test file of this folder that tests a recording. */
 export type Place = 'wire' | 'rpcs' | 'scenarios'
 
-/** Cases in which something happens beside the one call; each has its own test in engine-scenarios.test.ts. */
+/** Cases with more events than one call. Each has its own test in engine-scenarios.test.ts. */
 export const SCENARIO_CASES = [
   'abort-explicit-n2',
   'abort-explicit-stream',
@@ -36,7 +36,7 @@ export const SCENARIO_CASES = [
 ] as const
 export type ScenarioCase = (typeof SCENARIO_CASES)[number]
 
-/** Cases in which the engine itself is stopped or killed, which is not done to a real one. */
+/** Cases that stop or kill the engine itself, which the tests do not do to a real engine. */
 export const NEEDS_SIMULATOR: ReadonlySet<string> = new Set([
   'hang-engine-core-stopped-4s',
   'sigkill-engine-core-stream',
@@ -46,7 +46,7 @@ export const NEEDS_SIMULATOR: ReadonlySet<string> = new Set([
   'sigterm-short',
 ])
 
-/** Calls other than Generate; engine-rpcs.test.ts. */
+/** Calls other than Generate, which engine-rpcs.test.ts tests. */
 export const UNARY_METHODS = [
   'Embed',
   'HealthCheck',
@@ -70,13 +70,13 @@ export const OTHER_RPC_CASES = [
   'unary-unknown-method',
 ] as const
 
-/** Recordings without a test, and why. */
+/** Recordings without a test, each with the reason. */
 export const OUT_OF_REACH: Readonly<Record<string, string>> = {
   'subscribe-kv-events':
     'neither the simulator nor any client of ours knows KV events; switched off they are held',
 }
 
-/** null: no test reads this recording. */
+/** Returns the file that tests a recording; null if none does. */
 export function placeOf(recording: Recording): Place | null {
   const { case: name, method } = recording
   if (isScenario(name)) return 'scenarios'
@@ -84,7 +84,7 @@ export function placeOf(recording: Recording): Place | null {
   return method === 'Generate' ? 'wire' : null
 }
 
-/** The recordings of a version that have their test in `place`. */
+/** Returns the recordings of a version that `place` tests. */
 export function casesOf(servicerVersion: RecordedVersion, place: Place): (readonly [string, Recording])[] {
   return caseNames(servicerVersion)
     .map((name) => [name, readRecording(servicerVersion, name)] as const)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { casesOf, OTHER_RPC_CASES, OUT_OF_REACH, placeOf, SCENARIO_CASES } from './cases.ts'
 import { caseNames, RECORDED_VERSIONS, readRecordings } from './recordings.ts'
 
-/** The recordings, by the first word of their names, and the file of this folder that tests them. */
+/** For each first word of the recordings' names, the file of this folder that tests these recordings. */
 const FAMILIES = {
   abort: ['scenarios'],
   alt: ['rpcs', 'wire'],

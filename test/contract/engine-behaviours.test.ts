@@ -83,7 +83,7 @@ test('an engine that waits gives its first token later, and others are not held 
       return answer
     }),
   )
-  // All six wait at once. `expect.poll` would move the clock.
+  // The test waits until all six calls wait. `expect.poll` would move the fake clock.
   while (vi.getTimerCount() < 6) await nextTurn()
   vi.advanceTimersByTime(299)
   await nextTurn()

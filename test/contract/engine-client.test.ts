@@ -98,7 +98,8 @@ describe
         engine.play(recording)
         const { code } = recording.status
         const kind = code === 'INVALID_ARGUMENT' ? 'refused' : 'unavailable'
-        // The played server knows one answer, also to the question for its health: INTERNAL there is no answer.
+        // The server of the recording gives the same answer to a health check, where INTERNAL does not count as an
+        // answer.
         await expect(collect(client)).rejects.toMatchObject({ name: 'EngineError', kind })
       },
     )
@@ -219,11 +220,11 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
   },
 )
 
-/** As our client asks: streamed, one choice; and recorded as a whole. */
+/** Returns whether a recording is complete, and its request is like our client's: streamed, with one choice. */
 function isOneStream({ request: asked, method, responses, status }: Recording): boolean {
   const { n } = Object(asked?.['sampling_params'])
   const whole = responses.every(({ type }) => type === 'chunk' || type === 'complete')
-  // A client's own end, or two calls' responses in one file.
+  // Excluded: calls that the client ended, and files with the responses of two calls.
   const own = status.code === 'CANCELLED' || status.code === 'DEADLINE_EXCEEDED'
   const completes = responses.filter(({ type }) => type === 'complete').length
   const one = asked?.['stream'] === true && (n === undefined || n === 1) && completes <= 1

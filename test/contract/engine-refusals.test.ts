@@ -9,16 +9,16 @@ import { callGenerate, collect, reply, service } from './raw-calls.ts'
 import { readRecording } from './recordings.ts'
 
 /**
- * The pair whose codes mislead: vLLM 0.32.0 with servicer 0.8.0 ends what it refuses INTERNAL, in the words of the
- * recorded newer pair. Seen on a real engine, call by call.
+ * The pair with misleading codes: vLLM 0.32.0 with servicer 0.8.0 refuses calls with INTERNAL. Its messages are the
+ * same as those of the newer recorded pair. The codes were seen on a real engine, call by call.
  */
 const Seen = z.object({ codes: z.record(z.string(), z.enum(['INTERNAL', 'INVALID_ARGUMENT'])) })
 const FILE = new URL('../fixtures/engine/refusals-0.32.0-servicer-0.8.0.json', import.meta.url)
 const seen = Object.entries(Seen.parse(JSON.parse(readFileSync(FILE, 'utf8'))).codes)
 
 /**
- * The words come from Python or from a grammar library, or the simulator does not have the feature and refuses it in
- * words of its own.
+ * Cases in which the simulator's message may differ: the engine's message comes from Python or from a grammar library,
+ * or the simulator lacks the feature and refuses it with a message of its own.
  */
 const OTHER_WORDS = new Set([
   'error-bad-grammar',

@@ -102,7 +102,7 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_,
       const folder = mkdtempSync(join(tmpdir(), 'millrace-models-'))
       onTestFinished(() => rmSync(folder, { recursive: true }))
       cpSync('models', folder, { recursive: true })
-      // Does not compress, as the recorded filler does not.
+      // The filler cannot be compressed, like the recorded filler.
       const filler = Buffer.concat(
         Array.from({ length: 7_500 }, (_, i) => createHash('sha256').update(String(i)).digest()),
       )
@@ -152,7 +152,7 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_,
         ? await collect(openStream(client, method, { request }))
         : await reply(client, method, request)
     const messages = 'messages' in answered ? answered.messages : [answered.response]
-    // Field 1, value 1: SERVING.
+    // Protobuf: field 1 has the value 1, which is SERVING.
     const serving = Buffer.from([0x08, 0x01])
     expect(messages.filter((message) => message !== null)).toEqual(recording.responses.map(() => serving))
     expect(answered.ending).toEqual({ code: recording.status.code, details: recording.status.details })
@@ -175,8 +175,9 @@ function isOther(name: string): boolean {
 }
 
 /**
- * Names as in the recording; of a value that is not compared only its type. Without fields that the wire does not
- * carry: empty ones, and those that an older servicer does not have.
+ * Returns a value in the form in which it is compared. Names are as in the recording. A value that is not compared is
+ * replaced by its type. Left out are fields that are not on the wire: empty fields, and fields that an older servicer
+ * lacks.
  */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable)
@@ -192,7 +193,7 @@ function isEmpty(value: unknown): boolean {
   return value === 0 || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }
 
-/** Reads the entries independently of the writer, by the central directory. */
+/** Reads the entries from the central directory. Its code is independent of the writer's. */
 function entriesOf(zip: Buffer): { name: string; size: number; sha256: string }[] {
   const end = zip.lastIndexOf(Buffer.from([0x50, 0x4b, 0x05, 0x06]))
   let at = zip.readUInt32LE(end + 16)

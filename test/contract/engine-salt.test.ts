@@ -7,7 +7,7 @@ import { startEngineUnderTest } from './engine-under-test.ts'
 import { engineAddress, LIVE_TARGETS, type Target } from './targets.ts'
 import { TRANSPORTS } from '#test/support/engine-transports.ts'
 
-/** Two full blocks of the recorded engine, and a third that is not full. */
+/** Enough for two full blocks of the recorded engine and a part of a third block. */
 const PROMPT_TOKENS = 300
 const CACHED_TOKENS = 256
 
@@ -18,7 +18,7 @@ async function connect({ kind, servicerVersion, transport }: Target) {
   return under.client
 }
 
-/** Asks with one prompt that no engine has seen before. */
+/** Draws a prompt that no engine has seen, and returns a function that sends this prompt with a salt. */
 async function openAsk(target: Target, constraint: EngineConstraint | null = null) {
   const client = await connect(target)
   const engine = createEngineOverTransport(client)

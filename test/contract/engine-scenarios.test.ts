@@ -15,7 +15,7 @@ const DEAD = 'EngineCore encountered an issue. See stack trace (above) for the r
 
 let target: Target
 let client: Transport
-/** null for a real engine, which these tests cannot kill. */
+/** The simulated engine; null for a real engine, which these tests cannot kill. */
 let under: EngineUnderTest | null = null
 
 async function use(overrides: Parameters<typeof startEngineUnderTest>[0] = {}): Promise<EngineUnderTest> {
@@ -48,7 +48,7 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
 
   async 'abort-explicit-unary'(name) {
     const call = collect(callGenerate(client, request(name)))
-    // Its first step is done, and with it its first token.
+    // The first step is done, so the first token exists.
     await untilLoad(client, (load) => load.numRunningReqs === 1 && load.tokenUsage > 0)
     await abort(client, ['a-3'])
     const { responses, ending } = toResponses(await call)
@@ -63,8 +63,8 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
   'abort-explicit-while-queued-unary': abortWhileQueued,
 
   async 'backpressure-slow-reader'(name) {
-    // More bytes than the recorded client asked for, whose flow-control window was smaller than ours. A real engine
-    // sends them as logprobs, the simulator as more tokens.
+    // The answer must be larger than in the recording, because our flow-control window is larger than the recorded
+    // client's. A real engine adds logprobs, the simulator adds tokens.
     if (under !== null) await use({ maxModelLen: 16_384, speed: 0 })
     const more =
       under === null ? { max_tokens: 2_000, logprobs: 20 } : { max_tokens: 10_000, logprobs: undefined }
@@ -77,7 +77,7 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
       pause()
     })
     await paused
-    // The engine does not wait for the reader.
+    // The engine finishes although the client does not read.
     await untilIdle(client)
     call.resume()
     const { responses, ending } = toResponses(await reading)
@@ -148,7 +148,7 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     })
     await untilLoad(client, (load) => load.numRunningReqs === 8 && load.numWaitingReqs === 3)
     const results = await Promise.all(calls)
-    // The first eight run together, the other three start when a place is free, in order of arrival.
+    // The first eight run together. The other three start in order of arrival, each when a slot is free.
     expect(firstTokens.slice(0, 8).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     expect(firstTokens.slice(8)).toEqual([8, 9, 10])
     for (const { responses } of results) {
@@ -189,7 +189,7 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     await hanging
     expect((await loadOf(client)).numRunningReqs).toBe(1)
     expect(await health(client)).toEqual({ healthy: true, message: 'Health' })
-    // The one sign of a hang, of newer servicers alone: throughput is a window of two seconds and runs empty.
+    // The only sign of a hang, and only with newer servicers: the throughput of the last two seconds becomes 0.
     await untilLoad(client, (load) => load.genThroughput === 0 && load.numRunningReqs === 1)
     await simulator().engine.changeFaults({ hangs: false })
     const { responses, ending } = toResponses(await reading)
@@ -245,7 +245,7 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     await collect(callGenerate(client, request('cache-1-second')))
     await untilIdle(client)
     const load = await loadOf(client)
-    // Blocks that stay only because a later prompt may find them do not count as used.
+    // Cached blocks that no running request needs do not count as used.
     expect(readRecording(name).responses[0]?.body).toMatchObject({
       loads: [{ num_used_tokens: 0, token_usage: 0 }],
     })
@@ -309,7 +309,7 @@ async function abortWhileQueued(name: string): Promise<void> {
   await untilLoad(client, (load) => load.numWaitingReqs === 1)
   const load = await loadOf(client)
   expect(load.numTotalReqs).toBe(9)
-  // Its 17 prompt tokens, less the share of the latest prompts that was cached: nothing in a fresh engine.
+  // The waiting prompt has 17 tokens. The cached share of the latest prompts is subtracted; in a fresh engine it is 0.
   expect(load.numWaitingUncachedTokens).toBe(reportsCapacity() ? Math.round(17 * (1 - load.cacheHitRate)) : 0)
   await abort(client, [name])
   const { responses, ending } = toResponses(await reading)
@@ -324,7 +324,7 @@ async function killedMidway(name: string): Promise<void> {
   await engine.changeFaults({ diesAfterTokens: 40 })
   const { messages, ending } = await collect(callGenerate(client, request(name)))
   expect(ending).toEqual({ code: recording.status.code, details: recording.status.details })
-  // Chunks that were produced before arrive before the status.
+  // The chunks that were produced before the failure arrive before the status.
   const tokens = messages.reduce((sum, message) => sum + (message.chunk?.tokenIds.length ?? 0), 0)
   expect(tokens).toBe(recording.request?.['stream'] === true ? 40 : 0)
 
@@ -336,7 +336,7 @@ async function killedMidway(name: string): Promise<void> {
   expect((await reply(client, service.GetModelInfo, {})).ending.code).toBe('OK')
   await abort(client, ['kill-stream'])
 
-  // Not as recorded: a real engine never comes back; here clearing the fault stands for starting it again.
+  // This differs from the recording: a real engine stays dead. Here, clearing the fault stands for a restart.
   await engine.changeFaults({ dead: true })
   await engine.changeFaults({ dead: false, diesAfterTokens: null })
   await expect.poll(async () => await health(client)).toEqual({ healthy: true, message: 'Health' })

@@ -5,7 +5,7 @@ import { callGenerate, collect, reply, service } from './raw-calls.ts'
 
 type Filler = { readonly call: ReturnType<typeof callGenerate>; readonly ended: Promise<unknown> }
 
-/** Takes all eight places, until the end of the test at the latest. */
+/** Fills all eight slots, until the end of the test at the latest. */
 export function fillEngine(client: Transport): Filler[] {
   const calls = Array.from({ length: 8 }, (_, i) =>
     callGenerate(client, {
@@ -45,7 +45,7 @@ export async function loadOf(client: Transport): Promise<SchedulerLoad__Output> 
   return load
 }
 
-/** Polls the engine's counts, as its clients do. */
+/** Polls the engine's load until the condition holds. */
 export async function untilLoad(
   client: Transport,
   condition: (load: SchedulerLoad__Output) => boolean,

@@ -14,7 +14,9 @@ export type EngineUnderTest = {
   close(): Promise<void>
 }
 
-/** The limits of the recorded engine; steps short enough for tests and long enough to act between them. */
+/**
+ * The limits of the recorded engine. The steps are short enough for tests, and long enough to act between two of them.
+ */
 const RECORDED = {
   listen: '127.0.0.1:0',
   model: './tiny',
@@ -29,7 +31,7 @@ const RECORDED = {
   prefillTokensPerS: 1_000_000,
 }
 
-/** A simulated engine in this process. */
+/** Starts a simulated engine in this process. */
 export async function startEngineUnderTest(
   overrides: Partial<Record<keyof EngineConfig, unknown>> = {},
   options: { transport?: TransportName; modelsFolder?: string } = {},
@@ -58,7 +60,7 @@ export async function startEngineUnderTest(
 
 const loaded = new Map<string, Promise<Model>>()
 
-/** Models do not change, and to load one takes longer than most of the tests. */
+/** Loads each model once: models do not change, and loading one takes longer than most of the tests. */
 async function loadOnce(folder: string, files: string): Promise<Model> {
   const place = `${folder} ${files}`
   const model = loaded.get(place) ?? loadEngineModel(folder, files)

@@ -6,8 +6,8 @@ import { fromRecording, fromWire, toStructure, type EngineResponse, type Structu
 import { openTarget, TARGETS, type OpenTarget } from './targets.ts'
 
 /**
- * The known differences between the simulator and the recorded engine, and the parts that are left out of the
- * comparison for that reason. A random model writes blanks until it is cut; the persona finishes.
+ * The known differences between the simulator and the recorded engine, and the parts that are therefore not compared.
+ * The recorded model has random weights and writes blanks until it is cut. The simulator's persona ends by itself.
  */
 const DEVIATIONS: Readonly<Record<string, { why: string; leaveOut: LeftOut }>> = {
   'constraint-json-object-true': { why: 'the persona ends its object', leaveOut: 'tokens and finish' },
@@ -40,18 +40,18 @@ const DEVIATIONS: Readonly<Record<string, { why: string; leaveOut: LeftOut }>> =
 type LeftOut = 'tokens' | 'tokens and finish' | 'text'
 
 /**
- * Requests that the recorded engine accepts and the simulator refuses: it has no logprobs and no several choices,
- * because the gateway refuses both, and it cannot write a text of an EBNF grammar.
+ * Requests that the recorded engine accepts and the simulator refuses. The simulator has neither logprobs nor several
+ * choices, because the gateway refuses both. It cannot write a text for an EBNF grammar.
  */
 function isUnsupported({ request }: Recording): boolean {
   const { n = 1, logprobs, prompt_logprobs: promptLogprobs, grammar } = Object(request?.['sampling_params'])
   return n > 1 || [logprobs, promptLogprobs, grammar].some((asked) => asked !== undefined)
 }
 
-/** Of each version. */
+/** The number of such requests for each version. */
 const UNSUPPORTED_CASES = 23
 
-/** Status texts that come from Python or from a grammar library; only the code is the contract. */
+/** Cases whose status text comes from Python or from a grammar library. Only the code is compared. */
 const OTHER_WORDS = new Set([
   'error-bad-grammar',
   'error-bad-json-schema-syntax',
@@ -122,7 +122,9 @@ test('every deviation is about a recorded case', () => {
   expect(names.filter((name) => !recorded.has(name))).toEqual([])
 })
 
-/** Under `--stream-interval 4` a choice's chunks have one token, then four each, and in the end the rest. */
+/**
+ * Under `--stream-interval 4`, the first chunk of a choice has one token, the next ones four, the last one the rest.
+ */
 function isGathered(
   { server_args: args, request }: Recording,
   responses: readonly EngineResponse[],
@@ -138,8 +140,9 @@ function isGathered(
 }
 
 /**
- * Leaves out the choices of a random model. Under a constraint: how the text is spelled in tokens, and which end
- * token is chosen. `omitted` responses leave the number of choices and tokens unknown.
+ * Leaves out everything that a model with random weights decides. Under a constraint, this is how the text is split
+ * into tokens, and which end token is chosen. If responses are `omitted`, the numbers of choices and tokens are
+ * unknown.
  */
 function withoutChance(
   structure: Structure,
@@ -167,7 +170,7 @@ function isConstrained({ request }: Recording): boolean {
   return ['json_schema', 'regex', 'structural_tag', 'json_object', 'choice'].some((name) => name in params)
 }
 
-/** The one text that a regex without choices allows, as it was recorded; null for other requests. */
+/** Returns the only text that a regular expression without choices allows, as recorded; null for other requests. */
 function literalText(recording: Recording): string | null {
   const { regex } = Object(recording.request?.['sampling_params'])
   if (typeof regex !== 'string' || /(?<!\\)[[(]/u.test(regex)) return null
@@ -175,7 +178,7 @@ function literalText(recording: Recording): string | null {
   return typeof recording.text === 'object' ? (recording.text['0'] ?? null) : null
 }
 
-/** Of a stream the chunks: the Complete repeats the last of them. */
+/** Returns the ids of the chunks. The Complete message is left out, because it repeats the last chunk. */
 function spokenIds(responses: readonly EngineResponse[]): number[] {
   const chunks = responses.filter((response) => response.type === 'chunk')
   return (chunks.length > 0 ? chunks : responses).flatMap((response) => response.ids)

@@ -6,7 +6,7 @@ import { callGenerate, collect, reply, service, toResponses } from './raw-calls.
 import { readRecording, type RecordedVersion } from './recordings.ts'
 import { fromRecording, toStructure } from './structure.ts'
 
-/** The cases build on each other, so each runs those before it. */
+/** The cases build on each other, so each case first runs the earlier ones. */
 export async function cachedAsRecorded(
   name: string,
   { client, servicerVersion }: { client: Transport; servicerVersion: RecordedVersion },

@@ -6,13 +6,13 @@ import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/Gen
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 import { fromWire } from './structure.ts'
 
-/** The engine's calls as they are on the wire, over one of the worker's own transports. */
+/** The engine's calls with their wire messages, sent over one of the worker's own transports. */
 export const { service } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
 
 export type Ending = { readonly code: string; readonly details: string }
 
 export type RawStream<Message> = StreamCall & {
-  /** Sees each message as it arrives; there is none before the stream was returned. */
+  /** Called for each message when it arrives. It is not called before the stream is returned. */
   onMessage: (message: Message, count: number) => void
   readonly messages: readonly Message[]
   readonly ended: Promise<Ending>
@@ -37,7 +37,7 @@ export function openStream<Request, Message>(
   return stream
 }
 
-/** A Generate call. The request has the recording's snake_case names. */
+/** Starts a Generate call. The request has the recording's snake_case names. */
 export function callGenerate(
   transport: Transport,
   request: object,
@@ -55,7 +55,7 @@ export async function collect<Message>(
   return { ending: await stream.ended, messages: stream.messages }
 }
 
-/** A unary call's reply, or how it failed. */
+/** Returns the reply of a unary call, or its failure. */
 export async function reply<Request, Response>(
   transport: Transport,
   method: Method<Request, Response>,
@@ -74,7 +74,7 @@ function toEnding({ code, details }: CallFailure): Ending {
   return { code: codes[code] ?? String(code), details }
 }
 
-/** snake_case names to those of our options; the keys of maps are ids, which have no underscore. */
+/** Converts snake_case names to camelCase. Keys of maps are not changed: they are ids, which have no underscore. */
 export function toMessage(request: object): object {
   const camel = (name: string) => name.replaceAll(/_([a-z])/gu, (_, letter: string) => letter.toUpperCase())
   const convert = (value: unknown): unknown => {

@@ -61,7 +61,7 @@ export async function startRecordedEngine(): Promise<RecordedEngine> {
   }
 }
 
-/** Field 1, value 1. */
+/** SERVING in protobuf: field 1 has the value 1. */
 const SERVING = Buffer.from([0x08, 0x01])
 
 function toWire(type: string | undefined, body: object = {}): object {

@@ -32,7 +32,7 @@ export function caseNames(servicerVersion: RecordedVersion): readonly string[] {
 
 const read = new Map<string, Recording>()
 
-/** The same object each time: nine files ask for hundreds of recordings. */
+/** Returns the same object each time, because nine files read hundreds of recordings. */
 export function readRecording(servicerVersion: RecordedVersion, name: string): Recording {
   const key = `${servicerVersion} ${name}`
   const recording = read.get(key) ?? Recording.parse(engineRecordings(RELEASES[servicerVersion]).get(name))

@@ -40,7 +40,10 @@ async function generate({ client }: EngineUnderTest, promptIds: readonly number[
   return { ids, reason: messages.at(-1)?.complete?.finishReason }
 }
 
-/** The cuts after which a call whose prompt has the ids so far does not go on with exactly those that are missing. */
+/**
+ * Cuts an answer after every id and sends its first ids as part of the prompt. Returns the cuts after which the engine
+ * does not write exactly the missing ids.
+ */
 async function brokenCuts(engine: EngineUnderTest, prompt: Uint32Array, params: Params) {
   const { ids, reason } = await generate(engine, [...prompt], params)
   const cuts = ids.map((_, cut) => cut)

@@ -95,7 +95,7 @@ test('a longer prompt takes longer until its first token', async () => {
   // 1,000 tokens at 2,000 tokens per second.
   const long = await firstTokenMs(`[[tokens=2]]${' the'.repeat(1_000)}`)
   expect(long).toBeGreaterThan(500)
-  // The quickest of three: the machine may be busy.
+  // The fastest of three counts, because the machine may be busy.
   const short = [
     await firstTokenMs('[[tokens=2]]'),
     await firstTokenMs('[[tokens=2]]'),

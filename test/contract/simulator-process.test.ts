@@ -127,7 +127,7 @@ async function post(body: object): Promise<{ status: number; body: unknown }> {
   return { status: response.status, body: await response.json() }
 }
 
-/** Asks over a connection of its own: an old one may be closing. */
+/** Asks over a new connection, because an old one may be closing. */
 async function healthOf(address: string): Promise<string> {
   const client = connect(address)
   try {

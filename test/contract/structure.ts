@@ -14,7 +14,7 @@ export type EngineResponse = {
   readonly matchedStop: string | null
 }
 
-/** What must be equal between a recording and the simulator; sampled ids are not in it. */
+/** The parts of an answer that must be equal in a recording and in the simulator. Sampled ids are not included. */
 export type Structure = {
   readonly streamed: boolean
   readonly choices: readonly ChoiceStructure[]
@@ -29,7 +29,7 @@ type ChoiceStructure = {
   readonly cachedTokens: readonly number[]
   readonly tokens: number
   readonly countsAreDeltas: boolean
-  /** The Complete comes right after this choice's last chunk and repeats it; null without chunks. */
+  /** True if the Complete message follows the choice's last chunk directly and repeats it; null without chunks. */
   readonly completeRepeatsLastChunk: boolean | null
   readonly emptyChunks: number
 }
@@ -115,7 +115,7 @@ export function fromWire(message: GenerateResponse__Output): EngineResponse {
   }
 }
 
-/** How many tokens there were is chance here. */
+/** Returns the responses without their numbers of tokens, which are chance here. */
 export function withoutTokens(responses: readonly EngineResponse[]) {
   return toStructure(responses).choices.map(({ tokens: _tokens, ...choice }) => choice)
 }

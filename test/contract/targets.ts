@@ -8,28 +8,28 @@ import { startRecordedEngine } from './recorded-engine.ts'
 import { RECORDED_VERSIONS, type RecordedVersion, type Recording } from './recordings.ts'
 
 /**
- * The engines under test: in `npm test` the simulator in its versions and the recordings themselves, with
- * `npm run test:engine -- HOST:PORT` a running vLLM that serves models/tiny. Each over the worker's transport and over
- * its reference.
+ * An engine under test. In `npm test` these are the simulator in each of its versions and the recordings themselves.
+ * With `npm run test:engine -- HOST:PORT` it is a running vLLM that serves models/tiny. Each is tested over the
+ * worker's own transport and over its reference, grpc-js.
  */
 export type Target = {
   readonly kind: 'simulator' | 'recordings' | 'engine'
   readonly name: string
   readonly servicerVersion: RecordedVersion
   readonly transport: TransportName
-  /** Whether a call may find in the prefix cache what an earlier one left there: old servicers cannot flush it. */
+  /** Whether a call may find prefixes of an earlier test in the cache: old servicers cannot flush it. */
   readonly remembers: boolean
 }
 
 export type OpenTarget = {
-  /** A connection to an engine that was started as the recorded one was, or why there is none. */
+  /** Connects to an engine that was started like the recorded one, or returns the reason why there is none. */
   clientFor(recording: Recording): Promise<Transport | { readonly missing: string }>
   decode(ids: readonly number[]): string
   close(): Promise<void>
 }
 
 const ADDRESS = process.env['MILLRACE_ENGINE']
-/** What the engine was started with beside what the recorded one always was. */
+/** The arguments of the engine beyond those with which every recorded engine was started. */
 const ARGS = z.array(z.string()).parse(JSON.parse(process.env['MILLRACE_ENGINE_ARGS'] ?? '[]'))
 
 const NAMES = ['http2', 'grpc-js'] as const satisfies TransportName[]

@@ -60,7 +60,7 @@ function openSession(
 
 type SessionOptions = { onWrite?: (written: string) => void; client?: GatewayClient }
 
-/** What ends a turn whose request is charged and measured. */
+/** The line at the end of a turn whose request is charged and measured. */
 const RECEIPT =
   /^You said: Hello\n<dim>waited \d+\.\d s · first token \d+\.\d s · (\d+ tok\/s · )?\d+ \+ \d+ tokens · 0\.\d+ credits · [0-9a-f-]{36}\n/u
 

@@ -20,7 +20,7 @@ let origin: string
 let console_: RunningApp
 
 beforeAll(async () => {
-  // A token each 100 ms: a stream lasts long enough to be seen.
+  // A token takes 100 ms, so that a stream lasts long enough to be seen.
   cluster = await startCluster({ workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 100 }]] })
   const redis = new Redis(cluster.redis.url)
   await redis.call('ACL', 'SETUSER', ...consoleReader('secret'))
@@ -44,7 +44,7 @@ const startConsole = async () =>
     BUS_REDIS_URL: redisUrl,
   })
 
-// The first: no request has been made yet.
+// These tests come first, because no request has been made yet.
 describe('millrace top', () => {
   const ENTER_SCREEN = '\u001B[?1049h'
   const LEAVE_SCREEN = '\u001B[?25h\u001B[?1049l'
@@ -138,7 +138,7 @@ async function startChat(apiKey: string) {
 
 describe('the live views', () => {
   beforeAll(async () => {
-    // Rates and times are differences between reports, so what comes before the first one is in none.
+    // Rates and times are differences between reports, so requests before the first report are in none of them.
     const reader = await readLive(`${origin}/live/v1/stream?view=workers`, ADMIN_TOKEN)
     await until(async () => {
       const { processes } = reader.view() ?? {}
@@ -246,7 +246,7 @@ describe('the live views', () => {
       await response.body?.cancel()
       return response.status
     }
-    // Without a token it would be a browser's request, which names its origin.
+    // A request without a token counts as a browser's request, which must name its origin.
     expect(await ask('/live/v1/cluster', null)).toBe(403)
     expect(await ask('/live/v1/stream?view=now', 'another-token-0123456789')).toBe(401)
     expect(await ask('/live/v1/stream?view=secrets', ADMIN_TOKEN)).toBe(400)

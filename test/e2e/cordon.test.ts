@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 
 const { model } = UNSERVED_MODELS.cordon
 const ENGINE = { model, files: 'demo', maxNumSeqs: 8, stepMs: 20 }
-/** About 8 s. */
+/** Takes about 8 s. */
 const LONG = 'Talk [[tokens=400]]'
 const WAIT = { interval: 20 }
 
@@ -23,7 +23,7 @@ let own: OwnWorkers
 let account: TestAccount
 let bus: Redis
 let subscriber: Redis
-/** The last report of each worker, and how many came. */
+/** The last report of each worker, and the number of its reports. */
 const reports = new Map<string, { capacity: Capacity; count: number }>()
 
 beforeAll(async () => {
@@ -51,10 +51,10 @@ function capacityOf(id: string): Capacity {
   return report.capacity
 }
 
-/** The capacity of a worker in a report that was sent from now on. */
+/** Resolves with the capacity in a report that the worker sends after this call. */
 async function nextCapacity(id: string): Promise<Capacity> {
   const count = reports.get(id)?.count ?? 0
-  // The next one may be on its way already.
+  // The next report may have been sent before this call, so two reports are awaited.
   await until(async () => (reports.get(id)?.count ?? 0) >= count + 2)
   return capacityOf(id)
 }
@@ -63,7 +63,7 @@ const call = () => ({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model })
 const chats = async (count: number) =>
   await Promise.all(Array.from({ length: count }, async () => await chatOk({ ...call(), content: 'Hi' })))
 
-/** Chats until this worker has run another one. */
+/** Sends chats until this worker has run one. */
 async function untilItServes(id: string): Promise<void> {
   const { ended } = capacityOf(id)
   await until(async () => {
@@ -72,10 +72,10 @@ async function untilItServes(id: string): Promise<void> {
   })
 }
 
-/** A stream, and the worker that runs it. */
+/** Starts a stream. Resolves with the stream and the worker that runs it. */
 async function startOn(): Promise<{ id: string; answer: ReturnType<typeof chatOk> }> {
   const { answer, firstText } = startChatOk({ ...call(), content: LONG })
-  // Before its first text it may move, because its hold was too small.
+  // Before its first text a stream may move to another worker, because its hold was too small.
   await firstText
   const capacities = await Promise.all([...reports.keys()].map(nextCapacity))
   const busy = capacities.find(({ running }) => running > 0)
@@ -99,7 +99,7 @@ test('a cordoned worker takes nothing more, runs what it has to its end, and sta
   expect(await nextCapacity(id)).toMatchObject({ phase: 'cordoned', running: 0, ended })
   expect((await fetch(`${(await appOf(id)).opsUrl}/readyz`)).status).toBe(200)
 
-  // Of a scaler that has lost its lead.
+  // This uncordon is from a scaler that has lost its lead.
   await sendUncordon(bus, id, 0)
   expect(await nextCapacity(id)).toMatchObject({ phase: 'cordoned' })
   await sendUncordon(bus, id, 1)
@@ -124,7 +124,7 @@ test('a second SIGTERM during a drain keeps the stream', async () => {
     await sendCordon(bus, other, { term: null, forMs: null })
     await expect.poll(() => capacityOf(other), WAIT).toMatchObject({ phase: 'cordoned' })
   }
-  // It has received the heartbeat that came before.
+  // When this report arrives, the worker has received the earlier heartbeat.
   await nextCapacity(id)
   const app = await appOf(id)
   app.signal('SIGTERM')

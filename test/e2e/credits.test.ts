@@ -10,7 +10,7 @@ import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
 
-/** No other file asks for them: a gateway's estimate of a prompt depends on the prompts before. */
+/** No other file uses these models, because a gateway's estimate of a prompt depends on the earlier prompts. */
 const { model } = FILE_MODELS.credits.engine
 const SLOW = FILE_MODELS['credits-slow'].engine.model
 const PRICES = demoPrices(FILE_MODELS.credits.like)
@@ -54,7 +54,7 @@ test('of fifty at once on credits for ten exactly ten are served, and nothing go
       if (available < lowest) lowest = available
     }
   })()
-  // An answer takes three seconds: all fifty ask before the first hold is settled.
+  // An answer takes three seconds, so all fifty requests are sent before the first hold is settled.
   const answers = await Promise.all(
     Array.from({ length: 50 }, async () => await chat({ ...call, apiKey: account.apiKey })),
   )
@@ -99,7 +99,7 @@ test('money clamps the output, and the answer says length', async () => {
 })
 
 test('an underestimated prompt gets an exact hold instead of a refusal', async () => {
-  // Text that the tokenizer cuts into single bytes: the estimate from other prompts is far too low.
+  // The tokenizer cuts this text into single bytes, so the estimate from other prompts is far too low.
   const account = await cluster.createAccount('10')
   for (let turn = 0; turn < 20; turn += 1) {
     await chatOk({

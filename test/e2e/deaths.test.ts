@@ -19,7 +19,7 @@ const QUICK = {
 }
 /** Fast enough for thousands of inputs, slow enough to be interrupted in the middle of them. */
 const EMBEDDING = { model: 'demo-embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 } as const
-/** No generation waits long for a worker that is not there. */
+/** Generations give up early when there is no worker. */
 const IMPATIENT = { NO_WORKER_LIMIT_MS: '1000' }
 const LONG = 'Talk [[tokens=1800]]'
 
@@ -43,13 +43,13 @@ async function changeEngine(change: object) {
   expect((await fetch(`${cluster.simulator.opsUrl}/faults`, { method: 'POST', body })).ok).toBe(true)
 }
 
-/** What the account has, once nothing is held and the books balance. */
+/** Resolves with the account's balance when nothing is held and the books balance. */
 async function posted() {
   await expectBalancedBooks(cluster, [account])
   return (await cluster.balance(account)).posted
 }
 
-/** Starts streams; resolves when each has its first text. */
+/** Starts streams. Resolves when each has its first text. */
 async function startStreams(baseUrls: string[]) {
   const chats = baseUrls.map((baseUrl) => startChat({ baseUrl, apiKey: account.apiKey, content: LONG }))
   const answers = chats.map(({ answer }) => answer.catch(() => 'connection lost' as const))
@@ -102,14 +102,14 @@ test('the only engine dies: a clear error, nothing charged, and the worker pulls
 
 test('the only engine dies under 256 streams and does not come back: each has a clear error, nothing is charged', async () => {
   const { model } = QUICK
-  // Its engine was started again with the other one, and may be found later.
+  // The engine of this model was restarted together with the other engine, and workers may find it later.
   const askQuick = async () =>
     await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content: 'Hi' })
   await expect.poll(async () => 'text' in (await askQuick())).toBe(true)
   const before = await posted()
   await changeEngine({ engine: model, slowness: 200 })
   onTestFinished(async () => await changeEngine({ engine: model, dead: false, slowness: 1 }))
-  // More than a gateway lets be read again at once: most of them wait for the pace when the others are told.
+  // More tokens than a gateway lets engines read again at once: most of the streams wait for their turn.
   const content = `Talk [[tokens=1800]] ${'of the mill '.repeat(80)}`
   const chats = Array.from({ length: 256 }, () =>
     startChat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content }),
@@ -161,7 +161,8 @@ test('a worker killed with -9 amid an embedding: a clear error, nothing charged,
 
 test('while billing is down billed calls are 503, and it recovers by itself', async () => {
   expect(await status()).toBe(200)
-  // Otherwise the next billing would wait 30 s to claim what this one had read and not acknowledged.
+  // Otherwise the next billing would wait 30 s before it claims the entries that this one had read but not
+  // acknowledged.
   await expectBalancedBooks(cluster, [account])
   await cluster.billing.kill()
   const down = await ask()
@@ -200,7 +201,7 @@ test('settlements made while billing is away are charged when it comes back', as
   await untilServed()
 })
 
-/** Stops a process amid a stream, which must end first. */
+/** Stops a process in the middle of a stream. The stream must end before the process does. */
 async function stopAmidStream(stopping: RunningApp | undefined) {
   const { answer, firstText } = startChatOk({
     baseUrl: cluster.baseUrl,
@@ -224,7 +225,7 @@ test('a worker that receives SIGTERM, the only one, lets running generations end
   await untilServed()
 })
 
-// The last: it is the gateway that serves the other tests.
+// This test is the last, because it stops the gateway of the other tests.
 test('a gateway that receives SIGTERM lets running generations end first', async () => {
   // An idle keep-alive connection must not keep it running until its grace is over.
   expect(await stopAmidStream(cluster.gateways[0])).toEqual(ENDED_FIRST)

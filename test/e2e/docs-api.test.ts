@@ -11,7 +11,7 @@ const examples = readExamples(readFileSync(DOCUMENT, 'utf8'), ['sh', 'js', 'pyth
 const python = process.env['MILLRACE_PYTHON'] ?? 'python3'
 
 let environment: Record<string, string>
-/** Inside the repository, so that the examples' imports find the installed clients. */
+/** The folder is inside the repository, so that the examples' imports find the installed clients. */
 let folder: string
 
 beforeAll(async () => {
@@ -52,7 +52,7 @@ function hasPythonClient(): boolean {
   }
 }
 
-/** The example's output; rejects with its error output when it fails. */
+/** Runs an example and returns its output. Rejects with its error output if it fails. */
 async function run({ language, code, line }: DocExample): Promise<string> {
   const [command, args] = toCommand(language, code, line)
   const { stdout } = await promisify(execFile)(command, args, {

@@ -40,7 +40,9 @@ async function countTokens(inputs: readonly string[]) {
   return tokens
 }
 
-/** The amount that the account pays for `work`; before and after it, waits until everything is settled. */
+/**
+ * Runs `work` and returns the amount that the account pays for it. Waits before and after until everything is settled.
+ */
 async function chargeOf<Result>(work: () => Promise<Result>): Promise<{ charge: bigint; result: Result }> {
   await expectBalancedBooks(cluster, [account])
   const before = (await cluster.balance(account)).posted
@@ -153,7 +155,7 @@ test('one input that is too long is 400 with its index and both numbers, and fre
 })
 
 test('texts of many tokens a byte get an exact hold in a second round', async () => {
-  // Every byte a token of its own, far above what the gateway has learned of the inputs before.
+  // Every byte is a token, far more than the gateway expects from the earlier inputs.
   const dense = Array.from({ length: 20 }, () => '\u{1F9FF}\u{1FAE0}'.repeat(40))
   const { charge } = await chargeOf(async () => await embedOk(call(dense)))
   expect(charge).toBe(priceOf(await countTokens(dense)))

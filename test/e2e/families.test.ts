@@ -40,7 +40,7 @@ test('the families cover every format of tool calls', () => {
 type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'model' | 'messages' | 'stream'>
 type Message = OpenAI.ChatCompletionMessageParam
 
-/** Characters that some format could garble. */
+/** A query with characters that a format might corrupt. */
 const QUERY = {
   text: 'a "b",\n\\ 東 😀, 1 < 2 > 0',
   code: '007',
@@ -65,7 +65,7 @@ const search = {
 const clock = { type: 'function' as const, function: { name: 'world_clock' } }
 const tools = [search, clock]
 const strict = (tool: typeof search) => ({ ...tool, function: { ...tool.function, strict: true } })
-/** The interface's levels are not all of the client's. */
+/** The client's type lacks this level of the interface. */
 const OFF: Params = Object.fromEntries([['reasoning_effort', 'off']])
 
 const SEARCH = { name: 'search_library', args: QUERY }
@@ -135,7 +135,7 @@ describe.concurrent.for(FAMILIES)('$name', (family) => {
       reasoning: thoughtOf(family, THOUGHT_WITH_TOOLS),
     })
     const off = await ask(family.name, [hello], OFF)
-    // The template knows this switch alone.
+    // The template has only this switch.
     const switched = family.effort.off['enable_thinking'] === false
     expect(off.answer).toEqual({ ...said, reasoning: switched ? null : reasoning })
     const json = await ask(family.name, [hello], { response_format: { type: 'json_object' } })
@@ -195,11 +195,11 @@ test('afterwards the books are balanced and nothing is held', async () => {
   expect((await cluster.balance(account)).held).toBe(0n)
 })
 
-/** An answer whole and as the client's own helper puts its stream together; both must be the same. */
+/** Asks without streaming, and streamed with the client's own helper. Both answers must be the same. */
 async function ask(model: string, messages: Message[], params: Params) {
   const body = { model, messages, ...params }
   const stream = openai.chat.completions.stream(body)
-  // The helper does not know of reasoning.
+  // The helper ignores reasoning.
   let thought: string | null = null
   stream.on('chunk', ({ choices }) => {
     const { reasoning_content: added } = Object(choices[0]?.delta)
@@ -236,7 +236,7 @@ function read({ message, finish_reason: finish }: OpenAI.ChatCompletion.Choice) 
     const args: unknown = JSON.parse(call.function.arguments)
     return { name: call.function.name, args }
   })
-  // The helper takes the empty content of the first chunk for the answer's.
+  // The helper returns the empty content of the first chunk if the answer has no content.
   return { content: message.content || null, finish, calls }
 }
 
@@ -250,7 +250,7 @@ const toResult = (id: string, index: number): Message => ({
   content: `result ${index}`,
 })
 
-/** The form of the ids of a conversation's calls. */
+/** Returns the pattern of the ids of a conversation's calls. */
 function idOf({ callIds }: NamedFamily, name: string | undefined, index: number): RegExp {
   switch (callIds) {
     case 'opaque':

@@ -10,7 +10,7 @@ import { startChat } from '../support/start-chat.ts'
 const WAIT = { interval: 50 }
 const LONG = 'Talk [[tokens=1800]]'
 
-/** Runs one generation at a time. */
+/** The model's engine runs one generation at a time. */
 const { model } = FILE_MODELS['gateway-stop'].engine
 
 let cluster: SharedCluster

@@ -11,13 +11,13 @@ import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
 
-/** Runs one generation at a time. */
+/** The model's engine runs one generation at a time. */
 const { model } = FILE_MODELS['hang-up'].engine
 
 let cluster: SharedCluster
 let account: TestAccount
 let redis: Redis
-/** The model's queue, as BullMQ's tools see it. */
+/** The model's queue, opened like BullMQ's own tools open it. */
 let bull: Queue
 
 beforeAll(async () => {

@@ -13,8 +13,9 @@ import { startChatOk } from '../support/start-chat.ts'
 const SLOW = 'millrace/demo-chat'
 
 /**
- * Gateways use a known key for 60 s without a look-up, so that only billing's push can change it earlier. That billing
- * itself hears of a change before its next look, up to 5 s later, is shown in pooler.test.ts.
+ * Gateways use a known key for 60 s without a look-up, so only billing's push can change it earlier. Billing receives a
+ * notification of the change; pooler.test.ts shows that it does not wait for its next query, which comes up to 5 s
+ * later.
  */
 const PUSHED = { timeout: 4_000, interval: 20 }
 
@@ -43,7 +44,7 @@ const clientsOf = ({ secret }: { secret: string }) =>
 
 type Asked = { status: number; code?: unknown; message?: string; retryAfter?: number }
 
-/** One short answer, or how it was refused. */
+/** Returns one short answer, or its refusal. */
 const ask = async (client: OpenAI | undefined, model = 'demo-chat') =>
   await outcomeOf(
     client?.chat.completions.create({
@@ -69,7 +70,7 @@ async function outcomeOf(asking: PromiseLike<unknown> | undefined): Promise<Aske
 const askEverywhere = async (key: TestKey, model?: string) =>
   await Promise.all(clientsOf(key).map(async (client) => await ask(client, model)))
 
-/** The statuses of every gateway's own check and of its call to billing: one if they agree. */
+/** Returns the different statuses of each gateway's own check and of its call to billing: one status if all agree. */
 async function statuses(key: TestKey): Promise<number[]> {
   const listing = clientsOf(key).map(async (client) => await outcomeOf(client.models.list()))
   const answers = [...(await Promise.all(listing)), ...(await askEverywhere(key))]
@@ -83,7 +84,7 @@ const listEverywhere = async (key: TestKey) =>
 
 const OK = [{ status: 200 }, { status: 200 }]
 
-/** As the database's owner, so that no gateway is notified. */
+/** Runs a statement as the database's owner, so that no gateway is notified. */
 async function query(text: string, values: unknown[] = []): Promise<void> {
   const client = new Client({ connectionString: cluster.databaseUrl })
   await client.connect()
@@ -134,7 +135,7 @@ test('a spend limit counts what running requests hold, at whatever gateway they 
     apiKey: key.secret,
     model: SLOW,
     content: 'Talk [[tokens=100]]',
-    // More than the limit can pay: the hold takes all of it.
+    // This costs more than the limit leaves, so the hold takes the whole limit.
     fields: { max_tokens: 2_000 },
   })
   await firstText
@@ -149,13 +150,13 @@ test('a spend limit counts what running requests hold, at whatever gateway they 
 
 test.each([
   ['requests', { requestsPerMinute: 2 }, 2],
-  // The grant that reaches the limit may pass it.
+  // The grant that reaches the limit may exceed it.
   ['tokens', { tokensPerMinute: 3 }, 1],
 ])(
   'a rate of %s answers 429 at every gateway until its minute is over, and says that it is the rate of the key',
   async (_, limits, granted) => {
     const [key, other] = [await createKey(limits), await createKey()]
-    // All of it in one minute.
+    // The whole test must run within one minute.
     await expect.poll(() => secondsOfMinuteLeft(), { timeout: 30_000, interval: 500 }).toBeGreaterThan(20)
     for (let index = 0; index < granted; index += 1) {
       expect(await ask(clientsOf(key)[index])).toEqual({ status: 200 })
@@ -175,7 +176,7 @@ test.each([
     expect(answers).toHaveLength(2)
     expect(await askEverywhere(other)).toEqual(OK)
 
-    // The minute goes by.
+    // The test moves the counted minute into the past.
     await query(`update key_rates set minute = minute - interval '1 minute' where key_id = $1`, [key.id])
     expect(await ask(clientsOf(key)[1])).toEqual({ status: 200 })
   },
@@ -231,5 +232,5 @@ test('after a rotation both secrets work, and when the overlap is over only the 
   expect(await statuses(next)).toEqual([200])
 })
 
-/** At least. */
+/** Returns a lower bound of the seconds that are left of this minute. */
 const secondsOfMinuteLeft = () => Math.ceil((60_000 - (Date.now() % 60_000)) / 1_000)

@@ -38,7 +38,7 @@ afterAll(async () => {
   await kubernetes.close()
 })
 
-/** The names in the texts of /metrics. */
+/** Returns the names of the metrics at these /metrics URLs. */
 async function exportedMetrics(urls: readonly string[]): Promise<ReadonlySet<string>> {
   const texts = await Promise.all(urls.map(async (url) => await (await fetch(`${url}/metrics`)).text()))
   return new Set(

@@ -20,7 +20,9 @@ let cluster: SharedCluster
 let own: OwnWorkers
 let account: TestAccount
 
-/** The worker has other files than its engines, under the same names: none of them names a folder. */
+/**
+ * The worker has other files than its engines, under the same names. Its configuration names no folder for any model.
+ */
 beforeAll(async () => {
   const models = scratchFolder('models')
   const write = (name: string, value: object) => writeFileSync(join(models, name), JSON.stringify(value))

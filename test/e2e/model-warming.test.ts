@@ -63,7 +63,7 @@ test('a model that a scaler starts is 429 with the predicted time, and 503 again
   await expect.poll(async () => (await ask(UNSERVED)).status, WAIT).toBe(503)
   await scaler.publishState(UNSERVED, { state: 'stopped', etaMs: 2_000 })
   await expect.poll(async () => (await ask(UNSERVED)).status, WAIT).toBe(429)
-  // It ages: 5 s after the last message.
+  // A model's state expires 5 s after the scaler's last message.
   await expect.poll(async () => (await ask(UNSERVED)).status, WAIT).toBe(503)
   expect(await admissions(UNSERVED, 'warming')).toBeGreaterThan(1)
   expect(
@@ -108,7 +108,8 @@ test('an interrupted stream waits for a worker that is being started, longer tha
   await expect.poll(() => demandOf(SERVED)?.waiting, WAIT).toBe(1)
   await scaler.publishState(SERVED, { etaMs: 60_000 })
   const publishing = setInterval(() => void scaler.publishState(SERVED, { etaMs: 60_000 }), 500)
-  // Longer than two looks, each of which would have given it up.
+  // This lasts longer than two checks of the gateway. Without the scaler's prediction, each would give the generation
+  // up.
   const seen = scaler.demands.length
   await expect.poll(() => scaler.demands.length - seen, WAIT).toBeGreaterThan(10)
   expect(demandOf(SERVED)).toMatchObject({ waiting: 1 })

@@ -9,7 +9,7 @@ import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { freePort } from '../support/free-port.ts'
 import { scratchFolder } from '../support/run-folder.ts'
 
-// `npm start` in a fresh clone without node_modules, from a shell without our settings.
+// Runs `npm start` in a new clone without node_modules, from a shell without our settings.
 
 const LIMIT_MS = 300_000
 const run = promisify(execFile)
@@ -125,7 +125,7 @@ function printedLine(start: Start): string {
   return /^curl .*$/m.exec(start.output())?.[0] ?? 'no curl line'
 }
 
-/** Leaves a stream open while the cluster stops: its hold must not outlive the next start. */
+/** Leaves a stream open while the cluster stops. Its hold must be gone after the next start. */
 async function hangUpInTheMiddle(line: string): Promise<void> {
   const child = spawn('sh', ['-c', `exec ${line}`], { stdio: ['ignore', 'pipe', 'ignore'] })
   onTestFinished(() => void child.kill())

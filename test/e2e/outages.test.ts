@@ -9,7 +9,7 @@ import type { StreamedAnswer } from '../support/sse-events.ts'
 import { startChat, startChatOk } from '../support/start-chat.ts'
 import { until } from '../support/until.ts'
 
-/** Blocks larger than any prompt: nothing is cached, so equal answers have equal usage. */
+/** The cache's blocks are larger than any prompt: no prefix is cached, so equal answers have equal usage. */
 const ENGINE = {
   model: 'demo-chat',
   files: 'demo',
@@ -18,9 +18,9 @@ const ENGINE = {
   kvBlocks: 64,
   blockSize: 4_096,
 }
-/** About 30 s. */
+/** Takes about 30 s. */
 const ENDLESS = 'Talk [[tokens=1500]]'
-/** About 6 s. */
+/** Takes about 6 s. */
 const LONG = 'Talk [[tokens=300]]'
 const STREAMS = 4
 
@@ -63,7 +63,7 @@ async function posted() {
   return (await cluster.balance(account)).posted
 }
 
-/** Runs `disturb` amid four long streams: their answers and what they cost must be those of an undisturbed one. */
+/** Runs `disturb` during four long streams. Answers and costs must equal those of an undisturbed stream. */
 async function expectSame(disturb: (answers: Promise<unknown>) => Promise<void>) {
   const before = await posted()
   const streams = Array.from({ length: STREAMS }, () => startChatOk(call(LONG)))
@@ -119,12 +119,13 @@ test('a bus that stays away: clients get keep-alives, may leave, and get an erro
   expect(await running()).toBe(3)
 
   bus.signal('SIGSTOP')
-  // The next comment may come with a token still under way, which is charged; between two there was none for a second.
+  // A token may still be on its way at the next comment, and it is charged. Between two comments, no token came for a
+  // second.
   const seen = comments()
   await until(async () => comments() >= seen + 2)
   abort.abort()
   expect(await left).toContain('aborted')
-  // No message reaches the worker: it reads the record.
+  // No message reaches the worker, so it must read the record.
   await expect.poll(running).toBe(2)
   for (const { answer } of stay) {
     expect(await answer).toMatchObject({ finishReason: null, streamError: { code: 'upstream_error' } })
@@ -142,14 +143,14 @@ test('a bus that stays away: clients get keep-alives, may leave, and get an erro
   expect(textOf(received)).toBe(asMuch.text)
 })
 
-/** The text of the whole events received. */
+/** Returns the text of the complete events that were received. */
 function textOf(received: string): string {
   return Array.from(received.matchAll(/"content":("(?:[^"\\]|\\.)*")/gu), ([, text]) =>
     String(JSON.parse(text ?? '""')),
   ).join('')
 }
 
-/** How many tokens of the endless answer cost so much. */
+/** Returns how many tokens of the answer to `ENDLESS` cost this amount. */
 async function tokensFor(charge: bigint): Promise<number> {
   const { promptTokens } = await chatOk({ ...call(ENDLESS), fields: { max_tokens: 1 } })
   const prices = demoPrices('demo-chat')

@@ -33,8 +33,8 @@ test('a worker whose clock is an hour ahead serves like any other', async () => 
 test('the bytes of one account that may wait are bounded; beyond them it gets a retry-after', async () => {
   const first = startChatOk(call('Talk [[tokens=200]]'))
   await first.firstText
-  // Half of the account's quarter each, and not compressible. Not streamed: a stream that waits for long has a status
-  // before its error.
+  // Each prompt is half of the account's quarter and cannot be compressed. The requests are not streamed, because a
+  // stream that waits for long has the status 200 before its error.
   const unstreamed = { stream: false, stream_options: undefined }
   const large = () => chat({ ...call(randomBytes(100 * 1024).toString('hex')), fields: unstreamed })
   const waiting = [large(), large()]
@@ -47,7 +47,7 @@ test('the bytes of one account that may wait are bounded; beyond them it gets a 
     retryAfter: expect.any(String),
   })
   await first.answer
-  // The model's window cannot hold them: a worker says so.
+  // The prompts are larger than the model's window; a worker reports this.
   const tooLong = { status: 400, error: { code: 'context_length_exceeded' } }
   expect(await Promise.all(waiting)).toMatchObject([tooLong, tooLong])
   await expectBalancedBooks(cluster, [account])
@@ -62,7 +62,7 @@ test('a full Redis: new work is refused, what runs ends and is settled, and all 
   await redis.config('SET', 'maxmemory', Math.floor(Number(used) / 2))
   expect(await chat(call('Hi'))).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
   expect((await running.answer).finishReason).toBe('stop')
-  // Settled while the memory was full.
+  // These requests were settled while the memory was full.
   await expectBalancedBooks(cluster, [account])
   await redis.config('SET', 'maxmemory', 0)
   await expect.poll(async () => (await chat(call('Hi'))).status).toBe(200)

@@ -29,9 +29,9 @@ let account: TestAccount
 let redis: Redis
 let queue: Queue
 let countWaiting: () => Promise<number>
-/** As the operator of a board that may change things. */
+/** A board whose operator may change things. */
 let board: Board
-/** As the Redis user that may only read. */
+/** A connection of the Redis user that may only read. */
 let readerRedis: Redis
 let reader: Board
 
@@ -57,7 +57,7 @@ afterAll(async () => {
   redis.disconnect()
 })
 
-/** As docs/operators.md says how to open it. */
+/** Opens the queue as docs/operators.md describes. */
 const openQueue = (connection: Redis) =>
   new Queue(JOB_QUEUE, { connection, prefix: jobQueuePrefix(model), skipMetasUpdate: true })
 
@@ -89,7 +89,7 @@ function openBoard(opened: Queue) {
   }
 }
 
-/** All that a job says: no prompt, no key. */
+/** The complete data of a job: neither a prompt nor a key. */
 const JobData = z.strictObject({
   generation: z.uuidv7(),
   epoch: z.int(),
@@ -108,7 +108,7 @@ const Listing = z.object({
   ),
 })
 
-/** What a board shows of the queue. */
+/** Returns the counts and jobs that a board shows. */
 async function look(at: Board) {
   const query = { activeQueue: `${PREFIX}${JOB_QUEUE}`, status: 'waiting', page: '1', jobsPerPage: '50' }
   const { body } = await at.call('/api/queues', { query })
@@ -120,13 +120,17 @@ async function look(at: Board) {
 const call = (content: string) => ({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content })
 const ask = (content: string) => startChatOk(call(content))
 
-/** As many as can run at once, and `count` that wait behind them. `end`: the former leave, the latter are answered. */
+/**
+ * Starts as many generations as can run at once, and `count` more, which wait. `end` hangs up the running ones and
+ * expects answers to the others.
+ */
 async function fill(count: number, tokens = 3_000) {
   const running = Array.from({ length: maxNumSeqs }, () => ask(`Talk [[tokens=${tokens}]]`))
   await Promise.all(running.map(async ({ firstText }) => await firstText))
   const waiting = Array.from({ length: count }, (_, turn) => ask(`Turn ${turn}`))
   await expect.poll(countWaiting).toBe(count)
-  // A worker that claims without a job, as it does each second, leaves one over until the gateway compares again.
+  // Each second a worker claims without a job. Then one job too many is left until the gateway compares the numbers
+  // again.
   await expect.poll(async () => await queue.count()).toBe(count)
   const end = async () => {
     for (const { hangUp } of running) hangUp()
@@ -142,7 +146,7 @@ async function expectAllAnswered(chats: readonly ReturnType<typeof ask>[]) {
   expect(answers.map(({ finishReason }) => finishReason)).toEqual(chats.map(() => 'stop'))
 }
 
-/** After a drain of load: no generation waits, and no job is left. */
+/** Waits, after the load has ended, until no generation waits and no job is left. */
 async function expectEmpty() {
   await expect.poll(countWaiting).toBe(0)
   await expect
@@ -179,7 +183,7 @@ test('jobs that an operator removes, drains, doubles, retries, promotes, delays 
   const [first, second] = (await look(board)).jobs
   const one = { params: { jobId: first?.id } }
   const other = { params: { jobId: second?.id } }
-  // Neither failed nor delayed: refused.
+  // The board refuses to retry a job that is neither failed nor delayed.
   expect(await board.call('/api/queues/:queueName/:jobId/retry', one)).toMatchObject({ status: 400 })
   await expect(board.call('/api/queues/:queueName/:jobId/promote', one)).rejects.toThrow('delayed state')
   const delay = { ...one, body: { runAt: 0 } }
@@ -227,7 +231,7 @@ test('pausing the queue pauses the model: what runs goes on, what comes is answe
   const { running, waiting } = await fill(2, 400)
   await board.call('/api/queues/:queueName/pause')
   expect((await look(board)).isPaused).toBe(true)
-  // Until the gateway knows, it queues what comes, and that waits.
+  // Until the gateway knows of the pause, it still queues new requests, and they wait.
   const impatient = () => ({ ...call('Hi'), signal: AbortSignal.timeout(2_000) })
   await expect
     .poll(async () => await chat(impatient()).catch(() => null))

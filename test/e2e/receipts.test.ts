@@ -39,7 +39,7 @@ const connect = ({ apiKey }: TestAccount) => new OpenAI({ baseURL: cluster.baseU
 const get = async (path: string, { apiKey }: TestAccount) =>
   await fetch(`${cluster.baseUrl}${path}`, { headers: { authorization: `Bearer ${apiKey}` } })
 
-/** The receipt, once it is settled and has its timing; compared with billing's books. */
+/** Waits for the receipt of a settled request with its timing, and compares it with billing's books. */
 async function receiptOf(id: string, account: TestAccount) {
   const read = async () => Answer.parse(await (await get(`/generation?id=${id}`, account)).json()).data
   await expect.poll(async () => (await read()).status, { ...WAIT, interval: 1_100 }).toBe('settled')

@@ -9,8 +9,8 @@ import { startChat, startChatOk } from '../support/start-chat.ts'
 import { until } from '../support/until.ts'
 
 /**
- * Blocks larger than any prompt: nothing is cached, so equal answers have equal usage. Fewer slots than there are chats:
- * each worker has some of them.
+ * The cache's blocks are larger than any prompt: no prefix is cached, so equal answers have equal usage. Each engine
+ * has fewer slots than there are chats, so each worker has some of the chats.
  */
 const ENGINE = {
   model: 'demo-chat',
@@ -20,7 +20,7 @@ const ENGINE = {
   kvBlocks: 64,
   blockSize: 4_096,
 }
-/** Slow: it thinks for about 20 tokens. */
+/** Its steps are slow, because its reasoning is only about 20 tokens long. */
 const THINKING = { ...ENGINE, model: 'demo-reasoning', files: 'demo-reasoning', stepMs: 60 }
 const EMBEDDING = { ...ENGINE, model: 'demo-embed', kind: 'embedding' } as const
 
@@ -52,7 +52,7 @@ const GUIDED = {
   },
 }
 const INPUTS = Array.from({ length: 1_200 }, (_, at) => `Input number ${at}`)
-/** About 3 s: it only has to run when the fault comes. */
+/** Takes about 3 s: long enough to be running when the fault comes. */
 const LONG = 'Talk [[tokens=150]]'
 const SHORT = 'Talk [[tokens=40]]'
 
@@ -69,7 +69,7 @@ const PARSED: readonly Call[] = [
   { content: LONG, fields: { stop: ['race'] } },
 ]
 
-/** Asks for something; `started` resolves when all of it is under way. */
+/** Sends requests. `started` resolves when all of them run. */
 type Work = () => { started: Promise<unknown>; answers: Promise<unknown> }
 type Undisturbed = { account: TestAccount; work: Work; answers: unknown; cost: bigint }
 
@@ -116,7 +116,7 @@ const Whole = z.object({
   usage: z.unknown(),
 })
 
-/** An answer that is not streamed. */
+/** Asks without streaming, and returns the answer. */
 async function askWhole({ apiKey }: TestAccount, { content, fields }: Call) {
   const response = await fetch(`${cluster.baseUrl}/chat/completions`, {
     method: 'POST',
@@ -126,7 +126,7 @@ async function askWhole({ apiKey }: TestAccount, { content, fields }: Call) {
   return Whole.parse(await response.json())
 }
 
-/** What these accounts have, once nothing of them is held and the books balance. */
+/** Resolves with the balances of these accounts when nothing is held and the books balance. */
 async function posted(works: readonly { account: TestAccount }[]) {
   const accounts = works.map(({ account }) => account)
   await expectBalancedBooks(cluster, accounts)
@@ -142,7 +142,7 @@ async function undisturbed(workOf: (account: TestAccount) => ReturnType<Work>): 
   return { account, work, answers, cost: before - (await cluster.balance(account)).posted }
 }
 
-/** Runs these works again, with `disturb` amid them: the answers and what they cost must be the same. */
+/** Runs these works again, with `disturb` while they run. Answers and costs must be the same as before. */
 async function expectSame(works: readonly Undisturbed[], disturb: () => Promise<void>) {
   const before = await posted(works)
   const again = works.map(({ work }) => work())
@@ -184,9 +184,9 @@ test('both workers killed and started again: all kinds of output go on in the mi
     await Promise.all(cluster.workers.map(async (worker) => await worker.kill()))
     await Promise.all([cluster.restartWorker(0), cluster.restartWorker(1)])
   })
-  // None of them had ended before: all of the parsed ones, the embedding and the guided answer.
+  // All of them were still running and moved: the parsed chats, the embedding and the guided answer.
   expect(await recoveries()).toBeGreaterThanOrEqual(recoveriesBefore + PARSED.length + 2)
-  // A grammar begins at its root, and the client has seen a part.
+  // A grammar cannot continue in the middle of a text, and the client has already received a part.
   expect(await partlySent.answer).toMatchObject({ streamError: { code: 'upstream_error' } })
   expect(await posted([{ account }])).toEqual(before)
 })
@@ -200,7 +200,7 @@ test('a worker that is frozen and thaws: the client sees one stream', async () =
     await expect.poll(recoveries).toBeGreaterThan(before)
     cluster.workers[0]?.signal('SIGCONT')
   })
-  // What it sent after it had thawed met the fence.
+  // The fence refused the events that the worker sent after it had thawed.
   await expect.poll(lateEvents).toBeGreaterThan(lateBefore)
 })
 

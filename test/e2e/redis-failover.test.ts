@@ -8,9 +8,9 @@ import { createSentinelGroup } from '../support/redis-sentinel.ts'
 import { createRedis } from '../support/redis.ts'
 import { startChatOk } from '../support/start-chat.ts'
 
-/** Its keys are on the first master of a test's Cluster, the one that is killed. */
+/** The model's keys are on the first master of a test's Cluster, which the test kills. */
 const MODEL = 'millrace/demo-chat'
-/** Blocks larger than any prompt: nothing is cached, so equal answers have equal usage. */
+/** The cache's blocks are larger than any prompt: no prefix is cached, so equal answers have equal usage. */
 const ENGINE = {
   model: MODEL,
   files: 'demo',
@@ -21,9 +21,9 @@ const ENGINE = {
 }
 const STREAMS = 4
 const CALLERS = 2
-/** About 5 s, longer than the failover. */
+/** Takes about 5 s, longer than the failover. */
 const LONG = 'Talk [[tokens=250]]'
-/** Detection, election, and the apps' way to the new master. */
+/** The time of detection, election, and the apps' reconnection to the new master. */
 const MOST_REFUSED_MS = 15_000
 
 let cluster: TestCluster | undefined
@@ -40,7 +40,7 @@ const PLACES = {
     const group = await createSentinelGroup()
     return { ...group, environment: group.environment('QUEUE_REDIS') }
   },
-  // The first of its masters has the keys of the model.
+  // The first master of the Cluster has the model's keys.
   'a Cluster': createCluster,
 }
 

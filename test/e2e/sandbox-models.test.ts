@@ -89,7 +89,7 @@ const BUSY = { of: RateLimitError, status: 429, code: 'model_busy', retryAfter: 
 const WARMING = { of: RateLimitError, status: 429, code: 'model_warming', retryAfter: '10' }
 const UNAVAILABLE = { of: InternalServerError, status: 503, code: 'model_unavailable', retryAfter: '5' }
 const FAILED = { of: InternalServerError, status: 502, code: 'upstream_error', retryAfter: null }
-/** Responses know no 502. */
+/** The Responses interface has no 502. */
 const FAILED_WITHOUT_502 = UNAVAILABLE
 
 const OF_CHAT = { failure: FAILED, stop: 'stop', length: 'length' }

@@ -19,7 +19,7 @@ const REDIS_USER = 'cluster'
 
 const secret = (name: string) => `${name}-${randomUUID().replaceAll('-', '')}`
 
-/** A word of prompt and answer that no log has, in whatever pieces it is sent. */
+/** A word of prompt and answer that must be in no log. It is checked in the pieces in which it may be sent. */
 const WORD = 'zanzibar'
 const PROMPT = `${`${WORD} `.repeat(40)}[[tokens=4000]]`
 
@@ -143,7 +143,7 @@ test('no secret and no text of a customer is in any log at the level trace, what
   }
 })
 
-/** The URL of a login with this password. */
+/** Creates a login with this password and returns its URL. */
 async function createLogin(postgres: TestPostgres, password: string): Promise<string> {
   const url = new URL(postgres.url('postgres'))
   const client = new Client({ connectionString: url.href })
@@ -155,7 +155,7 @@ async function createLogin(postgres: TestPostgres, password: string): Promise<st
   return url.href
 }
 
-/** A Redis with a user of this password. */
+/** Starts a Redis with a user that has this password. */
 async function createRedisFor(password: string) {
   const redis = await createRedis()
   const client = new Redis(redis.url)

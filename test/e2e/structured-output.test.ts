@@ -45,15 +45,15 @@ const weather = toolNamed('get_weather', 'city')
 const time = toolNamed('get_time', 'zone')
 const ping = { type: 'function' as const, function: { name: 'ping' } }
 
-/** An answer, whole and as the client's own stream helper puts it together: both must be the same. */
+/** Asks without streaming, and streamed with the client's own helper. Both answers must be the same. */
 async function ask(content: string, params: Params, model = 'demo-chat') {
   const body = { model, messages: [{ role: 'user' as const, content }], ...params }
   const [whole] = (await openai.chat.completions.create(body)).choices
   const [streamed] = (await openai.chat.completions.stream(body).finalChatCompletion()).choices
   const answer = read(whole)
-  // The helper takes the empty content of the first chunk for the answer's.
+  // The helper returns the empty content of the first chunk if the answer has no content.
   expect({ ...read(streamed), content: streamed?.message.content || null }).toEqual(answer)
-  // Nor does it know of reasoning.
+  // The helper also ignores reasoning.
   const { reasoning_content: reasoning = null } = Object(whole?.message)
   return { ...answer, reasoning }
 }
@@ -69,7 +69,7 @@ function read(choice: OpenAI.ChatCompletion.Choice | undefined) {
 
 const fits = new Ajv2020({ strict: false }).compile(schema)
 
-/** `fits`, or the text that is no review. */
+/** Returns `fits` if the text is a review, else the text. */
 function reviewOf(content: string | null | undefined): string | null | undefined {
   return fits(JSON.parse(content ?? '')) ? 'fits' : content
 }
@@ -77,7 +77,7 @@ function reviewOf(content: string | null | undefined): string | null | undefined
 const CASES: [model: string, effort: Params, reasons: boolean][] = [
   ['demo-chat', {}, false],
   ['demo-reasoning', { reasoning_effort: 'high' }, true],
-  // The interface's levels are not all of the client's.
+  // The client's type lacks this level of the interface.
   ['demo-reasoning', Object.fromEntries([['reasoning_effort', 'off']]), false],
 ]
 
@@ -223,7 +223,7 @@ describe('refused before anything is reserved', () => {
       /no function 'fly' is offered/,
     ],
   ])('%s', async (param, params, message) => {
-    // Enough for a token, and for no reservation: that would be refused with 402.
+    // The credits pay for one token, but for no reservation, which would be refused with 402.
     const poor = await cluster.createAccount('0.00001')
     const client = new OpenAI({ baseURL: cluster.baseUrl, apiKey: poor.apiKey, maxRetries: 0 })
     const call = client.chat.completions.create({

@@ -9,7 +9,7 @@ import { startOtlpCollector, type CollectedSpan, type OtlpCollector } from '../s
 import { until } from '../support/until.ts'
 
 const PROMPT = 'the quick brown secret'
-/** Two workers serve it, and an answer takes seconds. */
+/** Two workers serve this model, and an answer takes seconds. */
 const SLOW = { model: 'demo-reasoning', files: 'demo-reasoning', stepMs: 30 }
 
 const QUICK = { model: 'demo-chat', files: 'demo', stepMs: 1 }
@@ -39,7 +39,7 @@ afterAll(async () => {
   await collector.stop()
 })
 
-/** The spans of the trace whose first span is linked to this client's. */
+/** Returns the spans of the trace whose first span is linked to this client's trace. */
 function traceOf(clientTrace: string): CollectedSpan[] {
   const server = collector.spans.find(({ links }) => links.includes(clientTrace))
   return collector.spans.filter(({ traceId }) => traceId === server?.traceId)

@@ -37,7 +37,7 @@ test('a worker of another release: its unknown fields are ignored, an unknown ev
   expect(completionTokens).toBe(401)
   const { text: after } = await chatOk({ ...call, content: 'Hello' })
   expect(after).toContain('You said: Hello')
-  // The failed one costs nothing, and no process was taken for dead.
+  // The failed request costs nothing, and no process was taken for dead.
   await expectBalancedBooks(cluster, [account])
 })
 
@@ -55,7 +55,7 @@ test('a gateway of another release: its unknown fields are ignored, and what nee
   const waiting = startChatOk({ ...call, content: `Hello ${NEED_MARKER}` })
   let isAnswered = false
   void waiting.answer.then(() => (isAnswered = true))
-  // This release's worker has room, and claims each second.
+  // The worker of this release has free slots, and claims each second.
   for (let i = 0; i < 3; i++) await chatOk({ ...call, content: LONG })
   expect(isAnswered).toBe(false)
 
@@ -68,7 +68,8 @@ test('a gateway of another release: its unknown fields are ignored, and what nee
   await expectBalancedBooks(cluster, [account])
 })
 
-// A cluster of its own, because every process of it is replaced: billing cannot be another release for other files.
+// The test has a cluster of its own, because it replaces every process. Other files must not get a billing of another
+// release.
 test('an upgrade and a rollback, process by process under load: every answer is whole, and all of it is charged', async () => {
   const engine = { model: 'demo-chat', files: 'demo', stepMs: 10 }
   const own = await startCluster({ workers: [[engine], [engine]] })
@@ -81,7 +82,7 @@ test('an upgrade and a rollback, process by process under load: every answer is 
     while (!over.signal.aborted) {
       const { status } = await chat({ baseUrl, apiKey: limited.apiKey, content: 'Talk [[tokens=40]]' })
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      // A refused caller comes again later.
+      // A caller that was refused repeats its request later.
       if (status !== 200) await pause(100)
     }
   })
@@ -89,7 +90,7 @@ test('an upgrade and a rollback, process by process under load: every answer is 
     const before = statuses.get(200) ?? 0
     await expect.poll(() => statuses.get(200) ?? 0).toBeGreaterThan(before + 2)
   }
-  /** One stream goes through the replacement of each process. */
+  /** Runs one stream during the replacement of a process. */
   const during = async (replace: () => Promise<void>) => {
     const stream = startChatOk({ baseUrl, apiKey: limited.apiKey, content: LONG })
     await stream.firstText
@@ -118,7 +119,7 @@ test('an upgrade and a rollback, process by process under load: every answer is 
   over.abort()
   await Promise.all(callers)
 
-  // While billing restarts there is nobody to reserve with.
+  // While billing restarts, no reservation is possible.
   expect([...statuses.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([])
   await expectBalancedBooks(own, [limited])
   const { deadLetters, alarms } = await own.admin.call(ADMIN.readState, {})
@@ -130,7 +131,7 @@ test('an upgrade and a rollback, process by process under load: every answer is 
   expect(new Set(entries.map(([, fields]) => fields.includes('preview')))).toEqual(new Set([true, false]))
 })
 
-/** Its settlements leave the short way, so billing reads their receipts. */
+/** Creates an account whose settlements do not take the short way in billing, so that billing reads their receipts. */
 async function createLimitedAccount(own: TestCluster): Promise<TestAccount> {
   const { id } = await own.createAccount('100')
   const limit = { amountNano: '50000000000', period: 'day' } as const

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { ChatMessage, ToolCall } from '#libs/contracts/generation-request.ts'
 
-/** One request of a comparison; what it leaves out is the server's default. */
+/** One request of a comparison. For an absent field, the server's default applies. */
 export type Ask = {
   readonly messages: readonly ChatMessage[]
   readonly tools?: readonly ApiTool[]
-  /** The tool that has to be called. */
+  /** The tool that the model must call. */
   readonly forced?: string
   readonly stop?: string
   readonly maxTokens: number
@@ -51,8 +51,9 @@ const Completion = z.object({
 })
 
 /**
- * A server of OpenAI's chat completions. `body` is added to every request. Temperature 0, so that an engine answers the
- * same each time. Rejects when the server fails; a status of 400 is an answer.
+ * Returns a client of a server with OpenAI's chat completions. The fields of `body` are added to every request. The
+ * temperature is 0, so that an engine gives the same answer each time. A call rejects if the server fails; a status of
+ * 400 is an answer.
  */
 export function openChatServer(options: {
   readonly baseUrl: string

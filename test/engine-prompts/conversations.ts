@@ -1,7 +1,7 @@
 import type { ChatMessage, ToolCall } from '#libs/contracts/generation-request.ts'
 import type { Answer, ApiTool, Ask } from './chat-server.ts'
 
-/** A request with the answer of the server that the conversation was led with. */
+/** A request, and the answer of the server with which the conversation was held. */
 export type Asked = { readonly name: string; readonly request: Ask; readonly answer: Answer }
 
 const WEATHER: ApiTool = {
@@ -25,12 +25,12 @@ const NOTE: ApiTool = {
   },
 }
 const TOOLS = [WEATHER, NOTE]
-/** Ends amid the arguments of `write_note`. */
+/** This limit ends the output within the arguments of `write_note`. */
 const CUT_TOKENS = 96
 const CALL_TOKENS = 256
 const TEXT_TOKENS = 8
 
-/** Nine letters and digits: the only form of ids that Mistral's templates take. */
+/** Nine letters and digits, the only form of ids that Mistral's templates accept. */
 const ID = 'call12345'
 const IN_PARIS: ToolCall = { id: ID, name: WEATHER.name, arguments: '{"city":"Paris"}' }
 const CUT: ToolCall = { id: ID, name: NOTE.name, arguments: '{"text":"The weather in' }
@@ -39,11 +39,16 @@ const system = (content: string): ChatMessage => ({ role: 'system', content })
 const user = (content: string): ChatMessage => ({ role: 'user', content })
 
 /**
- * Leads these conversations with `ask`: a loop of three turns with tools, a call that is cut and goes on in the next
- * request, several system messages, and a stop string that stands in a call. Each answer becomes a part of the next
- * request, as a client would send it. Where a forced call is missing, because weights drawn at random think without end,
- * the conversation goes on with one that the model might have written. Without `tools` none are offered, and all calls
- * are such: for templates that print no tools.
+ * Holds these conversations with `ask`:
+ *
+ * - a loop of three turns with tools;
+ * - a call that is cut and continues in the next request;
+ * - several system messages;
+ * - a stop string that occurs in a call.
+ *
+ * Each answer becomes a part of the next request, as a client would send it. A model with random weights may write
+ * reasoning without end, so a forced call may be missing; the conversation then continues with a made-up call. Without
+ * `tools`, no tools are offered and all calls are made up; this is for templates that print no tools.
  */
 export async function leadConversations(
   ask: (request: Ask) => Promise<Answer>,
@@ -101,7 +106,10 @@ function toMessage(answer: Answer): ChatMessage {
   return { role: 'assistant', content: answer.content, reasoning: '', toolCalls: [...answer.calls] }
 }
 
-/** The message of the answer, with `otherwise` where it has no call, and a result for each of its calls. */
+/**
+ * Returns the message of an answer and a result for each of its calls. An answer without calls gets the call
+ * `otherwise`.
+ */
 function withResult(answer: Answer, otherwise: ToolCall, content: string): ChatMessage[] {
   const calls = answer.status === 'answered' && answer.calls.length > 0 ? answer.calls : [otherwise]
   const results = calls.map(({ id }): ChatMessage => ({ role: 'tool', toolCallId: id, content }))

@@ -10,7 +10,7 @@ import type { Ask } from './chat-server.ts'
 
 export type Fitter = {
   readonly shapes: TemplateShapes
-  /** The messages of a request as Millrace changes them for the template, in a form that any server takes. */
+  /** Returns a request's messages as Millrace changes them for the template, in a form that every server accepts. */
   fit(request: Ask): ChatMessage[]
 }
 
@@ -32,7 +32,7 @@ export function openFitter(template: ChatTemplate, format: ModelFamily['toolCall
   }
 }
 
-/** A call whose arguments are the text of what the template gets. */
+/** Returns a call whose arguments are the JSON text of the value that the template gets. */
 function toSent(call: ToolCall, printed: Readonly<Record<string, unknown>>, at: number): ToolCall {
   const calls = printed['tool_calls']
   const args: unknown = Array.isArray(calls) ? calls[at]?.function?.arguments : undefined

@@ -65,7 +65,7 @@ const models = paths.map((template, index): Compared & { template: string | unde
   return { id: `model-${index}`, name, family, source, template }
 })
 
-/** JSON allows blanks without end between its parts, and weights drawn at random write them. */
+/** Forbids blanks: JSON allows any number of blanks between its parts, and a model with random weights writes them. */
 const withoutBlanks = Object.fromEntries(
   Array.from({ length: files.tokenizer.vocabularySize }, (_, token) => token)
     .filter((token) => /^\s+$/.test(files.tokenizer.decode([token])))
@@ -134,7 +134,7 @@ async function compare(
     counts.refused += 1
     return
   }
-  // vLLM gives the template an empty object for arguments that are no JSON object; Millrace keeps what the model wrote.
+  // For arguments that are no JSON object, vLLM gives the template an empty object. Millrace gives it the model's text.
   const emptied = await millrace.ask({ ...request, messages: request.messages.map(withoutCutArguments) })
   console.log(`    with {} in place of the arguments that are no JSON object: Millrace ${describe(emptied)}`)
   if (samePrompt(emptied, fitted)) counts.explained += 1

@@ -6,8 +6,8 @@ import { beforeEach, expect, test } from 'vitest'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { scratchFolder } from '../support/run-folder.ts'
 
-// Which `npm ci` the scripts run: with a made-up lock file, an `npm` that notes its arguments and copies the packages
-// that they ask for, and a `node` that does nothing.
+// Tests which `npm ci` the scripts run. The lock file is made up. A fake `npm` notes its arguments and copies the
+// packages that the arguments ask for; a fake `node` does nothing.
 
 const LOCK = {
   '': { name: 'millrace', version: '0.1.0' },
@@ -88,7 +88,7 @@ async function callsOf(script: string): Promise<string> {
   const log = join(checkout, 'npm-calls')
   rmSync(log, { force: true })
   const env = { PATH: `${join(checkout, 'bin')}:${process.env['PATH']}` }
-  // The programs behind the scripts do nothing, which `npm test` reports as a failure.
+  // `npm test` reports a failure, because the fake programs do nothing.
   await promisify(execFile)(process.execPath, [join(checkout, 'scripts', `${script}.mjs`)], { env }).catch(
     () => {},
   )

@@ -6,12 +6,12 @@ import type { PostgresBinaries } from '#scripts/servers/find-postgres.ts'
 import { postgresUser } from '#scripts/servers/postgres-user.ts'
 import { scratchFolder } from '../support/run-folder.ts'
 
-// Where `npm start` keeps its credits: a start that looked elsewhere would begin with none.
+// Tests the choice of PostgreSQL's data folder: a start that looked in another folder would begin without credits.
 
 const isRoot = process.getuid?.() === 0
-/** The id of no user of this machine. */
+/** A user id that no user of this machine has. */
 const STRANGER = 54_321
-/** Any programs that every user may run: nothing is started here. */
+/** The paths can be any programs that every user may run, because these tests start nothing. */
 const INSTALLATIONS: PostgresBinaries[] = [18, 16].map((major) => ({
   initdb: '/bin/true',
   postgres: '/bin/true',
@@ -96,7 +96,7 @@ test.runIf(!isRoot)('data of another user are refused', () => {
 const place = () =>
   placePostgres({ home, installations: INSTALLATIONS, say: (text) => said.push(text), elsewhere })
 
-/** Data as initdb leaves them; returns their folder. */
+/** Makes a data folder as initdb leaves it, and returns its path. */
 function makeData(folder: string, uid?: number, major = INSTALLATIONS[0]?.major): string {
   const directory = join(folder, 'postgres/data')
   mkdirSync(directory, { recursive: true, mode: 0o711 })

@@ -19,7 +19,7 @@ test('a process does not outlive its owner, even when that is killed with -9', a
   await expect.poll(() => identifyProcess(pid)).toBeUndefined()
 })
 
-/** Starts a process that would run for ever, and prints its number. */
+/** Returns a program that starts a process that would run for ever, and prints the process's number. */
 function ownerProgram(folder: string): string {
   return `
     const { startProcess } = await import(${JSON.stringify(join(REPOSITORY, 'scripts/servers/start-process.ts'))})

@@ -7,18 +7,18 @@ import { scratchFolder } from '#test/support/run-folder.ts'
 import { startSharedServers } from '#test/support/shared-servers.ts'
 import { startTogether } from '#test/support/start-together.ts'
 
-/** What the engine was asked to pull. */
+/** The images that the fake Docker engine was asked to pull. */
 const pulled: string[] = []
 
-// Testcontainers keeps the first engine that it finds for as long as the process lives, so it is one for all tests.
+// Testcontainers keeps the first engine that it finds until the process ends, so all tests share one engine.
 beforeAll(async () => {
   const socket = join(scratchFolder('engine'), 'docker.sock')
   const engine = createEngineWithoutImages()
   engine.listen(socket)
   vi.stubEnv('DOCKER_HOST', `unix://${socket}`)
-  // Where its containers would be reached; without it the engine is asked for its networks.
+  // The address of the containers. Without this variable, Testcontainers asks the engine for its networks.
   vi.stubEnv('TESTCONTAINERS_HOST_OVERRIDE', '127.0.0.1')
-  // As it is outside of `npm run test:containers`.
+  // The variable is not set outside of `npm run test:containers`.
   vi.stubEnv('MILLRACE_TEST_MUST_USE_CONTAINERS', undefined)
   return () => {
     vi.unstubAllEnvs()
@@ -75,7 +75,7 @@ test('a server that does not stop is reported together with the one that did not
   })
 })
 
-/** The part of Docker's API that is used until an image is missing. */
+/** Creates the part of Docker's API that is used until an image turns out to be missing. */
 function createEngineWithoutImages(): Server {
   return createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://engine')

@@ -17,7 +17,7 @@ test('a Redis of its own comes back after kill -9 with what was written, at the 
   const before = new Redis(server.url)
   before.on('error', () => {})
   await before.set('kept', 'yes')
-  // The append-only file is flushed to the kernel before the answer; only a power cut could lose it.
+  // Redis writes the append-only file to the kernel before it answers, so only a power failure could lose the write.
   before.disconnect()
   const pid = server.pid()
   await server.kill()
@@ -55,7 +55,7 @@ test('a PostgreSQL of its own comes back after kill -9 with what was committed',
 
 async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url })
-  // Servers go away in these tests, with sessions open.
+  // In these tests, servers end while sessions are open.
   client.on('error', () => {})
   await client.connect()
   return client

@@ -9,10 +9,12 @@ import { openStage, type Stage } from './stage.ts'
 import { poolOf } from './watch-cluster.ts'
 
 const BUDGET = 16
-/** One node has them all: a budget is a number, and does not know which GPUs are on one node. */
+/** One node has all GPUs, because a budget is only a number: it does not know which GPUs a node has. */
 const NODE = 'budget'
 const DEMANDS = repetitions('KUBE_DEMANDS', 500)
-/** Between two demands: some change the last one's move before it has ended, some let it end. */
+/**
+ * The longest pause between two demands: some demands come before the pods have followed the previous one, some after.
+ */
 const LONGEST_PAUSE_MS = 2_000
 const MODELS = [
   { model: 'large', gpus: 4, priority: 90, max: 4 },
@@ -26,12 +28,12 @@ beforeAll(async () => {
   await addNode()
   const models = MODELS.map(({ model, gpus, priority, max }) => {
     const fields = { gpu: { class: 'h100', count: gpus }, scale: { min: 1, max, priority } }
-    // Pods take a while to go, and their GPUs with them.
+    // A pod needs some time to end, and keeps its GPUs until then.
     const pod = { podAnnotations: { 'kube-lab/ready-after': '1s', 'kube-lab/exit-after': '2s' } }
     return [model, modelValues({ ...fields, pod })] as const
   })
   stage = await openStage({
-    // Longer than a pod takes from its release to its end, so that a busy one is found.
+    // Longer than a pod needs from its release to its end, so that the removal of a busy pod would be noticed.
     generationMs: 8_000,
     models: Object.fromEntries(models),
     values: {
@@ -58,7 +60,7 @@ test('GPUs that a lower priority holds go to a higher one, which then has all th
   stage.workers.setLoad('small', 9 * SLOTS)
   await until(async () => stage.workers.ready('small') >= 9, 240_000)
   const startedMs = performance.now()
-  // 3 × 4 of 16 GPUs; 2 + 1 are minima.
+  // The load needs 3 × 4 of 16 GPUs. The minima of the other models need 2 + 1.
   stage.workers.setLoad('large', 3 * SLOTS)
   await until(async () => stage.workers.ready('large') === 3, 240_000)
   console.log(`GPUs changed hands within ${((performance.now() - startedMs) / 1_000).toFixed(1)} s`)

@@ -14,14 +14,14 @@ import { startPodWorkers, wasBusy, type PodWorkers } from './pod-workers.ts'
 import { modelValues, poolName } from './release-values.ts'
 import { repetitions } from './settings.ts'
 
-// The gateway, billing and the workers are the real processes, and so are the scalers, KEDA and the control plane; only the
-// kubelet is played, which starts and stops the workers' processes, and the engines are simulated.
+// Gateway, billing, workers, scalers, KEDA and the control plane are real processes. The test takes the kubelet's part:
+// it starts and stops the workers' processes. The engines are simulated.
 
 const MODEL = 'demo-chat'
 const POOL = poolName(MODEL)
-/** There is no GPU of its class. */
+/** A model for whose class there is no GPU. */
 const STARVED = 'demo-reasoning'
-/** After so long without a GPU a model counts as starved. */
+/** A model without a GPU for this long counts as starved. */
 const STARVED_AFTER_MS = 600_000
 const SLOTS = 4
 const MOST_PODS = 5
@@ -29,11 +29,11 @@ const LOAD_S = repetitions('KUBE_CHAIN_SECONDS', 300)
 const WAVE_S = 150
 /** Requests per second at the top of a wave, and at its bottom. */
 const [MOST_PER_S, LEAST_PER_S] = [2, 0.1]
-/** About 6 s of 10 tokens per second. */
+/** Takes about 6 s at 10 tokens per second. */
 const CONTENT = 'Talk [[tokens=60]]'
 const TOKENS = 61
 const STEP_MS = 100
-/** Five times what a worker takes until it serves. */
+/** Five times the time that a worker needs until it serves. */
 const START_S = 25
 /** How often a client follows a refusal before it gives up. */
 const MOST_ATTEMPTS = 20
@@ -43,13 +43,13 @@ let release: Release
 let workers: PodWorkers
 let account: TestAccount
 const completed: StreamedAnswer[] = []
-/** What a client of the starved model is answered, from the first refusal that promises a worker. */
+/** The answers to a client of the starved model, from the first refusal that promises a worker on. */
 const starvedAnswers: { status: number; retryAfterS: number; atMs: number }[] = []
 const leaving = new AbortController()
 let starving = Promise.resolve()
 
 beforeAll(async () => {
-  // More than pods, because a worker may end while the next one starts.
+  // There are more engines than pods, because a worker may still end while the next one starts.
   const engines = await Promise.all(
     Array.from({ length: 2 * MOST_PODS }, async () => `127.0.0.1:${await freePort()}`),
   )
@@ -74,7 +74,7 @@ beforeAll(async () => {
     follow: workers.follow,
   })
   starving = askForStarved()
-  // A Deployment that names no replicas starts with one, which goes as any idle one does.
+  // A Deployment without `replicas` starts with one replica, which is removed like any idle one.
   await until(async () => release.watch.replicas(POOL) === 0, 240_000)
 })
 
@@ -91,7 +91,7 @@ const ask = async (model = MODEL) =>
 
 const isAnswer = (answer: ChatAnswer): answer is Extract<ChatAnswer, { text: string }> => 'text' in answer
 
-/** Asks for the starved model again and again, as clients do that follow retry-after; until it leaves. */
+/** Asks for the starved model repeatedly, like a client that follows retry-after, until `leaving` is aborted. */
 async function askForStarved(): Promise<void> {
   while (!leaving.signal.aborted) {
     const answer = await ask(STARVED)
@@ -102,7 +102,9 @@ async function askForStarved(): Promise<void> {
   }
 }
 
-/** Asks until it is answered, and waits after each refusal as long as that says. Resolves with the refusals. */
+/**
+ * Asks until it gets an answer, and waits after each refusal for its retry-after. Resolves with the number of refusals.
+ */
 async function askPatiently(): Promise<number> {
   for (let refusals = 0; refusals < MOST_ATTEMPTS; refusals += 1) {
     const answer = await ask()

@@ -46,7 +46,7 @@ export async function startClusterScaler(options: {
   }
 }
 
-/** The sum of a metric over its labels; 0 where it has no sample. */
+/** Returns the sum of a metric over its labels; 0 if it has no sample. */
 export function sumMetric(metrics: string, name: string): number {
   return metrics
     .split('\n')

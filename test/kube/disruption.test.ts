@@ -9,9 +9,9 @@ import { openStage, type Stage } from './stage.ts'
 import { isReady, poolOf, type WatchedPod } from './watch-cluster.ts'
 
 const PODS = 4
-/** They have all GPUs. */
+/** This many pods use all GPUs. */
 const FULL_PODS = 4
-/** 15 s on an idle machine. */
+/** It takes 15 s on an idle machine. */
 const CONVERGE_LIMIT_MS = 120_000
 const STEADY = 'steady'
 const FULL = 'full'
@@ -42,7 +42,8 @@ beforeAll(async () => {
   })
   await until(async () => stage.workers.ready(STEADY) === PODS, 180_000)
   stage.workers.setLoad(STEADY, PODS * SLOTS - 5)
-  // Little: what moves from the queue to a worker is counted twice for a moment, and must not ask for more than the minimum.
+  // The load is small, because a generation that moves from the queue to a worker is counted twice for a moment. The
+  // need must not exceed the minimum then.
   stage.workers.setLoad(FULL, SLOTS + 2)
   await until(
     async () => stage.workers.ready(FULL) === FULL_PODS - 1 && stage.workers.ready(SPOT) === 2,
@@ -56,7 +57,7 @@ const isServing = (pod: WatchedPod) => isReady(pod) && pod.metadata.deletionTime
 const servingOf = (pods: readonly WatchedPod[], pool: string) =>
   pods.filter((pod) => poolOf(pod) === pool && isServing(pod)).length
 
-/** The fewest pods of a pool that are ready and not deleted, from now on. */
+/** Watches, from now on, the smallest number of pods of a pool that are ready and not deleted. */
 function watchFewest(pool: string): () => number {
   let fewest = servingOf(stage.watch.pods(), pool)
   stage.onPods((pods) => {
@@ -87,7 +88,7 @@ test('a roll-out on full GPUs replaces one pod after the other, also while the p
   const before = stage.watch.pods(pool).map(({ metadata }) => metadata.uid)
   const fewest = watchFewest(pool)
   await stage.upgrade({ models: { [FULL]: { engine: { args: ['--enable-prefix-caching'] } } } })
-  // As soon as the first has gone, one more is wanted, which takes the last GPUs.
+  // As soon as the first pod has gone, the pool asks for one more, which takes the last GPUs.
   await until(async () => servingOf(stage.watch.pods(), pool) < FULL_PODS - 1, CONVERGE_LIMIT_MS)
   stage.workers.setLoad(FULL, FULL_PODS * SLOTS)
   await until(async () => stage.watch.replicas(pool) === FULL_PODS, CONVERGE_LIMIT_MS)

@@ -3,7 +3,7 @@ import { CHART, VALUE_SETS, valuesPath } from '../chart/chart-values.ts'
 import { HELMS } from '../chart/helm.ts'
 import { applyObjects, kubectl, runProgram } from './lab/cluster.ts'
 
-/** As README.md has users label it; `warn` has Deployments checked as well, whose pods would be refused later. */
+/** Labelled as the chart's README asks. The label `warn` checks Deployments too, whose pods would be refused later. */
 const NAMESPACE = 'kube-dry-run'
 const LEVELS = ['enforce', 'warn', 'audit'].map((mode) => [
   `pod-security.kubernetes.io/${mode}`,

@@ -6,7 +6,7 @@ import { subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { waitingExpiryKey } from '#libs/generation-record/keys.ts'
 import { isReady, poolOf, type WatchedPod } from './watch-cluster.ts'
 
-/** A pod that was deleted, with what its worker ran then and had last reported. */
+/** A deleted pod, with the number of generations that its worker ran then and had last reported. */
 export type Deletion = {
   readonly pod: string
   readonly pool: string
@@ -15,23 +15,23 @@ export type Deletion = {
 }
 
 export type FakeWorkers = {
-  /** Follows the pods: a worker for each that has a node. */
+  /** Follows the pods: each pod with a node gets a worker. */
   follow(pods: ReadonlyMap<string, WatchedPod>): void
-  /** From now on so many generations of the model run or wait: each that ends is replaced. */
+  /** Sets how many generations of the model run or wait from now on. Each generation that ends is replaced. */
   setLoad(model: string, generations: number): void
   running(model: string): number
-  /** Workers of the model that are ready and not cordoned. */
+  /** Returns how many workers of the model are ready and not cordoned. */
   ready(model: string): number
   cordoned(model: string): number
   readonly deletions: readonly Deletion[]
   stop(): Promise<void>
 }
 
-/** As a real worker. */
+/** The same interval as a real worker's. */
 const REPORT_MS = 1_000
 const TICK_MS = 100
 export const SLOTS = 10
-/** Generations that wait expire far beyond the end of a test. */
+/** Waiting generations expire long after the end of a test. */
 const NO_EXPIRY_MS = 86_400_000
 
 type Worker = {
@@ -39,7 +39,7 @@ type Worker = {
   readonly pod: WatchedPod
   readonly model: string
   phase: WorkerPhase
-  /** Null until its pod is ready. */
+  /** The time at which the worker has loaded; null until its pod is ready. */
   loadedAtMs: number | null
   cordon: { term: number | null; untilMs: number } | null
   /** When each running generation ends. */
@@ -53,16 +53,16 @@ const log = pino({ level: 'silent' })
 const modelOf = ({ metadata }: WatchedPod) => metadata.labels['millrace/model-key'] ?? ''
 
 /**
- * What workers do as far as scaling sees it, in this process, over the real Redis: they report their capacity each second,
- * obey cordons, and run generations, which they pull as they have free slots. A pod's worker loads until the pod is ready,
- * and drains once it is deleted.
+ * Starts workers in this process that do only what scaling sees, with the real Redis. They report their capacity each
+ * second, obey cordons, and pull generations when they have free slots. A worker loads after its pod is ready, and
+ * drains once the pod is deleted.
  */
 export async function startFakeWorkers(options: {
   queueUrl: string
   busUrl: string
-  /** Mean time of a generation; each takes half as long to half as long again. */
+  /** The mean time of a generation. Each takes between half and one and a half times as long. */
   generationMs: number
-  /** How long a worker of the model loads after its pod is ready. */
+  /** Returns how long a worker of the model loads after its pod is ready. */
   loadMs: (model: string) => number
 }): Promise<FakeWorkers> {
   const { queueUrl, busUrl, generationMs, loadMs } = options
@@ -157,7 +157,9 @@ export async function startFakeWorkers(options: {
   const pulling = (model: string) =>
     ofModel(model).filter((worker) => phaseOf(worker) === 'ready' && worker.ends.length < SLOTS)
 
-  /** Fills free slots, the emptiest worker first, as the pull of many workers does; the rest waits in the queue. */
+  /**
+   * Fills free slots, the emptiest worker first, like the pull of many workers. Other generations wait in the queue.
+   */
   function serve(model: string, load: { wanted: number; waiting: string[] }) {
     const running = ofModel(model).reduce((sum, { ends }) => sum + ends.length, 0)
     let missing = load.wanted - running

@@ -2,18 +2,19 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 export type KedaAddress = {
-  /** host:port, as `scaler.address` of the chart. */
+  /** host:port, in the form of the chart's `scaler.address`. */
   readonly address: string
-  /** Loopback ports of the scalers, as the endpoints of the chart's Service. */
+  /** Sets the loopback ports of the scalers, in place of the endpoints of the chart's Service. */
   setBackends(ports: readonly number[]): void
-  /** Ends all connections hard, as a lost node does. */
+  /** Resets all connections, as if their node were lost. */
   breakConnections(): void
   close(): Promise<void>
 }
 
 /**
- * The address of the scalers' Service, which routes nowhere in the lab: each connection of KEDA goes to one of the scalers,
- * in turn, and to the next one where that one refuses it. A connection ends with its scaler's.
+ * Opens an address in place of the scalers' Service, which has no routing in the lab. KEDA's connections go to the
+ * scalers in turn. If a scaler refuses a connection, the next scaler gets it. When the scaler's side ends, KEDA's side
+ * ends too.
  */
 export async function openKedaAddress(): Promise<KedaAddress> {
   let backends: readonly number[] = []

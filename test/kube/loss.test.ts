@@ -8,13 +8,13 @@ import { modelValues, poolName } from './release-values.ts'
 import { openStage, type Stage } from './stage.ts'
 import type { Rescale } from './watch-cluster.ts'
 
-// A loss changes no number of replicas: neither of a model that serves, nor of one that is at zero.
+// The loss of a part changes no number of replicas, neither of a model that serves nor of a model at zero.
 
 const LOSS_MS = repetitions('KUBE_LOSS_SECONDS', 60) * 1_000
 const DOWN_MS = repetitions('KUBE_DOWN_SECONDS', 120) * 1_000
-/** 15 s on an idle machine; a reader of the bus waits up to 10 s for its next attempt. */
+/** It takes 15 s on an idle machine: a reader of the bus waits up to 10 s before its next attempt. */
 const BACK_LIMIT_MS = 90_000
-/** 6 s on an idle machine. */
+/** It takes 6 s on an idle machine. */
 const TAKEOVER_LIMIT_MS = 40_000
 const BUSY = 'busy'
 const ASLEEP = 'asleep'
@@ -40,7 +40,7 @@ const pass = async (ms: number) => {
   await until(async () => performance.now() >= endMs, ms + 60_000)
 }
 
-/** Resolves with the time until every scaler answers from a snapshot that is fresh again. */
+/** Resolves with the time until every scaler has a fresh snapshot again and answers. */
 async function untilFresh(): Promise<number> {
   const startedMs = performance.now()
   const isFresh = async (scaler: Stage['scalers'][number]) =>
@@ -49,7 +49,7 @@ async function untilFresh(): Promise<number> {
   return performance.now() - startedMs
 }
 
-/** Resolves with the time until another scaler than this one leads. */
+/** Resolves with the time until a scaler other than this one leads. */
 async function untilAnotherLeads(former: Stage['scalers'][number]): Promise<number> {
   const startedMs = performance.now()
   const others = stage.scalers.filter((scaler) => scaler !== former && !scaler.hasExited())
@@ -59,7 +59,7 @@ async function untilAnotherLeads(former: Stage['scalers'][number]): Promise<numb
   return performance.now() - startedMs
 }
 
-/** The changes of replicas while it acts; and that they are in the end as in the beginning. */
+/** Runs `act` and returns the changes of replicas. Expects the same numbers of replicas afterwards as before. */
 async function rescalesDuring(act: () => Promise<void>): Promise<readonly Rescale[]> {
   const before = stage.watch.rescales.length
   await act()
@@ -89,7 +89,7 @@ test.each(LOSSES)('the loss of %s changes nothing, and it is noticed', async (na
     console.log(
       `${name} away for ${seconds(LOSS_MS)} s: answers are fresh again ${seconds(backMs)} s after it`,
     )
-    // What they are computed from is whole again, too.
+    // In this time, the inputs of the snapshots become complete again too.
     await pass(5_000)
   })
   expect(changes).toEqual([])

@@ -14,24 +14,24 @@ export type Release = {
   readonly namespace: string
   readonly watch: ClusterWatch
   readonly scalers: readonly ClusterScaler[]
-  /** Where KEDA reaches the scalers. */
+  /** The address at which KEDA reaches the scalers. */
   readonly keda: KedaAddress
-  /** The token of the scaler's ServiceAccount. */
+  /** The file with the token of the scaler's ServiceAccount. */
   readonly tokenFile: string
-  /** The scaler that leads; throws when none does. */
+  /** Returns the scaler that leads. Throws if none does. */
   leader(): Promise<ClusterScaler>
-  /** Starts one more, as a Deployment does in place of one that ended; resolves when it is ready. */
+  /** Starts another scaler, like a Deployment whose pod has ended. Resolves when it is ready. */
   addScaler(): Promise<ClusterScaler>
-  /** Calls the listener with the worker pods after each of their changes. */
+  /** Calls the listener with all worker pods after each change of them. */
   onPods(listener: (pods: readonly WatchedPod[]) => void): void
-  /** Installs or upgrades the release with these values over those of the start. */
+  /** Installs or upgrades the release. These values override the values of the start. */
   upgrade(values?: Values): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * The chart in a namespace of its own, and the scalers of its release as processes outside the cluster with the rights and
- * the models file of the chart.
+ * Installs the chart in a new namespace. Its scalers run as processes outside the cluster, with the rights and the
+ * models file that the chart gives them.
  */
 export async function openRelease(options: {
   queueUrl: string
@@ -94,7 +94,7 @@ export async function openRelease(options: {
   }
 }
 
-/** `helm upgrade --install` of the chart as it is in this repository. */
+/** Runs `helm upgrade --install` with this repository's chart. */
 async function installRelease(namespace: string, values: Values): Promise<void> {
   const file = join(scratchFolder('values'), 'values.yaml')
   writeFileSync(file, stringify(values))
@@ -110,7 +110,7 @@ async function installRelease(namespace: string, values: Values): Promise<void> 
   ])
 }
 
-/** The scaler's token and models file, as its pod would have them. */
+/** Returns the scaler's token and models file with the content that the scaler's pod would have. */
 async function readAccess(namespace: string): Promise<{ tokenFile: string; modelsFile: string }> {
   const folder = scratchFolder('scaler-access')
   const [tokenFile, modelsFile] = [join(folder, 'token'), join(folder, 'models.json')]

@@ -12,29 +12,29 @@ export type RemovedPod = {
 }
 
 export type PodWorkers = {
-  /** Follows the pods: a worker process for each that has a node, and SIGTERM for each that is deleted. */
+  /** Follows the pods: a pod with a node gets a worker process; the worker of a deleted pod gets a SIGTERM. */
   follow(pods: ReadonlyMap<string, WatchedPod>): void
   readonly removed: readonly RemovedPod[]
-  /** How many worker processes were started. */
+  /** Returns how many worker processes were started. */
   started(): number
-  /** Ends the workers that are left. Rejects when one did not start, or did not exit with 0. */
+  /** Ends the remaining workers. Rejects if any worker did not start or did not exit with 0. */
   stop(): Promise<void>
 }
 
-/** A report is sent each second; one that is older says nothing about the moment of the deletion. */
+/** Workers report each second. An older report does not show the state at the deletion. */
 const FRESH_REPORT_MS = 2_000
 
 /**
- * What a kubelet does with the workers' pods of one model, without containers: the worker of each pod is a process on this
- * machine, with the name, the uid and the node of its pod, on one of the engines. An engine that no pod has any more is
- * given to the next one.
+ * Takes the kubelet's part for the worker pods of one model, without containers. The worker of each pod is a process on
+ * this machine, with the name, the uid and the node of its pod, and uses one of the engines. When a pod has ended, its
+ * engine is free for the next pod.
  */
 export async function startPodWorkers(options: {
   redisUrl: string
   model: string
   files: string
   maxNumSeqs: number
-  /** Addresses of simulated engines; as many as there may be pods at a time, with those that still end. */
+  /** The addresses of simulated engines: at least as many as there are pods at the same time, including ending ones. */
   engines: readonly string[]
 }): Promise<PodWorkers> {
   const { redisUrl, model, files, maxNumSeqs } = options
@@ -65,7 +65,7 @@ export async function startPodWorkers(options: {
     })
   }
 
-  /** A worker's whole life; its engine is free again afterwards. */
+  /** Runs a worker from its start to its end. Afterwards its engine is free again. */
   async function run(pod: WatchedPod, isDeleted: Promise<void>): Promise<void> {
     const engine = engines.shift()
     if (engine === undefined) throw new Error(`no engine is left for pod ${pod.metadata.name}`)
@@ -123,7 +123,7 @@ export async function startPodWorkers(options: {
   }
 }
 
-/** Whether its worker ran something, or may have, when the pod was deleted. */
+/** Returns whether the pod's worker ran a generation, or may have run one, when the pod was deleted. */
 export function wasBusy({ running, reportAgeMs }: RemovedPod): boolean {
   return running === null || running > 0 || (reportAgeMs ?? Infinity) > FRESH_REPORT_MS
 }

@@ -4,7 +4,7 @@ export const RELEASE = 'mr'
 
 const SMALL = { requests: { cpu: '1m', memory: '1Mi' }, limits: { memory: '4Mi' } }
 
-/** Pods that fit many to a fake node; one gateway, which is not scaled. */
+/** Values with small pods, so that a fake node has room for many, and with one gateway that is not scaled. */
 export const BASE: Values = {
   engineDefaults: {
     image: { repository: 'registry.example/engine', tag: '1' },

@@ -47,7 +47,7 @@ const Template = z.object({ spec: z.object({ template: z.unknown() }) })
 const read = async (kind: string): Promise<unknown> =>
   JSON.parse(await kubectl(['get', kind, '--namespace', stage.namespace, '-o', 'json']))
 
-/** Pods of Deployments, by component or pool. */
+/** Returns the names of Deployments' pods, by component or pool. */
 async function pods(): Promise<Record<string, string[]>> {
   const { items } = Pods.parse(await read('pods'))
   const named: Record<string, string[]> = {}

@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(async () => await stage.close())
 
-/** kubectl with the scaler's token; "ok", "forbidden", or another message. */
+/** Runs kubectl with the scaler's token. Returns "ok", "forbidden", or another message. */
 async function attempt(...args: string[]): Promise<string> {
   try {
     await kubectl([...args, '--kubeconfig', kubeconfig])

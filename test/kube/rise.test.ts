@@ -4,9 +4,9 @@ import { SLOTS } from './fake-workers.ts'
 import { modelValues, poolName } from './release-values.ts'
 import { openStage, type Stage } from './stage.ts'
 
-/** 10 s on an idle machine. */
+/** It takes 10 s on an idle machine. */
 const RISE_LIMIT_MS = 60_000
-/** From its pod's readiness a worker loads for up to 4 s: 20 s ± 10 % in all. */
+/** A worker loads for up to 4 s after its pod is ready: 20 s ± 10 % in total. */
 const [READY_S, MOST_LOAD_S] = [18, 4]
 let stage: Stage
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
   const slow = { podAnnotations: { 'kube-lab/ready-after': `${READY_S}s` } }
   stage = await openStage({
     loadMs: (model) => (model === 'slow' ? Math.random() * MOST_LOAD_S * 1_000 : 0),
-    // A queue of short ones would empty within the target wait, and need few replicas more.
+    // Generations are long: a queue of short ones would be empty within the target wait and need few more replicas.
     generationMs: 120_000,
     models: {
       quick: modelValues({ scale: { min: 1, max: 100 } }),
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(async () => await stage.close())
 
-/** Resolves with the number of pods when all of them run what they can. */
+/** Resolves with the number of pods when all of them use all of their slots. */
 async function rise(from: number, to: number): Promise<number> {
   await until(async () => stage.workers.ready('quick') === from, RISE_LIMIT_MS)
   const startedMs = performance.now()
@@ -76,7 +76,7 @@ test('after a few starts the time of the next ones is predicted', async () => {
 })
 
 test('pods for which there is no GPU go soon after the demand for them has gone', async () => {
-  // Two nodes have 8 each.
+  // Two nodes have 8 GPUs each.
   const pods = () => stage.watch.pods(poolName('gpus'))
   const unscheduled = () => pods().filter(({ spec }) => spec.nodeName === undefined)
   stage.workers.setLoad('gpus', 4 * SLOTS)

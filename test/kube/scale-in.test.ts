@@ -6,18 +6,18 @@ import { quantile, repetitions } from './settings.ts'
 import { modelValues, poolName } from './release-values.ts'
 import { openStage, type Stage } from './stage.ts'
 
-/** Every model gives back all but one of its pods. */
+/** The pods of a model at the start; it gives back all but one. */
 const PODS = 3
 const SCALE_INS = repetitions('KUBE_SCALE_INS', 100)
 const MODELS = Array.from({ length: Math.ceil(SCALE_INS / (PODS - 1)) }, (_, index) => `model-${index}`)
-/** In as many models load returns while a worker is cordoned. */
+/** The models whose load returns while a worker is cordoned. */
 const RETURNING = MODELS.slice(0, Math.ceil(SCALE_INS / 5))
 const IDLE_S = 10
-/** Far longer than a pod takes from its release to its end, so that a worker which is not waited for is found busy. */
+/** Much longer than a pod needs from its release to its end, so that the removal of a busy worker would be noticed. */
 const GENERATION_MS = 20_000
-/** A step each 60 s, and on a busy machine twice the time. */
+/** A step takes 60 s, on a busy machine twice as long. */
 const STEPS_LIMIT_MS = PODS * 120_000
-/** A worker serves again within 2 s of an idle machine. */
+/** On an idle machine, a worker serves again within 2 s. */
 const RETURN_LIMIT_MS = 10_000
 let stage: Stage
 
@@ -54,7 +54,7 @@ test('load that returns while a worker is cordoned is served by it, and no pod i
   const uids = () => stage.watch.pods().map(({ metadata }) => metadata.uid)
   const before = uids().toSorted()
   const times: number[] = []
-  // Two pods are enough for it.
+  // Two pods are enough for this load.
   setLoads(RETURNING, 2 * SLOTS - 2)
   await Promise.all(
     RETURNING.map(async (model) => {
@@ -93,7 +93,7 @@ test('scale-ins under load delete only pods that run nothing', async () => {
 })
 
 test('without load every model goes to zero, from one pod, which is idle', async () => {
-  // From several pods at once, as at the end of a day.
+  // The load of several pods ends at once, as at the end of a day.
   const [first = ''] = MODELS
   stage.workers.setLoad(first, PODS * SLOTS)
   await until(async () => stage.workers.ready(first) === PODS, 180_000)

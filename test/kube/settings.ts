@@ -1,4 +1,4 @@
-/** How often a test repeats what it measures: the environment variable, or this many times. */
+/** Returns how often a test repeats its measurement: the value of the environment variable, or `byDefault`. */
 export function repetitions(variable: string, byDefault: number): number {
   const text = process.env[variable]
   if (text === undefined) return byDefault
@@ -7,7 +7,7 @@ export function repetitions(variable: string, byDefault: number): number {
   return Number(text)
 }
 
-/** The value below which this share of the numbers lies. */
+/** Returns the value below which this share of the numbers lies. */
 export function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   const value = sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)]

@@ -11,7 +11,7 @@ export type Stage = Release & {
   readonly gateway: FakeGateway
 }
 
-/** A release with two Redis of its own, and with workers and a gateway that are played. */
+/** Opens a release with two Redis servers of its own, fake workers and a fake gateway. */
 export async function openStage(options: {
   models: Readonly<Record<string, Values>>
   values?: Values

@@ -8,13 +8,15 @@ import { openStage, type Stage } from './stage.ts'
 
 // Each model is woken once, because it takes minutes until it is at zero again.
 const MODELS = Array.from({ length: repetitions('KUBE_WAKES', 50) }, (_, index) => `model-${index}`)
-/** KEDA asks each 5 s by itself: without its stream most would take longer than the first. */
+/**
+ * By itself KEDA asks every 5 s. Without its stream, most wake-ups would take longer than the first of these limits.
+ */
 const [P95_LIMIT_MS, MOST_MS] = [1_000, 2_000]
-/** Woken while KEDA has no stream. */
+/** Models that are woken while KEDA has no stream. */
 const UNPUSHED = Array.from({ length: Math.ceil(MODELS.length / 10) }, (_, index) => `unpushed-${index}`)
-/** 6 s on an idle machine: a poll each 5 s. */
+/** It takes 6 s on an idle machine: KEDA polls every 5 s. */
 const POLLED_LIMIT_MS = 30_000
-/** KEDA waits 2, 4, 8 and 16 s until it opens a stream again. */
+/** The stream is broken this often: KEDA then waits 2, 4, 8 and 16 s before it opens a stream again. */
 const BREAKS = 4
 let stage: Stage
 
@@ -22,7 +24,7 @@ beforeAll(async () => {
   const values = modelValues({ scale: { idleSeconds: 10 } })
   const models = [...MODELS, ...UNPUSHED]
   stage = await openStage({ models: Object.fromEntries(models.map((model) => [model, values])) })
-  // A Deployment that names no replicas starts with one, which goes as any idle one does.
+  // A Deployment without `replicas` starts with one replica, which is removed like any idle one.
   await until(async () => models.every((model) => stage.watch.replicas(poolName(model)) === 0), 240_000)
 })
 

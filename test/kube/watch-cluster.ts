@@ -5,7 +5,7 @@ import type { KubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
 
 const Condition = z.object({ type: z.string(), status: z.string() })
 
-/** What the tests read of a pod. */
+/** The fields of a pod that the tests read. */
 const WatchedPod = z.object({
   metadata: ObjectMeta,
   spec: z.object({ nodeName: z.string().optional() }),
@@ -28,12 +28,12 @@ export type Rescale = {
 }
 
 export type ClusterWatch = {
-  /** Pods of pools, of the given one or of all. */
+  /** Returns the pods of the given pool, or of all pools. */
   pods(pool?: string): WatchedPod[]
-  /** What the Deployment asks for; null when it is not there. */
+  /** Returns the replicas that the Deployment asks for; null if there is no such Deployment. */
   replicas(deployment: string): number | null
   ready(deployment: string): number
-  /** Every change since the start, in order; times of `performance.now()`. */
+  /** All changes since the start, in order. Their times are values of `performance.now()`. */
   readonly rescales: readonly Rescale[]
   stop(): Promise<void>
 }

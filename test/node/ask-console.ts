@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 
 const LIMIT_MS = 60_000
 
-/** GET with a `Host` that is not the address's, as a proxy passes it on; `fetch` has no way to. */
+/** Sends a GET whose `Host` differs from the address, like a request behind a proxy. `fetch` cannot do this. */
 export async function askConsole(
   url: string,
   headers: Readonly<Record<string, string>> & { readonly host: string },

@@ -10,13 +10,13 @@ import type { Release } from './release.ts'
 
 export type Customer = {
   readonly apiKey: string
-  /** Starts a stream of so many tokens; the same number gives the same text. It must end in an answer. */
+  /** Starts a stream of this many tokens. The same number gives the same text. The stream must end with an answer. */
   start(model: string, tokens: number): ReturnType<typeof startChatOk>
-  /** Runs `body`, then expects the account to be charged for the answers that it resolves with, each once. */
+  /** Runs `body`, then expects that the account is charged once for each answer with which `body` resolves. */
   expectCharged(prices: HoldPrices, body: () => Promise<readonly StreamedAnswer[]>): Promise<void>
 }
 
-/** An account with credits and a key, made through billing's admin interface. */
+/** Creates an account with credits and a key through billing's admin interface. */
 export async function createCustomer(release: Release, token: string): Promise<Customer> {
   const admin = createAdminClient({ url: release.adminUrl, token })
   const { id: account } = await admin.call(ADMIN.createAccount, { name: 'test' })
@@ -24,7 +24,7 @@ export async function createCustomer(release: Release, token: string): Promise<C
   await admin.call(ADMIN.topUp, { account, credits: '1000', idempotencyKey, reason })
   const { secret: apiKey } = await admin.call(ADMIN.createKey, { account, name: 'test' })
 
-  /** What the account has, once nothing is held. */
+  /** Resolves with the account's balance when nothing is held. */
   async function posted(): Promise<bigint> {
     const read = async () => await admin.call(ADMIN.readAccount, { account })
     await expect.poll(async () => (await read()).openHolds, { timeout: 90_000 }).toBe(0)

@@ -9,7 +9,7 @@ import { objectsIn, POLL, toRelease } from './release.ts'
 
 const release = toRelease('millrace', 'millrace')
 
-/** The commands that the chart's README says, without those that bring the image to the nodes: it is there. */
+/** Returns the commands of the chart's README, without the commands that copy the image to the nodes, which have it. */
 function readCommands(): string[] {
   const { repository, tag } = appImage()
   const readme = readFileSync(join(CHART, 'README.md'), 'utf8')

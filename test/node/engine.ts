@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Pod, Release } from './release.ts'
 
-/** Where the simulator of a worker's pod serves its faults, on loopback. */
+/** The address, on loopback, at which the simulator of a worker's pod takes its faults. */
 const FAULTS_URL = 'http://127.0.0.1:9103/faults'
 
 export const engineOf = (pod: Pod) => containerOf(pod, pod.status.initContainerStatuses, 'engine')
@@ -16,14 +16,14 @@ export async function setFaults(release: Release, pod: Pod, faults: object): Pro
 }
 
 /**
- * Sends a signal to the engine's processes. These tests see those of all containers; a SIGKILL from inside of a container
- * would not reach its first process.
+ * Sends a signal to the engine's processes. The tests see the processes of all containers, so the signal comes from
+ * outside: a SIGKILL from inside a container does not reach the container's first process.
  */
 export function signalEngine(pod: Pod, signal: 'SIGKILL' | 'SIGSTOP'): void {
   const id = engineOf(pod).containerID.replace(/^.*\/\//, '')
   const found = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && cgroupsOf(name).includes(id))
   if (id === '' || found.length === 0) throw new Error(`${pod.metadata.name} has no process of its engine`)
-  // The last one first: the end of the first one ends the others.
+  // The newest process gets the signal first, because the end of the first process ends the others.
   for (const pid of found.map(Number).toSorted((a, b) => b - a)) process.kill(pid, signal)
 }
 
@@ -31,7 +31,7 @@ function cgroupsOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8')
   } catch {
-    // It has ended.
+    // The process has ended.
     return ''
   }
 }

@@ -1,4 +1,4 @@
-// The lab is started by scripts/test-node.mjs, which runs Vitest in the lab's namespaces.
+// scripts/test-node.mjs has started the lab and runs Vitest in the lab's namespaces.
 import { rmSync } from 'node:fs'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../support/run-folder.ts'
 

@@ -15,9 +15,9 @@ import {
 } from './production.ts'
 import { objectsIn, POLL, type Pod } from './release.ts'
 
-/** 16 s or more at the simulator's speed. */
+/** The tokens of an answer that takes at least 16 s at the simulator's speed. */
 const LONG = 2_000
-/** More than one engine has slots for, so that each of two runs some. */
+/** More than the slots of one engine, so that each of two engines runs some. */
 const STREAMS = CHAT.slots + 2
 
 const WITHOUT_EMBEDDINGS = { models: { 'embed-small': { enabled: false } } }
@@ -41,7 +41,7 @@ afterAll(async () => await production?.close())
 const chatPods = async () => (await workers()).map(({ metadata }) => metadata.uid).toSorted()
 const workers = async () => await production.release.pods(CHAT.pool)
 
-/** Starts streams; resolves when each has its first text. Their answers must be whole. */
+/** Starts streams. Resolves when each has its first text. Their answers must be whole. */
 async function startStreams(count = STREAMS) {
   const streams = Array.from({ length: count }, () => customer.start(CHAT.id, LONG))
   const answers = Promise.all(streams.map(async ({ answer }) => await answer))
@@ -81,7 +81,7 @@ test('the console answers through its Service, at its own host alone: its page, 
   expect(await ask('/', new URL(release.consoleUrl).host)).toMatchObject({ status: 421 })
   const me = await ask('/api/admin/me')
   expect([me.status, JSON.parse(me.body)]).toMatchObject([200, { role: 'owner' }])
-  // With logins of Redis that only read.
+  // The console works with read-only users of Redis.
   await expect
     .poll(async () => JSON.parse((await ask('/live/v1/cluster')).body), POLL)
     .toMatchObject({ view: { cluster: { workers: { ready: CHAT.min }, gateways: GATEWAYS } } })
@@ -105,7 +105,7 @@ test('a pod that is deleted while it starts goes within seconds', async () => {
       ({ metadata, status }) => !before.includes(metadata.name) && status.phase === 'Running',
     )?.metadata.name
   await expect.poll(started, { ...POLL, interval: 250 }).toBeTypeOf('string')
-  // Its grace period is 635 s.
+  // The pod's grace period is 635 s, but it must end earlier.
   await release.kubectl(['delete', 'pod', (await started()) ?? '', '--timeout', '180s'])
   await release.settled()
 })
@@ -150,7 +150,7 @@ test.for(DEATHS)(
     let after = before
     const find = async () => {
       const found = (await workers()).find(({ metadata }) => metadata.uid === before.metadata.uid)
-      // A worker that was added in its place may be kept, and this one taken away as soon as the streams have ended.
+      // The worker that replaced it may stay, and this one may be removed as soon as the streams have ended.
       after = found ?? after
       return found
     }
@@ -177,7 +177,7 @@ test('the scaler adds workers for many streams and takes them away under a few, 
     const many = await startStreams(CHAT.max * CHAT.slots)
     await expect.poll(async () => (await workers()).length, POLL).toBe(CHAT.max)
     const answers = await many.whole()
-    // Work spreads over all workers, so none is idle by itself.
+    // Generations are spread over all workers, so no worker becomes idle by itself.
     const enough = new AbortController()
     const keepOne = async () => {
       while (!enough.signal.aborted) answers.push(...(await (await startStreams(1)).whole()))

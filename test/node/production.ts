@@ -10,7 +10,7 @@ import { startServers } from './servers.ts'
 export const CHAT = { id: 'qwen/qwen3-32b', pool: 'mr-qwen3-32b', slots: 4, min: 2, max: 4 }
 export const EMBEDDING = { id: 'baai/embed-small', pool: 'mr-embed-small', dimensions: 1_024 }
 
-/** `price` of the chat model in ci/production-values.yaml. */
+/** The `price` of the chat model in ci/production-values.yaml. */
 export const PRICES: HoldPrices = {
   inputPriceNano: 500_000_000n,
   cachedInputPriceNano: 125_000_000n,
@@ -21,7 +21,10 @@ export const GATEWAYS = 2
 const ADMIN_TOKEN = randomUUID()
 const LITTLE = { requests: { cpu: '10m', memory: '128Mi' } }
 
-/** ci/production-values.yaml on a node of two cores without GPUs: simulated engines, few slots, and quick decisions. */
+/**
+ * ci/production-values.yaml, changed for a node with two cores and no GPU: simulated engines, few slots, quick
+ * decisions.
+ */
 export const productionValues = (over: Values = {}): Values =>
   mergeValues(
     mergeValues(readValues(valuesPath('production')), {
@@ -47,8 +50,8 @@ export const productionValues = (over: Values = {}): Values =>
 export type Production = { readonly release: Release; readonly adminToken: string; close(): Promise<void> }
 
 /**
- * A namespace with all that ci/production-values.yaml refers to: Secrets with passwords, two logins, certificates of one
- * authority; and the servers behind them. The release itself is not installed.
+ * Makes a namespace with all objects to which ci/production-values.yaml refers: Secrets with passwords, two logins, and
+ * certificates of one authority. Also starts the servers behind them. The release itself is not installed.
  */
 export async function prepareProduction(): Promise<Production> {
   const namespace = `production-${randomUUID().slice(0, 8)}`

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 /** `repository:tag` of this repository's image on the node; scripts/test-node.mjs sets it. */
 const IMAGE_VARIABLE = 'MILLRACE_TEST_IMAGE'
 
-/** A call of kubectl, which may wait for pods; on a busy machine each takes a second. */
+/** The limit of one call. A call of kubectl may wait for pods, and on a busy machine every call takes a second. */
 const LIMIT_MS = 900_000
 
 /** Runs kubectl and returns what it prints. Rejects with its messages. */
@@ -19,7 +19,9 @@ export async function applyObjects(...objects: readonly object[]): Promise<void>
   await kubectl(['apply', '--server-side', '-f', '-'], JSON.stringify(list))
 }
 
-/** Runs a program of the lab: these tests run in its namespaces, with its PATH. Rejects with the program's messages. */
+/**
+ * Runs a program of the lab; the tests run in the lab's namespaces, with its PATH. Rejects with the program's messages.
+ */
 export async function runProgram(program: string, args: readonly string[], input?: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const options = { maxBuffer: 64 * 1024 * 1024, timeout: LIMIT_MS }
@@ -31,7 +33,7 @@ export async function runProgram(program: string, args: readonly string[], input
   return await promise
 }
 
-/** As the values of the chart name it. The pods run it from the node's own store. */
+/** Returns the image in the form of the chart's values. The pods run it from the node's own image store. */
 export function appImage(): { repository: string; tag: string } {
   const image = process.env[IMAGE_VARIABLE]
   if (image === undefined)

@@ -7,7 +7,7 @@ import { scratchFolder } from '../support/run-folder.ts'
 import { until } from '../support/until.ts'
 import { helm, kubectl } from './programs.ts'
 
-/** Everything starts within a minute on two idle cores; each look is a process of its own. */
+/** On two idle cores everything starts within a minute. The interval is long, because each check starts a process. */
 export const POLL = { timeout: 900_000, interval: 3_000 }
 
 const ContainerState = z.object({
@@ -54,20 +54,20 @@ export type Release = {
   readonly consoleUrl: string
   /** kubectl in the release's namespace. */
   kubectl(args: readonly string[]): Promise<string>
-  /** Installs or upgrades by Helm with these values; resolves when `settled` does. */
+  /** Installs or upgrades with Helm and these values. Resolves when `settled` does. */
   upgrade(values: Values): Promise<void>
-  /** `helm test`. Rejects with the log of a test that failed. */
+  /** Runs `helm test`. Rejects with the log of a failed test. */
   test(): Promise<void>
   uninstall(): Promise<void>
   /** Resolves when every Deployment has as many ready pods as it wants, and no others. */
   settled(): Promise<void>
-  /** The pods of Deployments that are not being deleted, by component (gateway) or pool (RELEASE-MODEL). */
+  /** Returns the Deployments' pods that are not being deleted, of a component (gateway) or pool (RELEASE-MODEL). */
   pods(part: string): Promise<Pod[]>
-  /** The unique ids of all such pods. */
+  /** Returns the unique ids of all such pods. */
   podIds(): Promise<string[]>
 }
 
-/** The release of this repository's chart called `name`, whether or not it is installed. Its namespace must exist. */
+/** Returns the release `name` of this repository's chart, installed or not. Its namespace must exist. */
 export function toRelease(name: string, namespace: string): Release {
   const inNamespace = ['--namespace', namespace]
   const run = async (args: readonly string[]) => await kubectl([...inNamespace, ...args])
@@ -139,7 +139,9 @@ export async function createNamespace(name: string): Promise<void> {
   await kubectl(['label', 'namespace', name, 'pod-security.kubernetes.io/enforce=restricted'])
 }
 
-/** The names of all objects in the namespace, but events; and those outside of namespaces that belong to `release`. */
+/**
+ * Returns the names of all objects in the namespace except events, and of `release`'s objects outside of namespaces.
+ */
 export async function objectsIn(namespace: string, release: string): Promise<string[]> {
   const inNamespace = ['get', await kinds('true'), '--namespace', namespace, '-o', 'name']
   const ofRelease = ['get', await kinds('false'), '-l', `app.kubernetes.io/instance=${release}`, '-o', 'name']

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { consoleReader } from '../support/console-reader.ts'
 import { applyObjects, kubectl } from './programs.ts'
 
-/** It breaks a URL that does not encode it. */
+/** A password that breaks a URL in which it is not encoded. */
 const PASSWORD = 'p@ss:w/or#d?%41'
 const ENCODED = encodeURIComponent(PASSWORD)
 const SQL = `'${PASSWORD}'`
@@ -11,16 +11,16 @@ const SERVERS = ['queue', 'bus', 'postgres'] as const
 export type Servers = {
   readonly queueUrl: string
   readonly busUrl: string
-  /** Of the login that docs/operators.md gives to the console. */
+  /** The URL of the login that docs/operators.md gives to the console. */
   readonly consoleQueueUrl: string
   readonly consoleBusUrl: string
-  /** Of the login that serves, and of the one that owns the tables. */
+  /** The URLs of the service's login, and of the login that owns the tables. */
   readonly databaseUrl: string
   readonly ownerUrl: string
   close(): Promise<void>
 }
 
-/** Two Redis servers and a PostgreSQL with billing's two logins, with passwords, in a namespace of their own. */
+/** Starts two Redis servers and a PostgreSQL with billing's two logins, with passwords, in a new namespace. */
 export async function startServers(): Promise<Servers> {
   const namespace = `servers-${randomUUID().slice(0, 8)}`
   const run = async (args: readonly string[]) => await kubectl(['--namespace', namespace, ...args])
@@ -64,7 +64,7 @@ export async function startServers(): Promise<Servers> {
   }
 }
 
-/** A Deployment of one pod without a volume, ready when it accepts connections, and its Service. */
+/** Returns a Service and its Deployment of one pod without a volume. The pod is ready when it accepts connections. */
 function server(options: {
   namespace: string
   name: string
@@ -75,9 +75,9 @@ function server(options: {
 }): object[] {
   const { namespace, name, image, port, args = [], env = [] } = options
   const labels = { app: name }
-  // PostgreSQL initializes its database with a server that listens on a socket only.
+  // The probe uses TCP, because PostgreSQL initializes its database with a server that listens only on a Unix socket.
   const readinessProbe = { tcpSocket: { port }, periodSeconds: 1, timeoutSeconds: 5 }
-  // Without requests a container gets next to no processor while others start.
+  // Without requests, a container gets almost no processor time while others start.
   const resources = { requests: { cpu: '200m', memory: '64Mi' } }
   const container = { name, image, imagePullPolicy: 'IfNotPresent', args, env, resources, readinessProbe }
   const template = {

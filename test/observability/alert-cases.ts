@@ -11,13 +11,13 @@ const AlertCase = z.strictObject({
   at: z.string(),
   fires: Series,
   silent: Series,
-  /** Beside those that every alert has. */
+  /** The labels of the alert beside the labels that every alert has. */
   labels: Series.default({}),
   summary: z.string(),
 })
 export type AlertCase = z.infer<typeof AlertCase>
 
-/** alert-cases.yaml says what a case is. */
+/** Returns the cases. alert-cases.yaml explains what a case is. */
 export function readAlertCases(): readonly AlertCase[] {
   const text = readFileSync(new URL('alert-cases.yaml', import.meta.url), 'utf8')
   return z.array(AlertCase).parse(parse(text))

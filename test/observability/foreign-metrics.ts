@@ -1,4 +1,4 @@
-/** Metrics of the rules that no app of this repository exports, and their exporters. */
+/** Metrics in the rules that no app of this repository exports, each with its exporter. */
 export const FOREIGN_METRICS: Readonly<Record<string, string>> = {
   redis_memory_used_bytes: 'redis_exporter',
   redis_memory_max_bytes: 'redis_exporter',

@@ -10,7 +10,7 @@ import { readRules } from './read-rules.ts'
 const REPOSITORY = new URL('../..', import.meta.url).pathname
 const REGISTERED = /'(millrace_[a-z0-9_]+)'/g
 
-/** Every metric that rules and dashboards read: ours, those of prom-client, and those of other exporters. */
+/** Returns every metric that rules and dashboards read: our metrics, prom-client's, and other exporters'. */
 export function usedMetrics(): ReadonlySet<string> {
   const { alerts, recordings } = readRules()
   const expressions = [...alerts, ...recordings].map(({ expr }) => expr)
@@ -21,7 +21,7 @@ export function usedMetrics(): ReadonlySet<string> {
   return new Set(names.filter((name) => !recorded.has(name)))
 }
 
-/** The names of metrics in the source of apps and libraries, and those of prom-client and of other exporters. */
+/** Returns the names of the metrics in the sources of apps and libraries, in prom-client and in other exporters. */
 export function namedMetrics(): ReadonlySet<string> {
   const sources = globSync('{apps,libs}/**/*.ts', { cwd: REPOSITORY })
   const ours = sources.flatMap((path) =>

@@ -1,5 +1,5 @@
-// `npm run test:rules`: the alert rules and dashboards of the chart under promtool. Each alert must fire once and stay
-// silent once, and each expression of a dashboard must parse.
+// `npm run test:rules`: checks the chart's alert rules and dashboards with promtool. Each alert must fire in one
+// situation and stay silent in another, and each expression of a dashboard must parse.
 import { readAlertCases } from './alert-cases.ts'
 import { findPromtool, runPromtool } from './promtool.ts'
 import { readDashboards } from './read-dashboards.ts'

@@ -10,7 +10,7 @@ const Dashboard = z.looseObject({
   templating: z.looseObject({ list: z.array(z.looseObject({ query: z.unknown() })) }),
 })
 
-/** Grafana's variables, and values with which an expression is what Prometheus gets. */
+/** A value for each of Grafana's variables, because Prometheus gets expressions without variables. */
 const VARIABLES: Readonly<Record<string, string>> = {
   $__rate_interval: '5m',
   $__range: '1h',
@@ -18,7 +18,9 @@ const VARIABLES: Readonly<Record<string, string>> = {
   $model: 'model',
 }
 
-/** The expressions of each dashboard of the chart, with values for their variables. Throws without a dashboard. */
+/**
+ * Returns the expressions of each dashboard of the chart, with values for variables. Throws if there is no dashboard.
+ */
 export function readDashboards(): { path: string; expressions: string[] }[] {
   const paths = globSync(`${FOLDER}/*.json`, { cwd: REPOSITORY }).toSorted()
   if (paths.length === 0) throw new Error(`${FOLDER} has no dashboards`)

@@ -26,7 +26,7 @@ const RuleFile = z.strictObject({
   groups: z.array(z.strictObject({ name: z.string(), rules: z.array(z.union([Alert, Recording])) })),
 })
 
-/** The rules of the chart, as its files have them. Throws for a file with anything else in it, or without a file. */
+/** Reads the rules from the chart's files. Throws if a file has anything else in it, or if there is no file. */
 export function readRules(): { paths: string[]; alerts: Alert[]; recordings: Recording[] } {
   const paths = globSync(`${FOLDER}/*.yaml`, { cwd: REPOSITORY }).toSorted()
   if (paths.length === 0) throw new Error(`${FOLDER} has no rules`)

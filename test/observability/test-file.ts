@@ -1,7 +1,7 @@
 import type { AlertCase, Series } from './alert-cases.ts'
 import type { Alert } from './read-rules.ts'
 
-/** The content of a file for `promtool test rules`: one test that this alert fires, and one that it stays silent. */
+/** Returns a file for `promtool test rules` with two tests: that this alert fires, and that it stays silent. */
 export function toTestFile(
   alertCase: AlertCase,
   { alert, rulePaths }: { alert: Alert; rulePaths: string[] },

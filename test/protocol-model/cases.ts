@@ -25,7 +25,7 @@ export const ANY_FAULTS: Budget = {
 const POISON_FAULTS = { total: 1, 'gateway-dies': 1, 'hand-back': 1, 'hang-up': 1 }
 const GATEWAY_DIES = { total: 1, 'gateway-dies': 1, 'hang-up': 1 }
 
-/** The sound rules: no order of steps and faults breaks them. */
+/** The cases with the sound rules. No order of steps and faults may violate them. */
 export const SOUND_CASES: readonly Case[] = [
   { name: 'any faults', weaker: {}, faults: ANY_FAULTS },
   { name: 'only the gateway dies: no hold is left', weaker: {}, faults: GATEWAY_DIES, sweeper: false },
@@ -39,7 +39,9 @@ export const SOUND_CASES: readonly Case[] = [
   ),
 ]
 
-/** One weaker rule each, the fewest faults that show what it breaks, and what that is. */
+/**
+ * Each case has one weaker rule, the fewest faults that show what the weaker rule breaks, and a description of that.
+ */
 export const WEAKENED_CASES: readonly (Case & { readonly breaks: string })[] = [
   {
     name: 'settling wants the worker and the epoch of the record',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { explore, NO_GOOD_END, type Machine } from './explore.ts'
 
-/** Counts up by one or two, from 0 to 9. A fault leads to 20, from where nothing leads on. */
+/** A machine that counts up by one or two, from 0 to 9. A fault leads to 20, from which no step leads on. */
 function counter(change: Partial<Machine<number>> = {}): Machine<number> {
   const move = (by: number, at: number) => ({ label: `plus ${by}`, isFault: false, next: at + by })
   return {

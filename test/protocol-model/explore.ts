@@ -6,9 +6,9 @@ export type Machine<State> = {
   readonly steps: (state: State) => readonly Move<State>[]
   /** 32-bit words of a packed state. */
   readonly words: number
-  /** Writes a state into words that are equal only for states that need not be distinguished. */
+  /** Writes a state into words. Two states may have equal words only if they need not be distinguished. */
   readonly pack: (state: State, words: Uint32Array) => void
-  /** What must never happen, and has happened in this state; or null. */
+  /** Returns a description of a forbidden event that has happened in this state; null if there is none. */
   readonly violation: (state: State) => string | null
   readonly isGoodEnd: (state: State) => boolean
 }
@@ -17,7 +17,7 @@ export type Move<State> = { readonly label: string; readonly isFault: boolean; r
 
 export type Exploration<State> =
   | { readonly status: 'holds'; readonly states: number; readonly goodEnds: number }
-  /** `trace`: the labels of a shortest way to it. */
+  /** `trace` has the labels of a shortest path to the violation. */
   | {
       readonly status: 'violated'
       readonly states: number
@@ -30,14 +30,17 @@ export type Exploration<State> =
 export const NO_GOOD_END = 'no good end can be reached without further faults'
 
 /**
- * Visits every state, breadth first: each order of moves and each combination of faults. Reports the first violation, or
- * a state from which no good end can be reached any more without further faults.
+ * Visits every state breadth first, so every order of moves and every combination of faults. Reports the first
+ * violation, or a state from which no good end can be reached without further faults.
  */
 export function explore<State>(machine: Machine<State>, mostStates = 8_000_000): Exploration<State> {
   const known = createStateTable(machine.words)
   const parents = createNumbers()
   const goodEnds = createNumbers()
-  /** Where the moves without a fault lead: those of each state in turn, and how many moves there are up to its last. */
+  /**
+   * The targets of the moves without a fault, state after state. `ends` has the number of targets up to each state's
+   * last.
+   */
   const targets = createNumbers()
   const ends = createNumbers()
   const words = new Uint32Array(machine.words)
@@ -79,7 +82,7 @@ export function explore<State>(machine: Machine<State>, mostStates = 8_000_000):
   return { status: 'violated', states: known.size(), violation: NO_GOOD_END, ...found }
 }
 
-/** The first state, in the order of discovery, from which no moves lead to a good end; -1 if there is none. */
+/** Returns the first state, in the order of discovery, from which no moves lead to a good end; -1 if there is none. */
 function firstStuck({
   targets,
   ends,
@@ -90,7 +93,8 @@ function firstStuck({
   goodEnds: Int32Array
 }): number {
   const states = ends.length
-  // `origins`: for each state in turn, the states whose moves lead to it; `starts` says where each begins.
+  // `origins` lists, state after state, the states whose moves lead to it. `starts` has the index at which each list
+  // begins.
   const starts = new Int32Array(states + 1)
   for (const target of targets) add(starts, target)
   for (let state = 1; state <= states; state++) add(starts, state, at(starts, state - 1))
@@ -112,7 +116,7 @@ function firstStuck({
   return canEnd.indexOf(0)
 }
 
-/** The numbers of the states on the way to a state, without the initial one. */
+/** Returns the numbers of the states on the path to a state, without the initial state. */
 function wayTo(parents: Int32Array, target: number): number[] {
   const way: number[] = []
   for (let state = target; state > 0; state = at(parents, state)) way.push(state)
@@ -120,8 +124,9 @@ function wayTo(parents: Int32Array, target: number): number[] {
 }
 
 /**
- * Goes the way again from the initial state, because equal words stand for several states: only so do the labels mean
- * the same in every line. `last` is the violation that the move after the way leads to.
+ * Follows the path again from the initial state. This is needed because equal words stand for several states, in which
+ * the two workers may have exchanged names; a label must mean the same worker in every line. `last` is the violation to
+ * which the move after the path leads.
  */
 function goAlong<State>(
   machine: Machine<State>,

@@ -4,7 +4,7 @@ import { MOST_EPOCHS, PLACES, TOKENS, released, withGateway, withMoreJobs, wrong
 import type { Gateway, Place, State, WorkerName } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
 
-/** What the gateway, its caller and its Redis connections can do next. */
+/** Returns the next steps of the gateway, its caller and its Redis connections. */
 export function gatewaySteps(state: State, rules: Rules): Step[] {
   const { gateway } = state
   if (gateway.doing === 'dead') return []
@@ -20,7 +20,7 @@ export function gatewaySteps(state: State, rules: Rules): Step[] {
   ]
 }
 
-/** Without what nothing reads any more: fewer states. */
+/** The values of fields that are not read any more; one value for each means fewer states. */
 const OVER = {
   doing: 'over',
   fromAnew: false,
@@ -88,12 +88,12 @@ function liftAnswered(state: State): State {
   return withGateway(state, { liftWanted: false, ...fence })
 }
 
-/** A worker has settled it: it ends as our fault. */
+/** A worker has settled the generation, so the gateway ends it as our fault. */
 function settledForIt(state: State): State {
   return over(state, { due: 0, settling: false })
 }
 
-/** Events of one worker, and the stop for one that may send none. */
+/** Returns the events that one worker may send, or the stop of a worker that may not send any. */
 function eventSteps(state: State, place: Place, rules: Rules): Step[] {
   const { gateway } = state
   const worker = state.workers[place]
@@ -157,11 +157,11 @@ function ended(state: State, due: number): State {
 
 function over(state: State, { due, settling }: { due: number; settling: boolean }): State {
   const left = { ...state.left, ...NEVER_WHEN_OVER }
-  // It takes its job away, where that still waits.
+  // The gateway removes the generation's job if the job still waits.
   return withGateway(withMoreJobs({ ...state, left }, -1), { ...OVER, due, settling })
 }
 
-/** The watch over the worker that runs it, as far as the gateway knows one. */
+/** Returns the steps of the watch over the worker that runs the generation, if the gateway knows this worker. */
 function watchSteps(state: State, rules: Rules): Step[] {
   const { gateway, workers } = state
   const name = watched(state, rules)
@@ -184,7 +184,7 @@ function watchSteps(state: State, rules: Rules): Step[] {
   )
 }
 
-/** The worker from which it received; before the first event the one that the record names. */
+/** Returns the worker whose events the gateway accepted; before the first event, the worker that the record names. */
 function watched({ gateway, store: { record } }: State, rules: Rules): WorkerName | null {
   const isRecords = record !== null && record.epoch === gateway.epoch && record.settled === null
   const claimant = isRecords ? record.worker : null
@@ -197,16 +197,19 @@ function runs({ gateway, workers }: State, name: WorkerName | null): boolean {
   return worker.up && worker.doing === 'running' && worker.epoch === gateway.epoch
 }
 
-/** A worker that died reports nothing: what came from it, and whether this one was on trial, is known. */
+/**
+ * Returns the blame for a death. A dead worker reports nothing, so it is derived from the events that came from the
+ * worker, and from earlier deaths, after which the generation is on trial.
+ */
 function blameOfDead({ gateway: { accepted, deaths } }: State): 'none' | 'present' | 'suspect' {
   if (accepted > 0) return 'none'
   return deaths > 0 ? 'suspect' : 'present'
 }
 
-/** More are not distinguished. */
+/** The most deaths that are counted; more are not distinguished. */
 const MOST_DEATHS = 3
 
-/** The next epoch: the fence first, then the ids that the lift carries. A poison request ends instead. */
+/** Begins the next epoch: first raises the fence, then reads the ids for the lift. A poison request ends instead. */
 function dispatchedAgain(state: State, rules: Rules, blame: 'none' | 'present' | 'suspect'): State {
   const { gateway } = state
   const counts = blame !== 'none' && (rules.deathsCounted === 'all' || gateway.delivered === 0)
@@ -228,7 +231,7 @@ function dispatchedAgain(state: State, rules: Rules, blame: 'none' | 'present' |
   return gateway.epoch === MOST_EPOCHS ? wrong(next, 'it is dispatched again and again') : next
 }
 
-/** Sending the settlement, keeping it until billing's mark, and sending it again. */
+/** Returns the steps that send the settlement, keep it until billing's mark covers it, and send it again. */
 function settlementSteps(state: State, rules: Rules): Step[] {
   const { gateway, run, mark } = state
   const steps: Step[] = []
@@ -262,7 +265,7 @@ function settlementOf({ epoch, worker, due }: Gateway) {
 }
 
 function settleAnswered(state: State, answer: 'recorded' | 'settled' | 'stale', rules: Rules): State {
-  // It is repeated for ever: a sound gateway is never stale.
+  // The gateway repeats the call without end: with sound rules the answer is never `stale`.
   if (answer === 'stale') return state
   const kept = answer === 'recorded' || rules.repeatedKept
   const { gateway } = state

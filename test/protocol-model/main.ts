@@ -1,5 +1,5 @@
-// Run by `npm run test:model [-- PART OF A NAME]`: explores every case with more faults than `npm test` does, and
-// prints the shortest trace of each weaker rule.
+// `npm run test:model [-- PART OF A NAME]` runs this program. It explores every case with more faults than `npm test`
+// does, and prints the shortest trace of each weaker rule.
 import { ANY_FAULTS, SOUND_CASES, WEAKENED_CASES } from './cases.ts'
 import { explore } from './explore.ts'
 import { createProtocol, type Case } from './protocol.ts'
@@ -16,7 +16,7 @@ for (const sound of SOUND_CASES.filter(chosen)) {
   if (explain({ ...sound, faults: more }) !== 'holds') surprises.push(sound.name)
 }
 for (const weakened of WEAKENED_CASES.filter(chosen)) {
-  // Where no hold may be left, the case's faults are all that it allows.
+  // If a case allows no hold to be left, only the case's own faults may happen.
   const faults = weakened.sweeper === false ? weakened.faults : both(ANY_FAULTS, weakened.faults)
   if (explain({ ...weakened, faults }) !== 'violated') surprises.push(weakened.name)
 }

@@ -33,7 +33,7 @@ it('packed states are equal where only the two workers are exchanged, and differ
   expect(textOfPacked.size).toBeGreaterThan(5_000)
 })
 
-/** The same state with the workers in each other's place. */
+/** Returns the same state with the two workers exchanged. */
 function exchanged(state: State): State {
   const [first, second] = state.workers
   const storeOf = (store: State['store']) => ({ ...store, record: recordOf(store.record) })

@@ -4,8 +4,8 @@ import { FAULTS, MOST_LOST_WRITES, type State, type Store, type Worker, type Wor
 export const STATE_WORDS = 7
 
 /**
- * Writes a state into `words`, so that two states have the same words where they are the same but for which of the two
- * workers is called 0: half as many states to visit. `bad` is left out: a state that has it is not explored.
+ * Writes a state into `words`. Two states that differ only in which worker is called 0 have the same words, which
+ * halves the states to visit. `bad` is left out, because a state that has it is not explored.
  */
 export function packState(state: State, words: Uint32Array): void {
   const order = packWorker(state.workers[0]) - packWorker(state.workers[1])
@@ -69,10 +69,10 @@ const DOING = {
   suspect: 6,
 } as const
 
-/** One settlement, and one more after each failover. */
+/** The first settlement, and one more after each failover. */
 const MOST_ENTRIES = 3
 
-/** In 16 bits. */
+/** Packs a worker into 16 bits. */
 function packWorker({ up, doing, epoch, after, made, outdated, ran, anew }: Worker): number {
   let word = DOING[doing] * 2 + Number(up)
   word = word * 8 + epoch
@@ -82,7 +82,7 @@ function packWorker({ up, doing, epoch, after, made, outdated, ran, anew }: Work
   return word * 4 + Number(outdated) * 2 + Number(anew)
 }
 
-/** In 31 bits. */
+/** Packs the store into 31 bits. */
 function packStore({ record, stream, over }: Store, swap: boolean): number {
   if (stream.length > MOST_ENTRIES) throw new Error('more settlements than a packed store holds')
   let word = Number(over) * 4 + stream.length

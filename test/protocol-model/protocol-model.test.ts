@@ -25,7 +25,7 @@ describe('a weaker rule has a trace:', () => {
     const missing = Object.keys(SOUND).filter(
       (rule) => !weakened.some((rules) => rules.length === 1 && rules[0] === rule),
     )
-    // A worker that cannot continue never gets what it would continue wrongly, unless the needs are ignored as well.
+    // A worker that cannot continue a generation never gets one to continue, unless needs are ignored too.
     expect(missing).toEqual(['continuationCompared'])
   })
 })

@@ -8,12 +8,12 @@ import { workerSteps, type Poison } from './worker-steps.ts'
 
 export type Case = {
   readonly name: string
-  /** What is weaker than the sound rules; empty for the sound set. */
+  /** The rules that are weaker than the sound rules; empty for the sound set. */
   readonly weaker: Partial<Rules>
-  /** The faults that may happen; those that are not named may not. */
+  /** How often each fault may happen. A fault that is not named never happens. */
   readonly faults: Partial<Budget>
   readonly poison?: Poison | null
-  /** A hold that only its expiry releases is a good end too; true unless said otherwise. */
+  /** If true (the default), a hold that only its expiry releases is a good end too. */
   readonly sweeper?: boolean
 }
 
@@ -35,7 +35,7 @@ const NO_FAULTS: Budget = {
   'hang-up': 0,
 }
 
-/** One generation under the rules and faults of a case. */
+/** Creates the state machine of one generation under the rules and faults of a case. */
 export function createProtocol({ weaker, faults, poison = null, sweeper = true }: Case): Machine<State> {
   const rules = { ...SOUND, ...weaker }
   return {
@@ -52,7 +52,7 @@ export function createProtocol({ weaker, faults, poison = null, sweeper = true }
   }
 }
 
-/** All is over and in order: nothing waits, nothing runs, and what was delivered is charged. */
+/** Returns whether the end is good: nothing waits, nothing runs, and the delivered tokens are charged. */
 function isGoodEnd({ gateway, workers, store, billed, misjudged }: State): boolean {
   const isQuiet =
     workers.every(({ up, doing }) => !up || doing === 'idle') &&
@@ -64,7 +64,7 @@ function isGoodEnd({ gateway, workers, store, billed, misjudged }: State): boole
   return billed === gateway.due || (misjudged && (billed === 0 || gateway.due === 0))
 }
 
-/** The gateway died after its lift, and it was not settled: the hold stays until it expires. */
+/** Returns whether the gateway died after its lift without a settlement: then the hold stays until it expires. */
 function isSwept({ gateway, store, billed }: State): boolean {
   return gateway.doing === 'dead' && billed === null && store.record !== null
 }

@@ -1,4 +1,6 @@
-/** What the design demands. Each rule has a sound value, in `SOUND`, and weaker readings, which `cases.ts` tries. */
+/**
+ * The rules of the design. Each rule has a sound value, which `SOUND` has, and weaker values, which `cases.ts` tries.
+ */
 export type Rules = {
   /**
    * Which record a gateway's settlement may end: any whose epoch is not above its own (`epoch`), only the one of its
@@ -11,9 +13,11 @@ export type Rules = {
   readonly fenceHasWorker: boolean
   /** Whether a repeated claim compares epoch and settlement again before it hands out the same generation. */
   readonly repeatedClaimChecked: boolean
-  /** When a worker starts anew an epoch that it had before: never, when it has let go of it, or also while it runs. */
+  /**
+   * When a worker may run an epoch a second time: never, after it has released the first run, or even while that runs.
+   */
   readonly epochStartedAnew: 'never' | 'when-let-go' | 'always'
-  /** When a worker claims: with a job, and now and then without one, or only with a job. */
+  /** When a worker claims: with a job and sometimes without one, or only with a job. */
   readonly claims: 'also-without-job' | 'with-job'
   /** Whether a worker whose claim is unanswered counts as one that runs the generation. */
   readonly claimingIsListed: boolean
@@ -23,7 +27,9 @@ export type Rules = {
   readonly endKept: 'until-settled' | 'until-sent'
   /** What makes a gateway dead to a worker that claims: presence's verdict, or the missing key alone. */
   readonly deadAtClaim: 'verdict' | 'missing-key'
-  /** For which gateways a worker settles its runs at 0: those that presence buried, or silent ones too. */
+  /**
+   * The gateways whose generations a worker settles at 0: gateways that presence has buried, or silent gateways too.
+   */
   readonly workerSettlesFor: 'buried' | 'silent'
   /** Which mark of billing releases a kept settlement: one of the same run of Redis, or any later one. */
   readonly markCompared: 'with-run' | 'alone'
@@ -39,7 +45,10 @@ export type Rules = {
   readonly tombstone: boolean
   /** Which deaths of engines count: all at which it was present, or only as long as it has given nothing in any epoch. */
   readonly deathsCounted: 'all' | 'before-output'
-  /** Whether an engine runs those that were present at a death one at a time, so that it cannot die of another one. */
+  /**
+   * Whether an engine runs generations that were present at a death one at a time, so that its next death cannot be
+   * caused by another of them.
+   */
   readonly triedAlone: boolean
   /** What ends a request as poison: its second death, the second loss of any kind, or nothing. */
   readonly poisonEndsAt: 'second-death' | 'second-loss' | 'never'

@@ -18,7 +18,7 @@ export function lift(
 
 const NONE = [0, 0] as const
 
-/** Gives the waiting generation to a worker, or null. The same nonce, in a repeated claim, gets it again. */
+/** Gives the waiting generation to a worker; null if none waits. A repeated claim with the same nonce gets it again. */
 export function claim(
   state: State,
   place: Place,
@@ -44,7 +44,7 @@ export function claim(
   return [handed(written(state, { ...state.store, record: claimed })), answer]
 }
 
-/** Ends the generation in whatever state it is; of several settlements the first wins. */
+/** Ends the generation in any state. If there are several settlements, the first one wins. */
 export function settle(
   state: State,
   settlement: { epoch: number; worker: WorkerName | null; usage: number; by: 'gateway' | 'worker' },

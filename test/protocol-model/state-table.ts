@@ -8,7 +8,7 @@ export type StateTable = {
   isAt(state: number, words: Uint32Array): boolean
 }
 
-/** An open-addressing hash table in flat arrays: `words` + 2 to 4 words a state. */
+/** Creates a hash table with open addressing in flat arrays. A state takes `width` + 2 to 4 words. */
 export function createStateTable(width: number): StateTable {
   let stored = new Uint32Array(width * 4_096)
   let slots = new Int32Array(16_384).fill(-1)
@@ -20,7 +20,7 @@ export function createStateTable(width: number): StateTable {
     return true
   }
 
-  /** The slot in which the words are, or would be. */
+  /** Returns the slot in which the words are, or in which they belong. */
   function slotOf(words: Uint32Array): number {
     const mask = slots.length - 1
     let slot = hash(words) & mask
@@ -87,7 +87,7 @@ export function createNumbers() {
   }
 }
 
-/** The number at an index that is known to be within the array. */
+/** Returns the number at an index that is known to be within the array. */
 export function at(numbers: Int32Array, index: number): number {
   return numbers[index] ?? 0
 }

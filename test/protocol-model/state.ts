@@ -1,15 +1,15 @@
-/** Tokens of the whole answer: enough for a cut before, within and behind it. */
+/** The tokens of the whole answer: enough for a cut before it, within it and after it. */
 export const TOKENS = 2
-/** More epochs than the faults of any case explain. */
+/** More epochs than the faults of any case can cause. */
 export const MOST_EPOCHS = 7
-/** Jobs that may wait at once: the generation's own, and one more that is doubled or left over. */
+/** The jobs that may wait at once: the generation's own job, and one that is doubled or left over. */
 export const MOST_JOBS = 2
 /** Writes that a failover can lose. */
 export const MOST_LOST_WRITES = 2
 
 export const PLACES = [0, 1] as const
 export type Place = (typeof PLACES)[number]
-/** A worker by its place; `gone` for one that died and whose place another process has taken. */
+/** A worker by its place. `gone` is a worker that died and whose place another process has taken. */
 export type WorkerName = Place | 'gone'
 
 export const FAULTS = [
@@ -30,20 +30,20 @@ export const FAULTS = [
   'gateway-silent',
   /** A worker of a release that cannot continue a generation. */
   'worker-outdated',
-  /** A worker hands a running generation back, because it stops. */
+  /** A worker that stops hands a running generation back. */
   'hand-back',
-  /** The engine of a worker dies of another generation; the worker hands back what it ran. */
+  /** Another generation kills a worker's engine, and the worker hands back its generations. */
   'engine-dies',
   /** A job of the queue is removed: a failover lost it, or an operator removed it. */
   'job-lost',
-  /** A job of the queue is there twice. */
+  /** A job of the queue exists twice. */
   'job-doubled',
-  /** The caller disconnects: not counted among the faults. */
+  /** The caller disconnects. This does not count as a fault. */
   'hang-up',
 ] as const
 export type Fault = (typeof FAULTS)[number]
 
-/** How often each fault may still happen, and how many in all. */
+/** How often each fault may still happen, and how many faults in total. */
 export type Budget = Readonly<Record<Fault, number>> & { readonly total: number }
 
 export type Settlement = { readonly usage: number; readonly by: 'gateway' | 'worker' }
@@ -56,7 +56,7 @@ export type StoredRecord = {
   /** How many ids the lift of this epoch carried. */
   readonly ids: number
   readonly waiting: boolean
-  /** For each worker, the epoch that its open nonce was given; 0 for none. */
+  /** For each worker, the epoch that the claim with its current nonce was given; 0 for none. */
   readonly given: readonly [number, number]
 }
 
@@ -64,7 +64,7 @@ export type Store = {
   readonly record: StoredRecord | null
   /** Entries of the settlement stream that billing has not committed. */
   readonly stream: readonly Settlement[]
-  /** Whether it was settled here, known to the model also where the record was deleted. */
+  /** Whether the generation was settled here. The model knows this even if the record was deleted. */
   readonly over: boolean
 }
 
@@ -73,26 +73,26 @@ export type Gateway = {
   readonly epoch: number
   /** The first worker of this epoch from which an event came. */
   readonly worker: WorkerName | null
-  /** Whether that was a worker's second run of the epoch. */
+  /** Whether the event came from the worker's second run of the epoch. */
   readonly fromAnew: boolean
   /** Tokens accepted in this epoch. */
   readonly accepted: number
-  /** Tokens accepted over all epochs: the client has them. */
+  /** Tokens accepted in all epochs, which the client has received. */
   readonly delivered: number
   /** Tokens that the lift of this epoch carries. */
   readonly ids: number
   readonly liftWanted: boolean
-  /** With a fence raised too late: the previous epoch is still accepted. */
+  /** With the weaker rule that raises the fence too late: events of the previous epoch are still accepted. */
   readonly fencePending: boolean
-  /** Of engines that ran it, and of workers from which no token came in their epoch. */
+  /** Deaths of engines that ran the generation, and of workers from which no token came in their epoch. */
   readonly deaths: number
   /** What the caller owes; null while the generation runs. */
   readonly due: number | null
-  /** The settlement is to be sent. */
+  /** The settlement must still be sent. */
   readonly settling: boolean
   /** The settlement was answered and is kept, under this run of Redis. */
   readonly keptUnder: number | null
-  /** The run of Redis that it knows. */
+  /** The run of Redis that the gateway knows. */
   readonly run: number
 }
 
@@ -101,23 +101,23 @@ export type Worker = {
   /** `present`, `suspect`: handed back after the death of its engine, with this blame. */
   readonly doing: 'idle' | 'claiming' | 'running' | 'ended' | 'handed-back' | 'present' | 'suspect'
   readonly epoch: number
-  /** How many ids it continues after. */
+  /** The number of ids after which the worker continues. */
   readonly after: number
-  /** Tokens there are, those that it continues after included. */
+  /** The tokens that exist, including the tokens after which the worker continues. */
   readonly made: number
   readonly outdated: boolean
-  /** The last epoch that it ran and let go. */
+  /** The last epoch that the worker ran and released. */
   readonly ran: number
-  /** It runs its epoch a second time. */
+  /** The worker runs its epoch a second time. */
   readonly anew: boolean
 }
 
 export type State = {
   readonly left: Budget
   readonly store: Store
-  /** What a failover can return to, oldest first. */
+  /** The earlier states to which a failover can return, oldest first. */
   readonly earlier: readonly Store[]
-  /** The run of Redis: how many failovers there were. */
+  /** The run of Redis: the number of failovers so far. */
   readonly run: number
   /** The gateway's liveness key was lost in a failover. */
   readonly keyMissing: boolean
@@ -127,11 +127,11 @@ export type State = {
   readonly gateway: Gateway
   readonly workers: readonly [Worker, Worker]
   readonly billed: number | null
-  /** The run in which billing committed everything up to its mark, since the gateway's last answer. */
+  /** The run of Redis in which billing has committed everything up to its mark, since the gateway's last answer. */
   readonly mark: number | null
   /** Workers have buried the living gateway. */
   readonly misjudged: boolean
-  /** What must never happen, and has. */
+  /** A description of a forbidden event that has happened. */
   readonly bad: string | null
 }
 
@@ -195,14 +195,14 @@ export function withMoreJobs(state: State, count: number): State {
   return { ...state, jobs: Math.max(0, Math.min(MOST_JOBS, state.jobs + count)) }
 }
 
-/** The worker has nothing of this generation any more. */
+/** Returns a state in which the worker has released the generation. */
 export function released(state: State, place: Place): State {
   const { epoch, ran } = state.workers[place]
   const idle = { doing: 'idle', epoch: 0, after: 0, made: 0, anew: false } as const
   return withWorker(state, place, { ...idle, ran: Math.max(epoch, ran) })
 }
 
-/** The first wrong of a trace counts. */
+/** Returns a state with a violation; the first violation of a trace is kept. */
 export function wrong(state: State, bad: string): State {
   return state.bad === null ? { ...state, bad } : state
 }

@@ -11,7 +11,10 @@ function mayFail(state: State, fault: Fault): boolean {
   return state.left[fault] > 0 && (fault === 'hang-up' || state.left.total > 0)
 }
 
-/** The step of a fault, if the budget still has it; `change` gets the state with the fault counted. */
+/**
+ * Returns the step of a fault if the budget still allows the fault. `change` gets the state in which the fault is
+ * counted.
+ */
 export function faultStep(
   state: State,
   { fault, label }: { fault: Fault; label: string },

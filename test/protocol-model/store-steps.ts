@@ -3,7 +3,7 @@ import { lift } from './scripts.ts'
 import { MOST_JOBS, withMoreJobs, wrong, type State } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
 
-/** What Redis and billing can do next. */
+/** Returns the next steps of Redis and billing. */
 export function storeSteps(state: State, rules: Rules): Step[] {
   const { store, run, mark, delayedLift, earlier } = state
   const steps: Step[] = []
@@ -29,7 +29,7 @@ export function storeSteps(state: State, rules: Rules): Step[] {
         store: before,
         earlier: [],
         run: run + 1,
-        // Nothing else reads it.
+        // Only this rule reads the field.
         keyMissing: rules.deadAtClaim === 'missing-key',
       })),
     )
@@ -37,7 +37,7 @@ export function storeSteps(state: State, rules: Rules): Step[] {
   return steps
 }
 
-/** Billing takes the first settlement; a later one that differs is an alarm. */
+/** Billing commits the first settlement. A later settlement that differs raises an alarm. */
 function committed(state: State): State {
   let next: State = {
     ...state,

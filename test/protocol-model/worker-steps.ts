@@ -4,10 +4,10 @@ import { IDLE, PLACES, TOKENS, released, withMoreJobs, withWorker, wrong } from 
 import type { Place, State, Store, Worker } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
 
-/** What kills every engine that runs the generation, or every worker with its engine, once there are so many tokens. */
+/** A generation that kills every engine, or every worker with its engine, after this many tokens. */
 export type Poison = { readonly kills: 'worker' | 'engine'; readonly afterTokens: number }
 
-/** What the two workers can do next. */
+/** Returns the next steps of the two workers. */
 export function workerSteps(
   state: State,
   rules: Rules,
@@ -60,7 +60,7 @@ function claimSteps(state: State, place: Place, rules: Rules): Step[] {
   return steps
 }
 
-/** A worker that has room for more may be given what it runs already, where a failover lost its claim. */
+/** A worker with free slots may be given the generation that it already runs, if a failover has lost its claim. */
 function secondClaimSteps(state: State, place: Place, rules: Rules): Step[] {
   const { record } = state.store
   if (record === null || !record.waiting) return []
@@ -113,10 +113,12 @@ function killStep(state: State, place: Place, { kills }: Poison): Step {
   return step(`it kills the ${kills} of place ${place}`, withWorker(state, place, change))
 }
 
-/** Two tokens do not end a trial: so it is one in the whole of an epoch. */
+/** Returns whether the generation is on trial. Two tokens do not end a trial, so it lasts for the whole epoch. */
 const isTried = ({ gateway }: State) => gateway.deaths > 0
 
-/** The engine dies of another generation: when this one is on trial, nothing tells them apart. */
+/**
+ * Another generation kills the engine. If this generation is on trial, the death cannot be distinguished from its own.
+ */
 function engineSteps(state: State, place: Place): Step[] {
   const label = `the engine of worker ${place} dies of another one`
   return faultStep(state, { fault: 'engine-dies', label }, (from) =>
@@ -128,7 +130,7 @@ function engineSteps(state: State, place: Place): Step[] {
 
 export const HEALTHY_BLAMED = 'a healthy request is taken for the cause'
 
-/** The ways in which a worker lets go of a run. */
+/** Returns the steps with which a worker releases a run. */
 function releaseSteps(state: State, place: Place, rules: Rules): Step[] {
   const { gateway } = state
   const { doing } = state.workers[place]
@@ -159,7 +161,9 @@ function settledByWorker(state: State, place: Place, rules: Rules): State {
   return released(after, place)
 }
 
-/** A new process: it has other names for everything, so the old ones have no owner. */
+/**
+ * Replaces a worker by a new process. The new process has another name, so nothing that names the old one has an owner.
+ */
 function replaced(state: State, place: Place): State {
   const fresh = withWorker(state, place, IDLE)
   const { gateway } = fresh

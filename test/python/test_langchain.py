@@ -45,7 +45,7 @@ class Chat(unittest.TestCase):
         question = HumanMessage("What is the weather in Paris?")
         for options in DIALECTS:
             with self.subTest(**options):
-                # Its reasoning goes back with the call, in the form of each dialect.
+                # This model writes reasoning, which goes back with the call, in the form of each interface.
                 model = connect(**options, model="demo-reasoning").bind_tools([get_weather])
                 first = model.invoke([question])
                 [call] = first.tool_calls
@@ -79,7 +79,8 @@ class Embeddings(unittest.TestCase):
         self.assertEqual(len(one), len(other))
 
     def test_with_the_check_the_refusal_says_what_to_set(self):
-        # The check counts with OpenAI's vocabulary, which is fetched from the internet: here it sends what it would.
+        # The length check needs OpenAI's vocabulary from the internet. This test sends the token ids that it would
+        # send.
         client = openai.OpenAI(max_retries=0)
         with self.assertRaises(openai.BadRequestError) as caught:
             client.embeddings.create(model="demo-embed", input=[[64], [65]])

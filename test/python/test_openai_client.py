@@ -26,7 +26,7 @@ QUESTION = {"role": "user", "content": "What is the weather in Paris?"}
 
 
 def connect(**options):
-    """A client with the address and the key of the environment, that does not try again by itself."""
+    """Returns a client with the address and the key of the environment. It does not retry by itself."""
     return OpenAI(**{"max_retries": 0, "timeout": 60, **options})
 
 
@@ -41,7 +41,7 @@ def call_admin(path, body=None):
 
 
 def create_account(credits):
-    """The id and the key of a new account that has so many credits."""
+    """Creates an account with these credits and returns its id and key."""
     account = call_admin("/admin/v1/accounts", {"name": "python"})["id"]
     call_admin(
         f"/admin/v1/accounts/{account}/topups",
@@ -169,7 +169,7 @@ class Responses(unittest.TestCase):
 class Embeddings(unittest.TestCase):
     def test_the_clients_own_base64_is_the_same_as_numbers(self):
         client = connect()
-        # Without a format the client asks for base64 and decodes it.
+        # If no format is given, the client asks for base64 and decodes it.
         decoded = client.embeddings.create(model="demo-embed", input=["a", "b"])
         numbers = client.embeddings.create(
             model="demo-embed", input=["a", "b"], encoding_format="float"

@@ -23,7 +23,7 @@ class Agents(unittest.TestCase):
     def test_a_tool_loop_ends_with_what_the_tool_said(self):
         for model in MODELS:
             with self.subTest(model=model.__name__):
-                # A model that thinks: its reasoning goes back with the call.
+                # This model writes reasoning, which goes back with the call.
                 agent = Agent(model("demo-reasoning"), tools=[get_weather], instructions="Be brief.")
                 first = agent.run_sync("What is the weather in Paris?")
                 self.assertEqual(first.output, "The tool says: sunny in Paris")

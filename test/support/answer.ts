@@ -1,7 +1,7 @@
 import type { Answer } from '#apps/gateway/endpoints/generation-endpoint.ts'
 import { modelSpec } from './model-spec.ts'
 
-/** The ids of an answer, for tests of the renderers. */
+/** Creates the ids of an answer, for tests of the renderers. */
 export function createAnswer<Options>({
   id,
   model,

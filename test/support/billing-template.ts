@@ -9,7 +9,7 @@ const log = pino({ level: 'silent' })
 let template: Promise<void> | undefined
 
 /**
- * A new database with billing's tables, roles and functions. It is a copy of one that is migrated once in a run: a
+ * Creates a database with billing's tables, roles and functions, as a copy of one that is migrated once in a run: a
  * migration takes ten times the processor time of a copy.
  */
 export async function createBillingDatabase(): Promise<TestDatabase> {

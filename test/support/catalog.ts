@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { CatalogFile } from '#libs/contracts/model-spec.ts'
 
-/** The prices that the demo catalog asks for a model. */
+/** Returns a model's prices in the demo catalog. */
 export function demoPrices(id: string) {
   const catalog = CatalogFile.parse(JSON.parse(readFileSync('deploy/catalog.demo.json', 'utf8')))
   const model = catalog.models.find((spec) => spec.id === id)

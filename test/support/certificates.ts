@@ -7,13 +7,13 @@ import { scratchFolder } from './run-folder.ts'
 export type TestCertificate = { cert: string; key: string }
 
 export type TestAuthority = {
-  /** Path of its own certificate. */
+  /** The path of the authority's own certificate. */
   ca: string
-  /** A certificate for this name: a host's, or a client's. */
+  /** Issues a certificate for a host's or a client's name. */
   issue(name: string): TestCertificate
 }
 
-/** A certificate authority for one test. Needs `openssl`. */
+/** Creates a certificate authority for one test. Needs `openssl`. */
 export function createAuthority(): TestAuthority {
   const folder = scratchFolder('certificates')
   const authority = { cert: join(folder, 'ca.crt'), key: join(folder, 'ca.key') }
@@ -34,15 +34,18 @@ export function createAuthority(): TestAuthority {
 }
 
 export type MountedSecret = {
-  /** Of `tls.crt`, `tls.key` and `ca.crt`; stays the same. */
+  /** The paths of `tls.crt`, `tls.key` and `ca.crt`, which stay the same. */
   cert: string
   key: string
   ca: string
-  /** Replaces all three at once by copies of these files. */
+  /** Replaces all three files at once by copies of these files. */
   replace(files: TestCertificate & { ca: string }): void
 }
 
-/** Copies of these files, mounted as a kubelet mounts a Secret: a renewal replaces the link to the folder of all. */
+/**
+ * Mounts copies of these files as a kubelet mounts a Secret: a renewal replaces the link to the folder that contains
+ * all files.
+ */
 export function mountSecret(files: TestCertificate & { ca: string }): MountedSecret {
   const folder = scratchFolder('secret')
   const link = join(folder, '..data')

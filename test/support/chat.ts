@@ -17,7 +17,9 @@ export type ChatAnswer =
   | ({ status: 200 } & StreamedAnswer)
   | { status: number; error: ErrorBody; retryAfter: string | null }
 
-/** One streamed chat completion over plain HTTP, whole; rejects when the connection breaks. */
+/**
+ * Requests one streamed chat completion over plain HTTP and returns the whole answer. Rejects if the connection breaks.
+ */
 export async function chat(call: ChatCall): Promise<ChatAnswer> {
   const { baseUrl, apiKey, content, model = 'demo-chat', fields = {}, signal, onPiece } = call
   const response = await fetch(`${baseUrl}/chat/completions`, {
@@ -44,7 +46,7 @@ export async function chat(call: ChatCall): Promise<ChatAnswer> {
   return { status: 200, ...readEvents(received) }
 }
 
-/** The same, for tests that expect an answer; throws on an error. */
+/** As `chat`, for tests that expect an answer; throws on an error. */
 export async function chatOk(call: ChatCall): Promise<StreamedAnswer> {
   const answer = await chat(call)
   if (!('text' in answer)) throw new Error(`HTTP ${answer.status}: ${JSON.stringify(answer.error)}`)

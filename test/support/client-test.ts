@@ -3,7 +3,7 @@ import type { TestAccount } from './cluster.ts'
 import { createRecordingFetch, type Exchange } from './recording-fetch.ts'
 import { sharedCluster, type SharedCluster } from './shared-cluster.ts'
 
-/** How a client reaches the cluster. `fetch` records its exchanges and refuses other hosts. */
+/** The access of a client to the cluster. `fetch` records its exchanges and refuses other hosts. */
 export type ClientAccess = {
   readonly cluster: SharedCluster
   readonly account: TestAccount
@@ -14,8 +14,8 @@ export type ClientAccess = {
 }
 
 /**
- * Tests of clients, on the gateway of the shared cluster that refuses at once; each file has an account of its own, each
- * test a `fetch` of its own.
+ * Tests of clients, which use the shared cluster's gateway that refuses at once. Each file has its own account, and
+ * each test its own `fetch`.
  */
 export const test = base
   .extend('cluster', { scope: 'worker' }, async () => {

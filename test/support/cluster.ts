@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createAdminClient, type AdminClient } from '#libs/admin-contract/admin-client.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { createAppUser } from './app-user.ts'
 import { createBillingDatabase } from './billing-template.ts'
 import { freePort } from './free-port.ts'
 import { startApp, type RunningApp } from './processes.ts'
@@ -20,7 +21,10 @@ export type EnginePlan = {
   prefillTokensPerS?: number
   maxNumBatchedTokens?: number
   streamInterval?: number
-  /** One that does not report `maxNumSeqs`, which is then given to its worker too. */
+  /**
+   * The version of a servicer that does not report `maxNumSeqs`. The worker then gets `maxNumSeqs` from its
+   * configuration.
+   */
   servicerVersion?: '0.26.0+0.8.0'
   /** The behaviour of a sandbox model's engine, in place of the demo persona. */
   behaviour?: object
@@ -30,22 +34,22 @@ export type TestAccount = { id: string; keyId: string; apiKey: string }
 
 export type Balance = { posted: bigint; held: bigint; available: bigint; openHolds: number }
 
-/** Accounts through billing's operators' interface. */
+/** Calls about accounts, through billing's operators' interface. */
 export type AccountCalls = {
   createAccount(credits: string): Promise<TestAccount>
   balance(account: TestAccount): Promise<Balance>
-  /** Every count of billing's reconciliation; all must be zero. */
+  /** Returns every count of billing's reconciliation; all must be zero. */
   reconcile(): Promise<Record<string, number>>
 }
 
 export type TestGateway = RunningApp & { baseUrl: string }
 
-/** A whole cluster of real processes, for one test file: nothing of it is shared with another. */
+/** A whole cluster of real processes for one test file. No part of it is shared with another file. */
 export type TestCluster = AccountCalls & {
   redis: TestRedis
   databaseUrl: string
   adminUrl: string
-  /** Of its interface for gateways. */
+  /** The address of billing's interface for gateways. */
   billingAddress: string
   admin: AdminClient
   billing: RunningApp
@@ -53,14 +57,14 @@ export type TestCluster = AccountCalls & {
   workers: RunningApp[]
   gateways: TestGateway[]
   baseUrl: string
-  /** One more gateway; the cluster stops it. */
+  /** Starts one more gateway; the cluster stops it. */
   addGateway(env: Record<string, string>): Promise<TestGateway>
   restartBilling(env?: Readonly<Record<string, string>>): Promise<void>
-  /** Starts the engines again after their process has ended. */
+  /** Starts the engines again after the simulator's process has ended. */
   restartSimulator(): Promise<void>
-  /** Starts a worker that has ended again, on the same engines, under the same index; resolves when it pulls. */
+  /** Starts a worker again that has ended, on the same engines and under the same index. Resolves when it pulls. */
   restartWorker(index: number, env?: Readonly<Record<string, string>>): Promise<void>
-  /** Sum of a metric over its labels. */
+  /** Returns the sum of a metric over its labels. */
   metric(app: RunningApp, name: string, labels?: Record<string, string>): Promise<number>
   stop(): Promise<void>
 }
@@ -75,23 +79,25 @@ export async function startCluster(options: {
   workerEnv?: Record<string, string>
   simulatorEnv?: Record<string, string>
   billingEnv?: Record<string, string>
-  /** How gateways call billing's machine. */
+  /** The name by which gateways call billing's machine. */
   billingHost?: string
-  /** Of every app. */
+  /** The log level of every app. */
   logLevel?: string
 }): Promise<TestCluster> {
   const plans = options.workers ?? [[{ model: 'demo-chat', files: 'demo' }]]
   const redis = await createRedis()
   const database = await createBillingDatabase()
   const logging = { LOG_LEVEL: options.logLevel ?? 'info' }
-  const urls = { QUEUE_REDIS_URL: redis.url, BUS_REDIS_URL: redis.url }
+  // The apps have the rights of the documents and no more, so every test shows that these are enough.
+  const appUrl = await createAppUser(redis.url)
+  const urls = { QUEUE_REDIS_URL: appUrl, BUS_REDIS_URL: appUrl }
   const [grpcPort, adminPort] = [await freePort(), await freePort()]
   const adminUrl = `http://127.0.0.1:${adminPort}`
 
   const startBilling = (env: Readonly<Record<string, string>> = {}) =>
     startApp('billing', {
       DATABASE_URL: database.url,
-      QUEUE_REDIS_URL: redis.url,
+      QUEUE_REDIS_URL: appUrl,
       GRPC_LISTEN: `127.0.0.1:${grpcPort}`,
       ADMIN_PORT: String(adminPort),
       ADMIN_TOKEN,
@@ -219,7 +225,7 @@ export function createAccountCalls(admin: AdminClient): AccountCalls {
   }
 }
 
-/** The sum of a metric over its labels, from the text of /metrics; throws when there is none. */
+/** Returns the sum of a metric over its labels, from the text of /metrics. Throws if there is no such metric. */
 export function sumMetric(text: string, name: string, labels: Record<string, string>): number {
   let sum = 0
   let found = false

@@ -1,6 +1,6 @@
 import type { EngineClient, EngineRequest } from '#apps/worker/engine/engine-client.ts'
 
-/** Collects a generation's ids and its end. Pass `ids` to read them when it rejects. */
+/** Collects a generation's ids and its end. Pass `ids` to read the ids even if the call rejects. */
 export async function collectGeneration(
   client: Pick<EngineClient, 'generate'>,
   request: EngineRequest,

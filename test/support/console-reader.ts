@@ -1,10 +1,15 @@
-/** `ACL SETUSER` of the Redis user that docs/operators.md gives to the console: it reads, and publishes requests to report. */
+/**
+ * Returns the `ACL SETUSER` rules of the Redis user that docs/operators.md gives to the console: it reads, and
+ * publishes requests to report.
+ */
 export const consoleReader = (password: string): readonly string[] => [
   'console',
   'on',
   `>${password}`,
-  ...'resetkeys resetchannels %R~mr2:*'.split(' '),
-  ...'&mr2:observe &mr2:reports &mr2:capacity &mr2:demand &mr2:model-states'.split(' '),
+  ...'resetkeys resetchannels %R~mr2:main:*'.split(' '),
+  ...'&mr2:main:observe &mr2:main:reports &mr2:main:capacity &mr2:main:demand &mr2:main:model-states'.split(
+    ' ',
+  ),
   ...'-@all +hello +ping +info +select +client|setname +cluster|slots +cluster|info'.split(' '),
   ...'+zcard +xinfo|stream +subscribe +unsubscribe +publish'.split(' '),
 ]

@@ -1,4 +1,7 @@
-/** Processor time of this process so far, all threads included, in milliseconds. Unlike the time of day it is not longer on a busy machine. */
+/**
+ * Returns the processor time of this process so far, of all threads, in ms. Unlike elapsed time it does not grow
+ * because the machine is busy.
+ */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1_000

@@ -3,8 +3,9 @@ export type FileCost = { project: string; name: string; tests: number; wallMs: n
 const DEAREST = 10
 
 /**
- * Where the time of a run went: a line for each project, with the seconds of its files added up (files run side by side,
- * so these are more than the run took), and the ten dearest files. `allCpuMs`: processor time of the whole run.
+ * Describes how a run used its processor time: a line for each project with the sum of its files in seconds, and the
+ * ten most expensive files. Files run in parallel, so the sums exceed the duration of the run. `allCpuMs` is the
+ * processor time of the whole run.
  */
 export function describeCosts(files: readonly FileCost[], allCpuMs: number): string {
   const othersMs = Math.max(0, allCpuMs - sum(files.map(({ cpuMs }) => cpuMs)))

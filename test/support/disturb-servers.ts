@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { Client } from 'pg'
 import { expect } from 'vitest'
 
-/** A process, by what it has printed. */
+/** A process, seen through its output. */
 type Printing = { readonly name: string; logs(): string }
 
 type Apps = {
@@ -14,14 +14,15 @@ type Apps = {
 }
 
 /**
- * Makes the servers of a cluster fail in the ways in which a client library's error has a command or a login, one after the
- * other, and waits each time until the processes have noticed and are served again. `underStream` runs a stream meanwhile.
+ * Makes the servers of a cluster fail, one way after another, so that a client library's error contains a command or a
+ * login. After each failure it waits until the processes have noticed it and are served again. `underStream` runs a
+ * stream meanwhile.
  */
 export async function disturbServers(options: {
   apps: Apps
-  /** As its administrator. */
+  /** The administrator's URL. */
   redisUrl: string
-  /** Of the apps. */
+  /** The user of the apps. */
   redisUser: { name: string; password: string }
   databaseUrl: string
   databaseUser: { name: string; password: string }
@@ -32,7 +33,7 @@ export async function disturbServers(options: {
   const redis = new Redis(options.redisUrl)
   const lines = ({ logs }: Printing, word: string) => logs().split(word).length
 
-  /** Waits until each of them prints the word once more. */
+  /** Waits until each process has printed the word once more. */
   async function untilPrinted(word: string, by: readonly Printing[], act: () => Promise<unknown>) {
     const before = by.map((app) => lines(app, word))
     await act()

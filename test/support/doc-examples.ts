@@ -2,17 +2,17 @@
 export type DocExample = {
   readonly language: string
   readonly code: string
-  /** Null when the document does not show the output. In it, `…` stands for text that varies. */
+  /** The expected output, in which `…` stands for text that varies. Null if the document does not show the output. */
   readonly expected: string | null
-  /** Of the block's first line of code. */
+  /** The line number of the block's first line of code. */
   readonly line: number
 }
 
 const FENCE = /^```(\w*)$/u
 
 /**
- * The blocks of a Markdown document in the given languages. A block of language `text` that follows directly,
- * with nothing but an empty line between, is the output of the one before it.
+ * Returns the blocks of a Markdown document in the given languages. A block of language `text` that follows a block
+ * after one empty line is its output.
  */
 export function readExamples(markdown: string, languages: readonly string[]): DocExample[] {
   const blocks = readBlocks(markdown.split('\n'))
@@ -26,8 +26,8 @@ export function readExamples(markdown: string, languages: readonly string[]): Do
 }
 
 /**
- * Whether `printed` is `expected`, where a `…` in a line stands for any part of that line, and a line of `…` alone
- * for any number of lines.
+ * Returns true if `printed` matches `expected`. In it, `…` within a line stands for any part of the line, and a line of
+ * `…` alone for any number of lines.
  */
 export function matchesOutput(printed: string, expected: string): boolean {
   const pattern = expected

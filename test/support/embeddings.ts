@@ -18,7 +18,7 @@ export type EmbeddingsAnswer =
     }
   | { status: number; error: ErrorBody & { param?: string }; retryAfter: string | null }
 
-/** One embeddings request over plain HTTP; rejects when the connection breaks. */
+/** Sends one embeddings request over plain HTTP. Rejects if the connection breaks. */
 export async function embed(call: EmbeddingsCall): Promise<EmbeddingsAnswer> {
   const { baseUrl, apiKey, input, fields = {}, signal } = call
   const response = await fetch(`${baseUrl}/embeddings`, {
@@ -32,7 +32,7 @@ export async function embed(call: EmbeddingsCall): Promise<EmbeddingsAnswer> {
   return { status: response.status, error: body.error, retryAfter: response.headers.get('retry-after') }
 }
 
-/** The same, for tests that expect vectors of numbers; throws on anything else. */
+/** As `embed`, for tests that expect vectors of numbers; throws on anything else. */
 export async function embedOk(call: EmbeddingsCall) {
   const answer = await embed(call)
   if (!('data' in answer)) throw new Error(`HTTP ${answer.status}: ${JSON.stringify(answer.error)}`)

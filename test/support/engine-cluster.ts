@@ -9,13 +9,13 @@ import { startApp, type RunningApp } from './processes.ts'
 import { createRedis, type TestRedis } from './redis.ts'
 import { scratchFolder } from './run-folder.ts'
 
-/** A model of the cluster, by the id under which it is sold. Without a folder its files are those of the engine. */
+/** A model of the cluster, by the id under which it is sold. Without a folder, the engine's own files are used. */
 export type EngineClusterModel = {
   readonly id: string
   readonly family: string
   /** A folder with the model's small files. */
   readonly folder?: string | undefined
-  /** A Jinja file that replaces their chat template. */
+  /** A Jinja file that replaces the files' chat template. */
   readonly template?: string | undefined
 }
 
@@ -24,10 +24,10 @@ export type EngineCluster = AccountCalls & {
   readonly redis: TestRedis
   readonly databaseUrl: string
   readonly gateway: RunningApp
-  /** The first one, and those that were started since. */
+  /** The first worker, and the workers started since. */
   readonly workers: readonly RunningApp[]
   readonly billing: RunningApp
-  /** One more worker on the same engine; the cluster stops it. */
+  /** Starts one more worker on the same engine; the cluster stops it. */
   startWorker(): Promise<RunningApp>
   stop(): Promise<void>
 }
@@ -35,11 +35,11 @@ export type EngineCluster = AccountCalls & {
 const CONTEXT_WINDOW = 1_048_576
 
 /**
- * A cluster whose models all run on one engine that is there already, such as a real vLLM. The limits of window and
- * output are the engine's. Rejects when the engine's model cannot be loaded.
+ * Starts a cluster whose models all use one engine that is already running, such as a real vLLM. The limits of window
+ * and output are the engine's. Rejects if the engine's model cannot be loaded.
  */
 export async function startEngineCluster(options: {
-  /** HOST:PORT of its gRPC service. */
+  /** HOST:PORT of the engine's gRPC service. */
   readonly engine: string
   readonly models: readonly EngineClusterModel[]
 }): Promise<EngineCluster> {

@@ -6,8 +6,8 @@ const Case = z.looseObject({ case: z.string() })
 const read = new Map<string, ReadonlyMap<string, unknown>>()
 
 /**
- * Returns the recorded calls of a release of vLLM by the names of their cases, in the order of the file, which has one
- * JSON line a call. Read once. Throws when a name occurs twice.
+ * Returns the recorded calls of a vLLM release by the names of their cases, in the order of the file, which has one
+ * JSON line per call. The file is read once. Throws if a name occurs twice.
  */
 export function engineRecordings(release: '0.26.0' | '0.32.0'): ReadonlyMap<string, unknown> {
   const known = read.get(release)

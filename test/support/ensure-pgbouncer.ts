@@ -20,10 +20,10 @@ const run = promisify(execFile)
 /** A program with the arguments that come before its own. */
 export type PgBouncerProgram = { readonly command: string; readonly args: readonly string[] }
 
-/** The first one that keeps named statements apart in transaction mode is 1.21. */
+/** PgBouncer 1.21 is the first version that keeps named statements apart in transaction mode. */
 const OLDEST = [1, 21] as const
 
-/** The Debian release that has one, and the packages of it and its libraries. */
+/** A Debian release with this version, and its packages for PgBouncer and the libraries. */
 const RELEASE = 'trixie'
 const PACKAGES = [
   'pgbouncer',
@@ -42,8 +42,9 @@ const PACKAGES = [
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
 /**
- * PgBouncer 1.21 or later: the one on the PATH, else one that an earlier call fetched into the tools folder, else that
- * of a Debian release, unpacked there with its libraries, which run under any older system. Otherwise the reason.
+ * Returns PgBouncer 1.21 or later: from the PATH, else one that an earlier call downloaded into the tools folder, else
+ * from a Debian release. The Debian packages are unpacked in that folder with their libraries, so they run on any older
+ * system. Returns the reason if there is none.
  */
 export async function ensurePgBouncer(): Promise<PgBouncerProgram | { readonly missing: string }> {
   const found = findExecutable('pgbouncer')
@@ -72,7 +73,7 @@ async function isNewEnough({ command, args }: PgBouncerProgram): Promise<boolean
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])
 }
 
-/** Unpacks it beside its place and moves it there, so that an interrupted download leaves nothing. */
+/** Unpacks into a folder beside the final folder and renames it, so that an interrupted download leaves nothing. */
 async function fetch(folder: string): Promise<void> {
   mkdirSync(TOOLS, { recursive: true })
   const draft = mkdtempSync(join(TOOLS, 'pgbouncer-draft-'))
@@ -83,7 +84,7 @@ async function fetch(folder: string): Promise<void> {
     await run('apt-get', ['download', '-q', ...PACKAGES], options)
     const root = join(draft, 'root')
     for (const name of readdirSync(apt.packages)) await run('dpkg-deb', ['-x', name, root], options)
-    // PgBouncer runs as another user when this process is root.
+    // All users may read the folder, because PgBouncer runs as another user if this process is root.
     chmodSync(root, 0o755)
     moveTo(folder, root)
   } finally {
@@ -95,12 +96,12 @@ function moveTo(folder: string, root: string): void {
   try {
     renameSync(root, folder)
   } catch (error) {
-    // Another process has fetched it meanwhile.
+    // Another process has downloaded it meanwhile.
     if (!existsSync(folder)) throw error
   }
 }
 
-/** An apt that knows the release alone and leaves the machine's own lists as they are. */
+/** Writes a configuration for an apt that knows only the release, and does not change the machine's own lists. */
 function writeAptFolder(folder: string): { config: string; packages: string } {
   const packages = join(folder, 'packages')
   for (const name of ['lists/partial', 'cache/archives/partial', 'packages']) {
@@ -118,7 +119,7 @@ function writeAptFolder(folder: string): { config: string; packages: string } {
     'Dir::State::lists': join(folder, 'lists'),
     'Dir::State::status': join(folder, 'status'),
     'Dir::Cache': join(folder, 'cache'),
-    // The user that apt downloads as cannot enter this folder.
+    // By default apt downloads as a user who cannot enter this folder.
     'APT::Sandbox::User': 'root',
     'Acquire::Languages': 'none',
     'Acquire::http::Timeout': '20',
@@ -129,7 +130,7 @@ function writeAptFolder(folder: string): { config: string; packages: string } {
   return { config, packages }
 }
 
-/** Through its own loader, with its own libraries. */
+/** Returns the program, started by its own loader with its own libraries. */
 function toProgram(folder: string): PgBouncerProgram {
   const triplet = readdirSync(join(folder, 'usr/lib')).find((name) => name.endsWith('-linux-gnu'))
   const libraries = join(folder, 'usr/lib', triplet ?? '')

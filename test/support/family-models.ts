@@ -5,7 +5,7 @@ import { scratchFolder } from './run-folder.ts'
 
 export type NamedFamily = ModelFamily & { readonly name: string }
 
-/** A family of models/families/ for each way to write thinking, calls and their ids. */
+/** One family of models/families/ for each format of thinking, calls and call ids. */
 export const FAMILIES: readonly NamedFamily[] = Array.from(
   new Map(
     readFamilies().map((family) => {
@@ -15,7 +15,7 @@ export const FAMILIES: readonly NamedFamily[] = Array.from(
   ).values(),
 )
 
-/** Models whose template opens the thinking, unlike the others of their families. */
+/** The model whose template opens the thinking, unlike the other models of its family. */
 export const OPENED_MODEL = 'thinking-opened'
 /** Models whose markers are special tokens, as in most real models of these families. */
 export const SPECIAL_MODELS = {
@@ -26,7 +26,10 @@ const MAGISTRAL_MARKERS = ['[TOOL_CALLS]', '[THINK]', '[/THINK]']
 const HARMONY_MARKERS = ['start', 'channel', 'message', 'constrain', 'end', 'call', 'return']
 const SPECIAL_TOKENS = [...MAGISTRAL_MARKERS, ...HARMONY_MARKERS.map((name) => `<|${name}|>`)]
 
-/** A folder with these models and one of each family, by its name; all have the tokenizer of models/tiny. */
+/**
+ * Writes a folder with these models and one model of each family under the family's name. All have the tokenizer of
+ * models/tiny.
+ */
 export function writeFamilyModels(): string {
   const folder = scratchFolder('models')
   cpSync('models/families', join(folder, 'families'), { recursive: true })
@@ -57,7 +60,7 @@ function addSpecialTokens(path: string, texts: readonly string[]): void {
   writeFileSync(path, JSON.stringify({ ...tokenizer, added_tokens: [...known, ...added] }))
 }
 
-/** The catalog of these models; gives the file's path. */
+/** Writes the catalog of these models and returns its path. */
 export function writeFamilyCatalog(): string {
   const { models }: { models: { id: string }[] } = JSON.parse(
     readFileSync('deploy/catalog.demo.json', 'utf8'),

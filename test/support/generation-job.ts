@@ -4,7 +4,7 @@ import type { Claiming, Lifting } from '#libs/generation-record/generation-recor
 import { NO_ENGINE_DEATHS, packJob } from '#libs/generation-record/pack-job.ts'
 import { jobDate, toJobId, type QueuedJob } from '#libs/job-queue/job-queue.ts'
 
-/** A job of real values; tests name what matters to them. */
+/** Creates a job of real values. A test gives the fields that matter to it. */
 export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
   return {
     id: randomUUID(),
@@ -36,7 +36,7 @@ export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
   }
 }
 
-/** A first lift without narrow bounds. */
+/** Creates a first lift without narrow bounds. */
 export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}): Promise<Lifting> {
   return {
     job: await packJob(job),
@@ -53,7 +53,7 @@ export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}
   }
 }
 
-/** A claim by a worker that serves every generation of `generationLift`. */
+/** Creates a claim by a worker that serves every generation of `generationLift`. */
 export function generationClaim(fields: Partial<Claiming> = {}): Claiming {
   return {
     worker: 'worker-1',
@@ -64,7 +64,7 @@ export function generationClaim(fields: Partial<Claiming> = {}): Claiming {
   }
 }
 
-/** The job of a generation that waits in its first epoch. */
+/** Creates the job of a generation that waits in its first epoch. */
 export function queuedJob(model: string, generation: string = randomUUID()): QueuedJob {
   return {
     id: toJobId(generation, 1, 1),

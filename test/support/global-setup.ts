@@ -1,5 +1,5 @@
-// Runs once in Vitest's main process before the first test that needs servers. Test processes inherit the
-// environment, so it carries the URLs; a second project of the same run finds them there.
+// Runs once in Vitest's main process before the first test that needs servers. Test processes inherit the environment,
+// which contains the servers' URLs. A second project of the same run finds the URLs there.
 import { rmSync } from 'node:fs'
 import { offerSharedCluster } from './offer-shared-cluster.ts'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from './run-folder.ts'
@@ -23,7 +23,7 @@ export async function setup(): Promise<void> {
   }
 }
 
-/** Vitest calls it for each project; the first call releases. */
+/** Vitest calls this function for each project. The first call stops the servers. */
 export async function teardown(): Promise<void> {
   const releaseOnce = release
   release = undefined

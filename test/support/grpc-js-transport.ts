@@ -8,8 +8,8 @@ import {
 import { callUnary } from '#libs/grpc/call-unary.ts'
 
 /**
- * Set to do what the worker's own transport does: no keepalive pings, quick reconnects, no proxy, no retries, and a
- * connection of its own, which `close` closes.
+ * Makes the channel behave as the worker's own transport: no keepalive pings, quick reconnects, no proxy, no retries,
+ * and a separate connection that `close` closes.
  */
 const CHANNEL_OPTIONS = {
   'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
@@ -22,8 +22,8 @@ const CHANNEL_OPTIONS = {
 } as const
 
 /**
- * A `Transport` on grpc-js: the reference that the worker's own one, on `node:http2`, is compared with in tests and
- * benchmarks. Connects to `address` (`host:port`) on the first call.
+ * Creates a `Transport` on grpc-js, the reference with which tests and benchmarks compare the worker's own transport on
+ * `node:http2`. Connects to `address` (`host:port`) on the first call.
  */
 export function createGrpcJsTransport({ address }: { readonly address: string }): Transport {
   const client = new Client(address, credentials.createInsecure(), CHANNEL_OPTIONS)
@@ -61,7 +61,7 @@ export function createGrpcJsTransport({ address }: { readonly address: string })
       stream.on('data', (message) => {
         if (!over) onMessage(message)
       })
-      // grpc-js emits `error` before it has delivered all messages; `end` follows the last of them.
+      // grpc-js emits `error` before it has delivered all messages; `end` comes after the last message.
       stream.on('error', (error: CallFailure) => (failure = error))
       stream.on('end', () => end(failure))
       return {

@@ -20,22 +20,25 @@ type NewObject = { metadata: { name: string; [field: string]: unknown }; [field:
 
 export type KubernetesApi = {
   url: string
-  /** Adds the object to a collection (`/api/v1/namespaces/lab/pods`) or replaces it by name. Watchers are informed. */
+  /**
+   * Adds the object to a collection (`/api/v1/namespaces/lab/pods`), or replaces the object with the same name.
+   * Watchers receive the change.
+   */
   put(collection: string, object: NewObject): ClusterObject
   remove(collection: string, name: string): void
   find(collection: string, name: string): ClusterObject | undefined
   all(collection: string): ClusterObject[]
-  /** Sends watchers of the collection a bookmark; returns its resource version. */
+  /** Sends watchers of the collection a bookmark. Returns the bookmark's resource version. */
   bookmark(collection: string): number
-  /** Ends all watches, cleanly or by closing their sockets. */
+  /** Ends all watches, either cleanly or by closing their sockets. */
   endWatches(how: 'cleanly' | 'hard'): void
-  /** Forgets the history: a watch from before is answered 410. */
+  /** Forgets the history, so that a watch from an earlier version is answered with 410. */
   compact(): void
-  /** While set, every request is answered with this status. */
+  /** Answers every request with this status, until null is set. */
   failWith(status: number | null): void
-  /** While true, patches are answered 500. */
+  /** Answers patches with 500 while true. */
   failPatches(isFailing: boolean): void
-  /** The token that requests must carry. */
+  /** Sets the token that requests must carry. */
   setToken(token: string): void
   /** Method and URL of every request so far. */
   requests: string[]
@@ -46,8 +49,8 @@ type Change = { type: string; collection: string; object: ClusterObject; version
 type Watcher = { collection: string; selector: string | null; response: ServerResponse }
 
 /**
- * A small HTTP server that behaves as the API server does for lists with pages, watches with resource versions and
- * bookmarks, and merge patches. Collections exist once something is put into them or they are named in `collections`.
+ * Starts a small HTTP server that behaves like the API server: lists with pages, watches with resource versions and
+ * bookmarks, and merge patches. A collection exists once an object was put into it, or if `collections` names it.
  */
 export async function startKubernetesApi(collections: readonly string[]): Promise<KubernetesApi> {
   const stored = new Map<string, Map<string, ClusterObject>>(collections.map((name) => [name, new Map()]))
@@ -215,7 +218,7 @@ function sendChange(watcher: Watcher, { type, collection, object }: Change): voi
   watcher.response.write(`${JSON.stringify({ type, object })}\n`)
 }
 
-/** Knows the two forms `key` and `key=value`. */
+/** Matches a label selector of the form `key` or `key=value`. */
 function matches(selector: string | null, object: ClusterObject): boolean {
   if (selector === null) return true
   const [key = '', value] = selector.split('=')
@@ -223,7 +226,7 @@ function matches(selector: string | null, object: ClusterObject): boolean {
   return value === undefined ? label !== undefined : label === value
 }
 
-/** RFC 7396. */
+/** Applies a JSON merge patch (RFC 7396). */
 function mergePatch(target: unknown, patch: unknown): unknown {
   const change = Fields.safeParse(patch).data
   if (change === undefined) return patch

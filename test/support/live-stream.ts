@@ -1,15 +1,15 @@
 import { applyDelta, type Delta, type Parts } from '#libs/live-view/deltas.ts'
 
-/** A reader of the console's live picture, as its page is one. */
+/** A reader of the console's live picture, like the console's page. */
 export type LiveReader = {
-  /** The view as of the last event; null before the first. */
+  /** Returns the view as of the last event; null before the first. */
   view(): Parts | null
-  /** The names of the events so far. */
+  /** Returns the names of the events so far. */
   events(): readonly string[]
   close(): void
 }
 
-/** Opens a stream; rejects where it is refused. The test closes it. */
+/** Opens a stream. Rejects if the console refuses it. The test closes the stream. */
 export async function readLive(url: string, token: string): Promise<LiveReader> {
   const abort = new AbortController()
   const response = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: abort.signal })

@@ -4,7 +4,7 @@ import { createTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 
 const loaded = new Map<string, Promise<Tokenizer>>()
 
-/** The tokenizer of a model's folder, one for all tests of this process. */
+/** Loads the tokenizer of a model's folder, once for all tests of this process. */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {
   const tokenizer = loaded.get(folder) ?? load(folder)
   loaded.set(folder, tokenizer)

@@ -9,23 +9,27 @@ import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { makePostgresData, startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
+import { ensureValkey } from './ensure-valkey.ts'
 import { runFolder } from './run-folder.ts'
 import { until } from './until.ts'
 
 const PASSWORD = 'test'
-/** The folder of `npm start`: programs that it fetched serve the tests, and the other way round. */
+/** The tools folder of `npm start`. Tests and `npm start` share the programs in it. */
 export const TOOLS = join(REPOSITORY, '.millrace/tools')
+
+/** The major version of the PostgreSQL that the tests run on; default: the preferred one of this machine. */
+export const POSTGRES_MAJOR_VARIABLE = 'MILLRACE_TEST_POSTGRES_MAJOR'
 
 /** Settings of a master and of its replica. By default a master waits 5 s for further replicas before it sends its data. */
 export const REPLICATED = { masterauth: PASSWORD, 'repl-diskless-sync-delay': '0' }
 
-/** A redis-server of this machine with its data in `folder`, on `port` or a free one. */
+/** Starts this machine's redis-server with its data in `folder`, on `port` or a free port. */
 export async function startLocalRedis(
   folder: string,
   options: { port?: number; settings?: Readonly<Record<string, string>> } = {},
 ): Promise<RedisServer> {
   return await startRedis({
-    binary: await ensureRedisServer({ tools: TOOLS, say: console.error }),
+    binary: await ensureServer(),
     directory: folder,
     port: await openPort(options.port),
     password: PASSWORD,
@@ -34,16 +38,28 @@ export async function startLocalRedis(
   })
 }
 
+/** `valkey`: the tests' own Redis servers are Valkey. */
+const SERVER_VARIABLE = 'MILLRACE_TEST_REDIS'
+
+async function ensureServer(): Promise<string> {
+  const wanted = process.env[SERVER_VARIABLE] ?? 'redis'
+  if (wanted === 'redis') return await ensureRedisServer({ tools: TOOLS, say: console.error })
+  if (wanted === 'valkey') return await ensureValkey(TOOLS)
+  throw new Error(`${SERVER_VARIABLE} is ${wanted}: expected redis or valkey`)
+}
+
 /**
- * A PostgreSQL of this machine with its data in `folder`, on `port` or a free one. By default its data need
- * not survive a power cut: see `startPostgres`.
+ * Starts this machine's PostgreSQL with its data in `folder`, on `port` or a free port. By default its data need not
+ * survive a power cut: see `startPostgres`.
  */
 export async function startLocalPostgres(
   folder: string,
   options: { port?: number; throwaway?: boolean; settings?: Readonly<Record<string, string>> } = {},
 ): Promise<PostgresServer> {
   const user = postgresUser()
-  const installations = await ensurePostgres({ tools: TOOLS, say: console.error })
+  const wanted = process.env[POSTGRES_MAJOR_VARIABLE]
+  const major = wanted === undefined ? undefined : Number(wanted)
+  const installations = await ensurePostgres({ tools: TOOLS, say: console.error, major })
   const binaries = installations.find((found) => canUse(user, '-x', found.postgres))
   if (binaries === undefined)
     throw new Error(
@@ -61,8 +77,8 @@ export async function startLocalPostgres(
 }
 
 /**
- * `port` once it is free, or a new one. A process that a server had just forked when it was killed still listens, until it
- * runs for the first time: for tens of milliseconds on a busy machine.
+ * Waits until `port` is free and returns it, or returns a new port. A child process that a killed server had just
+ * forked still listens until it runs for the first time, for tens of milliseconds on a busy machine.
  */
 async function openPort(port: number | undefined): Promise<number> {
   if (port === undefined) return await freePort()
@@ -71,8 +87,8 @@ async function openPort(port: number | undefined): Promise<number> {
 }
 
 /**
- * Copies data that were made once in this run: initdb takes a second of processor time. Several processes may make them
- * at first; those of one are kept.
+ * Copies data that are made once in a run, because initdb takes a second of processor time. If several processes make
+ * them at the same time, the data of the first one are kept.
  */
 async function copyPostgresData(data: Parameters<typeof makePostgresData>[0]): Promise<void> {
   const made = join(runFolder(), 'postgres-data')
@@ -83,7 +99,7 @@ async function copyPostgresData(data: Parameters<typeof makePostgresData>[0]): P
     try {
       renameSync(directory, made)
     } catch {
-      // Another process was first.
+      // Another process was faster.
     }
   }
   const draft = `${data.directory}.new`

@@ -1,6 +1,6 @@
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 
-/** A chat model of real values; tests name what matters to them. */
+/** Creates a chat model of real values. A test gives the fields that matter to it. */
 export function modelSpec(fields: Partial<ModelSpec> = {}): ModelSpec {
   return {
     id: 'demo-chat',

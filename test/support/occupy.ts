@@ -3,9 +3,9 @@ import type { AccountCalls } from './cluster.ts'
 import { startChat } from './start-chat.ts'
 
 /**
- * Fills a model that runs one generation at a time until it is busy for every account: one generation runs, and each of
- * the others waits for an account of its own, because admission counts only the work ahead of a tenant's own turn.
- * `release` hangs all of them up, as does leaving the scope.
+ * Fills a model that runs one generation at a time until it is busy for every account. One generation runs, and each
+ * waiting one has its own account, because admission counts only the work ahead of a tenant's own turn. `release` hangs
+ * up all of them, and so does leaving the scope.
  */
 export async function occupy(
   { baseUrl, createAccount, balance }: Pick<AccountCalls, 'createAccount' | 'balance'> & { baseUrl: string },
@@ -24,7 +24,7 @@ export async function occupy(
     let refused = false
     answer.then(
       ({ status }) => (refused = status === 429),
-      // Hung up, as planned.
+      // The call was hung up, as planned.
       () => {},
     )
     const openHolds = async () => (await balance(account)).openHolds

@@ -4,16 +4,19 @@ import { join } from 'node:path'
 import type { TestCluster } from './cluster.ts'
 import type { ClusterAddresses, Offer } from './shared-cluster.ts'
 
-/** Of the environment of test processes: the path of the socket. */
+/** The environment variable with the path of the socket. */
 export const SHARED_CLUSTER_VARIABLE = 'MILLRACE_TEST_SHARED_CLUSTER'
 
-/** How long the cluster waits for the next test process: idle it takes a tenth of a core, to start it nine seconds of one. */
+/**
+ * How long the unused cluster waits for the next test process. An idle cluster takes a tenth of a core; starting one
+ * takes nine seconds of a core.
+ */
 const UNUSED_MS = 20_000
 
 /**
- * Runs in Vitest's main process, so that the processes of all tests can share one cluster. It runs from the first test
- * process that connects to the socket until none is connected any more, so that tests of other kinds do not pay for it.
- * Resolves with a function that stops it.
+ * Runs in Vitest's main process, so that the processes of all tests can share one cluster. The cluster runs from the
+ * first connection of a test process to the socket until no test process is connected, so that tests of other kinds do
+ * not pay for it. Resolves with a function that stops the cluster.
  */
 export async function offerSharedCluster(folder: string): Promise<() => Promise<void>> {
   const path = join(folder, 'shared-cluster.sock')
@@ -25,7 +28,7 @@ export async function offerSharedCluster(folder: string): Promise<() => Promise<
   function stop(): void {
     const stopped = starting
     starting = undefined
-    // Test processes have received the error of a failed start.
+    // Test processes have already received the error of a failed start.
     const ended = stopped?.then(
       (cluster) => cluster.stop(),
       () => undefined,
@@ -37,13 +40,13 @@ export async function offerSharedCluster(folder: string): Promise<() => Promise<
     clearTimeout(unused)
     users.add(socket)
     socket.on('error', () => {
-      // A test process that ended before its answer.
+      // The test process ended before it received its answer.
     })
     socket.on('close', () => {
       users.delete(socket)
       if (users.size === 0) unused = setTimeout(stop, UNUSED_MS)
     })
-    // Without a reader it would not be noticed that the other side has closed.
+    // Without reading, the end of the other side would not be noticed.
     socket.resume()
     starting ??= stopping.then(startSharedCluster)
     void toOffer(starting).then((offer) => socket.write(`${JSON.stringify(offer)}\n`))
@@ -61,7 +64,7 @@ export async function offerSharedCluster(folder: string): Promise<() => Promise<
 }
 
 async function startSharedCluster(): Promise<TestCluster> {
-  // Only here: most runs need none of it.
+  // The modules are imported here, because most runs need none of them.
   const [{ startCluster }, { SHARED_ENGINES, writeSharedCatalogs }] = await Promise.all([
     import('./cluster.ts'),
     import('./shared-models.ts'),

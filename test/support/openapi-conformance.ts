@@ -20,13 +20,13 @@ const Operation = z.object({
 })
 const Document = z.object({ paths: z.record(z.string(), z.record(z.string(), Operation)) })
 
-/** Headers that any HTTP answer may have and that the description need not name. */
+/** Headers that any HTTP answer may have and that the document need not describe. */
 const ORDINARY =
   /^(?:cache-control|connection|content-length|content-type|date|keep-alive|transfer-encoding|x-accel-buffering)$/
 
 /**
- * Compares real answers with an OpenAPI document: status, headers, content type and body, or every event of a stream. The
- * document leaves objects open for later fields; here they are closed, so that a field without a description fails.
+ * Compares real answers with an OpenAPI document: status, headers, content type and body, or every event of a stream.
+ * The document leaves objects open for later fields; here they are closed, so that a field without a description fails.
  */
 export function createConformance(document: unknown) {
   const { paths } = Document.parse(resolve(document, document))
@@ -42,7 +42,7 @@ export function createConformance(document: unknown) {
     throw new Error(`${JSON.stringify(value).slice(0, 500)} is not as described: ${ajv.errorsText()}`)
   }
 
-  /** By the schema of an event; kept, because compiling one takes longer than checking many events. */
+  /** The compiled schemas of events. They are kept, because compiling one takes longer than checking many events. */
   const dataSchemas = new Map<object, { sentinels: string[]; json: z.infer<typeof Schema> }>()
 
   function assertEvent(schema: z.infer<typeof Schema>, given: unknown) {
@@ -65,7 +65,7 @@ export function createConformance(document: unknown) {
     operations,
     assertValid,
     assertEvent,
-    /** Throws when the answer differs from its description; resolves with its body's text. */
+    /** Throws if the answer differs from its description. Resolves with the text of the body. */
     async assertAnswer(operationId: string, response: Response): Promise<string> {
       const answer = operations.get(operationId)?.responses[String(response.status)]
       if (answer === undefined) throw new Error(`${operationId} does not describe ${response.status}`)
@@ -91,7 +91,7 @@ export function createConformance(document: unknown) {
 const Event = z.strictObject({ event: z.string().optional(), data: z.string() })
 type Event = z.infer<typeof Event>
 
-/** Validators ignore `contentSchema`; here the JSON in the data is checked against it. */
+/** Returns the schema of an event's JSON data, which is checked here because validators ignore `contentSchema`. */
 function readDataSchema(schema: unknown) {
   const kinds = EventSchema.parse(schema).properties.data.anyOf
   return {
@@ -127,7 +127,7 @@ function readEvents(body: string): Event[] {
   })
 }
 
-/** The value with all references resolved; the document has no circular ones. */
+/** Returns the value with all references resolved. The document has no circular references. */
 function resolve(value: unknown, document: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => resolve(item, document))
   if (typeof value !== 'object' || value === null) return value

@@ -2,5 +2,5 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const HOOKS = fileURLToPath(new URL('../fixtures/other-release/hooks.ts', import.meta.url))
 
-/** The environment that makes an app one of another release: see `test/fixtures/other-release/`. */
+/** The environment that makes an app behave as another release: see `test/fixtures/other-release/`. */
 export const OTHER_RELEASE = { NODE_OPTIONS: `--import=${pathToFileURL(HOOKS).href}` } as const

@@ -3,17 +3,17 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { z } from 'zod'
 
-/** A span as it arrived. Attributes of any kind are text here. */
+/** A span as it arrived. Attributes of all types are converted to text. */
 export type CollectedSpan = {
   readonly service: string
   readonly name: string
-  /** Without its prefix: `SERVER`. */
+  /** The kind without its prefix, such as `SERVER`. */
   readonly kind: string
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId: string
   readonly links: readonly string[]
-  /** Spans that it is linked to. */
+  /** The spans to which this span is linked. */
   readonly linkedSpans: readonly string[]
   readonly events: readonly string[]
   readonly attributes: Readonly<Record<string, string>>
@@ -23,7 +23,7 @@ export type CollectedSpan = {
 export type OtlpCollector = {
   readonly url: string
   readonly spans: readonly CollectedSpan[]
-  /** The bodies, for what must never be in one. */
+  /** The received bodies, for tests that a text is in none of them. */
   readonly bodies: readonly string[]
   stop(): Promise<void>
 }
@@ -60,7 +60,7 @@ const Export = z.object({
   ),
 })
 
-/** A server that takes OTLP over HTTP as JSON and keeps the spans. */
+/** Starts a server that receives OTLP over HTTP as JSON and keeps the spans. */
 export async function startOtlpCollector(): Promise<OtlpCollector> {
   const spans: CollectedSpan[] = []
   const bodies: string[] = []

@@ -7,7 +7,7 @@ type Connections = Pick<SharedCluster, 'redisUrl' | 'billingAddress'>
 
 const urlsOf = ({ redisUrl }: Connections) => ({ QUEUE_REDIS_URL: redisUrl, BUS_REDIS_URL: redisUrl })
 
-/** A gateway of the test's own on the shared cluster. The test stops it. */
+/** Starts a gateway for one test on the shared cluster. The test stops it. */
 export async function startOwnGateway(
   cluster: Connections,
   env: Readonly<Record<string, string>>,
@@ -22,7 +22,7 @@ export async function startOwnGateway(
   return { ...app, baseUrl: `http://127.0.0.1:${port}/v1` }
 }
 
-/** Workers of the test's own on the shared cluster, for models of `UNSERVED_MODELS`, and their engines. */
+/** Workers for one test on the shared cluster, for models of `UNSERVED_MODELS`, and their engines. */
 export type OwnWorkers = {
   workers: readonly RunningApp[]
   simulator: RunningApp

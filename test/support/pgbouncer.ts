@@ -8,12 +8,12 @@ import { freePort } from './free-port.ts'
 import { scratchFolder } from './run-folder.ts'
 
 export type TestPgBouncer = {
-  /** The same database, login and password, through the pooler. */
+  /** Returns the URL of the same database, login and password through the pooler. */
   through(url: string): string
   stop(): Promise<void>
 }
 
-/** In transaction mode. A server that is away is reported after seconds, not minutes. */
+/** The settings: transaction mode. An unreachable server is reported after seconds, not minutes. */
 const SETTINGS = {
   auth_type: 'scram-sha-256',
   pool_mode: 'transaction',
@@ -26,8 +26,8 @@ const SETTINGS = {
 }
 
 /**
- * A PgBouncer before the server of `postgresUrl` for logins with their passwords, in transaction mode unless `settings`
- * change it. The test stops it; a forgotten one ends with the test process.
+ * Starts a PgBouncer in front of the server of `postgresUrl`, for logins with their passwords, in transaction mode
+ * unless `settings` change it. The test stops it; a forgotten one ends with the test process.
  */
 export async function startPgBouncer(options: {
   program: PgBouncerProgram
@@ -64,9 +64,9 @@ export async function startPgBouncer(options: {
     cwd: folder,
     env: { PATH: process.env['PATH'] },
     logFile: join(folder, 'pgbouncer.log'),
-    // It refuses root, like PostgreSQL.
+    // Like PostgreSQL, PgBouncer refuses to run as root.
     user: postgresUser(),
-    // SIGINT would wait for its clients.
+    // On SIGINT PgBouncer would wait for its clients.
     stop: { signal: 'SIGTERM', graceMs: 5_000 },
   })
   function through(url: string) {

@@ -8,28 +8,85 @@ import { POSTGRES_URL_VARIABLE, sharedUrl } from './shared-servers.ts'
 export type TestDatabase = { url: string; drop(): Promise<void> }
 
 export type TestPostgres = {
-  /** A database on this server, for its superuser. */
+  /** Returns the superuser's URL of a database on this server. */
   url(database: string): string
   pid(): number
-  /** Shuts it down; committed data are kept for `start`. */
+  /** Shuts the server down. Committed data are kept for `start`. */
   stop(): Promise<void>
-  /** kill -9, also of its sessions: each is a process group of its own and could still answer. */
+  /**
+   * Kills the server (kill -9) and its sessions, because each session is a separate process group and could still
+   * answer.
+   */
   kill(): Promise<void>
-  /** Runs it again after `stop` or `kill`, with the same URL and data. */
+  /** Starts the server again after `stop` or `kill`, with the same URL and data. */
   start(): Promise<void>
 }
 
-/** A new, empty database on the server that all tests share. `drop` also ends the sessions still on it. */
+/**
+ * What the owner of a database may have made its default, and billing must not depend on. `alter database` and `alter role`
+ * take all of them.
+ */
+export const HOSTILE_DEFAULTS: Readonly<Record<string, string>> = {
+  client_encoding: 'LATIN1',
+  DateStyle: 'SQL, DMY',
+  IntervalStyle: 'sql_standard',
+  TimeZone: 'Pacific/Chatham',
+  timezone_abbreviations: 'Australia',
+  bytea_output: 'escape',
+  extra_float_digits: '-15',
+  array_nulls: 'off',
+  standard_conforming_strings: 'off',
+  quote_all_identifiers: 'on',
+  search_path: 'elsewhere',
+  transform_null_equals: 'on',
+  'plpgsql.extra_errors': 'all',
+  row_security: 'on',
+  default_transaction_isolation: 'serializable',
+  default_transaction_deferrable: 'on',
+  lock_timeout: '1ms',
+  statement_timeout: '1ms',
+  idle_in_transaction_session_timeout: '1ms',
+  exit_on_error: 'on',
+  plan_cache_mode: 'force_custom_plan',
+  jit: 'on',
+  jit_above_cost: '0',
+  enable_indexscan: 'off',
+  synchronous_commit: 'off',
+  client_min_messages: 'debug1',
+}
+
+/** `yes`: every database of the tests has the hostile defaults. `npm run test:servers` sets it. */
+const HOSTILE_VARIABLE = 'MILLRACE_TEST_HOSTILE_DEFAULTS'
+
+/**
+ * `target`: `database NAME` or `role NAME` of the shared server. The settings apply to sessions that begin later.
+ */
+export async function setHostileDefaults(target: string): Promise<void> {
+  const settings = Object.entries(HOSTILE_DEFAULTS).map(
+    ([name, value]) => `alter ${target} set ${name} = '${value}'`,
+  )
+  // Only newer servers have this limit. It leaves a session the time to remove it.
+  const limit = `do $$ begin
+    if current_setting('transaction_timeout', true) is not null then
+      alter ${target} set transaction_timeout = '20s';
+    end if; end $$`
+  await execute(sharedUrl(POSTGRES_URL_VARIABLE), [...settings, limit].join('; '))
+}
+
+/** Creates an empty database on the server that all tests share. `drop` also ends the database's open sessions. */
 export async function createDatabase(): Promise<TestDatabase> {
   return await copyDatabase('template1')
 }
 
-/** A new database on the shared server with what the database `template` has, to which no session may be connected. */
+/**
+ * Creates a database on the shared server as a copy of the database `template`, to which no session may be connected.
+ */
 export async function copyDatabase(template: string): Promise<TestDatabase> {
   const server = sharedUrl(POSTGRES_URL_VARIABLE)
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  // Copying its files takes two thirds of what writing them through the log takes.
+  // Copying the files takes two thirds of the time of writing them through the log.
   await execute(server, `create database ${name} template ${template} strategy file_copy`)
+  if (process.env[HOSTILE_VARIABLE] === 'yes') await setHostileDefaults(`database ${name}`)
   return {
     url: databaseUrl(name),
     drop: () => execute(server, `drop database if exists ${name} with (force)`),
@@ -37,8 +94,8 @@ export async function copyDatabase(template: string): Promise<TestDatabase> {
 }
 
 /**
- * Makes the database `name` on the shared server with what `fill` does to it, unless it is there; test processes that ask
- * at the same time take turns. `fill` gets its URL and leaves no session behind.
+ * Creates the database `name` on the shared server and calls `fill` with its URL, unless the database exists. Test
+ * processes that call this at the same time take turns. `fill` must leave no session open.
  */
 export async function ensureDatabase(name: string, fill: (url: string) => Promise<void>): Promise<void> {
   const client = new Client({ connectionString: sharedUrl(POSTGRES_URL_VARIABLE) })
@@ -64,7 +121,7 @@ function databaseUrl(name: string): string {
 }
 
 /**
- * A PostgreSQL of its own for a test that stops it. Always a local process. The test stops it; a forgotten
+ * Starts a separate PostgreSQL for a test that stops it. It is always a local process. The test stops it; a forgotten
  * one ends with the test process.
  */
 export async function createPostgres(settings: Readonly<Record<string, string>> = {}): Promise<TestPostgres> {
@@ -76,18 +133,21 @@ export async function createPostgres(settings: Readonly<Record<string, string>> 
     url,
     pid: () => running.pid,
     stop: () => running.stop(),
-    async kill() {
-      // While it is stopped it starts no sessions.
-      running.signal('SIGSTOP')
-      const sessions = childrenOf(running.pid)
-      await running.kill()
-      for (const pid of sessions) endNow(pid)
-    },
+    kill: () => endWithSessions(running),
     async start() {
       await running.stop()
       running = await startLocalPostgres(folder, { port, settings })
     },
   }
+}
+
+/** kill -9 of a server and of its sessions, each of which is a process group of its own. */
+export async function endWithSessions(server: Awaited<ReturnType<typeof startLocalPostgres>>): Promise<void> {
+  // While it is stopped it starts no sessions.
+  server.signal('SIGSTOP')
+  const sessions = childrenOf(server.pid)
+  await server.kill()
+  for (const pid of sessions) endNow(pid)
 }
 
 function childrenOf(pid: number): number[] {
@@ -99,7 +159,7 @@ function endNow(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It ended together with its parent.
+    // The session ended together with its parent.
   }
 }
 

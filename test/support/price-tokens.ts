@@ -1,10 +1,13 @@
 import type { HoldPrices } from '#libs/billing-client/billing-calls.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
 
-/** Prices are whole nano-credits per this many tokens. */
+/** A price is the number of nano-credits for this many tokens. */
 const TOKENS_PER_PRICE = 1_000_000n
 
-/** The rule of `apps/billing/sql/functions/price_tokens.sql`, written a second time: tests compare billing with it. */
+/**
+ * Computes a price by the rule of `apps/billing/sql/functions/price_tokens.sql`, written a second time, so that tests
+ * can compare billing with it.
+ */
 export function priceTokens(
   tokens: { input: number; cachedInput: number; output: number },
   prices: HoldPrices,

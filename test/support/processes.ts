@@ -5,8 +5,8 @@ import { scratchLog } from './run-folder.ts'
 export type { RunningApp } from '#scripts/servers/start-app.ts'
 
 /**
- * Runs `apps/<app>/main.ts` as a process of its own and resolves when its /readyz returns 200. OPS_HOST and OPS_PORT are
- * set here; `env` is the rest of its configuration. The test stops or kills it; a forgotten one ends with the test
+ * Starts `apps/<app>/main.ts` in a separate process and resolves when its /readyz returns 200. OPS_HOST and OPS_PORT
+ * are set here; `env` is the rest of its configuration. The test stops or kills it; a forgotten one ends with the test
  * process.
  */
 export async function startApp(app: string, env: Readonly<Record<string, string>>): Promise<RunningApp> {

@@ -4,18 +4,18 @@ import { readFileSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
 
 export type PseudoTerminal = {
-  /** What the program has written so far. */
+  /** Returns the program's output so far. */
   output(): string
   type(keys: string): void
-  /** To the program itself. */
+  /** Sends a signal to the program itself. */
   signal(name: NodeJS.Signals): void
   /** Resolves with the program's exit code. */
   readonly exited: Promise<number | null>
 }
 
 /**
- * Runs a program in a terminal of 100 × 24, made by `script` of util-linux. Its words contain no quotes. A forgotten one
- * ends with the test.
+ * Runs a program in a terminal of 100 × 24, which `script` of util-linux makes. `words` must not contain quotes. A
+ * forgotten program ends with the test.
  */
 export function openTerminal(
   words: readonly string[],

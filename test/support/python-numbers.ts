@@ -1,6 +1,6 @@
 /**
- * JSON numbers and what Python prints of them: `json.dumps(json.loads(text))` of Python 3.11. Spellings of 64-bit
- * integers, exponents, signed zeros and digits that no double has, and some that were drawn at random.
+ * JSON numbers and Python's output for them: `json.dumps(json.loads(text))` of Python 3.11. They include 64-bit
+ * integers in several spellings, exponents, signed zeros, digits that no double has, and some random numbers.
  */
 export const PYTHON_NUMBERS: readonly (readonly [written: string, python: string])[] = [
   ['0', '0'],

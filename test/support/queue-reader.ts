@@ -1,9 +1,12 @@
-/** `ACL SETUSER` of the Redis user that docs/operators.md gives to BullMQ's tools: it reads the queues, and writes nothing. */
+/**
+ * Returns the `ACL SETUSER` rules of the Redis user that docs/operators.md gives to BullMQ's tools: it reads the
+ * queues, and writes nothing.
+ */
 export const queueReader = (password: string): readonly string[] => [
   'board',
   'on',
   `>${password}`,
-  ...'resetkeys resetchannels ~mr2:{*}:generations:*'.split(' '),
+  ...'resetkeys resetchannels ~mr2:main:{*}:generations:*'.split(' '),
   ...'-@all +@read -@dangerous +eval +evalsha +hello +ping +info +select'.split(' '),
   ...'+client|setname +client|list +cluster|slots +cluster|info'.split(' '),
 ]

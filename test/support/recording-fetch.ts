@@ -1,4 +1,4 @@
-/** One request as it went over the wire, and the head of its answer. */
+/** One request as it was sent, and the head of its answer. */
 export type Exchange = {
   readonly method: string
   readonly path: string
@@ -6,13 +6,13 @@ export type Exchange = {
   readonly startedMs: number
   readonly answeredMs: number
   readonly status: number
-  /** In seconds; null without the header. */
+  /** The retry-after in seconds; null without the header. */
   readonly retryAfterS: number | null
 }
 
 /**
- * A `fetch` for a client: records each exchange once its status has arrived, and refuses every host but this machine, so
- * that a test that passes has called no other.
+ * Creates a `fetch` for a client. It records each exchange once the status has arrived. It refuses every host except
+ * this machine, so a passing test has called no other host.
  */
 export function createRecordingFetch(): { fetch: typeof fetch; exchanges: readonly Exchange[] } {
   const exchanges: Exchange[] = []
@@ -38,7 +38,9 @@ export function createRecordingFetch(): { fetch: typeof fetch; exchanges: readon
   return { fetch: recordingFetch, exchanges }
 }
 
-/** For each retry, by how much it came after the time that the answer before it had asked for; negative if too early. */
+/**
+ * Returns for each retry how much later it came than the previous answer had asked for; negative if it came too early.
+ */
 export function retryMargins(exchanges: readonly Exchange[]): number[] {
   return exchanges.slice(1).map((exchange, index) => {
     const refused = exchanges[index]

@@ -14,16 +14,21 @@ const NODE_TIMEOUT_MS = 1_000
 export type TestCluster = {
   place: Extract<RedisPlace, { mode: 'cluster' }>
   environment: Record<string, string>
-  /** The index of the master that has the keys with this hash tag; that of the killed one is 0. */
+  /**
+   * Returns the index of the master that has the keys with this hash tag. `killMaster` kills the master with index 0.
+   */
   masterOf(hashTag: string): Promise<number>
-  /** From now on the first master's replica receives nothing: what the master acknowledges is lost when it is killed. */
+  /**
+   * Stops replication to the first master's replica: writes that the master acknowledges from now on are lost when it
+   * is killed.
+   */
   detachReplica(): Promise<void>
-  /** kill -9 of the first master; its replica becomes a master. */
+  /** Kills the first master (kill -9); its replica becomes a master. */
   killMaster(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Three masters, and a replica of the first. A node that is silent for 1 s is taken for dead. */
+/** Creates a Cluster of three masters, and a replica of the first one. A node that is silent for 1 s counts as dead. */
 export async function createCluster(): Promise<TestCluster> {
   const nodes = await Promise.all(Array.from({ length: MASTERS + 1 }, startNode))
   const [first, ...others] = nodes
@@ -32,7 +37,7 @@ export async function createCluster(): Promise<TestCluster> {
   for (const [index, { client }] of nodes.entries()) {
     await client.call('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
     if (index === MASTERS) continue
-    // The last slots to the first master: among their models is `demo-chat`.
+    // The first master gets the last slots, which include the model `demo-chat`.
     const place = MASTERS - 1 - index
     const [from, to] = [place, place + 1].map((part) => Math.round((SLOTS * part) / MASTERS))
     await client.call('CLUSTER', 'ADDSLOTSRANGE', String(from), String(Number(to) - 1))
@@ -69,7 +74,7 @@ export async function createCluster(): Promise<TestCluster> {
       return MASTERS - 1 - Math.floor(((slot + 0.5) * MASTERS) / SLOTS)
     },
     async detachReplica() {
-      // Frozen, it cannot come back.
+      // A frozen process cannot connect again.
       replica.server.signal('SIGSTOP')
       const redis = open(first.server.url)
       await redis.client('KILL', 'TYPE', 'REPLICA')
@@ -92,7 +97,7 @@ async function startNode() {
       'cluster-enabled': 'yes',
       'cluster-port': String(busPort),
       'cluster-node-timeout': String(NODE_TIMEOUT_MS),
-      // The models of the other masters go on while one is away.
+      // While one master is down, the models of the other masters are still served.
       'cluster-require-full-coverage': 'no',
     },
   })

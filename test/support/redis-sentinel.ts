@@ -16,18 +16,21 @@ const DOWN_AFTER_MS = 500
 
 export type TestSentinelGroup = {
   place: RedisServerPlace
-  /** `place` as an app's environment: fields with this prefix. */
+  /** Returns `place` as an app's environment: fields with this prefix. */
   environment(prefix: 'QUEUE_REDIS' | 'BUS_REDIS'): Record<string, string>
-  /** From now on the first master's replica receives nothing: what the master acknowledges is lost when it is killed. */
+  /**
+   * Stops replication to the first master's replica: writes that the master acknowledges from now on are lost when it
+   * is killed.
+   */
   detachReplica(): Promise<void>
-  /** kill -9 of the first master; the replica becomes the master. */
+  /** Kills the first master (kill -9); the replica becomes the master. */
   killMaster(): Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * A master, a replica and three sentinels. The apps log in as a user of the access list, the sentinels have a password.
- * A master that is silent for 500 ms is replaced.
+ * Creates a master, a replica and three sentinels. The apps log in as a user of the access list, and the sentinels have
+ * a password. A master that is silent for 500 ms is replaced.
  */
 export async function createSentinelGroup(): Promise<TestSentinelGroup> {
   const acl = { user: `${USER} on ${JSON.stringify(`>${PASSWORD}`)} ~* &* +@all` }
@@ -56,7 +59,7 @@ export async function createSentinelGroup(): Promise<TestSentinelGroup> {
       [`${prefix}_SENTINEL_PASSWORD`]: place.sentinelPassword,
     }),
     async detachReplica() {
-      // Frozen, it cannot come back.
+      // A frozen process cannot connect again.
       replica.signal('SIGSTOP')
       const redis = client(master.url)
       await redis.client('KILL', 'TYPE', 'REPLICA')
@@ -67,7 +70,7 @@ export async function createSentinelGroup(): Promise<TestSentinelGroup> {
       replica.signal('SIGCONT')
     },
     async stop() {
-      // The sentinels first: they would take the others for dead.
+      // The sentinels stop first, because they would judge the other servers dead.
       await Promise.all(sentinels.map(({ process }) => process.stop()))
       await Promise.all([master.stop(), replica.stop()])
     },
@@ -89,19 +92,19 @@ async function startMember(masterPort: string) {
     ],
   })
   const redis = client(sentinelUrl(port))
-  // By default sentinels greet each other every 2 s, and look at the replicas every 10 s.
+  // By default sentinels greet each other every 2 s, and check the replicas every 10 s.
   await redis.call('SENTINEL', 'DEBUG', 'PUBLISH-PERIOD', '100', 'INFO-PERIOD', '200')
   redis.disconnect()
   return { process, port }
 }
 
-/** One sentinel; resolves when it answers at `url`. */
+/** Starts one sentinel. Resolves when it answers at `url`. */
 export async function startSentinel(options: {
   url: string
   configuration: readonly string[]
 }): Promise<RunningProcess> {
   const folder = scratchFolder('redis-sentinel')
-  // A sentinel writes its state into its configuration.
+  // The configuration is in a file, because a sentinel writes its state into it.
   const file = join(folder, 'sentinel.conf')
   const lines = ['bind 127.0.0.1', `dir ${JSON.stringify(folder)}`, ...options.configuration]
   writeFileSync(file, lines.join('\n'), { mode: 0o600 })
@@ -124,7 +127,7 @@ export async function startSentinel(options: {
   return running
 }
 
-/** The sentinel knows the replica and both other sentinels: it can take part in a failover. */
+/** Resolves when the sentinel knows the replica and both other sentinels, so that it can take part in a failover. */
 async function knowsGroup(port: number): Promise<void> {
   const redis = client(sentinelUrl(port))
   await until(async () => {

@@ -1,38 +1,28 @@
-import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { cp } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Client } from 'pg'
-import { postgresUser } from '#scripts/servers/postgres-user.ts'
+import { copyRunningData, giveToPostgres } from './base-backup.ts'
 import { startLocalPostgres } from './local-servers.ts'
 import { scratchFolder } from './run-folder.ts'
 
 export type RestorablePostgres = {
   url: string
-  /** A base backup of the server as it runs. */
+  /** Makes a base backup of the running server. */
   backUp(): Promise<void>
-  /** Names this moment, and waits until the log up to it is in the archive. */
+  /** Names this moment, and waits until the log up to this moment is in the archive. */
   markPoint(name: string): Promise<void>
-  /** kill -9 and all its data gone; then the base backup and the archived log up to the named moment. */
+  /**
+   * Kills the server (kill -9) and deletes all its data. Then restores the base backup and the archived log up to the
+   * named moment.
+   */
   destroyAndRestore(name: string): Promise<void>
   stop(): Promise<void>
 }
 
-/** Files of a running server that have no use in a backup, or that it removes while they are copied. */
-const NOT_BACKED_UP = new Set([
-  'pg_wal',
-  'postmaster.pid',
-  'postmaster.opts',
-  'pg_internal.init',
-  'pgsql_tmp',
-])
-
-/**
- * A PostgreSQL that archives its write-ahead log. It is backed up by PostgreSQL's low-level interface (Continuous
- * Archiving, "Making a Base Backup Using the Low Level API"): the PostgreSQL that `ensurePostgres` installs has no pg_basebackup.
- */
+/** Starts a PostgreSQL that archives its write-ahead log. */
 export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   const [archive, backup] = [scratchFolder('archive'), scratchFolder('backup')]
-  give(archive)
+  giveToPostgres(archive)
   const archiving = { archive_mode: 'on', archive_command: `cp %p ${archive}/%f` }
   let folder = scratchFolder('postgres')
   let running = await startLocalPostgres(folder, { settings: archiving })
@@ -52,17 +42,7 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   return {
     url,
     async backUp() {
-      // A backup must be ended by the session that began it.
-      const client = new Client({ connectionString: url })
-      await client.connect()
-      await client.query("select pg_backup_start('test', true)")
-      await cp(join(folder, 'data'), backup, {
-        recursive: true,
-        filter: (source) => !NOT_BACKED_UP.has(basename(source)),
-      })
-      const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop()')
-      writeFileSync(join(backup, 'backup_label'), rows[0]?.labelfile ?? '')
-      await client.end()
+      await copyRunningData({ url, from: join(folder, 'data'), to: backup })
     },
     async markPoint(name) {
       await ask('select pg_create_restore_point($1)', [name])
@@ -81,9 +61,8 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
       folder = scratchFolder('postgres')
       const data = join(folder, 'data')
       cpSync(backup, data, { recursive: true })
-      mkdirSync(join(data, 'pg_wal'))
       writeFileSync(join(data, 'recovery.signal'), '')
-      give(data)
+      giveToPostgres(data)
       running = await startLocalPostgres(folder, {
         port,
         settings: {
@@ -91,21 +70,11 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
           restore_command: `cp ${archive}/%f %p`,
           recovery_target_name: name,
           recovery_target_action: 'promote',
-          // It answers only once it accepts writes.
+          // With this setting the server answers only once it accepts writes.
           hot_standby: 'off',
         },
       })
     },
     stop: () => running.stop(),
   }
-}
-
-/** Makes the server's user the owner of the folder and all in it, and closes it to other users, as PostgreSQL requires. */
-function give(folder: string): void {
-  const user = postgresUser()
-  if (user !== undefined) {
-    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path))
-    for (const path of [folder, ...paths]) chownSync(path, user.uid, user.gid)
-  }
-  chmodSync(folder, 0o700)
 }

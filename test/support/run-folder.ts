@@ -11,19 +11,19 @@ export function makeRunFolder(): string {
   return folder
 }
 
-/** A new folder inside the run's folder, which is removed when the run ends. */
+/** Makes a new folder inside the run's folder, which is removed when the run ends. */
 export function scratchFolder(name: string): string {
   const folder = mkdtempSync(join(runFolder(), `${name}-`))
   chmodSync(folder, 0o711)
   return folder
 }
 
-/** A new log file's path inside the run's folder. */
+/** Returns the path of a new log file inside the run's folder. */
 export function scratchLog(name: string): string {
   return join(scratchFolder(name), `${name}.log`)
 }
 
-/** The folder of this run, which all its processes share. */
+/** Returns the folder of this run, which all its processes share. */
 export function runFolder(): string {
   const folder = process.env[RUN_FOLDER_VARIABLE]
   if (folder === undefined)

@@ -10,14 +10,14 @@ import {
 import { connectRedis } from '#libs/redis/connect-redis.ts'
 
 export type ScalerSignals = {
-  /** Every demand that was received, the oldest first. */
+  /** All demands received so far, the oldest first. */
   demands: Demand[]
-  /** Publishes one message about one model; fields that are not given are those of a model that warms. */
+  /** Publishes one message about one model. Fields that are not given have the values of a model that is warming. */
   publishState(model: string, fields?: Partial<Omit<ModelState, 'model'>>): Promise<void>
   stop(): void
 }
 
-/** A scaler's two connections to the bus, for tests that decide themselves what is published. */
+/** Opens a scaler's two connections to the bus, for tests that choose the published messages themselves. */
 export async function connectScaler(url: string): Promise<ScalerSignals> {
   const log = pino({ level: 'silent' })
   const connect = async (name: string) =>

@@ -6,18 +6,21 @@ import type { TestAuthority, TestCertificate } from './certificates.ts'
 import { createPostgres, type TestPostgres } from './postgres.ts'
 import { scratchFolder } from './run-folder.ts'
 
-/** Only over TLS and with a certificate for the user's name; the database `postgres` stays open for the test's set-up. */
+/**
+ * Access only over TLS and with a certificate for the user's name. The database `postgres` stays open for the test's
+ * set-up.
+ */
 const ACCESS = [
   'hostnossl postgres all 127.0.0.1/32 scram-sha-256',
   'hostssl billing all 127.0.0.1/32 scram-sha-256 clientcert=verify-full',
 ]
 
 export type SecurePostgres = TestPostgres & {
-  /** The URL of its database `billing`, with the client's trusted authority and its certificate. */
+  /** Returns the URL of the database `billing`, with the client's trusted authority and its certificate. */
   secureUrl(client: { host?: string; ca: string; certificate?: TestCertificate }): string
 }
 
-/** A PostgreSQL as `createPostgres` has it, whose database `billing` requires TLS with a client certificate. */
+/** Starts a PostgreSQL like `createPostgres`, whose database `billing` requires TLS with a client certificate. */
 export async function createSecurePostgres(authority: TestAuthority): Promise<SecurePostgres> {
   const { cert, key } = authority.issue('localhost')
   const access = join(scratchFolder('postgres-access'), 'pg_hba.conf')

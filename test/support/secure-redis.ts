@@ -11,14 +11,14 @@ const ROOT = 'test'
 
 export type SecureRedis = {
   place: RedisPlace
-  /** A command by its own unencrypted port, as its administrator. */
+  /** The administrator's URL, on a separate unencrypted port. */
   url: string
   stop(): Promise<void>
 }
 
 /**
- * One server with a certificate for `localhost`, and a user of the access list: as a single server, as a Cluster of one
- * node, or with a sentinel that has the certificate too.
+ * Starts one server with a certificate for `localhost`, and a user of the access list: as a single server, as a Cluster
+ * of one node, or with a sentinel that has the certificate too.
  */
 export async function createSecureRedis(
   authority: TestAuthority,

@@ -12,14 +12,14 @@ export const ClusterAddresses = z.strictObject({
   adminUrl: z.string(),
   billingAddress: z.string(),
   databaseUrl: z.string(),
-  /** The queue and the bus. */
+  /** The URL of the queue and the bus. */
   redisUrl: z.string(),
   billing: App,
   simulator: App,
   worker: App,
-  /** Two of the same settings. */
+  /** Two gateways with the same settings. */
   gateways: z.tuple([Gateway, Gateway]),
-  /** A third gateway, for which a model without a free slot is busy at once. */
+  /** A third gateway, which refuses at once if a model has no free slot. */
   hastyGateway: Gateway,
 })
 export type ClusterAddresses = z.infer<typeof ClusterAddresses>
@@ -31,23 +31,23 @@ export const Offer = z.union([
 export type Offer = z.infer<typeof Offer>
 
 /**
- * The one cluster of a run, for every file that only calls its interfaces: it has the models of `shared-models.ts`. Each
- * file has accounts of its own, and compares no count that others add to.
+ * The one cluster of a run, for all files that only call its interfaces. It has the models of `shared-models.ts`. Each
+ * file has its own accounts, and must not compare counts that other files raise.
  */
 export type SharedCluster = AccountCalls &
   ClusterAddresses & {
     admin: AdminClient
-    /** Of the first gateway. */
+    /** The base URL of the first gateway. */
     baseUrl: string
-    /** Sum of a metric over its labels. */
+    /** Returns the sum of a metric over its labels. */
     metric(app: { opsUrl: string }, name: string, labels?: Record<string, string>): Promise<number>
   }
 
 let asked: Promise<SharedCluster> | undefined
 
-/** Resolves when the cluster is up; it runs until no test process that has called this is left. */
+/** Resolves when the cluster runs. It stops when no test process that has called this function is left. */
 export async function sharedCluster(): Promise<SharedCluster> {
-  // A failed start is not repeated.
+  // The first call starts the cluster; a failed start is not repeated.
   asked ??= ask()
   return await asked
 }
@@ -71,7 +71,10 @@ async function ask(): Promise<SharedCluster> {
   }
 }
 
-/** The connection is kept until this process ends: it says that the cluster is in use. */
+/**
+ * Reads the cluster's description. The connection stays open until this process ends, as a sign that the cluster is in
+ * use.
+ */
 async function readLine(path: string): Promise<string> {
   const socket = createConnection(path)
   for await (const line of createInterface({ input: socket })) {

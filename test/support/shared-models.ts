@@ -4,22 +4,22 @@ import { SANDBOX_ENGINES } from '#scripts/cluster/sandbox-models.ts'
 import type { EnginePlan } from './cluster.ts'
 import { scratchFolder } from './run-folder.ts'
 
-/** As the catalogs have it, for clients with long instructions. */
+/** The catalogs' context window, for clients with long instructions. */
 const WIDE = { maxModelLen: 32_768 }
 const QUICK = { stepMs: 1, sequenceMs: 0 }
-/** How long test/slow takes to its first token: less than that of `npm start`. */
+/** The time to the first token of test/slow, which is shorter here than in `npm start`. */
 export const SLOW_FIRST_TOKEN_MS = 400
 const QUICKER: Readonly<Record<string, Partial<EnginePlan>>> = {
   'test/slow': { behaviour: { type: 'waits', firstTokenMs: SLOW_FIRST_TOKEN_MS } },
   'test/long': { stepMs: 0, sequenceMs: 0 },
 }
 
-/** One generation at a time. */
+/** An engine for one generation at a time. */
 const NARROW = { files: 'demo', maxNumSeqs: 1, ...WIDE }
 
 /**
- * Models that one test file alone uses, by the file's name: it may fill them, or wait until nothing runs on them. They
- * cost what the model of the demo catalog costs that they are like.
+ * Models that only one test file uses, by the file's name. The file may fill its model, or wait until nothing runs on
+ * it. A model costs as much as the model of the demo catalog that `like` names.
  */
 export const FILE_MODELS = {
   agents: { like: 'demo-chat', engine: { model: 'agents/narrow', ...NARROW } },
@@ -32,14 +32,14 @@ export const FILE_MODELS = {
   },
   embeddings: {
     like: 'demo-embed',
-    // Fast enough for thousands of inputs, slow enough to be interrupted in the middle of them.
+    // The engine is fast enough for thousands of inputs, and slow enough to be interrupted in the middle of them.
     engine: { model: 'embeddings/embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 },
   },
   'gateway-stop': { like: 'demo-chat', engine: { model: 'gateway-stop/narrow', ...NARROW, stepMs: 50 } },
   'hang-up': { like: 'demo-chat', engine: { model: 'hang-up/narrow', ...NARROW, stepMs: 20 } },
   langchain: { like: 'demo-chat', engine: { model: 'langchain/narrow', ...NARROW } },
   metrics: { like: 'demo-chat', engine: { model: 'metrics/quick', files: 'demo', ...QUICK } },
-  // Its servicer does not keep the prefix caches of accounts apart.
+  // The engine's servicer does not keep the prefix caches of accounts apart.
   'other-prompts': {
     like: 'demo-chat',
     engine: {
@@ -55,16 +55,16 @@ export const FILE_MODELS = {
     like: 'demo-chat',
     engine: { model: 'version-skew/served', files: 'demo', maxModelLen: 16_384, stepMs: 3 },
   },
-  // With 8 slots 24 generations may wait before it is known how long one takes.
+  // With 8 slots, 24 generations may wait before the duration of one is known.
   'queue-tools': {
     like: 'demo-chat',
     engine: { model: 'queue-tools/narrow', ...NARROW, maxNumSeqs: 8, stepMs: 10, sequenceMs: 0 },
   },
-  // So slow that a stream, and its hold, are there during all tests of the file.
+  // The engine is so slow that a stream, and its hold, stay open during all tests of the file.
   roles: { like: 'demo-chat', engine: { model: 'roles/slow', files: 'demo', stepMs: 400 } },
 } as const
 
-/** Models without an engine in the shared cluster: a test file starts workers of its own for them. */
+/** Models without an engine in the shared cluster. A test file starts its own workers for them. */
 export const UNSERVED_MODELS = {
   'without-credits': { like: 'demo-chat', model: 'without-credits/demo' },
   cordon: { like: 'demo-chat', model: 'cordon/demo' },
@@ -86,7 +86,7 @@ export const SHARED_ENGINES: readonly EnginePlan[] = [
   ...Object.values(FILE_MODELS).map(({ engine }) => engine),
 ]
 
-/** Writes the catalog of the models of single files; returns the catalogs of all shared models, for CATALOG_FILE. */
+/** Writes the catalog of the models of single files. Returns the catalogs of all shared models, for CATALOG_FILE. */
 export function writeSharedCatalogs(): string {
   const demo = 'deploy/catalog.demo.json'
   const { models }: { models: { id: string }[] } = JSON.parse(readFileSync(demo, 'utf8'))

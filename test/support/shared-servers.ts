@@ -1,21 +1,21 @@
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
 import { POSTGRES_SETTINGS } from '#scripts/servers/start-postgres.ts'
 import { REDIS_SETTINGS } from '#scripts/servers/start-redis.ts'
-import { startLocalPostgres, startLocalRedis } from './local-servers.ts'
+import { POSTGRES_MAJOR_VARIABLE, startLocalPostgres, startLocalRedis } from './local-servers.ts'
 import { scratchFolder } from './run-folder.ts'
 import { startTogether } from './start-together.ts'
 
 export const REDIS_URL_VARIABLE = 'MILLRACE_TEST_REDIS_URL'
 export const POSTGRES_URL_VARIABLE = 'MILLRACE_TEST_POSTGRES_URL'
 
-/** `yes`: a run fails where its servers cannot be containers. `npm run test:containers` sets it. */
+/** If the variable is `yes`, a run fails when its servers cannot be containers. `npm run test:containers` sets it. */
 const MUST_USE_CONTAINERS_VARIABLE = 'MILLRACE_TEST_MUST_USE_CONTAINERS'
 
 type SharedServers = { redisUrl: string; postgresUrl: string; stop(): Promise<void> }
 
 const IMAGES = { redis: 'redis:7', postgres: 'postgres:18' }
 
-/** The URL that the global set-up left in `variable` for the test processes. */
+/** Returns the URL that the global set-up stored in `variable` for the test processes. */
 export function sharedUrl(variable: string): string {
   const url = process.env[variable]
   if (url === undefined) throw new Error(`${variable} is not set: this test's project has no global set-up`)
@@ -23,14 +23,16 @@ export function sharedUrl(variable: string): string {
 }
 
 /**
- * One Redis and one PostgreSQL for a whole run: containers when a Docker engine answers and can start them, else
- * processes. An engine may answer and have neither the images nor a way to them; `say` then gets a line with the reason.
+ * Starts one Redis and one PostgreSQL for a whole run: as containers if a Docker engine answers and can start them,
+ * else as processes. An engine may answer without having the images or a way to get them; `say` then receives a line
+ * with the reason.
  */
 export async function startSharedServers(
   say: (line: string) => void = console.error,
 ): Promise<SharedServers> {
   const mustUseContainers = process.env[MUST_USE_CONTAINERS_VARIABLE] === 'yes'
-  if (!mustUseContainers && !(await hasDocker())) return await startProcesses()
+  const mustUseProcesses = process.env[POSTGRES_MAJOR_VARIABLE] !== undefined
+  if (mustUseProcesses || (!mustUseContainers && !(await hasDocker()))) return await startProcesses()
   try {
     return await startContainers()
   } catch (error) {
@@ -40,7 +42,7 @@ export async function startSharedServers(
   }
 }
 
-/** Both as containers. When one of them does not start, none is left. */
+/** Starts both as containers. If one of them does not start, the other is removed. */
 export async function startContainers(images = IMAGES): Promise<SharedServers> {
   const [redis, postgres] = await startTogether([startRedis(images.redis), startPostgres(images.postgres)])
   return {
@@ -84,7 +86,7 @@ async function startPostgres(image: string) {
     .withEnvironment({ POSTGRES_USER: 'millrace', POSTGRES_PASSWORD: 'test' })
     .withCommand(['postgres', ...flags(POSTGRES_SETTINGS, (name, value) => ['-c', `${name}=${value}`])])
     .withExposedPorts(5432)
-    // The image starts the server twice: once to initialize, once to serve.
+    // The image starts the server twice: first to initialize, then to serve.
     .withWaitStrategy(Wait.forLogMessage('database system is ready to accept connections', 2))
     .start()
 }

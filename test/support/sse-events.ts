@@ -3,10 +3,10 @@ import type { ErrorBody } from './chat.ts'
 export type StreamedAnswer = {
   text: string
   reasoning: string
-  /** Names and arguments of its tool calls, by index. */
+  /** The names and arguments of the tool calls, by index. */
   calls: string[]
   finishReason: string | null
-  /** The content of an error event; null when the stream went well. */
+  /** The content of an error event; null if the stream had none. */
   streamError: ErrorBody | null
   promptTokens: number
   cachedTokens: number
@@ -29,7 +29,7 @@ type Chunk = {
   } | null
 }
 
-/** Reads a whole chat completion stream; it must end with `[DONE]`. */
+/** Reads a whole chat completion stream, which must end with `[DONE]`. */
 export function readEvents(received: string): StreamedAnswer {
   const answer: StreamedAnswer = {
     text: '',

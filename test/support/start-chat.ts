@@ -11,7 +11,7 @@ function start<Answer>(call: ChatCall, ask: (call: ChatCall) => Promise<Answer>)
       if (piece.includes('"content":"')) firstText.resolve()
     },
   })
-  // Without text there is nothing to wait for; the error is in the answer.
+  // Without text there is nothing to wait for: the answer contains the error.
   answer.then(
     () => firstText.resolve(),
     () => firstText.resolve(),
@@ -19,8 +19,8 @@ function start<Answer>(call: ChatCall, ask: (call: ChatCall) => Promise<Answer>)
   return { answer, firstText: firstText.promise, hangUp: () => abort.abort() }
 }
 
-/** A stream that may end in any way. */
+/** Starts a stream that may end in any way. */
 export const startChat = (call: ChatCall) => start(call, chat)
 
-/** A stream that must end in an answer. */
+/** Starts a stream that must end in an answer. */
 export const startChatOk = (call: ChatCall) => start(call, chatOk)

@@ -1,8 +1,8 @@
 type Stoppable = { stop(): Promise<unknown> }
 
 /**
- * The servers whose starts are under way, when all have started. When one does not start, those that do are stopped;
- * then it rejects with the first error, or with all where a server did not stop either.
+ * Returns the servers when all have started. If one fails to start, the others are stopped, and the promise rejects
+ * with the first error, or with all errors if a server did not stop either.
  */
 export async function startTogether<Servers extends readonly Stoppable[]>(starts: {
   [Index in keyof Servers]: Promise<Servers[Index]>

@@ -7,10 +7,10 @@ import { scratchFolder } from './run-folder.ts'
 
 const PRELOAD = fileURLToPath(new URL('../fixtures/stepped-clock/preload.ts', import.meta.url))
 
-/** The wall clock of the apps that are started with `env`: see `test/fixtures/stepped-clock/preload.ts`. */
+/** A wall clock for the apps that are started with `env`: see `test/fixtures/stepped-clock/preload.ts`. */
 export type SteppedClock = {
   readonly env: { readonly NODE_OPTIONS: string; readonly CLOCK_FILE: string }
-  /** Resolves when every app that runs with it has it. */
+  /** Resolves when every running app with this clock has the new time. */
   setAhead(ms: number): Promise<void>
 }
 
@@ -18,7 +18,7 @@ export function createSteppedClock(aheadMs = 0): SteppedClock {
   const file = join(scratchFolder('clock'), 'clock')
   write(aheadMs)
 
-  /** In one step: a reader sees the one text or the other. */
+  /** Replaces the file in one step, so that a reader sees either the old or the new text. */
   function write(ms: number) {
     writeFileSync(`${file}.new`, String(ms))
     renameSync(`${file}.new`, file)

@@ -3,13 +3,13 @@ import type { Reporter } from 'vitest/node'
 import { readTreeCpuMs } from './cpu/tree-cpu.ts'
 import { describeCosts, type FileCost } from './describe-costs.ts'
 
-/** Where `npm test` reads the counts of the run; without it they are only printed. */
+/** The file in which `npm test` reads the counts of the run. Without it the counts are only printed. */
 const COUNTS_FILE_VARIABLE = 'MILLRACE_TEST_COUNTS_FILE'
 
 /**
- * Prints where the time of a run of several files went, and then `N passed, N failed` as its very last line, also when
- * the run crashes. A file that cannot be loaded and an error outside of any test count as failed. A run that executed
- * nothing exits with 1, unless it was asked for what changed.
+ * Prints how the processor time of a run of several files was used, and then `N passed, N failed` as the very last
+ * line, even if the run crashes. A file that cannot be loaded and an error outside of any test count as failed. A run
+ * that executed no test exits with 1, unless it was asked to run only changed tests.
  */
 export function createSummaryReporter(): Reporter {
   let [passed, failed] = [0, 0]
@@ -18,7 +18,7 @@ export function createSummaryReporter(): Reporter {
     if (passed + failed === 0 && !isOfChanges()) process.exitCode ||= 1
     if (process.exitCode !== 0 && process.exitCode !== undefined && failed === 0) failed = 1
     const file = process.env[COUNTS_FILE_VARIABLE]
-    // The shared servers have stopped, so this process has the time of all others.
+    // The shared servers have stopped, so this process's time includes the time of all others.
     const cpuMs = readTreeCpuMs(process.pid)
     if (file !== undefined) writeFileSync(file, JSON.stringify({ passed, failed, cpuSeconds: cpuMs / 1000 }))
     writeSync(1, files.length > 1 ? `${describeCosts(files, cpuMs)}\n` : '')

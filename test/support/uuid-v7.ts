@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** A UUIDv7 as a gateway makes it at that Unix time in milliseconds. */
+/** Returns a UUIDv7 as a gateway makes it at the given Unix time in milliseconds. */
 export function uuidV7(atMs: number): string {
   const random = randomBytes(10).toString('hex')
   const ms = atMs.toString(16).padStart(12, '0')

@@ -13,15 +13,15 @@ import { drawConversation } from '#test/support/conversations/random-conversatio
 
 export type Fitted = {
   readonly whole: number
-  /** By reason. */
+  /** The number of refused conversations by reason. */
   readonly refused: ReadonlyMap<string, number>
-  /** The first conversation of which the prompt lacks something. */
+  /** The first conversation of which a part is missing in the prompt. */
   readonly loss: string | null
 }
 
 /**
- * Renders random conversations with a template: everything of each must be in its prompt once and in order, or the
- * template or its shape refuses it with a reason.
+ * Renders random conversations with a template. Every part of a conversation must be in its prompt once and in order,
+ * unless the template or its shape refuses the conversation with a reason.
  */
 export function fitConversations(
   template: ChatTemplate,

@@ -1,4 +1,5 @@
-// Run by `npm run test:templates`: compares the prompts that transformers rendered from a folder of templates with ours.
+// `npm run test:templates` runs this program. It compares our prompts with the prompts that transformers rendered from
+// the same templates.
 import { readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { probeShapes } from '#libs/chat-template/chat-renderer.ts'
@@ -12,10 +13,12 @@ import { createModel, type Model } from '#libs/model-files/model.ts'
 import { fitConversations } from './fit-conversations.ts'
 import { readBack } from './read-back.ts'
 
-/** Of each template. */
+/** The number of random conversations for each template. */
 const CONVERSATIONS = 1_000
 
-/** Reproduces every character; the tokenizer of the references decodes `▁` as a blank. */
+/**
+ * A tokenizer that keeps every character. The tokenizer of the references cannot be used: it decodes `▁` as a blank.
+ */
 const tiny = await createModel(await readModelFolder('models/tiny'))
 const [folder = '', model = '', references = ''] = process.argv.slice(2)
 const compared = await createModel(await readModelFolder(model))
@@ -41,7 +44,9 @@ console.log(
 )
 process.exitCode = differing + losing === 0 && names.length > 0 ? 0 : 1
 
-/** Prints what of random conversations the template refuses or loses, and what is changed for it. */
+/**
+ * Prints which parts of random conversations the template refuses or loses, and what Millrace changes for the template.
+ */
 async function losesText(name: string, source: string, family: string | null): Promise<boolean> {
   const { toolCalls } = await readFamily('models', family ?? 'hermes')
   const { template } = withSource(compared, source)
@@ -75,7 +80,7 @@ async function describeCalls(source: string, family: string): Promise<string> {
   }
 }
 
-/** A template that cannot be parsed differs in every case that transformers renders. */
+/** Returns the differences. A template that cannot be parsed differs in every case that transformers renders. */
 async function findDifferences(of: Model, reference: ChatReference): Promise<ChatDifference[]> {
   try {
     return await checkChats(of, reference)

@@ -30,8 +30,9 @@ const ANSWERED: readonly ChatMessage[] = [
 ]
 
 /**
- * Checks that the family's parser reads the call that the template writes into a conversation, as a model trained on
- * such conversations writes it. Returns null if it does, else the call that it reads. Throws a ChatTemplateError.
+ * Checks that the family's parser reads the call that the template writes into a conversation. A model that was trained
+ * on such conversations writes its calls in the same form. Returns null if the parser reads the same call, else the
+ * call that it reads. Throws a ChatTemplateError if the template fails.
  */
 export async function readBack({ tokenizer, template }: Model, family: ModelFamily): Promise<string | null> {
   const chats = createChatRenderer(template)
@@ -73,7 +74,9 @@ function isSame(args: string): boolean {
   }
 }
 
-/** The index where conversation and prompt begin to differ, moved to the beginning of the tag around it. */
+/**
+ * Returns the index at which conversation and prompt begin to differ, moved back to the beginning of the tag around it.
+ */
 function turnStart(prompt: string, conversation: string): number {
   let length = 0
   while (length < prompt.length && prompt[length] === conversation[length]) length += 1

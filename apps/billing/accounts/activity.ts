@@ -23,7 +23,7 @@ type ActivityRow = {
 const readActivity = forAnyKey(ACCOUNT.readActivity, async ({ query }, { db, now, scope }) => {
   const { from, to } = toDays(query, now)
   const [start, end] = [new Date(from), new Date(Date.parse(to) + DAY_MS)]
-  // Unknown is not zero: a sum over days of which some are archived would be too low.
+  // A partly archived range is refused: its sum would be too low.
   const archived = await readArchiveEnd(db)
   if (archived !== null && start < archived.endedAt) {
     const message = `Usage up to ${archived.month} is archived: begin after that month.`

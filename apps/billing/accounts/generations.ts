@@ -7,7 +7,7 @@ import { forAnyKey } from './implement.ts'
 import { toCredits } from './key-fields.ts'
 import { isBefore, isOf, type Scope } from './scope.ts'
 
-/** A request of another key or account is answered as one that never was. */
+/** A request of another key or account gets the same answer as a request that never existed. */
 const readGeneration = forAnyKey(ACCOUNT.readGeneration, async ({ query: { id } }, { db, scope }) => {
   const [receipt] = await readReceipts(db, scope, [id])
   if (receipt !== undefined) return { data: receipt }
@@ -20,7 +20,7 @@ const readGeneration = forAnyKey(ACCOUNT.readGeneration, async ({ query: { id } 
   throw generationNotFound(`Requests of ${made.month} are archived: ask the operator for this one.`)
 })
 
-/** As many as run at once are on the first page, beside the settled ones. */
+/** How many running requests the first page lists besides the settled ones. */
 const MAX_RUNNING = 50
 
 const listGenerations = forAnyKey(
@@ -51,11 +51,11 @@ async function findRunning(db: Kysely<Tables>, scope: Scope): Promise<string[]> 
   return rows.map(({ id }) => id)
 }
 
-/** The index of held reservations is by account. */
+/** Held reservations have an index by account only, so the key's account is looked up. */
 const accountOf = ({ column, id }: Scope) =>
   column === 'account_id' ? sql`${id}` : sql`(select account_id from api_keys where id = ${id})`
 
-/** A request with its hold, its settlement and its timing, each null where there is none. */
+/** A request with its hold, its settlement and its timing. The columns of a missing part are null. */
 type ReceiptRow = {
   id: string
   state: 'held' | 'settled' | 'released' | 'expired' | null
@@ -81,7 +81,10 @@ type ReceiptRow = {
   streamed: boolean | null
 }
 
-/** The requests of the key or the account, in the order of the ids. A tombstone has neither, so no caller sees it. */
+/**
+ * Returns the receipts of the key's or account's requests, in the order of `ids`. A tombstone has neither key nor
+ * account, so no caller sees it.
+ */
 async function readReceipts(
   db: Kysely<Tables>,
   { column, id }: Scope,

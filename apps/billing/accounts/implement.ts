@@ -11,19 +11,25 @@ import type { Scope } from './scope.ts'
 
 type Call = { readonly db: Kysely<Tables>; readonly now: Date; readonly asker: Asker }
 
-/** Answers one operation in the shape of the contract. Throws an ApiError or an AdminError for what is refused. */
+/**
+ * Serves one operation and returns its answer in the shape of the contract. Throws an ApiError or an AdminError to
+ * refuse the request.
+ */
 export type Implementation = (asked: Asked, call: Call) => Promise<unknown>
 
-/** An API key that reads about itself, or a management key that reads about its account. */
+/** The context of a read operation. An API key reads about itself, a management key about its account. */
 export type Reading = {
   readonly db: Kysely<Tables>
   readonly now: Date
-  /** Null: it is the API key of `scope`. */
+  /** The management key; null if the caller is the API key of `scope`. */
   readonly manager: Manager | null
   readonly scope: Scope
 }
 
-/** A management key. For a change, `db` is its transaction, in which the keys of the account are locked. */
+/**
+ * The context of an operation of a management key. For a change, `db` is its transaction, in which the account's
+ * management keys are locked.
+ */
 export type Managing = KeyContext & { readonly manager: Manager }
 
 export function forAnyKey<Op extends AccountOperation>(

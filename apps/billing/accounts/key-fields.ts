@@ -1,21 +1,23 @@
 import type { Kysely } from 'kysely'
 import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
+import { RESETS } from '#libs/account-contract/spend-period.ts'
 import { toCreditsNumber } from '#libs/money/price-usage.ts'
 import type { Tables } from '../database/tables.ts'
-import { readUsage, type Usage } from './read-usage.ts'
+import { readUsage, type Usage } from '../admin/resources/read-usage.ts'
 
-/** The limits of a key, or of a management key, which has none. */
+/** The limits of an API key; a management key has none. */
 type Limited = Pick<
   Key,
   'expiresAt' | 'models' | 'requestsPerMinute' | 'tokensPerMinute' | 'spendLimit' | 'spending'
 >
 
-const RESETS = { day: 'daily', week: 'weekly', month: 'monthly', total: null } as const
-
 export const toCredits = (nano: string | bigint) => toCreditsNumber(BigInt(nano))
 
-/** What a key was charged and what it may spend, as the contract names it; `nano` are the same amounts, exact. */
+/**
+ * Returns what a key was charged and what it may spend, with the names of the contract. `nano` has the same amounts
+ * exactly.
+ */
 export function toKeyFields(key: Limited, usage: Usage) {
   const nano = {
     ...usage,
@@ -44,7 +46,7 @@ export function toKeyFields(key: Limited, usage: Usage) {
 
 export const toLabel = ({ prefix, last4 }: Pick<Key, 'prefix' | 'last4'>) => `${prefix}…${last4}`
 
-/** Keys with what each was charged; the last one is the oldest. */
+/** Returns keys with their charges. The last key must be the oldest one. */
 export async function describeKeys(
   db: Kysely<Tables>,
   keys: readonly Key[],

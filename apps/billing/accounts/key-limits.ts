@@ -1,14 +1,13 @@
 import type { Limits } from '#libs/account-contract/resources/keys.ts'
+import { toPeriod } from '#libs/account-contract/spend-period.ts'
 import type { Key, KeyLimits } from '#libs/admin-contract/resources/keys.ts'
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { AdminError } from '../admin/admin-error.ts'
 
-const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const
-
 /**
- * The limits of a caller's request as operators' changes have them; null removes one, and what is absent stays.
- * `present`: the key that is changed. Throws an AdminError for a reset without a limit.
+ * Converts the limits of a caller's request to the limits of an operator's change. Null removes a limit, and an absent
+ * limit stays. `present` is the key that is changed. Throws an AdminError for a reset without a limit.
  */
 export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
   const { name, expires_at: expiresAt, models } = wanted
@@ -24,7 +23,9 @@ export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
   }
 }
 
-/** Amount and period belong together; a request may give one of them. Undefined: it gives none. */
+/**
+ * Combines amount and period, of which a request may give one alone. Returns undefined if the request gives neither.
+ */
 function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null): KeyLimits['spendLimit'] {
   if (limit === undefined && reset === undefined) return undefined
   if (limit === null && reset == null) return null
@@ -35,10 +36,10 @@ function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null
     throw new AdminError('invalid_request', message, 'spendLimit')
   }
   if (reset === undefined) return { amountNano, period: before?.period ?? 'total' }
-  return { amountNano, period: reset === null ? 'total' : PERIODS[reset] }
+  return { amountNano, period: toPeriod(reset) }
 }
 
-/** The schema allows 9 decimals at most, so nothing is rounded. */
+/** Converts credits to nano-credits. The schema allows at most 9 decimals, so nothing is rounded. */
 function toNano(credits: number | null): bigint | null {
   return credits === null ? null : parseCredits(credits.toFixed(9))
 }
@@ -49,7 +50,7 @@ const CODES: Partial<Record<AdminError['code'], ApiErrorCode>> = {
   invalid_request: 'invalid_request',
 }
 
-/** The names of the admin interface, and what they are here. */
+/** The admin interface's names of fields, and the names in the public interface. */
 const FIELDS: Readonly<Record<string, string>> = {
   expiresAt: 'expires_at',
   spendLimit: 'limit',
@@ -57,7 +58,10 @@ const FIELDS: Readonly<Record<string, string>> = {
   tokensPerMinute: 'tokens_per_minute',
 }
 
-/** The refusal of an operator's change in the words of the public interface; undefined for a failure that is none. */
+/**
+ * Converts the refusal of an operator's change to an error of the public interface. Returns undefined if the error is
+ * not a refusal.
+ */
 export function toRefusal({ code: given, message, param: field }: AdminError): ApiError | undefined {
   const code = CODES[given]
   if (code === undefined) return undefined

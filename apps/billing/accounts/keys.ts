@@ -14,8 +14,8 @@ import { makeOnce } from './make-once.ts'
 import { isBefore } from './scope.ts'
 
 /**
- * Each change is an operator's change of the same name. A change and its entry in the audit log, which has the management
- * key as its actor, are one transaction.
+ * Each operation does the same as the operator's change of the same name. A change and its audit entry, whose actor is
+ * the management key, are one transaction.
  */
 
 const listKeys = forManager(ACCOUNT.listKeys, async ({ query: { limit, cursor } }, { db, now, manager }) => {
@@ -41,7 +41,7 @@ const readAccountKey = forManager(ACCOUNT.readAccountKey, async ({ params }, con
 }))
 
 const createKey = forManager(ACCOUNT.createKey, async ({ headers, body }, context) => {
-  // In a new key there is nothing to remove: null is the same as absent.
+  // A new key has no limits to remove, so null means the same as absent.
   const { limit, limit_reset: reset, ...others } = body
   const limits = toLimits({ ...others, limit: limit ?? undefined, limit_reset: reset ?? undefined }, null)
   return await makeOnce(context, {
@@ -85,7 +85,7 @@ const revokeKey = forManager(ACCOUNT.revokeKey, async ({ params: { id } }, conte
 
 export const KEY_OPERATIONS = { listKeys, readAccountKey, createKey, rotateKey, changeKey, revokeKey }
 
-/** Throws an AdminError for an unknown key, and in the same words for a key of another account. */
+/** Returns a key of the account. Throws the same AdminError for an unknown key and for a key of another account. */
 async function readOwn({ db, now, manager }: Managing, id: string): Promise<Key> {
   const own = await db
     .selectFrom('api_keys')
@@ -97,7 +97,7 @@ async function readOwn({ db, now, manager }: Managing, id: string): Promise<Key>
   return await readKeyRecord(db, id, now)
 }
 
-/** Writes the audit entry of the account's act, and returns its answer. */
+/** Writes the audit entry of a change by the account, and returns the change's answer. */
 async function audited<Answer>(
   { db, now, manager }: Managing,
   action: string,

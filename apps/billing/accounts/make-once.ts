@@ -7,7 +7,7 @@ import type { NewKey as MadeKey } from '../admin/resources/keys.ts'
 import type { Managing } from './implement.ts'
 import { describeKey } from './key-fields.ts'
 
-/** Of one account; the second bound is of a day, revoked keys included. */
+/** The most usable keys of an account, and the most new ones in a day, revoked keys included. */
 const MAX_KEYS = 1_000
 const MAX_NEW_KEYS = 1_000
 
@@ -15,8 +15,9 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const REMEMBERED_MS = 30 * DAY_MS
 
 /**
- * Makes a key, or finds the one that an earlier request with the same idempotency key made. `act` is all that the request
- * asks for. Throws an AdminError where the idempotency key was used for another act, and for one key too many.
+ * Makes a key, or returns the key that an earlier request with the same idempotency key made. `act` lists everything
+ * that the request asks for. Throws an AdminError if the idempotency key was used for another act, or if the account
+ * has too many keys.
  */
 export async function makeOnce(
   context: Managing,
@@ -48,7 +49,7 @@ export async function makeOnce(
   return { data: await describeKey(db, key, now), key: secret, replayed: false }
 }
 
-/** The request with this idempotency key, once those that are too old are forgotten. */
+/** Forgets the account's old requests, then returns the request with this idempotency key. */
 async function findEarlier({ db, now, manager }: Managing, idempotencyKey: string) {
   const ofAccount = db.deleteFrom('key_requests').where('account_id', '=', manager.accountId)
   await ofAccount.where('created_at', '<', new Date(now.getTime() - REMEMBERED_MS)).execute()

@@ -1,10 +1,11 @@
 import { sql, type Kysely } from 'kysely'
 import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { ignoreReadOnly } from '../database/database-errors.ts'
 import type { Tables } from '../database/tables.ts'
 import { toLabel } from './key-fields.ts'
 
-/** A management key that may be used now. */
+/** A management key that is usable now. */
 export type Manager = {
   readonly id: string
   readonly accountId: string
@@ -15,7 +16,10 @@ export type Manager = {
 
 const MINUTE_MS = 60_000
 
-/** The management key with this hash, or null when it may not be used. Notes once a minute that it was. */
+/**
+ * Returns the management key with this hash, or null if it is not usable. Records at most once a minute that the key
+ * was used, unless the database is read-only.
+ */
 export async function findManagementKey(
   db: Kysely<Tables>,
   sha256: Buffer,
@@ -31,6 +35,7 @@ export async function findManagementKey(
       .where('id', '=', key.id)
       .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', minuteAgo)]))
       .execute()
+      .catch(ignoreReadOnly)
   }
   return {
     keyId: key.id,
@@ -39,12 +44,12 @@ export async function findManagementKey(
     active: true,
     expiresAtMs: key.expires_at?.getTime() ?? null,
     models: null,
-    // It can never spend.
+    // A management key cannot spend, so it is never short of credits.
     shortage: null,
   }
 }
 
-/** Throws an ApiError for a management key that is unknown, revoked or expired, or whose account is closed. */
+/** Returns a management key. Throws an ApiError if it is unknown, revoked or expired, or if its account is closed. */
 export async function readManager(db: Kysely<Tables>, id: string, now: Date): Promise<Manager> {
   const key = await selectUsable(db, now).where('m.id', '=', id).executeTakeFirst()
   if (key === undefined) throw new ApiError('invalid_key', 'The management key is no longer valid.')
@@ -67,7 +72,7 @@ export async function lockManager(db: Kysely<Tables>, id: string, now: Date): Pr
     select from management_keys
     where account_id = (select account_id from management_keys where id = ${id}) and revoked_at is null
     order by id for no key update`.execute(db)
-  // In a statement of its own, which sees what was committed while the first one waited.
+  // A separate statement, so that it sees changes committed while the first statement waited.
   return await readManager(db, id, now)
 }
 

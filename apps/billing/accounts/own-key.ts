@@ -5,7 +5,7 @@ import { selectKeys, toKeyRecord } from '../admin/resources/key-record.ts'
 import type { Tables } from '../database/tables.ts'
 import { forAnyKey, type Reading } from './implement.ts'
 import { toCredits, toKeyFields, toLabel } from './key-fields.ts'
-import { readUsage } from './read-usage.ts'
+import { readUsage } from '../admin/resources/read-usage.ts'
 
 const readKey = forAnyKey(ACCOUNT.readKey, async (_asked, reading) => {
   const { db, now, manager, scope } = reading
@@ -14,7 +14,7 @@ const readKey = forAnyKey(ACCOUNT.readKey, async (_asked, reading) => {
   const { spending, allowed, nano: exact } = toKeyFields(key, usageOf(scope.id))
   const { available, held } = await readFunds(db, key.accountId)
   const left = exact.limit_remaining === null ? available : BigInt(exact.limit_remaining)
-  // A management key spends nothing.
+  // A management key cannot spend.
   const spendable = manager !== null ? 0n : left < available ? left : available
   return {
     data: {
@@ -40,7 +40,7 @@ const readKey = forAnyKey(ACCOUNT.readKey, async (_asked, reading) => {
 const readCredits = forAnyKey(ACCOUNT.readCredits, async (_asked, reading) => {
   const { accountId } = await readLimits(reading)
   const { posted, credited, available, held } = await readFunds(reading.db, accountId)
-  // What was charged is what was credited and is not there any more.
+  // Credits that were credited and are no longer posted were charged.
   const used = credited - posted
   return {
     data: {
@@ -60,7 +60,9 @@ const readCredits = forAnyKey(ACCOUNT.readCredits, async (_asked, reading) => {
 
 export const OWN_KEY_OPERATIONS = { readKey, readCredits }
 
-/** `since`: nothing was charged to the key, or to the account of a management key, before. */
+/**
+ * Returns the caller's limits. Before `since` nothing was charged to the key, or to the account of a management key.
+ */
 async function readLimits({ db, now, manager, scope }: Reading) {
   if (manager === null) {
     const row = await selectKeys(db, now).where('k.id', '=', scope.id).executeTakeFirst()
@@ -84,7 +86,7 @@ const NO_LIMITS = {
   spending: null,
 }
 
-/** In one statement: the sums belong to the balance. */
+/** Reads balance and sums in one statement, so that they belong to the same moment. */
 async function readFunds(db: Kysely<Tables>, accountId: string) {
   const { rows } = await sql<{ posted: string; held: string; credited: string }>`
     select a.posted::text, a.held::text, (

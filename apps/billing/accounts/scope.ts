@@ -1,16 +1,19 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 
-/** Whose requests a caller reads: those of its own key, or with a management key those of its account. */
+/**
+ * The requests that a caller may read: the requests of its API key, or with a management key the requests of its
+ * account.
+ */
 export type Scope = { readonly column: 'key_id' | 'account_id'; readonly id: string }
 
-/** Of a row of `usage`, `usage_hours` or `reservations`. */
+/** Returns the condition that a row of `usage`, `usage_hours` or `reservations` belongs to the scope. */
 export function isOf({ column, id }: Scope): RawBuilder<SqlBool> {
   return sql<SqlBool>`${sql.ref(column)} = ${id}`
 }
 
 /**
- * The rows of a list, newest first, that come after the last one of the page before. A cursor is that row's time in
- * microseconds and its id, as the contract checks it.
+ * Returns the condition for rows after the last row of the previous page, in a list with the newest row first. A cursor
+ * is that last row's time in microseconds and its id; the contract has validated its form.
  */
 export function isBefore(
   cursor: string | undefined,

@@ -39,8 +39,9 @@ const AskedJson = z.object({
 })
 
 /**
- * What callers read of their own keys, and what management keys do. `db` has few connections of its own, which bound how
- * many run at once: the others wait for a connection until they fail, and money never waits for them.
+ * Serves the operations of callers: reads about their own keys, and changes by management keys. `db` has a few
+ * connections of its own, so that only a few operations run at once. The others wait for a connection until they fail,
+ * and money functions never wait for them.
  */
 export function serveCallers(deps: {
   db: Kysely<Tables>

@@ -4,7 +4,7 @@ import type { AdminErrorBody, AdminErrorCode } from '#libs/admin-contract/admin-
 /** An error answer of the admin interface: code, message and param are sent to the caller. */
 export class AdminError extends Error {
   readonly code: AdminErrorCode
-  /** The field that is wrong. */
+  /** The name of the field that is wrong. */
   readonly param: string | undefined
 
   constructor(code: AdminErrorCode, message: string, param?: string) {
@@ -19,7 +19,7 @@ export function toErrorBody({ message, code, param }: AdminError): AdminErrorBod
   return { error: { message, type: 'api_error', code, ...(param === undefined ? {} : { param }) } }
 }
 
-/** The first problem of the request, with the name of its field. */
+/** Returns the first problem of the request as an error, with the name of its field. */
 export function toInvalidRequest(error: z.ZodError): AdminError {
   const issue = error.issues[0]
   if (issue === undefined) return new AdminError('invalid_request', 'The request is not valid.')

@@ -11,7 +11,7 @@ const ABOUT = `Accounts, keys, credits and the books of one Millrace, for its op
 Amounts are whole nano-credits (10⁻⁹ credit) as text. Times and days are UTC. Lists come in pages: repeat the request
 with nextCursor as its cursor until nextCursor is null. Every change is in the audit log.`
 
-/** The errors of every operation. */
+/** The errors that every operation may return. */
 const COMMON_ERRORS = [
   'invalid_request',
   'invalid_token',
@@ -20,7 +20,7 @@ const COMMON_ERRORS = [
   'unavailable',
 ] as const
 
-/** The contract of the admin interface as an OpenAPI 3.1 document. */
+/** Describes the admin interface's contract as an OpenAPI 3.1 document. */
 export function describeAdmin() {
   return describeDocument({
     title: 'Millrace for operators',
@@ -73,7 +73,7 @@ function describeAnswer(operation: Operation) {
   return { 200: { description: 'One line each.', content: Object.fromEntries(content) } }
 }
 
-/** Several codes may share a status. */
+/** Groups the codes by status, because several codes may share one. */
 function describeErrors(codes: readonly AdminErrorCode[]) {
   const statuses = Map.groupBy(codes, (code) => ADMIN_ERRORS[code].status)
   return Object.fromEntries([...statuses].map(([status, rows]) => [status, describeStatus(rows)]))
@@ -86,7 +86,7 @@ function describeStatus(codes: readonly AdminErrorCode[]) {
   }
 }
 
-/** A reference where the schema has an id. */
+/** Returns a reference if the schema has an id, else the schema. */
 function toSchema(schema: z.ZodType): Record<string, unknown> {
   const id = z.globalRegistry.get(schema)?.id
   if (id !== undefined) return { $ref: toReference(id) }

@@ -13,11 +13,11 @@ import type { Reconcile } from '../books/reconcile.ts'
 import { toInvalidRequest } from './admin-error.ts'
 import type { SessionRow } from './sessions.ts'
 
-/** The credential that a request came with, or that its session or ticket belongs to. */
+/** The credential of a request. For a session or a ticket it is the credential that opened it. */
 export type Actor = {
   readonly name: string
   readonly role: Role
-  /** Null for the configured token. */
+  /** The credential's id; null for the configured token. */
   readonly credentialId: string | null
   readonly by:
     | { readonly kind: 'token' }
@@ -25,29 +25,29 @@ export type Actor = {
     | { readonly kind: 'ticket'; readonly id: string }
 }
 
-/** What the replica that answers knows by itself. */
+/** The state that only this replica knows. */
 export type LiveState = {
   readonly replica: string
-  /** In milliseconds, by model. */
+  /** The ages in milliseconds, by model. */
   readonly watermarkAges: ReadonlyMap<string, number>
   readonly moneyCallsWaiting: number
-  /** How many, by model. */
+  /** The number of dead letters, by model. */
   readonly deadLetters: ReadonlyMap<string, number>
 }
 
 export type AdminContext = {
-  /** For a change: its transaction. */
+  /** The database. For a change it is the change's transaction. */
   readonly db: Kysely<Tables>
   readonly actor: Actor
   readonly now: Date
   readonly reconcile: Reconcile
-  /** So many whole months before the present one are not archived. */
+  /** The number of whole months before the present one that may not be archived. */
   readonly keepMonths: number
   readonly adminToken: string
   readonly live: () => LiveState
 }
 
-/** The audit log's entry for a change. Never contains a secret. */
+/** The entry of a change in the audit log. It never contains a secret. */
 export type AuditEntry = {
   /** The id of the changed resource. */
   readonly target: string
@@ -55,19 +55,21 @@ export type AuditEntry = {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** `audit` is null where the change was in effect before. */
+/** The result of a change. `audit` is null if the change was already in effect. */
 export type Changed<Answer> = { readonly answer: Answer; readonly audit: AuditEntry | null }
 
-/** `parts` are read one after another, as fast as the caller reads the answer. */
+/** An export. Its `parts` are read one after another, as fast as the caller reads the answer. */
 export type Export = { readonly contentType: string; readonly parts: AsyncIterable<string> }
 
-/** One operation of the contract, with the function that serves it. Throws an AdminError for a request that is wrong. */
+/**
+ * An operation of the contract with the function that serves it. The function throws an AdminError for a wrong request.
+ */
 export type Implementation<Op extends Operation = Operation> = { readonly operation: Op } & (
   | { readonly kind: 'read'; serve(asked: Asked, context: AdminContext): Promise<unknown> }
   | {
       readonly kind: 'change'
       readonly status: 200 | 201
-      /** Is called again when its transaction conflicted with another one. */
+      /** Called again if its transaction conflicted with another one. */
       serve(asked: Asked, context: AdminContext): Promise<Changed<unknown>>
     }
   | { readonly kind: 'export'; serve(asked: Asked, context: AdminContext): Promise<Export> }
@@ -84,7 +86,7 @@ export function implementRead<Op extends ReadOperation>(
   }
 }
 
-/** `run` is called in a transaction, which writes the audit entry as well. */
+/** Implements a change. `run` is called in a transaction, which also writes the audit entry. */
 export function implementChange<Op extends ChangeOperation>(
   operation: Op,
   run: (asked: ParsedOf<Op>, context: AdminContext) => Promise<Changed<z.input<Op['answer']>>>,

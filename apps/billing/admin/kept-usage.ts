@@ -3,7 +3,9 @@ import type { Tables } from '../database/tables.ts'
 import { AdminError } from './admin-error.ts'
 import { readArchiveEnd } from '../books/archive-end.ts'
 
-/** Throws an AdminError where usage from `start` on is partly archived: sums would be too low, and lists not complete. */
+/**
+ * Throws an AdminError if a part of the usage from `start` on is archived: sums would be too low, and lists incomplete.
+ */
 export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void> {
   const archived = await readArchiveEnd(db)
   if (archived === null || start >= archived.endedAt) return
@@ -15,7 +17,7 @@ export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void>
   )
 }
 
-/** The smallest id of the requests that were settled from `start` on: see `late_usage`. */
+/** Returns the smallest id that a request settled at `start` or later can have; see `late_usage`. */
 export async function readOldestId(db: Kysely<Tables>, start: Date): Promise<string> {
   const { rows } = await sql<{ id: string }>`
     select first_id(least(

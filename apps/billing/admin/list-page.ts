@@ -4,24 +4,27 @@ import { Id, Text } from '#libs/admin-contract/fields.ts'
 import type { Tables } from '../database/tables.ts'
 import { AdminError } from './admin-error.ts'
 
-/** Cursors are opaque to callers: each is the text that names the last row of a page. */
+/** Cursors are opaque to callers. Each is the base64url text that names the last row of a page. */
 
 const Seq = z
   .string()
   .regex(/^\d{1,18}$/)
   .transform(BigInt)
 
-/** The number of the row after which the page begins. Throws an AdminError for a wrong cursor. */
+/** Returns the number of the row after which the page begins. Throws an AdminError for a wrong cursor. */
 export function toSeq(cursor: string): bigint {
   return readCursor(Seq, decode(cursor))
 }
 
-/** The sorted columns of the row after which the page begins. Throws an AdminError for a wrong cursor. */
+/** Returns the sorted columns of the row after which the page begins. Throws an AdminError for a wrong cursor. */
 export function toTuple(cursor: string, length: number): readonly string[] {
   return readCursor(z.array(Text).length(length), parseJson(decode(cursor)))
 }
 
-/** The time, to the microsecond, and the id of the row after which the page begins. Throws an AdminError for a wrong cursor. */
+/**
+ * Returns the time, to the microsecond, and the id of the row after which the page begins. Throws an AdminError for a
+ * wrong cursor.
+ */
 export function toMoment(cursor: string): { readonly at: string; readonly id: string } {
   const [at, id] = readCursor(z.tuple([z.iso.datetime(), Id]), parseJson(decode(cursor)))
   return { at, id }
@@ -30,8 +33,8 @@ export function toMoment(cursor: string): { readonly at: string; readonly id: st
 type PagedTable = 'accounts' | 'api_keys' | 'management_keys' | 'reservations' | 'admin_sessions'
 
 /**
- * The rows of a list, newest first by `created_at` and `id`, that come after the one with the cursor's id. `alias` is
- * the table's in the query. Throws an AdminError when there is no such row.
+ * Returns the condition for rows after the row that the cursor names, in a list sorted by `created_at` and `id`, the
+ * newest first. `alias` is the table's alias in the query. Throws an AdminError if there is no such row.
  */
 export async function isAfterCursor(
   db: Kysely<Tables>,
@@ -50,7 +53,7 @@ export function toCursor(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
 
-/** `rows` has one row more than `limit` where there is another page. */
+/** Makes a page. `rows` must have one row more than `limit` if there is another page. */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
@@ -78,7 +81,7 @@ function wrongCursor(): AdminError {
   return new AdminError('invalid_request', "'cursor': expected a cursor of an earlier answer", 'cursor')
 }
 
-/** Undefined for a text that is no JSON. */
+/** Returns undefined if the text is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

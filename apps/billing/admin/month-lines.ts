@@ -7,10 +7,10 @@ import type {
 import type { Tables } from '../database/tables.ts'
 import { readEntries } from './read-entries.ts'
 
-/** The rows of one query. */
+/** The number of rows of one query. */
 const PORTION = 1_000
 
-/** The months' numbers and ids, from the first to the one before `end`. */
+/** The first ledger number and request id of the month (`first…`), and of the month after it (`end…`). */
 type Bounds = {
   readonly firstSeq: bigint
   readonly endSeq: bigint
@@ -19,9 +19,9 @@ type Bounds = {
 }
 
 /**
- * The lines of one file of a month, each a JSON object with its line feed, in portions and in a fixed order. They are
- * the same whenever they are read, because nothing of an ended month changes: what changed all the same is found when
- * they are read for a second time. The ledger begins with the oldest entry of the database.
+ * Yields the lines of one file of a month in portions, in a fixed order. Each line is a JSON object with its line feed.
+ * The lines are the same at each reading, because the rows of an ended month do not change; a second reading finds rows
+ * that did. The file of the ledger begins with the oldest entry in the database.
  */
 export async function* readMonthLines(
   db: Kysely<Tables>,
@@ -88,7 +88,7 @@ async function* readReservations(
     const rows = await db
       .selectFrom('reservations')
       .selectAll()
-      // A budget in total began at -infinity, which is no Date.
+      // The period of a total budget began at -infinity, which a Date cannot represent.
       .select(sql<string | null>`to_json(budget_period) #>> '{}'`.as('period'))
       .where('id', after === undefined ? '>=' : '>', after ?? firstId)
       .where('id', '<', endId)

@@ -19,7 +19,10 @@ import { STATE_OPERATIONS } from './resources/state.ts'
 import { USAGE_OPERATIONS } from './resources/usage.ts'
 import { toSession } from './sessions.ts'
 
-/** The compiler makes sure that each operation of the contract is implemented here, and no other. */
+/**
+ * The implementation of every operation. The compiler checks that each operation of the contract is implemented, and no
+ * other.
+ */
 export const OPERATIONS: { readonly [Id in OperationId]: Implementation<(typeof ADMIN)[Id]> } = {
   whoAmI: implementRead(ADMIN.whoAmI, async (_asked, { actor: { name, role, by }, now }) => {
     return { name, role, session: by.kind === 'session' ? toSession(by.session, now) : null }

@@ -3,20 +3,20 @@ import type { LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
 import type { LedgerKind, Tables } from '../database/tables.ts'
 import { toCursor } from './list-page.ts'
 
-/** The entries of one query: no query takes long, and a slow reader does not block other work. */
+/** The entries of one query. With portions no query takes long, and a slow reader does not block other work. */
 const PORTION = 1_000
 
 type Range = {
-  /** Only the entries that credit or debit it. */
+  /** Yield only entries that credit or debit this account. */
   readonly account?: string | undefined
-  /** Not inclusive. */
+  /** Entries with a higher number than this. */
   readonly after: bigint
-  /** Inclusive. */
+  /** Entries up to this number, inclusive. */
   readonly until: bigint
   readonly limit?: number
 }
 
-/** Entries of the ledger in the order of their numbers, in portions. */
+/** Yields entries of the ledger in portions, in the order of their numbers. */
 export async function* readEntries(db: Kysely<Tables>, range: Range): AsyncGenerator<LedgerEntry[]> {
   let { after, limit = Infinity } = range
   while (limit > 0) {
@@ -41,7 +41,7 @@ type EntryRow = {
   posted_at: string
 }
 
-/** An account's entries are read in order from its two indexes, so that every portion costs the same. */
+/** Reads one portion. An account's entries are read in order from two indexes, so that every portion costs the same. */
 async function readPortion(
   db: Kysely<Tables>,
   { account, after, until, limit }: Range & { limit: number },
@@ -59,7 +59,7 @@ async function readPortion(
   return rows
 }
 
-/** In the order of the columns. */
+/** Converts a row. The fields have the order of the columns. */
 function toEntry(row: EntryRow): LedgerEntry {
   return {
     seq: row.seq.toString(),

@@ -18,17 +18,17 @@ import { OPERATIONS } from './operations.ts'
 import { createSignIn } from './sign-in.ts'
 import { writeAudit } from './write-audit.ts'
 
-/** Enough for a catalog of some hundred models. */
+/** The limit of request bodies, enough for a catalog of some hundred models. */
 const MAX_BODY_BYTES = 1024 * 1024
 
 const UPLOAD_LIMIT_MS = 30_000
 
-/** Longer than the slowest answer takes to begin: a reconciliation from the first entry on. */
+/** Longer than the slowest answer, a reconciliation from the first entry on, takes to begin. */
 const IDLE_LIMIT_MS = 11 * 60_000
 
 const CLAIM_URL = ADMIN_ROOT + ADMIN.claimSession.path
 
-/** Each may use one of the few database connections of the admin interface for minutes. */
+/** The most comparisons at once. Each may use one of the admin interface's few database connections for minutes. */
 const MAX_COMPARISONS = 2
 
 /**
@@ -37,10 +37,10 @@ const MAX_COMPARISONS = 2
  */
 export function createAdminServer(deps: {
   db: Kysely<Tables>
-  /** Its connections wait longer for an answer; default: `db`. */
+  /** A database with a longer time limit for statements. Default: `db`. */
   archiveDb?: Kysely<Tables>
   reconcile: Reconcile
-  /** So many whole months before the present one are not archived. */
+  /** The number of whole months before the present one that may not be archived. */
   keepMonths: number
   adminToken: string
   /** How long a connection stays open after an answer. */
@@ -106,7 +106,7 @@ export function createAdminServer(deps: {
     app.route({
       method: operation.method,
       url: ADMIN_ROOT + toRoute(operation.path),
-      // Before the body is read.
+      // Authenticates before the body is read.
       onRequest: async (request) => void actorOf(request, operation),
       async handler(request, reply) {
         const actor = actorOf(request, operation)
@@ -130,7 +130,7 @@ export function createAdminServer(deps: {
   for (const [id, implementation] of Object.entries(OPERATIONS)) serve(id, implementation)
 
   let description: string | undefined
-  // Every role may read it, so signing in is enough.
+  // Every role may read the document, so signing in is enough.
   app.get(`${ADMIN_ROOT}/openapi.json`, async (_request, reply) => {
     description ??= JSON.stringify(describeAdmin())
     return reply.type('application/json; charset=utf-8').send(description)
@@ -138,7 +138,7 @@ export function createAdminServer(deps: {
   return app
 }
 
-/** The change and its audit entry, as one transaction. */
+/** Runs a change and writes its audit entry, in one transaction. */
 async function change(
   operation: Implementation & { kind: 'change'; id: string },
   asked: Asked,
@@ -170,7 +170,9 @@ function boundComparisons(reconcile: Reconcile): Reconcile {
   }
 }
 
-/** An export that fails midway ends its connection, so that a truncated answer does not look complete. */
+/**
+ * Sends an export. An export that fails midway ends its connection, so that a truncated answer does not look complete.
+ */
 function sendExport(reply: FastifyReply, { contentType, parts }: Export, log: Logger): FastifyReply {
   const stream = Readable.from(parts)
   stream.on('error', (error) => log.error({ err: error }, 'an export was cut off'))
@@ -178,8 +180,8 @@ function sendExport(reply: FastifyReply, { contentType, parts }: Export, log: Lo
 }
 
 /**
- * The body is read as JSON whatever its content type (curl's -d declares a form). It may be empty for an operation
- * without required fields.
+ * Reads every body as JSON, whatever its content type (curl's -d declares a form). The body may be empty for an
+ * operation without required fields.
  */
 function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()

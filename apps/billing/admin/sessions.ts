@@ -1,6 +1,7 @@
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import { SESSION_HOURS, SESSION_IDLE_MINUTES, type Session } from '#libs/admin-contract/resources/sessions.ts'
 import type { Role } from '#libs/admin-contract/roles.ts'
+import { ignoreReadOnly } from '../database/database-errors.ts'
 import type { Tables } from '../database/tables.ts'
 
 /** The name of the configured token. No credential may have it. */
@@ -26,7 +27,7 @@ export type SessionRow = {
   readonly revoked_at: Date | null
 }
 
-/** Sessions as `s`, each with its credential as `c`. */
+/** Selects sessions as `s`, each with its credential as `c`. */
 export function selectSessions(db: Kysely<Tables>) {
   return db
     .selectFrom('admin_sessions as s')
@@ -35,14 +36,17 @@ export function selectSessions(db: Kysely<Tables>) {
     .select(['c.name', 'c.revoked_at'])
 }
 
-/** Of a row of `selectSessions`. */
+/** Returns the condition that a row of `selectSessions` is an open session. */
 export function isOpenAt(now: Date): RawBuilder<SqlBool> {
   return sql<SqlBool>`(s.sha256 is not null and s.ended_at is null and c.revoked_at is null
     and s.created_at > ${new Date(now.getTime() - LIFE_MS)}
     and s.last_used_at > ${new Date(now.getTime() - IDLE_MS)})`
 }
 
-/** Notes that the session was used, once a minute. */
+/**
+ * Records at most once a minute that the session was used. A read-only database takes no record, and still serves
+ * reads.
+ */
 export async function touchSession(db: Kysely<Tables>, session: SessionRow, now: Date): Promise<void> {
   if (now.getTime() - session.last_used_at.getTime() < MINUTE_MS) return
   await db
@@ -51,6 +55,7 @@ export async function touchSession(db: Kysely<Tables>, session: SessionRow, now:
     .where('id', '=', session.id)
     .where('last_used_at', '<', now)
     .execute()
+    .catch(ignoreReadOnly)
 }
 
 export function toSession(row: SessionRow, now: Date): Session {

@@ -14,9 +14,9 @@ const WRONG_TICKET = 'The ticket is wrong, taken or too old.'
 export type SignIn = (authorization: string | undefined) => Promise<Actor>
 
 /**
- * Returns the actor of an `Authorization` header. The configured token belongs to an owner, and needs no database; all
- * other tokens are those of credentials, sessions and tickets, found by their hash. Throws an AdminError for any other
- * header.
+ * Returns the actor of an `Authorization` header. The configured token belongs to an owner and needs no database. All
+ * other tokens belong to credentials, sessions and tickets, and are found by their hash. Throws an AdminError for any
+ * other header.
  */
 export function createSignIn(deps: { db: Kysely<Tables>; adminToken: string; nowMs: () => number }): SignIn {
   const { db, adminToken, nowMs } = deps
@@ -41,14 +41,16 @@ export function createSignIn(deps: { db: Kysely<Tables>; adminToken: string; now
     }
   }
 
-  /** Of any credential, and of the configured token. */
+  /**
+   * Returns a token's two possible hashes: for a session of any credential, and for a session of the configured token.
+   */
   const hashesOf = (token: string) =>
     [
       { credentialId: '', adminToken },
       { credentialId: null, adminToken },
     ].map((owner) => hashSessionToken(token, owner))
 
-  /** Whether the row was found by the hash that its owner's tokens have. */
+  /** Returns true if the stored hash is the hash of this token with the row's owner. */
   function isOf(row: SessionRow, stored: Buffer | null, token: string): boolean {
     const expected = hashSessionToken(token, { credentialId: row.credential_id, adminToken })
     return stored !== null && timingSafeEqual(stored, expected)

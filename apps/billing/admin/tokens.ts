@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 
-/** Tokens begin with one of these, so that secret scanners find them. */
+/** The prefixes of tokens, by which secret scanners find them. */
 export const TOKEN_PREFIXES = {
   credential: 'mr_admin_',
   session: 'mr_session_',
@@ -17,8 +17,9 @@ export function hashToken(token: string): Buffer {
 }
 
 /**
- * The hash of a session's token or ticket. One that belongs to no credential belongs to the configured token and is
- * hashed together with it: it ends with that token, and the database has nothing by which the token could be guessed.
+ * Returns the hash of a session's token or ticket. A token without a credential belongs to the configured token and is
+ * hashed together with it. So it ends when the configured token changes, and the database has nothing by which the
+ * configured token could be guessed.
  */
 export function hashSessionToken(token: string, owner: { credentialId: string | null; adminToken: string }) {
   return owner.credentialId === null

@@ -3,7 +3,7 @@ import type { AuditRole } from '#libs/admin-contract/roles.ts'
 import type { Tables } from '../database/tables.ts'
 import type { AuditEntry } from './implement.ts'
 
-/** `db` is the transaction of the change. */
+/** The context of a change. `db` is its transaction. */
 type WritingContext = {
   readonly db: Kysely<Tables>
   readonly actor: { readonly name: string; readonly role: AuditRole }

@@ -33,8 +33,8 @@ export function checkBooks(options: {
   everyMs: number
   checkMs: number
   /**
-   * Reads now, in Unix ms, from PostgreSQL. The time is not carried on by this process, because the process may have
-   * been suspended.
+   * Returns PostgreSQL's time in Unix ms. It is read each time, because this process may have been suspended since the
+   * last reading.
    */
   readNowMs: () => Promise<number>
   metrics: Pick<BillingMetrics, 'reconciliationRows' | 'reconciledAt'>

@@ -5,11 +5,15 @@ import { inTransaction } from '../database/open-pool.ts'
 export type ReconciliationCount = { readonly question: string; readonly rows: number }
 
 /**
- * Asks every question of `sql/functions/reconcile.sql`. `whole`: from the first entry on, else from the newest seal on.
+ * Asks every question of `sql/functions/reconcile.sql`. If `whole` is true, the ledger is checked from its first entry
+ * on, else from the newest seal on.
  */
 export type Reconcile = (whole: boolean) => Promise<ReconciliationCount[]>
 
-/** A reconciliation may read years of entries; the limit of other statements is far lower. */
+/**
+ * The time limit of each statement. It is far above the limit of other statements, because a reconciliation may read
+ * years of entries.
+ */
 const LIMIT_MS = 10 * 60_000
 
 export function createReconcile(pool: Pool): Reconcile {
@@ -35,7 +39,9 @@ export async function countContradictions(
   return rows.map(({ name, count }) => ({ question: name, rows: Number(count) }))
 }
 
-/** Raises the client's own limit for this query, which applies also when the server is unreachable. */
+/**
+ * Raises the client's own time limit for this query. The client applies this limit also when the server is unreachable.
+ */
 export function toLongQuery(text: string, values: unknown[]): QueryConfig {
   const query: QueryConfig & { query_timeout: number } = { text, values, query_timeout: LIMIT_MS + 1_000 }
   return query

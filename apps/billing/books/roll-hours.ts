@@ -4,8 +4,8 @@ import type { Pool } from 'pg'
 const HOURS_OF_CALL = 24
 
 /**
- * Sums up the usage of the closed hours, in short transactions. If another replica does the same at the same time, it
- * takes the rest.
+ * Sums up the usage of the closed hours, in short transactions. Returns early if another replica does the same at this
+ * time: that replica then sums up the rest.
  */
 export async function rollHours(pool: Pool, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -17,7 +17,7 @@ export function announcePrices(options: {
 }): () => Promise<void> {
   const { db, everyMs, nowMs, log } = options
   const stopping = new AbortController()
-  // Watchers that connect later get the catalog of that time.
+  // Watchers that connect after this moment get the catalog of that moment.
   let notifiedUntil = new Date(nowMs())
 
   async function notifyOfBegun() {

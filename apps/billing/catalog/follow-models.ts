@@ -3,7 +3,7 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { VersionWatch } from '../database/watch-versions.ts'
 
 /**
- * Keeps the ids of all models that were ever in the catalog, also disabled ones, because their settlements may still
+ * Keeps the ids of all models that were ever in the catalog, also disabled models, because their settlements may still
  * arrive. The version watch updates the ids. Rejects when the first read fails.
  */
 export async function followModels(deps: {

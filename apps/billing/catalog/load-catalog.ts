@@ -3,12 +3,12 @@ import { sql } from 'kysely'
 import type { Pool } from 'pg'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { toKysely } from '../database/tables.ts'
+import { toKysely } from '../database/to-kysely.ts'
 import { publishCatalog } from './publish-catalog.ts'
 
 /**
- * Publishes the catalog files if they have changed since they were last loaded. Otherwise what operators have published
- * since then stays. Replicas that start together take turns.
+ * Publishes the catalog files if they have changed since they were last loaded. Otherwise later publications by
+ * operators stay. Replicas that start together take turns.
  */
 export async function loadCatalog(options: {
   pool: Pool

@@ -3,7 +3,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Tables } from '../database/tables.ts'
 import { readPublishedModels, type PublishedModel } from './read-catalog.ts'
 
-/** A changed field of a model; `before` is null for a new model. */
+/** A changed field of a model. `before` is null for a new model. */
 export type CatalogChange = {
   readonly model: string
   readonly field: string
@@ -13,9 +13,12 @@ export type CatalogChange = {
 
 export type Publication =
   | { readonly status: 'published'; readonly changes: readonly CatalogChange[] }
-  /** Only prices and new models can begin later: a model's other fields have no versions. */
+  /**
+   * Returned for a change that cannot begin later: only prices and new models can. A model's other fields have no
+   * versions.
+   */
   | { readonly status: 'not-schedulable'; readonly change: CatalogChange }
-  /** The model has a price from exactly that time on, and a price never changes. */
+  /** Returned if the model already has a price from exactly that time on; a price never changes. */
   | { readonly status: 'price-taken'; readonly model: string }
 
 const PRICES = ['inputPriceNano', 'cachedInputPriceNano', 'outputPriceNano'] as const
@@ -35,15 +38,15 @@ const TRAITS = [
   'enabled',
 ] as const
 
-/** Models that stay as they are although they are missing in a publication: these ids, or all. */
+/** Models that stay as they are although a publication lacks them: these ids, or all. */
 export type KeptModels = 'all' | readonly string[]
 
 /**
  * Makes `models` the catalog from `effectiveAt` on. New and changed models become rows, and changed prices become new
- * price versions. Missing models that are not in `keep` are disabled and not deleted, because reservations still name
- * them. Publishing the same again changes nothing. If something changed, the catalog's version is raised and watchers
- * are notified. With `dryRun` the function only returns the changes. It runs in the caller's transaction; other
- * publications wait for its end.
+ * price versions. Models that are missing and not in `keep` are disabled, not deleted, because reservations still name
+ * them. Publishing the same catalog again changes nothing. If something changed, the catalog's version is raised and
+ * watchers are notified. With `dryRun` the function only returns the changes. It runs in the caller's transaction;
+ * other publications wait for its end.
  */
 export async function publishCatalog(
   transaction: Kysely<Tables>,

@@ -1,7 +1,8 @@
 import { sql, type Kysely, type Selectable } from 'kysely'
 import type { Pool } from 'pg'
 import { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { toKysely, type Tables } from '../database/tables.ts'
+import type { Tables } from '../database/tables.ts'
+import { toKysely } from '../database/to-kysely.ts'
 
 export type PriceVersion = {
   readonly id: bigint

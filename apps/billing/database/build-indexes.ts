@@ -11,14 +11,14 @@ type Build = {
 }
 
 /**
- * Runs one statement of a build. `isBrief`: the statement needs its table's lock, and waits for it at most
- * `lockTimeoutMs`.
+ * Runs one statement of a build. If `isBrief` is true, the statement needs a lock of its table, and waits at most
+ * `lockTimeoutMs` for the lock.
  */
 type Run = (statement: string, isBrief: boolean) => Promise<void>
 
 /**
  * Runs a file of `create index concurrently if not exists …` statements, each by itself, because they cannot run in a
- * transaction. An index whose build was interrupted is invalid, and is dropped first. Finished indexes stay.
+ * transaction. An index whose build was interrupted is invalid: it is dropped and built again. Finished indexes stay.
  *
  * PostgreSQL cannot build the index of a partitioned table concurrently. So an index is built for each partition, and
  * then attached to the table's own index, which has no content. A partition that is attached later gets its index from
@@ -37,7 +37,7 @@ export async function buildIndexes(
     throw new Error(`${name} may only have "create index concurrently if not exists", found: ${statement}`)
   })
   const run: Run = async (statement, isBrief) => {
-    // A concurrent build may wait for locks, because it does not stop writers meanwhile.
+    // A concurrent build waits for locks without a limit, because writers go on meanwhile.
     await client.query(`set lock_timeout = ${isBrief ? options.lockTimeoutMs : 0}`)
     await options.run(statement)
   }
@@ -65,8 +65,8 @@ async function buildOne(client: PoolClient, build: Build, run: Run): Promise<voi
 }
 
 /**
- * Returns undefined if there is no such index. The index of a partitioned table is valid once every partition has its
- * own.
+ * Returns whether the index is valid; undefined if there is no such index. The index of a partitioned table is valid
+ * once an index of each partition is attached to it.
  */
 async function isValid(client: PoolClient, index: string): Promise<boolean | undefined> {
   const { rows } = await client.query<{ indisvalid: boolean }>(

@@ -12,13 +12,13 @@ export type DatabaseClock = {
 /** A reading that took longer than this is too imprecise, and is used only if it is the first one. */
 const SLOW_MS = 1_000
 
-/** This machine's clock may differ from PostgreSQL's by this much before a warning is logged. */
+/** The largest difference between this machine's clock and PostgreSQL's without a warning in the log. */
 const AGREES_WITHIN_MS = 5_000
 
 /**
- * The clock of everything that billing writes and decides by a date: prices that begin, keys, tickets and sessions that
- * expire, months, seals. It is PostgreSQL's clock, read every `everyMs` and carried on by the monotonic clock, also
- * while PostgreSQL is away. So replicas agree whatever their machines' clocks show.
+ * Reads PostgreSQL's clock every `everyMs`, and carries the time on by the monotonic clock, also while PostgreSQL is
+ * unavailable. Everything that billing writes and decides by a date uses this clock: prices that begin, keys, tickets
+ * and sessions that expire, months, seals. So replicas agree even if their machines' clocks differ.
  */
 export async function createDatabaseClock(options: {
   pool: Pool
@@ -40,7 +40,7 @@ export async function createDatabaseClock(options: {
   const nowMs = () => Math.round(performance.now() + aheadMs)
   compare()
 
-  /** Compares this machine's own clock, which decides nothing here, and logs if it is wrong. */
+  /** Compares this machine's own clock, which decides nothing here, and logs a warning if it is wrong. */
   function compare() {
     const ownAheadMs = Math.round(wallClockMs() - nowMs())
     const agreed = agrees
@@ -72,7 +72,7 @@ export async function createDatabaseClock(options: {
   }
 }
 
-/** Returns Unix ms, at the moment of the answer and not at the transaction's beginning. */
+/** Returns Unix ms at the moment of the answer, not at the transaction's beginning. */
 export async function readDatabaseTimeMs(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ now: Date }>('select clock_timestamp() as now')
   const now = rows[0]?.now

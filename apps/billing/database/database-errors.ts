@@ -1,7 +1,12 @@
 import { DatabaseError } from 'pg'
 
-/** SQLSTATE classes: connection, resources, operator intervention (a shutdown, a statement's time limit). */
-const UNAVAILABLE = /^(?:08|53|57)/
+/**
+ * SQLSTATE classes of errors that another session or a later moment may not have: 08 connection, 28 refused login, 3D
+ * missing database (during a restore), 40 conflict, 53 resources, 57 operator intervention (a shutdown, a statement's time
+ * limit). Of other classes: a session that may not write (25006), or whose time is over (25P03, 25P04); a lock that is not
+ * free (55P03), an object in use (55006); a failed read or write of the server (58030).
+ */
+const UNAVAILABLE = /^(?:08|28|3D|40|53|57|25006|25P03|25P04|55P03|55006|58030)/
 
 /** Messages of errors that pg throws without a code, when a connection ended or could not be made. */
 const LOST = /^(?:Connection terminated|timeout e|Query read timeout)/
@@ -12,6 +17,19 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   // The error of a failed system call: refused, reset, not found.
   return 'syscall' in error || LOST.test(error.message)
+}
+
+/**
+ * Returns whether the session may not write: the server is a standby, or the session began while the database was
+ * read-only. Nothing was done, and another session may be allowed to write.
+ */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '25006'
+}
+
+/** For `catch` of a note that may be left out: throws every error but a refusal to write. */
+export function ignoreReadOnly(error: unknown): void {
+  if (!isReadOnly(error)) throw error
 }
 
 /** Returns whether PostgreSQL rejects a value of the query for good: a data exception or a violated constraint. */

@@ -45,7 +45,10 @@ const SELECT_KEYS = `
     select min(c.least) as least from prices c where c.least > 0 and (k.models is null or c.id = any (k.models))
   ) c`
 
-/** More changes than this become a resync: then reading everything again is cheaper for both sides. */
+/**
+ * The most changes in one answer. If there are more, the answer is `resync`: forgetting all keys is then cheaper for
+ * both sides than a long list.
+ */
 const MAX_CHANGES = 1_000
 
 /**
@@ -85,7 +88,7 @@ export async function readKeyChanges(
     [new Date(nowMs), since, MAX_CHANGES + 1],
   )
   if (rows.length > MAX_CHANGES) return { version: current, resync: true, keys: [] }
-  // Rows may be newer than `current`, because they are read after it.
+  // Rows may be newer than `current`, because they are read after `current`.
   const version = rows.reduce((latest, row) => (row.version > latest ? row.version : latest), current)
   return { version, resync: false, keys: rows.map(toBillingKey) }
 }

@@ -48,7 +48,7 @@ export async function migrate(
       log.info({ migration: part.name }, 'migrated')
     }
   } finally {
-    // This ends the session, and with it the advisory lock and the settings.
+    // Closing the connection ends the session, and with it the advisory lock and the settings.
     client.release(true)
   }
 }

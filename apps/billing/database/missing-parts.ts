@@ -4,7 +4,7 @@ import type { Schema, SchemaPart } from './read-schema.ts'
 /** The folder of this version's schema. */
 export const SQL_FOLDER = new URL('../sql/', import.meta.url)
 
-/** A part as it was last run, and the schema version of the code that ran it. */
+/** A part of the schema as it was last run, and the schema version of the code that ran the part. */
 export type Applied = { readonly name: string; readonly sha256: string; readonly version: number }
 
 /** Returns the parts that were run, by name. Their list is the table `schema_parts`, which `migrate` makes. */
@@ -15,8 +15,8 @@ export async function readApplied(db: Pool | ClientBase): Promise<ReadonlyMap<st
 
 /**
  * Returns the parts that the database lacks, in the order in which they are run. If a newer version has migrated,
- * indexes, functions and grants are not missing: the newer ones serve this version too. Throws an Error when a file of
- * `sql/tables/` has changed since it was run.
+ * indexes, functions and grants are not missing: those parts of the newer version serve this version too. Throws an
+ * Error when a file of `sql/tables/` has changed since it was run.
  */
 export function listMissing(schema: Schema, applied: ReadonlyMap<string, Applied>): SchemaPart[] {
   const parts = schema.parts.filter(({ name, sha256 }) => applied.get(name)?.sha256 !== sha256)

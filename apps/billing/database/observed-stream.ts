@@ -1,6 +1,6 @@
 import { toInterval, toTimestamp } from './database-time.ts'
 
-/** One observation of a settlement stream; times are by its Redis server's clock. */
+/** One observation of a settlement stream. Times are by the clock of the stream's Redis server. */
 export type ObservedStream = {
   readonly model: string
   readonly runId: string
@@ -18,10 +18,11 @@ export type ClockJump = { readonly model: string; readonly timeMs: number; reado
 /** The state of a stream in the database after an observation. */
 export type RecordedStream = {
   readonly model: string
-  /** Time of the latest observation that the database has recorded; null: none. */
+  /** The time of the latest observation that the database has recorded; null if there is none. */
   readonly recordedMs: number | null
   /**
-   * Not null: the database went back in time and lacks the confirmed observation. The new observation is not recorded.
+   * The loss that was found; null if there is none. If it is not null, the database went back in time and lacks the
+   * confirmed observation, and the new observation is not recorded.
    */
   readonly forgotten: {
     /** Redis time since which settlements may be lost; null: all of them. */

@@ -3,16 +3,29 @@ import { callbackify } from 'node:util'
 import { DatabaseError, Pool, types, type ClientConfig, type PoolClient } from 'pg'
 import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import { isDatabaseUnavailable, isReadOnly } from './database-errors.ts'
 import { checkPooled, toPooledConfig } from './pooler.ts'
 import { toRenewedTls } from './renewed-tls.ts'
+import {
+  correctSettings,
+  listWrongSettings,
+  readSession,
+  toSessionOptions,
+  whyReadOnly,
+} from './session-settings.ts'
 
 /** The type number of PostgreSQL's bigint. */
 const INT8 = types.builtins.INT8
 
-/** A statement of billing takes milliseconds; a statement that takes this long will not end by itself. */
+/**
+ * The limit of a statement. Billing's statements take milliseconds; a statement that takes this long will not end by
+ * itself.
+ */
 const STATEMENT_TIMEOUT_MS = 5_000
 
-/** One connection for each batch in flight and one for the sweeper; the rest is for key look-ups and watches. */
+/**
+ * The most connections: one for each batch in flight, one for the sweeper, and the rest for key look-ups and watches.
+ */
 const MAX_CONNECTIONS = 10
 
 /** The limits of a pool; default: `MONEY_BOUNDS`. */
@@ -24,15 +37,8 @@ export const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statemen
 export const SERVICE_ROLE = 'millrace_service'
 
 /**
- * PostgreSQL compiles a plan with a high estimated cost before it runs the plan. Billing's statements read few rows of
- * tables that grow without end, and the estimates grow with the tables: compiling took 300 ms where running takes 10
- * ms.
- */
-const NO_JIT = 'jit=off'
-
-/**
- * Settings of every connection to billing's database. A bigint arrives as BigInt, because numbers would round money.
- * Limits keep statements and forgotten transactions from holding locks or snapshots for long. No statement is compiled.
+ * Settings of every connection to billing's database: `SESSION_SETTINGS`, and limits that keep statements and forgotten
+ * transactions from holding locks or snapshots for long. A bigint arrives as BigInt, because numbers would round money.
  * With a `role` the connection works under it from its first statement on, or fails.
  */
 export function connectionConfig(
@@ -41,7 +47,7 @@ export function connectionConfig(
   statementMs = STATEMENT_TIMEOUT_MS,
 ): ClientConfig {
   return {
-    connectionString: withSettings(url, role === undefined ? [NO_JIT] : [NO_JIT, `role=${role}`]),
+    connectionString: withOptions(url, toSessionOptions(role)),
     application_name: 'millrace-billing',
     connectionTimeoutMillis: 2_000,
     keepAlive: true,
@@ -65,8 +71,8 @@ const LOG_EVERY_MS = 5_000
 export type Pooler = 'none' | 'transaction'
 
 /**
- * Opens the pool and resolves when PostgreSQL has answered. Waits for a database that cannot be reached or is still
- * starting, calls `onWait` with the reason of each failed attempt, and throws after `waitMs`. Throws a ConfigError at
+ * Opens the pool and resolves when PostgreSQL accepts changes. Waits for a database that cannot be reached, is still
+ * starting or is read-only, calls `onWait` with the reason of each failed attempt, and throws after `waitMs`. Throws a ConfigError at
  * once when the login may not work as `role`, or when the pooler lacks what billing needs. Throws an Error at once when
  * a certificate file of the URL cannot be read.
  */
@@ -94,11 +100,13 @@ export async function openPool(options: {
       : toPooledConfig({ ...connectionConfig(url, undefined, statementMs), connectionString: url }),
     log,
   )
+  const check = async (client: PoolClient) => {
+    if (pooler === 'none') await checkDirect(client, role)
+    else await checkPooled(client, needs)
+  }
   const pool = new Pool({
     ...config,
-    ...(pooler === 'none'
-      ? {}
-      : { verify: callbackify(async (client: PoolClient) => await checkPooled(client, needs)) }),
+    verify: callbackify(check),
     max,
     idleTimeoutMillis: IDLE_MS,
   })
@@ -109,11 +117,14 @@ export async function openPool(options: {
   // The pool handles errors of idle connections only. When a connection in use is lost its next query fails; without a
   // listener the error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
+  pool.on('release', (error) => {
+    if (isReadOnly(error)) endIdle(pool)
+  })
   const giveUpAtMs = performance.now() + waitMs
   let loggedMs = -Infinity
   for (;;) {
     try {
-      await assertRole(pool, role)
+      await assertWritable(pool)
       return pool
     } catch (error) {
       const refusal = isUnreadableFile(error) ? error : toRefusal(error, url)
@@ -137,6 +148,21 @@ export async function openPool(options: {
   }
 }
 
+/**
+ * Ends the connections of the pool that are idle now. After a session was refused a change, the others may be of the same
+ * server, or have begun while the database was read-only: they would be refused as well although the database may accept
+ * changes again.
+ */
+export function endIdle(pool: Pool): void {
+  for (let left = pool.idleCount; left > 0; left -= 1) {
+    pool.connect().then(
+      (client) => client.release(true),
+      // The pool was ended, or the wait for a connection was too long: then this one is not idle any more.
+      () => undefined,
+    )
+  }
+}
+
 /** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
 export async function inTransaction<Result>(
   pool: Pool,
@@ -150,25 +176,25 @@ export async function inTransaction<Result>(
     await client.query('commit')
     return result
   } catch (error) {
+    if (error instanceof Error && isDatabaseUnavailable(error)) broken = error
     await client.query('rollback').catch((rollbackError: unknown) => {
-      broken = new Error('the connection could not roll back', { cause: rollbackError })
+      broken ??= new Error('the connection could not roll back', { cause: rollbackError })
     })
     throw error
   } finally {
-    // A connection in an unknown state must not serve the next transaction.
+    // A connection in an unknown state, or of a server that accepts no changes, must not serve the next transaction.
     client.release(broken)
   }
 }
 
 /**
- * Adds settings to the URL as options of the connection: the server sets them before the first statement, and `reset`
- * keeps them.
+ * Adds options of the session to the URL: the server applies them before the first statement, and `reset` keeps them.
+ * They count more than those that the URL has.
  */
-function withSettings(url: string, settings: readonly string[]): string {
+function withOptions(url: string, options: string): string {
   const target = new URL(url)
   const others = target.searchParams.get('options') ?? ''
-  const options = settings.map((setting) => `-c ${setting}`)
-  target.searchParams.set('options', [others, ...options].join(' ').trim())
+  target.searchParams.set('options', `${others} ${options}`.trim())
   return target.href
 }
 
@@ -178,16 +204,32 @@ function isUnreadableFile(error: unknown): boolean {
 }
 
 /**
- * Throws if the connection does not work as `role`. A pooler may drop the option that sets the role, and the connection
- * would have all rights of its login.
+ * Checks that a new connection works as `role` and has the settings of every session. A pooler may drop the options of a
+ * session, and the connection would have all rights and all defaults of its login.
  */
-async function assertRole(pool: Pool, role: string | undefined): Promise<void> {
-  const { rows } = await pool.query<{ name: string }>('select current_user::text as name')
-  const found = rows[0]?.name
-  if (role === undefined || found === role) return
+async function checkDirect(client: PoolClient, role: string | undefined): Promise<void> {
+  const session = await readSession(client, false)
+  const left = await correctSettings(client, listWrongSettings(session))
+  const problems = left.map(({ name, found, wanted }) => `has ${name} = ${found}, not ${wanted}`)
+  if (role !== undefined && session.role !== role)
+    problems.unshift(`works as ${session.role}, not as ${role}`)
+  if (problems.length === 0) return
   throw new ConfigError([
-    `the connection works as ${found}, not as ${role}: behind a pooler set DATABASE_POOLER=transaction`,
+    `the connection ${problems.join(' and ')}: behind a pooler set DATABASE_POOLER=transaction`,
   ])
+}
+
+/** Throws an Error while the database accepts no changes: billing has nothing to serve then. */
+async function assertWritable(pool: Pool): Promise<void> {
+  const client = await pool.connect()
+  let isUseless = true
+  try {
+    const problem = whyReadOnly(await readSession(client, false))
+    if (problem !== null) throw new Error(problem)
+    isUseless = false
+  } finally {
+    client.release(isUseless)
+  }
 }
 
 /** Returns a ConfigError if waiting does not help, and null for any other failure. */
@@ -195,7 +237,7 @@ function toRefusal(error: unknown, url: string): ConfigError | null {
   if (error instanceof ConfigError) return error
   if (!(error instanceof DatabaseError)) return null
   const place = `PostgreSQL at ${withoutPassword(url)}`
-  // The codes mean that the role does not exist, or that the login is no member of it.
+  // The codes mean that the role does not exist, or that the login is not a member of the role.
   if (error.code === '22023' || error.code === '42501') {
     return new ConfigError([`${place} refuses the login: ${error.message}`], {
       cause: error,

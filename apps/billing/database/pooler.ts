@@ -1,5 +1,6 @@
 import { DatabaseError, type ClientConfig, type Pool, type PoolClient } from 'pg'
 import { ConfigError } from '#libs/config/load-config.ts'
+import { listWrongSettings, readSession, type Session } from './session-settings.ts'
 
 // A pooler in transaction mode, such as PgBouncer, gives each transaction any of its connections to PostgreSQL. So
 // nothing that belongs to a session works: no settings sent at the start, no LISTEN, no session locks. Named statements
@@ -21,45 +22,26 @@ export type PooledNeeds = {
   readonly idleMs: number
 }
 
-type Found = {
-  readonly login: string
-  readonly role: string
-  readonly statement_ms: number
-  readonly idle_ms: number
-  readonly jit: string
-  readonly keeps_name: boolean
-}
-
-const NAME = 'check_connection'
-
 /**
- * This named statement looks for its own name among the prepared statements: a pooler that keeps the statements of its
- * clients apart gives it another name.
+ * Checks that one connection behind a pooler works as the role, has the limits and the settings of every session, and
+ * keeps named statements apart (a pooler that does so gives the statement of this check another name). Returns the
+ * session. Throws a ConfigError that says what to change, or the error of PostgreSQL or its connection.
  */
-const CHECK = `select session_user::text as login, current_user::text as role,
-    (extract(epoch from current_setting('statement_timeout')::interval) * 1000)::int as statement_ms,
-    (extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval) * 1000)::int as idle_ms,
-    current_setting('jit') as jit,
-    exists (select from pg_prepared_statements where name = '${NAME}') as keeps_name`
-
-/**
- * Checks that one connection behind a pooler works as the role, has the limits, compiles no statement, and keeps named
- * statements apart. Throws a ConfigError that says what to change, or what PostgreSQL or its connection throws.
- */
-export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<void> {
-  const problems = await findProblems(client, needs)
+export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<Session> {
+  const session = await readNamed(client)
+  const problems = listProblems(session, needs)
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => `behind the pooler ${problem}`))
+  return session
 }
 
-async function findProblems(client: Pool | PoolClient, needs: PooledNeeds): Promise<string[]> {
+async function readNamed(client: Pool | PoolClient): Promise<Session> {
   try {
-    const { rows } = await client.query<Found>({ name: NAME, text: CHECK })
-    return rows.flatMap((found) => listProblems(found, needs))
+    return await readSession(client, true)
   } catch (error) {
     // The codes mean that another client's statement has this name, or that there is none although this client has
     // prepared it.
     const isMixed = error instanceof DatabaseError && (error.code === '42P05' || error.code === '26000')
-    if (isMixed) return [MIXED]
+    if (isMixed) throw new ConfigError([`behind the pooler ${MIXED}`], { cause: error })
     throw error
   }
 }
@@ -67,20 +49,24 @@ async function findProblems(client: Pool | PoolClient, needs: PooledNeeds): Prom
 const MIXED =
   'named statements are passed on as they are: PgBouncer 1.21 or later with max_prepared_statements above 0 is needed, or DATABASE_POOLER=none where there is no pooler in transaction mode'
 
-function listProblems(found: Found, { role = found.role, statementMs, idleMs }: PooledNeeds): string[] {
-  const { login } = found
+function listProblems(session: Session, { role = session.role, statementMs, idleMs }: PooledNeeds): string[] {
+  const { login } = session
   const isWithin = (ms: number, limitMs: number) => ms > 0 && ms <= limitMs
+  const limit = (name: string, ms: number, limitMs: number) =>
+    isWithin(ms, limitMs)
+      ? null
+      : `${name} is ${ms} ms, expected 1 to ${limitMs}: alter role ${login} set ${name} = '${limitMs}ms'`
   return [
-    found.role === role
+    session.role === role
       ? null
-      : `the login ${login} works as ${found.role}: alter role ${login} set role = ${role}`,
-    isWithin(found.statement_ms, statementMs)
-      ? null
-      : `statement_timeout is ${found.statement_ms} ms, expected 1 to ${statementMs}: alter role ${login} set statement_timeout = '${statementMs}ms'`,
-    isWithin(found.idle_ms, idleMs)
-      ? null
-      : `idle_in_transaction_session_timeout is ${found.idle_ms} ms, expected 1 to ${idleMs}: alter role ${login} set idle_in_transaction_session_timeout = '${idleMs}ms'`,
-    found.jit === 'off' ? null : `jit is ${found.jit}: alter role ${login} set jit = off`,
-    found.keeps_name ? MIXED : null,
+      : `the login ${login} works as ${session.role}: alter role ${login} set role = ${role}`,
+    limit('statement_timeout', session.statement_ms, statementMs),
+    limit('idle_in_transaction_session_timeout', session.idle_ms, idleMs),
+    ...listWrongSettings(session).map(
+      ({ name, found, wanted }) => `${name} is ${found}: alter role ${login} set ${name} = ${quote(wanted)}`,
+    ),
+    session.keeps_name ? MIXED : null,
   ].filter((problem) => problem !== null)
 }
+
+const quote = (value: string) => (/^\w+$/.test(value) ? value : `'${value}'`)

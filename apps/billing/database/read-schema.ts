@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { normalizeSql } from './normalize-sql.ts'
 
 /** A file of `tables/` begins with its number in the order: `0003-reservations.sql`. */
 const TABLES_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
 
 export type SqlFile = { readonly name: string; readonly text: string }
 
-/** A part is run and recorded as one: a file of `tables/`, the file of indexes, or all functions with the roles. */
+/**
+ * A part is run and recorded as one: a file of `tables/`, the file of indexes, or all functions with the roles. Comments
+ * do not count in its hash.
+ */
 export type SchemaPart = {
   readonly kind: 'tables' | 'indexes' | 'functions'
   readonly name: string
@@ -55,6 +59,7 @@ async function readSql(folder: URL, name: string): Promise<SqlFile> {
 
 function toPart(kind: SchemaPart['kind'], name: string, files: readonly SqlFile[]): SchemaPart {
   const hash = createHash('sha256')
-  for (const { text } of files) hash.update(text)
+  // A comment that is worded anew is no change.
+  for (const { text } of files) hash.update(normalizeSql(text))
   return { kind, name, sha256: hash.digest('hex'), files }
 }

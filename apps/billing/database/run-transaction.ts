@@ -1,11 +1,12 @@
 import type { Kysely } from 'kysely'
-import { isConflict } from './database-errors.ts'
+import { isConflict, isReadOnly } from './database-errors.ts'
 import type { Tables } from './tables.ts'
 
 const MAX_TRIES = 3
 
 /**
- * Runs `run` in a transaction. If the transaction conflicts with another one, `run` runs again in a new transaction.
+ * Runs `run` in a transaction. If the transaction conflicts with another one, `run` runs again in a new transaction. If its
+ * session may not write, `run` runs once more on a new connection: the database may accept changes again.
  */
 export async function runTransaction<Result>(
   db: Kysely<Tables>,
@@ -15,7 +16,8 @@ export async function runTransaction<Result>(
     try {
       return await db.transaction().execute(run)
     } catch (error) {
-      if (attempt === MAX_TRIES || !isConflict(error)) throw error
+      const mayRepeat = isConflict(error) ? attempt < MAX_TRIES : isReadOnly(error) && attempt === 1
+      if (!mayRepeat) throw error
     }
   }
 }

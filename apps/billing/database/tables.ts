@@ -1,5 +1,4 @@
-import { Kysely, PostgresDialect, type ColumnType, type Generated, type JSONColumnType } from 'kysely'
-import type { Pool } from 'pg'
+import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { AuditRole, Role } from '#libs/admin-contract/roles.ts'
 
 /** The tables of `sql/tables/` that are used outside of the money functions. Only those functions move money. */
@@ -55,7 +54,7 @@ export type Tables = {
     key_id: string
     created_at: Date
   }
-  key_budgets: { key_id: string; period_start: Date; held: bigint; spent: bigint }
+  key_budgets: { key_id: string; period_start: Date; held: bigint; spent: bigint; counted: bigint }
   models: {
     id: string
     kind: 'chat' | 'embedding'
@@ -185,11 +184,11 @@ export type Tables = {
   }
   admin_sessions: {
     id: string
-    /** Null: the session belongs to the configured token. */
+    /** The credential's id; null if the session belongs to the configured token. */
     credential_id: string | null
     role: Role
     user_agent: string | null
-    /** Null: the row is a ticket. */
+    /** The hash of the session's token; null if the row is a ticket. */
     sha256: Buffer | null
     ticket_sha256: Buffer | null
     created_at: Date
@@ -201,8 +200,3 @@ export type Tables = {
 export type LedgerKind = 'topup' | 'adjustment' | 'charge' | 'write-off'
 
 export type SpendPeriod = 'day' | 'week' | 'month' | 'total'
-
-/** Returns a query builder over the pool. The caller ends the pool. */
-export function toKysely(pool: Pool): Kysely<Tables> {
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-}

@@ -1,11 +1,13 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { ConfigError } from '#libs/config/load-config.ts'
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
+import { endIdle } from './open-pool.ts'
 import { checkPooled, type PooledNeeds } from './pooler.ts'
+import { readSession, whyReadOnly } from './session-settings.ts'
 
 /**
- * Checks every `everyMs` whether the database answers; behind a pooler also whether its connections still have the
- * settings of `pooled`. The result is ready at the start, because the database has just answered.
+ * Checks every `everyMs` whether the database answers and accepts changes; behind a pooler also whether its connections
+ * still have the settings of `pooled`. The result is ready at the start, because the database has just answered.
  */
 export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null; everyMs: number }): {
   readiness: Readiness
@@ -19,8 +21,7 @@ export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null
     if (asking) return
     asking = true
     try {
-      await (pooled === null ? pool.query('select 1') : checkPooled(pool, pooled))
-      problem = null
+      problem = await findProblem(pool, pooled)
     } catch (error) {
       problem = error instanceof ConfigError ? error.message : 'the database does not answer'
     }
@@ -32,4 +33,22 @@ export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null
     readiness: () => (problem === null ? { ready: true } : { ready: false, reason: problem }),
     stop: () => clearInterval(timer),
   }
+}
+
+/** Returns why the session of a connection cannot write, and ends the connection; null: it can. */
+async function findProblem(pool: Pool, pooled: PooledNeeds | null): Promise<string | null> {
+  const client = await pool.connect()
+  let isUseless = true
+  try {
+    const problem = whyReadOnly(await read(client, pooled))
+    isUseless = problem !== null
+    return problem
+  } finally {
+    client.release(isUseless)
+    if (isUseless) endIdle(pool)
+  }
+}
+
+async function read(client: PoolClient, pooled: PooledNeeds | null) {
+  return await (pooled === null ? readSession(client, false) : checkPooled(client, pooled))
 }

@@ -7,7 +7,7 @@ import { toRenewedTls } from './renewed-tls.ts'
 export type Watched = 'keys' | 'catalog'
 
 export type VersionWatch = {
-  /** Calls `onChange` after each change, and sometimes without one. Returns a function that unsubscribes. */
+  /** Calls `onChange` after each change, and sometimes without a change. Returns a function that unsubscribes. */
   subscribe(watched: Watched, onChange: () => void): () => void
   close(): Promise<void>
 }

@@ -3,7 +3,7 @@ import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/bil
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
 import { bigintToText, type Receipts } from './receipts.ts'
-import { isConflict, isDuplicate } from '../database/database-errors.ts'
+import { isConflict, isDuplicate, isReadOnly } from '../database/database-errors.ts'
 import { toInterval, toTimestamp } from '../database/database-time.ts'
 import { toObservations, toRecorded, type RecordedRow } from '../database/observed-stream.ts'
 import type { ClockJump, ObservedStream, RecordedStream } from '../database/observed-stream.ts'
@@ -21,7 +21,7 @@ export type SettleResult =
 export type Settled = {
   readonly result: SettleResult
   readonly chargedNano: NanoCredits
-  /** May exceed every amount of credits. The part above the charge is written off. */
+  /** The cost. It may exceed every amount of credits; the part above the charge is written off. */
   readonly costNano: bigint
 }
 
@@ -30,7 +30,7 @@ export type Settled = {
  * transaction and idempotent. Reserves and settlements try a fast path first: `reserve_one` and `settle_one` for a
  * batch of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction, does a batch only if none of
  * its calls is special, and gives the answers of `reserve` and `settle`. Throws what PostgreSQL or its connection
- * throws; deadlocks and serialization failures are tried again.
+ * throws; deadlocks and serialization failures are tried again, and once a session that may not write.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
@@ -106,7 +106,9 @@ export function createMoney(options: {
       try {
         return (await pool.query<Row>({ name, text, values })).rows
       } catch (error) {
-        if (attempt === MAX_TRIES || !isConflict(error)) throw error
+        // After a refusal to write the pool has no connection left of before; see `endIdle`.
+        const mayRepeat = isConflict(error) ? attempt < MAX_TRIES : isReadOnly(error) && attempt === 1
+        if (!mayRepeat) throw error
       } finally {
         onCall?.(name, performance.now() - startedMs)
       }
@@ -321,7 +323,7 @@ const toSettled = (row: SettledRow): Settled => ({
   costNano: BigInt(row.cost),
 })
 
-/** For `catch`: returns no rows if a row with the same id exists, and throws every other error. */
+/** Handles an error in `catch`: returns no rows if a row with the same id exists, and throws every other error. */
 function noneOfDuplicate(error: unknown): [] {
   if (isDuplicate(error)) return []
   throw error

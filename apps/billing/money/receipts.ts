@@ -17,7 +17,10 @@ const Grant = z.object({
   outputTokens: z.int(),
   deadlineMs: z.int(),
   priceVersion: Int64,
-  /** The prices of `priceVersion`. After a restore its number may belong to another price. */
+  /**
+   * The prices of `priceVersion`. They are stored because after a restore the version's number may belong to another
+   * price.
+   */
   inputPriceNano: Int64,
   cachedInputPriceNano: Int64,
   outputPriceNano: Int64,
@@ -41,7 +44,7 @@ export type Receipts = {
   verify(text: string, reservationId: string): Receipt | null
 }
 
-/** Half of an HMAC-SHA256 is as strong as a receipt needs (RFC 2104, section 5). */
+/** The length of the signature: half of an HMAC-SHA256, which is strong enough for a receipt (RFC 2104, section 5). */
 const MAC_BYTES = 16
 
 /**
@@ -80,7 +83,10 @@ function readGrant(json: string): Receipt | null {
   }
 }
 
-/** Each key is made once, because importing a secret costs half as much as signing a receipt. */
+/**
+ * Makes the key of a secret. It is called once for each secret, because importing a secret costs half as much as
+ * signing a receipt.
+ */
 const toKey = (secret: string) => createSecretKey(Buffer.from(secret))
 
 /** Replacer for `JSON.stringify`. */

@@ -16,7 +16,7 @@ import type { BillingMetrics } from '../metrics.ts'
 
 export type MoneyCallStream = ServerDuplexStream<MoneyCalls__Output, MoneyReplies>
 
-/** No generation runs longer than this; a hold with a later deadline would only lock credits. */
+/** The furthest deadline. No generation runs longer than this; a hold with a later deadline would only lock credits. */
 const MAX_DEADLINE_AHEAD_MS = 24 * 60 * 60 * 1000
 
 /**

@@ -5,8 +5,8 @@ import { inTransaction } from '../database/open-pool.ts'
 import type { BillingMetrics } from '../metrics.ts'
 
 /**
- * The count reads each open hold once, through an index of open holds alone: 50,000 holds, scattered over a million
- * rows, took 0.3 s.
+ * The limit of the count, which reads each open hold once, through an index of open holds alone: 50,000 holds,
+ * scattered over a million rows, took 0.3 s.
  */
 const LIMIT_MS = 2_000
 

@@ -8,13 +8,11 @@ export type StreamLook = {
 }
 
 export type Looks = {
-  /**
-   * Returns the models whose streams are to be looked at now. The caller looks at them and calls `note` with each look.
-   */
+  /** Returns the models whose streams are due for a look. The caller looks at them and calls `note` with each look. */
   due(models: readonly string[]): string[]
   /**
-   * Returns whether a stream is looked at in each round: entries came lately or are not committed, or nothing is known
-   * of it.
+   * Returns true if each round looks at the stream: entries came lately or are not committed, or the stream's state is
+   * unknown.
    */
   isLively(model: string): boolean
   note(model: string, look: StreamLook): void

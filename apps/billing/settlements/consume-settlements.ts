@@ -22,17 +22,17 @@ const MAX_BATCH = 512
 const FULL_BATCH = 64
 
 /**
- * Takes settlements from the streams of all models: reads, settles, and acknowledges them after the commit. One batch
- * at a time; all other entries stay in Redis. Runs until `stop`. While Redis or PostgreSQL is unavailable it tries
- * again. Entries that cannot be read or settled go to the dead letters with an alarm.
+ * Takes settlements from the streams of all models: reads, settles, and acknowledges them after the commit. It handles
+ * one batch at a time; all other entries stay in Redis. Runs until `stop`. While Redis or PostgreSQL is unavailable it
+ * tries again. Entries that cannot be read or settled go to the dead letters with an alarm.
  *
  * The streams are read without blocking: at once while entries come, else after a pause. A blocking read would need a
- * connection of its own, in a Redis Cluster one for each model.
+ * connection of its own, and in a Redis Cluster one for each model.
  *
  * A commit costs several times as much as one more entry in it, and the reservations of new requests wait for the same
- * database. So a batch that is not full waits for the entries that arrive within `gatherMs` after it was read. Until it
- * is committed its entries are pending: they keep the watermark from moving, and another replica claims them if this
- * one ends.
+ * database. So a batch that is not full waits for the entries that arrive within `gatherMs` after it was read. Until
+ * the batch is committed its entries are pending: they keep the watermark from moving, and another replica claims them
+ * if this one ends.
  */
 export function consumeSettlements(options: {
   streams: SettlementStreams

@@ -4,7 +4,7 @@ import type { SettledUntil } from './watermark.ts'
 /** Entries are kept for this time behind the watermark: after a restore from a backup they are read again. */
 const KEEP_MS = 60 * 60 * 1000
 
-/** The most entries per model: 130 MB at 650 bytes each, most of it the receipt. */
+/** The most entries kept per model, which take 130 MB at 650 bytes each, most of it for the receipt. */
 const MAX_KEPT = 200_000
 
 /**

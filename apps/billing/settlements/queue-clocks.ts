@@ -15,8 +15,8 @@ export type QueueClocks = {
 }
 
 /**
- * A difference above this is a jump. A hold expires at least 30 s after its end by this clock, so a smaller one does no
- * harm.
+ * A difference above this is a jump. A hold expires at least 30 s after its end by this clock, so a smaller jump does
+ * no harm.
  */
 export const JUMP_MS = 5_000
 

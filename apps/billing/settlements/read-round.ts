@@ -18,8 +18,8 @@ export type RoundReader = {
   /** Claims the entries of this model that another consumer, probably a dead one, has not acknowledged. */
   requestClaim(model: string): void
   /**
-   * Notes a failure with this model's stream. After a pause, which grows with each failure, the next read takes the
-   * entries that this consumer has already received.
+   * Notes a failure with this model's stream. The stream is read again after a pause, which grows with each failure.
+   * That read begins with the entries that this consumer has already received.
    */
   failed(model: string): void
 }
@@ -30,12 +30,15 @@ export type RoundReader = {
  */
 const MOST_ENTRIES = 1_024
 /**
- * The streams in one command, and the entries of each: every model gets this share before a model with a backlog gets
- * more.
+ * `MOST_STREAMS` streams are read with one command, and at most `SHARE` entries of each. Every model gets this share
+ * before a model with a backlog gets more.
  */
 const MOST_STREAMS = 64
 const SHARE = 8
-/** The models in trouble that are read beside the new entries in one round, and the entries of each. */
+/**
+ * In one round, at most `MOST_TROUBLED` models in trouble are read beside the new entries, and at most `TROUBLED_SHARE`
+ * entries of each.
+ */
 const MOST_TROUBLED = 16
 const TROUBLED_SHARE = 32
 
@@ -45,10 +48,10 @@ const LAST_RETRY_MS = 1_000
 /**
  * Reads the streams in rounds of bounded size, fair between models. Each model gets a small share; then the models that
  * have more entries divide the rest of the round. If a round ends before every model had its turn, the next round
- * continues with the others.
+ * continues with the other models.
  *
- * A model whose stream cannot be read waits, longer after each failure. Then the entries of a read whose reply was lost
- * are read first.
+ * A model whose stream cannot be read waits, longer after each failure. After the wait, the entries that this consumer
+ * has already received are read first, because the reply of the failed read may have been lost.
  */
 export function createRoundReader(options: {
   streams: Pick<SettlementStreams, 'readNew' | 'readOwn' | 'claim'>
@@ -62,7 +65,7 @@ export function createRoundReader(options: {
   const claims = new Map<string, string>()
   /** Models whose last attempt failed. This consumer may have received entries of their streams. */
   const failing = new Map<string, { readonly retryMs: number; readonly atMs: number }>()
-  /** The number of models that had their turn since the first one of the list had it. */
+  /** The index of the model that is read first in the next round, in the list of the models that are not failing. */
   let turn = 0
 
   /** Reads the entries of models in trouble: entries that this consumer has received, and entries that it claims. */

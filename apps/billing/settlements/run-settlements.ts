@@ -14,8 +14,8 @@ import type { TimingWriter } from './write-timings.ts'
 const STOP_LIMIT_MS = 3_000
 
 /**
- * Takes settlements and sweeps until stopped. It owns the connection. `consumer` is this process's name among billing's
- * replicas, and no later process may have it.
+ * Consumes settlements, and sweeps the streams, until stopped. It owns the connection. `consumer` is this process's
+ * name among billing's replicas, and no later process may have it.
  *
  * Returns a function that stops it: the current batch is finished, then the connection is closed.
  */
@@ -76,7 +76,7 @@ export function runSettlements(options: {
       log.warn({ err: error }, 'could not leave the settlement streams in good order')
     })
     await Promise.race([left, sleep(STOP_LIMIT_MS, undefined, { ref: false })])
-    // While Redis is unavailable, commands that wait for it never resolve.
+    // While Redis is unavailable, waiting commands would never resolve.
     streams.disconnect()
   }
 }

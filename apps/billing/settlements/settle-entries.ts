@@ -13,8 +13,8 @@ import type { TimingWriter } from './write-timings.ts'
 export type ModelSettlement = Settlement & { readonly model: string }
 
 /**
- * Settles a batch and resolves when it is committed, with the entries that cannot be settled and the reason for each.
- * Rejects only when the signal aborts.
+ * Settles a batch, and resolves when the batch is committed. The result has the entries that cannot be settled, with
+ * the reason for each. Rejects only when the signal aborts.
  */
 export type SettleEntries = (
   settlements: readonly ModelSettlement[],
@@ -40,7 +40,7 @@ export function createSettleEntries(deps: {
   const { money, timings, metrics, tracing, log } = deps
   const toLabel = boundModelLabel()
 
-  /** Resolves with the error of an entry, or null when all are committed. */
+  /** Resolves with null when all entries are committed, else with the error for which the batch was refused. */
   async function settle(settlements: readonly ModelSettlement[], signal: AbortSignal) {
     const spans = settlements.map(traceSettlement)
     const answers = await untilAnswered(settlements, signal)
@@ -73,9 +73,9 @@ export function createSettleEntries(deps: {
   }
 
   /**
-   * Returns whether the database could settle nothing at all. Some errors show neither that the database is away nor
-   * that a value is wrong, such as a missing right. Then an empty batch is settled: it fails for every reason except an
-   * entry.
+   * Returns whether the database could settle nothing at all. Some errors, such as a missing right, do not show whether
+   * the database or an entry is the cause. After such an error an empty batch is settled: if it fails as well, the
+   * database is the cause.
    */
   async function isOutage(error: unknown): Promise<boolean> {
     if (isRejectedValue(error)) return false
@@ -109,7 +109,7 @@ export function createSettleEntries(deps: {
           'settlement alarm',
         )
       }
-      // A repeated settlement returns the numbers of the first one, which were counted then.
+      // A repeated settlement returns the numbers of the first settlement, which are counted already.
       if (result === 'replayed' || result === 'different') continue
       if (settlement !== undefined && chargedNano > 0n) {
         metrics.chargedCredits.inc({ model: toLabel(settlement.model) }, Number(chargedNano) / 1e9)

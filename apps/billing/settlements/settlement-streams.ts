@@ -22,7 +22,7 @@ export type StreamState = {
   /** Redis time of the latest observation that the database has recorded; null: unknown. */
   readonly confirmedMs: number | null
   readonly length: number
-  /** Null: the stream has no entries. */
+  /** The id of the oldest entry; null if the stream has no entries. */
   readonly oldestId: StreamId | null
 }
 
@@ -40,7 +40,7 @@ export type StreamObservation = {
   readonly timeMs: number
   /** The number of entries that could not be settled. */
   readonly deadLetters: number
-  /** Null when the stream or billing's group does not exist. */
+  /** The state of the stream; null if the stream or billing's group does not exist. */
   readonly stream: StreamState | null
 }
 
@@ -53,7 +53,8 @@ const GROUP = 'billing'
 const DEAD_LETTERS_KEPT = 10_000
 
 /**
- * Lua passes at most some thousands of values to one command. An entry that could not be buried would stop its model.
+ * The limits of a buried entry. Lua passes at most some thousands of values to one command, and an entry that cannot be
+ * buried would stop its model.
  */
 const MOST_BURIED_FIELDS = 200
 const MOST_REASON_CHARACTERS = 1_000
@@ -118,8 +119,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
         try {
           return { entries: await read(models, '>', count), failures: [] }
         } catch (error) {
-          // One stream without a group, or a key that is no stream, fails the whole command. Then each model is read by
-          // itself.
+          // One stream without a group, or a key that is not a stream, fails the whole command. Then each model is read
+          // by itself.
           if (!isReply(error)) return { entries: [], failures: models.map((model) => ({ model, error })) }
         }
       }
@@ -193,9 +194,9 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Stores `recordedMs`, the time of the latest observation that the database has recorded. Also stores the mark, for
-     * gateways that keep a settlement until it is committed: all entries up to `committedMs` of the run `runId` are
-     * committed. Null: not known, or stored already.
+     * Stores `recordedMs`, the time of the latest observation that the database has recorded. Also stores the mark: all
+     * entries up to `committedMs` of the run `runId` are committed. Gateways keep a settlement until the mark has
+     * passed it. A null value is unknown, or is stored already.
      */
     async confirm(
       model: string,
@@ -262,7 +263,7 @@ function readScript(name: string): string {
   return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8')
 }
 
-/** For `catch`: returns `none` when the group does not exist, and throws every other error. */
+/** Handles an error in `catch`: returns `none` if the group does not exist, and throws every other error. */
 function noneWithoutGroup<None>(none: None): (error: unknown) => None {
   return (error) => {
     if (isNoGroup(error)) return none

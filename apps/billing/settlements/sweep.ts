@@ -30,10 +30,10 @@ export type Sweeper = {
 /**
  * Every `everyMs`: observes the settlement streams, moves the watermarks in PostgreSQL, expires the holds behind them,
  * trims the streams and calls `onStuck` for entries that stay unacknowledged. If the database went back in time, the
- * settlements since then are read again. If a stream lost entries although its server runs on, it gets another
- * incarnation and an alarm is raised; the gateways then send again the settlements that they keep. Every replica
- * sweeps, because all of it is idempotent. A failed round is logged, and the next one starts from the state of Redis
- * and PostgreSQL.
+ * settlements since then are read again. If a stream lost entries although its server did not restart, the stream gets
+ * another incarnation and an alarm is raised; the gateways then send again the settlements that they keep. Every
+ * replica sweeps, because each step is idempotent. A failed round is logged, and the next round starts from the state
+ * of Redis and PostgreSQL.
  *
  * An idle stream is observed more rarely, and its watermark in PostgreSQL does not move until a hold of its model is
  * overdue. Then the stream is observed in the same round. So a second in which nothing happens costs the same for ten
@@ -73,7 +73,7 @@ export function sweep(options: {
         await round(models())
       } catch (error) {
         if (stopping.signal.aborted) return
-        // The database may be another one, or an earlier state of the same one, when it answers again.
+        // When the database answers again, it may be another database, or an earlier state of the same database.
         looks.forget()
         log.warn({ err: error }, 'sweep failed')
       }
@@ -146,8 +146,8 @@ export function sweep(options: {
   }
 
   /**
-   * Freezes the watermarks before they move by clocks that have jumped. If this fails, so does the round, and the next
-   * round tries again.
+   * Freezes the watermarks before clocks that have jumped can move them. If this fails, the round fails too, and the
+   * next round tries again.
    */
   async function freeze(
     read: readonly (Pick<Observed, 'model' | 'observation'> & { readonly byMs: number })[],
@@ -164,7 +164,10 @@ export function sweep(options: {
     log.error({ jumps }, 'the clock of a queue Redis jumped: its holds expire later')
   }
 
-  /** Returns whether a stream went back: its entries cannot be judged before it has another incarnation. */
+  /**
+   * Returns whether a stream went back. The entries of such a stream cannot be judged before it has another
+   * incarnation.
+   */
   async function isSpoiled(model: string, observation: StreamObservation): Promise<boolean> {
     const loss = losses.judge(model, observation)
     if (loss === 'lost') {
@@ -271,7 +274,8 @@ type Observed = {
 type Recorded = Observed & Pick<RecordedStream, 'recordedMs' | 'forgotten'>
 
 /**
- * Finds a jump back from before this process began to observe: the database has recorded a time that is still to come.
+ * Finds a jump back that happened before this process began to observe: the database has then recorded a time that is
+ * still to come.
  */
 function toJumpBefore({ model, observation, jumpMs, recordedMs, forgotten }: Recorded) {
   const byMs = observation.timeMs - (recordedMs ?? observation.timeMs)

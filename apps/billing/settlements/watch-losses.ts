@@ -17,10 +17,10 @@ export type LossWatch = {
 }
 
 /**
- * Compares each observation of a stream with the one before. `scripts/observe.lua` finds what contradicts the state
- * beside the stream. It cannot see that state and stream were deleted together, or that an older copy of both was
- * loaded. After a restart or a promotion the server's part of the run id is new. Then lost entries at the end are no
- * alarm, because the gateways send them again.
+ * Compares each observation of a stream with the previous one. `scripts/observe.lua` finds contradictions with the
+ * state that is stored beside the stream. The script cannot see that state and stream were deleted together, or that an
+ * older copy of both was loaded. After a restart or a promotion the server's part of the run id is new. Then missing
+ * entries at the end raise no alarm, because the gateways send them again.
  */
 export function createLossWatch(): LossWatch {
   type Seen = { readonly server: string; readonly incarnation: string; readonly lastId: StreamId | null }

@@ -2,8 +2,8 @@ import type { StreamObservation, StreamState } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
- * Everything settled in Redis until `untilMs` (Redis time), that is all entries with ids up to `upTo`, is settled in
- * PostgreSQL.
+ * The watermark: everything settled in Redis until `untilMs` (Redis time), that is all entries with ids up to `upTo`,
+ * is settled in PostgreSQL.
  */
 export type SettledUntil = { readonly untilMs: number; readonly upTo: StreamId }
 

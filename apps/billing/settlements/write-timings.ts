@@ -13,9 +13,9 @@ export type TimingWriter = {
 const MAX_WAITING = 10_000
 
 /**
- * Writes how long generations waited and ran. One batch is written at a time, beside the settlements and never in their
- * way. Timings that cannot be written are logged and lost. A timing is written once; the timing of a repeated
- * settlement is left out.
+ * Writes how long generations waited and ran. One batch is written at a time, and settlements never wait for it.
+ * Timings that cannot be written are logged and lost. A timing is written once; the timing of a repeated settlement is
+ * left out.
  *
  * An id that was not made in the last 90 days, or that is from the future, gets no timing, because it would be in no
  * month that `forget_timings` drops.

@@ -46,7 +46,7 @@ grant select, insert, update
   on accounts, api_keys, key_budgets, key_rates, models, catalog_file, reservations, settlement_watermarks,
     admin_credentials, late_usage, management_keys
   to millrace_service;
-grant select, update on change_counters to millrace_service;
+grant select, update on change_counters, cell to millrace_service;
 
 -- Written once; old months are dropped by forget_timings.
 grant select, insert on request_timings to millrace_service;

@@ -1,24 +1,25 @@
 import { ConsoleError } from './console-error.ts'
 
-/** Longer than the slowest answer takes to begin: a comparison of all books. */
+/** Longer than billing's slowest answer, the comparison of all books, takes to begin. */
 const LIMIT_MS = 5 * 60_000
 
 export type BillingRequest = {
   readonly method: string
-  /** Path and query, from the root of the server on. */
+  /** The path and query, beginning at the server's root. */
   readonly target: string
   readonly token: string
   readonly body?: string | undefined
   readonly userAgent?: string | undefined
-  /** Ends the request early. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal
 }
 
 export type AskBilling = (request: BillingRequest) => Promise<Response>
 
 /**
- * Sends one request to billing's admin interface, with nothing of the browser's request but what is named. Throws a
- * ConsoleError that says whether billing may have received it, or that its release is too old to know the operation.
+ * Sends one request to billing's admin interface. Of the browser's request only the fields of `BillingRequest` are
+ * passed on. Throws a ConsoleError that says whether billing may have received the request, or whether billing's
+ * release is too old to know the operation.
  */
 export function createAskBilling(billingUrl: string): AskBilling {
   return async ({ method, target, token, body, userAgent, signal }) => {
@@ -44,7 +45,10 @@ export function createAskBilling(billingUrl: string): AskBilling {
   }
 }
 
-/** What every release of billing says of a path that it does not serve; the console asks only for those of the contract. */
+/**
+ * The message of every billing release for a path that it does not serve. The console requests only paths of the
+ * contract, so this message means that billing is older than the console.
+ */
 const NO_SUCH_OPERATION = 'There is no such operation.'
 
 async function orOlder(answer: Response): Promise<Response> {
@@ -53,7 +57,7 @@ async function orOlder(answer: Response): Promise<Response> {
   return new Response(text, { status: answer.status, headers: answer.headers })
 }
 
-/** The connection was never made, so the request was never sent. */
+/** Returns true if no connection was made, so that the request was never sent. */
 function isRefused(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 
-/** What the console itself refuses; billing's refusals pass through unchanged. */
+/** The errors of the console itself. Billing's errors are passed on unchanged. */
 const CONSOLE_ERRORS = {
   wrong_host: { status: 421, message: 'This console has another address.' },
   foreign_origin: { status: 403, message: 'The request comes from another page.' },
@@ -31,7 +31,7 @@ export class ConsoleError extends Error {
   }
 }
 
-/** In the form of billing's errors. */
+/** Sends an error in the format of billing's errors. */
 export function sendError(reply: FastifyReply, code: ConsoleErrorCode): FastifyReply {
   const { status, message } = CONSOLE_ERRORS[code]
   return reply.status(status).send({ error: { message, type: 'api_error', code } })

@@ -7,22 +7,26 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { AskBilling } from './ask-billing.ts'
 import { ConsoleError } from './console-error.ts'
 
-/** Answers with a token that no script may read: the console signs in itself. */
+/**
+ * Operations that are not forwarded, because they return a token that no script may read. The console's own sign-in
+ * calls them.
+ */
 const OWN = new Set(['openSession', 'claimSession'])
 
 const PASSED_HEADERS = ['content-type', 'content-disposition', 'retry-after'] as const
 
 /**
- * Serves billing's operations below `/api/admin`, those of the contract and no others. The path is built from validated
- * parameters, because a path with `..` in it would name another operation. Headers of the browser are not passed on.
+ * Forwards requests below `/api/admin` to billing, only for operations of the contract. The path is built from
+ * validated parameters, because a path with `..` in it would name another operation. The browser's headers are not
+ * passed on.
  */
 export function forwardAdmin(
   app: FastifyInstance,
   deps: {
     askBilling: AskBilling
-    /** Throws for a request without a credential. */
+    /** Returns the request's credential, or throws if it has none. */
     tokenOf: (request: FastifyRequest) => string
-    /** Billing has refused the request's credential. */
+    /** Called when billing has refused the request's credential. */
     onRefused: (reply: FastifyReply) => void
     log: Logger
   },
@@ -57,7 +61,10 @@ export function forwardAdmin(
   for (const [id, operation] of Object.entries<Operation>(ADMIN)) if (!OWN.has(id)) serve(operation)
 }
 
-/** An answer that breaks off ends the browser's connection as well, so that it does not look complete. */
+/**
+ * Converts billing's body to a Node stream. If billing's answer breaks off, the browser's connection is closed too, so
+ * that the answer does not look complete.
+ */
 function toStream(body: NonNullable<Response['body']>, log: Logger): Readable {
   const stream = Readable.fromWeb(body)
   stream.on('error', (error) => log.warn({ err: error }, 'an answer of billing broke off'))

@@ -4,17 +4,18 @@ import { ConsoleError } from './console-error.ts'
 /**
  * Refuses requests that the console's own page would not send.
  *
- * 1. `Host` is the console's, exactly: a name that an attacker points at this address is another one.
- * 2. A request for anything but the page and its files comes from the page itself: by `Sec-Fetch-Site`, or by `Origin`
- *    where a browser sends no such header.
- * 3. There, a change has JSON and a header of ours, which no form can send.
+ * 1. `Host` must be the console's host exactly. A name that an attacker points at this address has another host.
+ * 2. A request for anything but the page and its files must come from the page itself, by `Sec-Fetch-Site`, or by
+ *    `Origin` if the browser does not send `Sec-Fetch-Site`.
+ * 3. Such a request that changes something must have a JSON body and the header `x-millrace-page`. No HTML form can
+ *    send either.
  *
- * What is asked for is the route that the router found, never the address as it was sent: the router decodes that before
- * it matches, so `/%61pi/` is `/api/` to it and not to a comparison of texts. `open` lists the routes that any page may
- * link to; a new route is guarded unless it is added there.
+ * The guard compares the route that the router matched, not the path as it was sent: the router decodes the path first,
+ * so it serves `/%61pi/` as `/api/`, and a comparison of the raw path would miss that. `open` lists the routes to which
+ * any page may link. Every other route is guarded.
  *
- * A bearer token is for programs. No browser attaches it on its own, so none of this holds for it: programs may also use
- * an address of the console that browsers do not, because not every program can resolve a name below `localhost`.
+ * Requests with a bearer token are not checked. Tokens are for programs, and no browser attaches one on its own.
+ * Programs may also use another address of the console, because not every program can resolve a name below `localhost`.
  */
 export function installGuard(
   app: FastifyInstance,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { PAGE_HEADERS } from '#libs/pages/page-headers.ts'
 
-/** Sets the headers of every answer. What names no time to keep it is not kept at all. */
+/** Sets the headers of every answer. An answer without a `cache-control` header gets `no-store`. */
 export function installHeaders(app: FastifyInstance): void {
   app.addHook('onSend', async (_request, reply) => {
     reply.headers(PAGE_HEADERS)

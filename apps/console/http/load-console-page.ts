@@ -1,6 +1,6 @@
 import { loadPage, type Page } from '#libs/pages/load-page.ts'
 
-/** The console's page, ready to be served. */
+/** Loads the console's page and its files. */
 export async function loadConsolePage(): Promise<Page> {
   return await loadPage({
     html: new URL('../page/index.html', import.meta.url),

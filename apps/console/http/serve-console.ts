@@ -11,34 +11,36 @@ import { limitAttempts } from './limit-attempts.ts'
 import { createSessionCookie } from './session-cookie.ts'
 import { serveSignIn } from './sign-in.ts'
 
-/** As large as billing reads them. */
+/** The limit of request bodies, equal to billing's. */
 const MAX_BODY_BYTES = 1024 * 1024
 
 const PAGE_PATH = '/'
 
 const UPLOAD_LIMIT_MS = 30_000
 
-/** Longer than the slowest answer of billing. */
+/** Longer than billing's slowest answer takes. */
 const IDLE_LIMIT_MS = 6 * 60_000
 
-/** What the page asks once, when it starts. */
+/** The settings that the page requests once, when it starts. */
 export type ConsoleSettings = {
   readonly version: string
-  /** Where charts over more than six hours are. */
+  /** The address of Grafana, which has charts over more than six hours. */
   readonly grafanaUrl: string | null
-  /** Below which runbooks are. */
+  /** The address below which runbooks are served. */
   readonly docsUrl: string | null
 }
 
 /**
- * The console's HTTP server, not listening yet: the page, the sessions of its viewers, and billing's operations in the
- * name of the viewer. It has no credential of its own.
+ * Creates the console's HTTP server, which does not listen yet. It serves the page, its viewers' sessions, and
+ * billing's operations with the viewer's credential. The server has no credential of its own.
  */
 export function createConsoleServer(deps: {
   origin: URL
   billingUrl: string
   page: Page
-  /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed; of all others it is ignored. */
+  /**
+   * Addresses and ranges of proxies whose `X-Forwarded-For` header is trusted. The header is ignored from all others.
+   */
   trustedProxies?: readonly string[] | undefined
   settings: ConsoleSettings
   /** How long a connection stays open after an answer. */
@@ -63,7 +65,7 @@ export function createConsoleServer(deps: {
     frameworkErrors: (_error, _request, reply) => void sendError(reply, 'invalid_request'),
   })
   app.removeAllContentTypeParsers()
-  // Billing reads the JSON. Nothing else is accepted, and a change without it is refused before.
+  // The body stays text, because billing parses it. The guard has already refused a page's change that is not JSON.
   app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: unknown, body: string) => body)
   installHeaders(app)
   installGuard(app, { origin, open: new Set([PAGE_PATH, ...page.assets.keys()]) })
@@ -79,7 +81,8 @@ export function createConsoleServer(deps: {
   const askBilling = createAskBilling(billingUrl)
   function tokenOf(request: FastifyRequest): string {
     const bearer = /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    // A header that cannot be read is no reason to take the cookie: the checks for cookies were left out.
+    // If there is an Authorization header, the cookie is never used, even if the header is malformed: the guard has
+    // skipped its checks for this request.
     const token = request.headers.authorization === undefined ? cookie.read(request) : bearer
     if (token === undefined) throw new ConsoleError('invalid_token')
     return token

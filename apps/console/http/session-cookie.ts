@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** As long as billing keeps a session. */
+/** Billing's lifetime of a session. */
 const MAX_AGE_S = 12 * 60 * 60
 
 export type SessionCookie = {
@@ -10,8 +10,9 @@ export type SessionCookie = {
 }
 
 /**
- * The cookie with a session's token. Browsers send it only to this origin, and no script reads it. On plain loopback it
- * is neither Secure nor of the prefix that needs it: Safari drops such cookies there.
+ * Reads and writes the cookie with a session's token. Browsers send it only to this origin, and scripts cannot read it.
+ * On plain HTTP (loopback only) the cookie has neither `Secure` nor the `__Host-` prefix, which requires `Secure`:
+ * Safari drops such cookies there.
  */
 export function createSessionCookie(origin: URL): SessionCookie {
   const isSecure = origin.protocol === 'https:'

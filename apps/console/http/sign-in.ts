@@ -7,7 +7,7 @@ import { ConsoleError } from './console-error.ts'
 import type { AttemptLimit } from './limit-attempts.ts'
 import type { SessionCookie } from './session-cookie.ts'
 
-/** Either what a credential has, or what `millrace console` prints. */
+/** Holds a credential's token, or the ticket that `millrace console` prints. */
 const SignInBody = z.union([
   z.strictObject({ token: z.string().regex(/^[\x21-\x7e]{1,500}$/) }),
   z.strictObject({ ticket: z.string().regex(/^[\x21-\x7e]{1,500}$/) }),
@@ -16,8 +16,8 @@ const SignInBody = z.union([
 const LONGEST_USER_AGENT = 300
 
 /**
- * `POST /api/session` turns a token or a ticket into a session of billing, whose token goes into the cookie and nowhere
- * else; `DELETE` ends it in billing, and only then in the browser.
+ * `POST /api/session` exchanges a token or a ticket for a session of billing; the session's token goes only into the
+ * cookie. `DELETE` ends the session in billing first, and then removes the cookie.
  */
 export function serveSignIn(
   app: FastifyInstance,
@@ -52,7 +52,7 @@ export function serveSignIn(
     if (token !== undefined) {
       const asked = toAdminRequest(ADMIN.endSession, { session: 'current' })
       const answer = await askBilling({ ...asked, token })
-      // A session that billing does not know any more has ended before.
+      // On 401 billing does not know the session any more, so it has already ended.
       if (!answer.ok && answer.status !== 401) {
         return reply
           .status(answer.status)
@@ -66,13 +66,13 @@ export function serveSignIn(
   })
 }
 
-/** Undefined where it is missing: then billing stores none. */
+/** Returns undefined if the header is missing; billing then stores no user agent. */
 function userAgentOf(request: FastifyRequest): string | undefined {
   const text = request.headers['user-agent']?.trim().slice(0, LONGEST_USER_AGENT) ?? ''
   return text === '' ? undefined : text
 }
 
-/** Undefined for a text that is no JSON. */
+/** Returns undefined if the text is not JSON. */
 function parseJson(body: unknown): unknown {
   try {
     return typeof body === 'string' ? JSON.parse(body) : undefined

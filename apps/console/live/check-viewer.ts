@@ -1,17 +1,21 @@
-/** Whether billing accepts this token, an operator's or a session's. */
+/** Asks whether billing accepts a token of an operator or of a session. */
 export type CheckViewer = (token: string) => Promise<'accepted' | 'refused' | 'not-known'>
 
-/** A viewer asks several times at once, and again after each reconnect. */
+/** How long an answer is reused: a viewer makes several requests at once, and again after each reconnect. */
 const KNOWN_MS = 5_000
-/** A refusal too, so that a wrong token does not reach billing with each try. */
+/**
+ * The most tokens whose answer is kept. Refusals are kept too, so that repeated tries with a wrong token do not reach
+ * billing.
+ */
 const MOST_KNOWN = 1_000
 
 /**
- * Asks billing, and remembers the answer for 5 s. A session that has ended opens nothing after that time; a stream that it
- * has open ends within 20 s (`serve-live.ts`). While billing does not answer, what it said last holds no longer.
+ * Creates the check, which asks billing and reuses the answer for 5 s. After a session has ended, no new stream opens
+ * after those 5 s, and an open stream closes within 20 s (`serve-live.ts`). An answer is never used for longer than 5
+ * s, even while billing is unreachable.
  */
 export function createCheckViewer(deps: {
-  /** Billing's HTTP status for the question who the sender of this token is. Rejects when it does not answer. */
+  /** Requests billing's `/whoami` with the token and returns the HTTP status. Rejects if billing does not answer. */
   askWhoami: (token: string) => Promise<number>
   nowMs: () => number
 }): CheckViewer {

@@ -5,46 +5,49 @@ import type { EndedRequest, OpenRequest, TenantNow } from '#libs/live-view/rows.
 import type { ModelLoad } from './model-load.ts'
 import { createRate, growth, type Rate } from './rates.ts'
 
-/** What of a gateway's demand is shown. */
+/** The fields of a gateway's demand that are shown. */
 export type GatewayLoad = Pick<Demand, 'id' | 'openStreams' | 'loopDelayMs'>
 
-/** What the catalog says of a model, by the gateways; null while none has reported. */
+/** The state of a model in the catalog, as gateways report it; null until one has reported. */
 export type CatalogState = ModelReport['catalog'] | null
 
 export type FollowGateways = {
   receive(load: GatewayLoad): void
   receiveReport(report: GatewayReport): void
-  /** Those that were heard lately. */
+  /** The gateways whose last message is at most `silentMs` old. */
   gateways(silentMs: number): readonly { id: string; load: GatewayLoad | null }[]
   models(): ReadonlyMap<string, { readonly catalog: CatalogState; readonly oldestWaitMs: number | null }>
   tenants(windowMs: number): readonly TenantNow[]
-  /** The oldest first. */
+  /** Open requests, the oldest first. */
   open(model: string | null): readonly OpenRequest[]
-  /** The newest first. */
+  /** Ended requests, the newest first. */
   ended(): readonly EndedRequest[]
 }
 
-/** What of a report is read until the next one. */
+/** The fields of a report that are kept until the gateway's next report. */
 type KeptReport = Pick<GatewayReport, 'models' | 'tenants'>
 
 type Gateway = {
   load: GatewayLoad | null
   report: KeptReport | null
   reportedMs: number
-  /** Of the report: made once, so that a delta finds the same objects until the next one. */
+  /**
+   * The open requests of the last report. The rows are created once for each report, so that a delta finds the same
+   * objects until the next one.
+   */
   open: readonly OpenRequest[]
   heardMs: number
 }
 
 const FORGET_MS = 60_000
 const MOST_GATEWAYS = 1_000
-/** All gateways together. */
+/** The limits below apply to all gateways together. */
 const MOST_TENANTS = 200
 const MOST_OPEN = 200
 const MOST_ENDED = 500
 const TENANT_IDLE_MS = 60_000
 
-/** Follows gateways by their demand and reports. `loadOf` is where a model's growth is added up. */
+/** Keeps the last demand and report of each gateway. `loadOf` returns the load to which a model's growth is added. */
 export function createFollowGateways(deps: {
   loadOf: (model: string) => ModelLoad
   nowMs: () => number
@@ -160,7 +163,10 @@ export function createFollowGateways(deps: {
   }
 }
 
-/** Without a new object for a model that was asked for nothing since, as most: it runs for every model of every report. */
+/**
+ * Adds the growth since the previous report. It runs for every model of every report, so it creates no object for the
+ * many models without new requests.
+ */
 function addGrowth(load: ModelLoad, before: ModelReport | undefined, now: ModelReport): void {
   if (before === undefined) return
   load.add('asked', growth(before.asked, now.asked))
@@ -198,7 +204,7 @@ const toTenantId = (tenant: { accountId: string; model: string }) => `${tenant.a
 
 const longer = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.max(a, b))
 
-/** To the second, so that a request looks the same in each report. */
+/** Rounds the start to whole seconds, so that a request has the same start in each report. */
 function toOpen({ ageMs, ...request }: OpenReport, reportedMs: number): OpenRequest {
   return { ...request, startedAt: toUtc(Math.round((reportedMs - ageMs) / 1_000) * 1_000) }
 }

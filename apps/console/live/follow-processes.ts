@@ -2,10 +2,10 @@ import type { Report } from '#libs/event-bus/reports.ts'
 import type { ProcessNow } from '#libs/live-view/rows.ts'
 import type { GatewayLoad } from './follow-gateways.ts'
 
-/** The processes that send reports. */
+/** Keeps the last report of each process: gateways, workers, scalers and others. */
 export type FollowProcesses = {
   receive(report: Report): void
-  /** Forgets those that were silent for a minute more than `silentMs`. */
+  /** Returns the rows. Forgets processes that have been silent for `silentMs` and a minute more. */
   rows(of: {
     gateways: readonly { readonly id: string; readonly load: GatewayLoad | null }[]
     silentMs: number
@@ -21,7 +21,7 @@ const FORGET_MS = 60_000
 const MOST_PROCESSES = 5_000
 
 export function createFollowProcesses({ nowMs }: { nowMs: () => number }): FollowProcesses {
-  /** Of a report only these fields: a gateway's is long. */
+  /** The kept fields of each report. A gateway's whole report would be long. */
   const processes = new Map<string, { described: Described; heardMs: number }>()
 
   return {

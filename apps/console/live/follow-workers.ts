@@ -8,7 +8,7 @@ import { round } from './ring.ts'
 export type FollowWorkers = {
   receive(capacity: Capacity): void
   receiveReport(report: WorkerReport): void
-  /** Rows by their id; forgets workers that have stopped, or were silent for 10 min. */
+  /** Returns a row for each engine. Forgets engines that have stopped, and engines that were silent for 10 min. */
   rows(quiet: { silentMs: number; windowMs: number; listeningSinceMs: number }): readonly WorkerNow[]
 }
 
@@ -25,12 +25,15 @@ type Engine = {
 type Reported = { readonly report: WorkerReport; readonly heardMs: number }
 
 const FORGET_MS = 600_000
-/** What a row shows as 0: messages come each second. */
+/** Messages come each second; a row shows an age below this as 0. */
 const FRESH_MS = 3_000
 /** Processes restart with new ids; without this bound a crash loop would fill the memory within the 10 min. */
 const MOST_ENGINES = 5_000
 
-/** Follows the engines of all workers by their capacities and reports. `loadOf` is where a model's growth is added up. */
+/**
+ * Keeps the last capacity of each engine and the last report of each worker. `loadOf` returns the load to which a
+ * model's growth is added.
+ */
 export function createFollowWorkers(deps: {
   loadOf: (model: string) => ModelLoad
   nowMs: () => number
@@ -119,7 +122,7 @@ export function createFollowWorkers(deps: {
       const rows: WorkerNow[] = []
       for (const [id, engine] of engines) {
         const row = toRow(id, engine, of)
-        // One that drained has stopped as it should.
+        // A silent engine that was draining has stopped as intended.
         const hasStopped = row.state === 'silent' && engine.capacity.phase === 'draining'
         if (hasStopped || now - engine.heardMs > FORGET_MS) engines.delete(id)
         else rows.push(row)
@@ -133,7 +136,7 @@ function toKvUse({ kvUsed, kvCapacity }: Capacity): number | null {
   return kvUsed === null || kvCapacity === null || kvCapacity === 0 ? null : toShare(kvUsed / kvCapacity)
 }
 
-/** In whole percent, as it is shown. */
+/** Rounds to whole percent, the precision that is shown. */
 const toShare = (share: number) => Math.round(share * 100) / 100
 
 function ofReport(report: WorkerReport | undefined, engine: EngineReport | undefined) {

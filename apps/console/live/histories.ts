@@ -4,21 +4,21 @@ import { createRing } from './ring.ts'
 
 export type Values = Readonly<Record<HistoryName, number | null>>
 
-/** The histories of a model, or of the cluster. */
+/** The histories of one model, or of the whole cluster. */
 export type Histories = {
   write(unixMs: number, values: Values): void
-  /** 10 min by 1 s. */
+  /** The last 10 min in steps of 1 s. */
   short(): Record<HistoryName, Series>
-  /** 6 h by 10 s. */
+  /** The last 6 h in steps of 10 s. */
   long(): Record<LongHistoryName, Series>
-  /** What waited, 10 min by 10 s. */
+  /** Waiting requests of the last 10 min in steps of 10 s. */
   sparkline(): Series
 }
 
 const SHORT = { stepMs: 1_000, length: 600 }
 const LONG = { stepMs: 10_000, length: 2_160 }
 
-/** 32 kB. */
+/** Creates empty histories, which take 32 kB. */
 export function createHistories(): Histories {
   const toShort = () => createRing(SHORT.stepMs, SHORT.length)
   const toLong = () => createRing(LONG.stepMs, LONG.length)

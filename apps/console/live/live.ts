@@ -6,29 +6,32 @@ import { createPicture, type Picture } from './picture.ts'
 import { createQueueReader, type QueueReader } from './read-queues.ts'
 import { createViewStreams, type ViewStreams } from './stream-views.ts'
 
-/** The live picture, kept up to date. */
+/** The live picture, with the timers and connections that keep it up to date. */
 export type Live = {
   readonly picture: Pick<Picture, 'rows'>
-  /** A view as a whole, its histories included. */
+  /** Returns a whole view, its histories included. */
   read(view: string): Parts
   readonly queues: Pick<QueueReader, 'commands'>
   readonly streams: Pick<ViewStreams, 'add' | 'viewers'>
-  /** Somebody reads it once: it is watched for some seconds more. Resolves when it is complete. */
+  /**
+   * Records one read: the picture counts as watched for 10 s more. Resolves when all processes have had time to send
+   * their messages.
+   */
   touch(): Promise<void>
-  /** The last answer of the queue Redis is not old. */
+  /** True if the queue Redis has answered recently. */
   isComplete(): boolean
   stop(): void
 }
 
 const TICK_MS = 1_000
-/** Signals come for a moment every 15 s while nobody watches. */
+/** How often rows are computed. While nobody watches, signals come only for a moment every 15 s. */
 const TICK_EVERY_MS = { watched: TICK_MS, unwatched: 5_000 }
-/** While watched as often as gateways report. */
+/** How often queues are read; while watched, as often as gateways report. */
 const QUEUES_EVERY_MS = { watched: 2_000, unwatched: 5_000 }
 const MEMORY_MS = 10_000
-/** How long one read counts as watching: so that a script that repeats it has fresh numbers. */
+/** How long one read counts as watching, so that a script that polls gets fresh numbers. */
 const TOUCHED_MS = 10_000
-/** After this every process has sent its signals, and its report, since the watching began. */
+/** Within this time after watching began, every process has sent its signals and its report. */
 const WARM_MS = 2_500
 
 export async function startLive(deps: {
@@ -58,7 +61,7 @@ export async function startLive(deps: {
     else watchedSinceMs = null
   }
 
-  /** A timer may be early by a little. */
+  /** Allows half a tick, because a timer may fire early. */
   const isDue = (lastMs: number, everyMs: { watched: number; unwatched: number }) =>
     nowMs() - lastMs >= (watchedSinceMs === null ? everyMs.unwatched : everyMs.watched) - TICK_MS / 2
 
@@ -98,7 +101,7 @@ export async function startLive(deps: {
     streams: {
       viewers: streams.viewers,
       add(view, viewer) {
-        // The rows may be those of 5 s ago.
+        // While nobody watches, the rows may be 5 s old.
         if (watchedSinceMs === null) tick()
         const remove = streams.add(view, viewer)
         follow()
@@ -122,7 +125,7 @@ export async function startLive(deps: {
   }
 }
 
-/** The views of a picture by their names; a name of none is `now`. */
+/** Returns the views of a picture by name. Any other name means `now`. */
 function createViews(picture: Picture): { read(name: string): Parts; readHistories(name: string): Parts } {
   const toModel = (name: string) => (name.startsWith('model:') ? name.slice('model:'.length) : null)
   return {

@@ -4,7 +4,7 @@ import { createRate, createRecentTimes, type Rate, type RecentTimes } from './ra
 const RATES = ['asked', 'ended', 'settled', 'failed', 'refused', 'prompt', 'cached', 'completion'] as const
 type RateName = (typeof RATES)[number]
 
-/** What grows for one model, or for the cluster: added up over all processes. */
+/** The counters of one model, or of the cluster, summed over all processes. */
 export type ModelLoad = {
   add(name: RateName, amount: number): void
   refuse(code: string, amount: number): void
@@ -14,7 +14,7 @@ export type ModelLoad = {
   quantiles(name: 'queue' | 'firstToken'): ReturnType<RecentTimes['quantiles']>
 }
 
-/** What is added to a load is added to `whole` too. */
+/** Creates a load. Amounts added to it are also added to `whole`. */
 export function createModelLoad(nowMs: () => number, whole: ModelLoad | null): ModelLoad {
   const rates = new Map<RateName, Rate>(RATES.map((name) => [name, createRate(nowMs)]))
   const refusals = new Map<string, Rate>()

@@ -17,29 +17,35 @@ import type { Picture } from './picture.ts'
 export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
 export type BusObserver = {
-  /** True when anybody watches. */
+  /** Sets whether anybody watches. */
   setWatched(watched: boolean): void
   stop(): void
 }
 
 const OBSERVE_EVERY_MS = 5_000
-/** One that is lost changes nothing. */
+/** More than two intervals, so that one lost request to report changes nothing. */
 const OBSERVE_FOR_MS = 12_000
-/** Between two listenings of an unwatched console, and how long one lasts: each process sends its signals each second. */
+/**
+ * While nobody watches, the console listens for `LISTEN_FOR_MS`, then pauses for `LISTEN_EVERY_MS`. Each process sends
+ * its signals each second.
+ */
 const LISTEN_EVERY_MS = 15_000
 const LISTEN_FOR_MS = 1_500
 
-/** A gateway's demand by model is for scalers: checking it each second is most of the work that a message is. */
+/**
+ * A gateway's demand without its numbers by model, which only scalers need: validating them each second would be most
+ * of the work for a message.
+ */
 const GATEWAY_LOAD: Signal<GatewayLoad> = {
   channel: DEMAND.channel,
   schema: Demand.pick({ id: true, openStreams: true, loopDelayMs: true }),
 }
 
-const SIGNALS = [CAPACITY.channel, DEMAND.channel, MODEL_STATES.channel]
+const toSignalChannels = () => [CAPACITY, DEMAND, MODEL_STATES].map(({ channel }) => channel())
 
 /**
- * Receives the reports of all processes. Their signals about load, hundreds a second, it receives while somebody watches,
- * and else for a moment every 15 s: unwatched, a console costs next to nothing.
+ * Subscribes to the reports of all processes. Their load signals, hundreds a second, are received all the time while
+ * somebody watches, and otherwise for a moment every 15 s, so that an unwatched console costs almost nothing.
  */
 export async function observeBus(deps: {
   servers: readonly BusServer[]
@@ -68,8 +74,10 @@ export async function observeBus(deps: {
     if (on === listening) return
     listening = on
     for (const { subscriber } of servers) {
-      const change = on ? subscriber.subscribe(...SIGNALS) : subscriber.unsubscribe(...SIGNALS)
-      // Not awaited: while the bus is away, it waits for its return.
+      const change = on
+        ? subscriber.subscribe(...toSignalChannels())
+        : subscriber.unsubscribe(...toSignalChannels())
+      // The change is not awaited, because it waits until the bus is reachable.
       change.catch((error: unknown) => log.warn({ err: error }, 'subscription not changed'))
     }
   }

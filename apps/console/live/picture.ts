@@ -13,7 +13,7 @@ import { toSteadyModel, toSteadyWorker } from './steady.ts'
 import { toClusterNow } from './to-cluster-now.ts'
 import { toModelLine, toModelNow } from './to-model-now.ts'
 
-/** What the queue Redis has of one model. `settled`: all that were ever added to its settlement stream. */
+/** The numbers of one model in the queue Redis. `settled` counts all entries ever added to its settlement stream. */
 export type QueueFacts = { readonly waiting: number; readonly settled: number }
 
 export type Picture = {
@@ -21,16 +21,16 @@ export type Picture = {
   receiveDemand(load: GatewayLoad): void
   receiveStates(states: ModelStates): void
   receiveReport(report: Report): void
-  /** As read just now; of models that it does not name nothing is known. */
+  /** Takes the newest answer of the queue Redis. A model that it does not name keeps its last numbers. */
   receiveQueues(queues: ReadonlyMap<string, QueueFacts>): void
   receiveMemory(share: number | null): void
-  /** Signals come from now on, or only now and then. */
+  /** Sets whether signals come all the time or only for a moment every 15 s. */
   setWatched(watched: boolean): void
-  /** All models that were named by any source. */
+  /** Returns all models that any source has named. */
   models(): readonly string[]
-  /** Call it each second, or each 5 s: computes the rows and writes the histories. */
+  /** Computes the rows and writes the histories. Call it each second while watched, else every 5 s. */
   tick(): void
-  /** The rows of the last tick. */
+  /** Returns the rows of the last tick. */
   rows(): readonly ModelNow[]
   now(): Omit<NowView, keyof NowHistories>
   nowHistories(): NowHistories
@@ -40,24 +40,33 @@ export type Picture = {
   modelHistories(id: string): ModelHistories
 }
 
-/** Thousands of values: for those who ask for the whole, not for each tick. */
+/** The histories have thousands of values, so they are part of a snapshot and not of each tick. */
 type NowHistories = Pick<NowView, 'histories' | 'sparklines'>
 type ModelHistories = Pick<ModelView, 'histories' | 'longHistories'>
 
-/** Signals come each second while watched, else for a moment every 15 s. */
+/**
+ * After how long without a signal a process counts as silent. Signals come each second while watched, else for a moment
+ * every 15 s.
+ */
 const SILENT_MS = { watched: 5_000, unwatched: 40_000 }
-/** Rates are taken over this: at least two reports long. */
+/** Rates are means over this time, which spans at least two reports. */
 const WINDOW_MS = { watched: 10_000, unwatched: 45_000 }
-/** Two reports, and one that is late. */
+/** After how long without a report a gateway counts as silent: two missed reports and a late one. */
 const REPORT_SILENT_MS = { watched: 7_000, unwatched: 40_000 }
 const AWAY_MS = 5_000
-/** More than any catalog; names come from the bus. */
+/** More than any catalog has. The names come from the bus, so their number is bounded. */
 const MOST_MODELS = 2_000
 const STATES_FRESH_MS = 5_000
-/** A tick stands for the seconds since the one before, up to this many; those of a longer pause are not known. */
+/**
+ * A tick's value is written for every second since the previous tick, up to this many. After a longer pause only the
+ * present second is written.
+ */
 const MOST_SECONDS = 5
 
-/** The live picture of a cluster: what its processes send and its queues hold, as rows. In memory; without connections. */
+/**
+ * Builds the live picture of a cluster in memory: rows from the messages of its processes and the lengths of its
+ * queues. It opens no connections.
+ */
 export function createPicture(deps: { nowMs: () => number; unixMs: () => number }): Picture {
   const { nowMs, unixMs } = deps
   const whole = createModelLoad(nowMs, null)

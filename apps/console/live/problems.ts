@@ -1,6 +1,6 @@
 import type { ClusterNow, ModelNow, Problem, ProcessNow, WorkerNow } from '#libs/live-view/rows.ts'
 
-/** What problems are found in. */
+/** The input of the rules. */
 export type Facts = {
   readonly models: readonly ModelNow[]
   readonly workers: readonly WorkerNow[]
@@ -10,27 +10,27 @@ export type Facts = {
 }
 
 type Found = Omit<Problem, 'id' | 'since'> & {
-  /** It is shown when it has lasted for so long. */
+  /** How long a problem must last before it is shown. */
   readonly forMs: number
 }
 
 export type Problems = {
-  /** The present ones, the gravest first, each with its beginning. Call it each second. */
+  /** Returns the present problems with their beginnings, the gravest first. Call it each second. */
   list(facts: Facts): readonly Problem[]
 }
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const NOWHERE = { model: null, worker: null } as const
-/** Rows of one kind; more would hide the others. */
+/** The most rows of one kind; more would hide the other kinds. */
 const MOST_OF_A_NAME = 20
 
 const RUNBOOKS = 'docs/runbooks/'
 const WATCH = 'docs/operators.md#what-to-watch'
 
 /**
- * The problems of a cluster that the live picture shows; those of the books are billing's to report. The names are those
- * of the alerts, without `Millrace`, where an alert watches the same thing, so that both lead to the same runbook.
+ * Finds the cluster's problems in the live picture. Billing reports problems of the books. A problem that an alert
+ * watches too has the alert's name without `Millrace`, so that both lead to the same runbook.
  */
 export function createProblems(unixMs: () => number): Problems {
   const since = new Map<string, number>()

@@ -2,14 +2,14 @@ import { emptyBuckets, quantileMs, type TimeBuckets } from '#libs/event-bus/time
 import type { Quantiles } from '#libs/live-view/rows.ts'
 import { round } from './ring.ts'
 
-/** How much something grows a second. */
+/** Measures how much a number grows per second. */
 export type Rate = {
   add(amount: number): void
-  /** Over the last `windowMs`, or since the first second of it. */
+  /** Returns the mean over the last `windowMs`, which is rounded to seconds. */
   perS(nowMs: number, windowMs: number): number
 }
 
-/** Seconds that are kept: enough for the longest window. */
+/** The seconds that are kept, enough for the longest window. */
 const KEPT_S = 64
 
 export function createRate(clock: () => number): Rate {
@@ -31,7 +31,7 @@ export function createRate(clock: () => number): Rate {
     },
     perS(nowMs, windowMs) {
       advance(Math.floor(nowMs / 1_000))
-      // The present second is not over: it counts in part, and with it the first one of the window.
+      // The window includes the current second, which is not over, so the mean may be slightly low.
       const windowS = Math.min(KEPT_S - 1, Math.round(windowMs / 1_000))
       let sum = 0
       for (let second = last; second > last - windowS; second -= 1) {
@@ -42,7 +42,7 @@ export function createRate(clock: () => number): Rate {
   }
 }
 
-/** Times of the last minute. */
+/** Durations recorded in the last minute. */
 export type RecentTimes = {
   add(counts: TimeBuckets): void
   quantiles(nowMs: number): Quantiles
@@ -76,14 +76,17 @@ export function createRecentTimes(clock: () => number): RecentTimes {
   }
 }
 
-/** Without an object for each bucket: it runs for every model of every report. */
+/** Adds in place: it runs for every model of every report, so it creates no objects. */
 function addTo(sum: TimeBuckets, counts: TimeBuckets): void {
   for (let index = 0; index < counts.length; index += 1) sum[index] = (sum[index] ?? 0) + (counts[index] ?? 0)
 }
 
 const roundTime = (ms: number | null) => (ms === null ? null : round(ms))
 
-/** What a counter of a process has grown by since its message before: all of it where it began anew, or had none. */
+/**
+ * Returns how much a process's counter has grown since its previous message. That is the whole value if there was no
+ * previous message or the counter restarted.
+ */
 export function growth(before: number | undefined, now: number): number {
   return before === undefined || now < before ? 0 : now - before
 }

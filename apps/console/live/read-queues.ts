@@ -5,15 +5,17 @@ import type { RedisClient } from '#libs/redis/connect-redis.ts'
 import type { QueueFacts } from './picture.ts'
 
 export type QueueReader = {
-  /** Null when the queue Redis did not answer. */
+  /** Returns null if the queue Redis does not answer. */
   read(models: readonly string[]): Promise<ReadonlyMap<string, QueueFacts> | null>
-  /** `used_memory` over `maxmemory` of the fullest server; null where none has a limit, or one did not answer. */
+  /**
+   * Returns `used_memory / maxmemory` of the fullest server; null if no server has a limit, or if one does not answer.
+   */
   readMemory(): Promise<number | null>
-  /** Since the start. */
+  /** Returns the number of commands sent since the start. */
   commands(): number
 }
 
-/** Reads the queues of models: two commands a model, together in one pipeline where the Redis is no Cluster. */
+/** Reads the queues of models with two commands a model, in one pipeline if the Redis is not a Cluster. */
 export function createQueueReader(deps: { redis: RedisClient; log: Logger }): QueueReader {
   const { redis, log } = deps
   let commands = 0
@@ -78,7 +80,7 @@ function toEntry(model: string, facts: QueueFacts | undefined): [string, QueueFa
   return facts === undefined ? [] : [[model, facts]]
 }
 
-/** The answer of XINFO STREAM is a list of names, each followed by its value. */
+/** Returns `entries-added`. XINFO STREAM answers with a list of names, each followed by its value. */
 function toEntriesAdded(info: unknown): number {
   if (!Array.isArray(info)) throw new TypeError('XINFO STREAM answers with a list')
   const at = info.indexOf('entries-added')
@@ -87,7 +89,7 @@ function toEntriesAdded(info: unknown): number {
   return value
 }
 
-/** A model without a settlement has no stream. */
+/** Returns 0 for a model without a stream, which has had no settlement yet. */
 function orNoStream(error: unknown): number {
   if (error instanceof Error && error.message.includes('no such key')) return 0
   throw error

@@ -1,14 +1,17 @@
 import type { Series } from '#libs/live-view/rows.ts'
 
-/** The last values of one number, at a fixed step. */
+/** The last values of one number, in steps of fixed length. */
 export type Ring = {
-  /** Takes the value of the step in which this time lies; a second one for the same step replaces the first. */
+  /** Writes the value of the step that contains this time. A second value for the same step replaces the first. */
   write(unixMs: number, value: number | null): void
-  /** Up to the last step that was written, every `each` steps as their mean; steps without a value are null. */
+  /**
+   * Returns the values up to the last step that was written, each the mean of `each` steps. Steps without a value are
+   * null.
+   */
   read(each?: number): Series
 }
 
-/** Keeps `length` values as 32 bit floats. Steps that are skipped have no value. */
+/** Keeps `length` values as 32-bit floats. Skipped steps have no value. */
 export function createRing(stepMs: number, length: number): Ring {
   const values = new Float32Array(length).fill(Number.NaN)
   let lastStep: number | null = null
@@ -16,7 +19,7 @@ export function createRing(stepMs: number, length: number): Ring {
   return {
     write(unixMs, value) {
       const step = Math.floor(unixMs / stepMs)
-      // A clock that was set back: the value belongs to no step that is still to come.
+      // The clock was set back, so the value belongs to an earlier step and is dropped.
       if (lastStep !== null && step < lastStep) return
       const from = lastStep === null ? step : Math.max(lastStep + 1, step - length + 1)
       for (let skipped = from; skipped < step; skipped += 1) values[skipped % length] = Number.NaN
@@ -48,7 +51,7 @@ function mean(values: Float32Array, { first, count }: { first: number; count: nu
   return known === 0 ? null : round(sum / known)
 }
 
-/** To three digits: what hardly moved is the same. */
+/** Rounds to three significant digits, so that a number that hardly moved stays the same. */
 export function round(value: number): number {
   return Number(value.toPrecision(3))
 }

@@ -3,17 +3,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LIVE_ADDRESSES, MODELS, parseViewName, type ViewName } from '#libs/live-view/addresses.ts'
 import type { Live } from './live.ts'
 
-/** Viewers of one console; each has a socket. */
+/** The most viewers of one console; each has a socket. */
 const MOST_VIEWERS = 200
-/** A stream ends then; the page opens it anew. */
+/** A stream ends after this time, and the page opens a new one. */
 const STREAM_LIMIT_MS = 10 * 60_000
-/** How often the right to read of those who have a stream is checked. */
+/** How often the permission of the viewer of an open stream is checked. */
 const CHECK_MS = 15_000
 
 /**
  * Serves the live picture: `GET /live/v1/stream?view=…` as server-sent events, and each view once as JSON. `authorize`
- * rejects for a request whose sender may not read it. `isRevoked` is asked again and again while a stream is open: it is
- * true where billing refuses the sender now, and false while billing does not answer.
+ * rejects if the sender may not read the picture. `isRevoked` is called repeatedly while a stream is open: it resolves
+ * to true if billing refuses the sender, and to false while billing does not answer.
  */
 export function serveLive(
   app: FastifyInstance,
@@ -52,7 +52,7 @@ export function serveLive(
       return await refuse(reply, 400, 'There is no such view: it is now, workers, requests or model:ID.')
     if (live.streams.viewers() >= MOST_VIEWERS)
       return await refuse(reply, 503, 'This console has too many viewers.')
-    // The headers that were set for every answer are lost with a hijacked one.
+    // Fastify does not send the headers that hooks have set for a hijacked reply, so they are copied.
     for (const [name, value] of Object.entries(reply.getHeaders())) {
       if (value !== undefined) reply.raw.setHeader(name, value)
     }
@@ -74,7 +74,7 @@ function stream(
   response.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
-    // nginx would keep events back until its buffer is full.
+    // Without this header nginx would keep events back until its buffer is full.
     'x-accel-buffering': 'no',
   })
   const remove = live.streams.add(view, {
@@ -82,7 +82,7 @@ function stream(
     onDrain: (resume) => response.once('drain', resume),
   })
   const limit = setTimeout(() => response.end(), STREAM_LIMIT_MS)
-  // A check that is late delays the next one, so that they do not pile up.
+  // The next check is scheduled after the present one has ended, so that slow checks do not pile up.
   const check = async () => {
     if (await isRevoked()) response.end()
     else if (!response.destroyed) next = setTimeout(() => void check(), checkEveryMs)
@@ -93,6 +93,6 @@ function stream(
     clearTimeout(next)
     remove()
   })
-  // The next call is the end of the connection.
+  // After an error the connection is of no use.
   response.on('error', () => response.destroy())
 }

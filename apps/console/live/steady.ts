@@ -1,9 +1,9 @@
 import type { ModelNow, WorkerNow } from '#libs/live-view/rows.ts'
 
-/** A rate or a mean that moves by less is noise: it is not sent again to every viewer each second. */
+/** A change of a rate or a mean below this share is noise, and is not sent to every viewer each second. */
 const BAND = 0.02
 
-/** The row with the rates and means of the row before where they are within 2 % of it. Counts are exact. */
+/** Returns `now`, but with the previous rate or mean wherever the new one is within 2 % of it. Counts are exact. */
 export function toSteadyModel(before: ModelNow | undefined, now: ModelNow): ModelNow {
   if (before === undefined) return now
   return {
@@ -23,7 +23,7 @@ export function toSteadyModel(before: ModelNow | undefined, now: ModelNow): Mode
   }
 }
 
-/** The same for an engine. */
+/** As `toSteadyModel`, for an engine. */
 export function toSteadyWorker(before: WorkerNow | undefined, now: WorkerNow): WorkerNow {
   if (before === undefined) return now
   return {

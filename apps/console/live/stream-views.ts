@@ -2,38 +2,38 @@ import { toDelta, type Parts } from '#libs/live-view/deltas.ts'
 
 /** One reader of a view. */
 export type Viewer = {
-  /** False when the reader is slow: nothing more is written until `onDrain` is called. */
+  /** Writes text. Returns false if the reader is slow: nothing more is written until `onDrain` calls back. */
   write(text: string): boolean
-  /** `resume` is to be called once, when the reader can take more. */
+  /** Calls `resume` once, when the reader can take more. */
   onDrain(resume: () => void): void
 }
 
 export type ViewStreams = {
   /** Sends a snapshot at once, then a delta with each tick, until the returned function is called. */
   add(view: string, viewer: Viewer): () => void
-  /** Call it each second. A view without viewers costs nothing. */
+  /** Sends the deltas. Call it each second. A view without viewers costs nothing. */
   tick(): void
   viewers(): number
 }
 
 type Stream = {
   readonly view: string
-  /** As of the last event. */
+  /** The view as of the last event. */
   state: Parts
-  /** `missed`: a delta passed while it was slow. */
+  /** `missed` means that a delta passed while the viewer was slow. */
   readonly viewers: Map<Viewer, { slow: boolean; missed: boolean }>
 }
 
 /**
- * Server-sent events of views. An event is encoded once for all viewers of a view. A viewer whose socket has not drained
- * gets no events meanwhile, so a slow one costs no memory, and then a new snapshot.
+ * Streams views as server-sent events. An event is encoded once for all viewers of a view. A viewer whose socket has
+ * not drained gets no events, so that a slow viewer costs no memory; when it has drained, it gets a new snapshot.
  */
 export function createViewStreams(deps: {
-  /** What deltas carry. */
+  /** Returns the parts of a view that deltas carry. */
   read: (view: string) => Parts
-  /** What only snapshots have: a viewer continues it with what deltas bring. */
+  /** Returns the parts that only snapshots carry. A viewer appends the values of deltas to them. */
   readHistories: (view: string) => Parts
-  /** UTC. */
+  /** Returns the time in UTC. */
   asOf: () => string
 }): ViewStreams {
   const { read, readHistories, asOf } = deps
@@ -51,14 +51,15 @@ export function createViewStreams(deps: {
       const { missed } = place
       place.slow = false
       place.missed = false
-      // A large event fills the buffer of any socket: only one that has missed something begins anew.
+      // A large event fills the buffer of any socket, so a viewer that missed no delta needs no snapshot.
       if (missed) write(stream, viewer, toSnapshot(stream))
     })
   }
 
   return {
     add(view, viewer) {
-      // Others have the deltas up to the last tick, so its state stays the base of the next delta.
+      // An existing stream keeps its state: its viewers have the deltas up to the last tick, so it must stay the base
+      // of the next delta.
       const stream = streams.get(view) ?? { view, state: read(view), viewers: new Map() }
       streams.set(view, stream)
       stream.viewers.set(viewer, { slow: false, missed: false })
@@ -83,7 +84,7 @@ export function createViewStreams(deps: {
   }
 }
 
-/** JSON has no line breaks of its own, so an event is one line of data. */
+/** JSON has no raw line breaks, so an event is one line of data. */
 function encode(event: 'snapshot' | 'delta', data: unknown): string {
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 }

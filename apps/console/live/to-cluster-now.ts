@@ -4,10 +4,10 @@ import { round } from './ring.ts'
 
 const MINUTE_MS = 60_000
 
-/** The sums over all models. Pure. */
+/** Sums the rows of all models. Pure. */
 export function toClusterNow(of: {
   models: readonly ModelNow[]
-  /** Of all models together. */
+  /** The load of all models together. */
   whole: ModelLoad
   windowMs: number
   processes: readonly ProcessNow[]

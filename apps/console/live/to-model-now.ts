@@ -5,20 +5,20 @@ import type { CatalogState } from './follow-gateways.ts'
 import type { ModelLoad } from './model-load.ts'
 import { round } from './ring.ts'
 
-/** What is known of one model from all sources. */
+/** The facts about one model from all sources. */
 export type ModelFacts = {
   readonly id: string
   readonly load: ModelLoad
   readonly engines: readonly WorkerNow[]
-  /** Null while the queue Redis does not answer. */
+  /** The number of waiting requests; null while the queue Redis does not answer. */
   readonly waiting: number | null
   readonly oldestWaitMs: number | null
   readonly catalog: CatalogState
-  /** Of a scaler; null without one. */
+  /** The state that a scaler has sent; null without a scaler. */
   readonly scaler: ModelState | null
 }
 
-/** The row of one model. Pure. `windowMs`: over which rates are taken. */
+/** Builds the row of one model. Pure. Rates are means over `windowMs`. */
 export function toModelNow(facts: ModelFacts, windowMs: number): ModelNow {
   const { id, load, engines, waiting } = facts
   const ready = engines.filter(({ state }) => state === 'ready')
@@ -33,7 +33,7 @@ export function toModelNow(facts: ModelFacts, windowMs: number): ModelNow {
     id,
     state: toState(facts, { ready: ready.length, shortSlots }),
     waiting,
-    // Without a report of a gateway that has it, what waits is known and its age is not.
+    // Until a gateway has reported the model, the number of waiting requests is known and their age is not.
     oldestWaitMs:
       facts.oldestWaitMs === null ? (waiting === 0 ? 0 : null) : Math.round(facts.oldestWaitMs / 100) * 100,
     running,
@@ -56,7 +56,7 @@ export function toModelNow(facts: ModelFacts, windowMs: number): ModelNow {
   }
 }
 
-/** Of the row, what a list of all models shows. */
+/** Returns the fields of a row that the list of all models shows. */
 export function toModelLine(row: ModelNow): ModelLine {
   const { id, state, waiting, running, slots, askedPerS, expectedWaitMs, shortSlots, refusedPerS } = row
   return {

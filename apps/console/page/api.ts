@@ -8,7 +8,7 @@ type Changing = Extract<Operation, { kind: 'change' }>
 type ReadAt<Path> = Extract<Reading, { path: Path }>
 type ChangeAt<Path> = Extract<Changing, { path: Path }>
 
-/** What the operation at `Path` answers. */
+/** The answer of the operation at `Path`. */
 export type Answer<Path extends Reading['path']> = AnswerOf<ReadAt<Path>>
 export type Changed<Path extends Changing['path']> = AnswerOf<ChangeAt<Path>>
 
@@ -18,7 +18,7 @@ export type Item<Path extends Reading['path']> =
 
 type Input = Readonly<Record<string, unknown>>
 
-/** Called once, when the session has ended. */
+/** Called once, when billing no longer accepts the session. */
 let onSignedOut = (): void => {}
 
 export function whenSignedOut(run: () => void): void {
@@ -31,7 +31,7 @@ const ask = createAsk({
   onSignedOut: () => onSignedOut(),
 })
 
-/** Asks billing, through the console. Throws a Failure. */
+/** Sends a read to billing through the console. Throws a Failure. */
 export async function read<const Path extends Reading['path']>(
   path: Path,
   input: InputOf<ReadAt<Path>>,
@@ -42,7 +42,10 @@ export async function read<const Path extends Reading['path']>(
   return await ask('GET', `/api/admin${filled}${query === '' ? '' : `?${query}`}`, { signal })
 }
 
-/** Changes something. `query` is for the few operations that have one besides their body. Throws a Failure. */
+/**
+ * Sends a change to billing through the console. `query` is for the few operations with a query string besides the
+ * body. Throws a Failure.
+ */
 export async function change<const Path extends Changing['path']>(
   path: Path,
   input: InputOf<ChangeAt<Path>>,
@@ -61,7 +64,7 @@ export async function signOut(): Promise<void> {
   await ask('DELETE', '/api/session', { body: '{}', isQuiet: true })
 }
 
-/** Any other answer of the console. */
+/** Reads an address of the console itself. */
 export async function readJson(path: string): Promise<unknown> {
   return await ask('GET', path)
 }

@@ -5,11 +5,11 @@ import type { Answer } from './api.ts'
 export type Settings = {
   readonly version: string
   readonly grafanaUrl: string | null
-  /** Below which runbooks are. */
+  /** The address below which runbooks are served. */
   readonly docsUrl: string | null
 }
 
-/** What a screen has of the rest of the console. */
+/** The parts of the console that a screen uses. */
 export type App = PageApp & { readonly me: Answer<'/me'>; readonly settings: Settings }
 
 export type OpenScreen = (app: App, route: Route) => Screen

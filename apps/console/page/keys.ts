@@ -21,7 +21,7 @@ export const KEYS: readonly { keys: string; does: string }[] = [
 /** How long `g` waits for its second key. */
 const SECOND_KEY_MS = 1_500
 
-/** Listens until the returned function is called. A key that is typed into a field is text and nothing else. */
+/** Handles keys until the returned function is called. A key typed into a field is only text. */
 export function listenForKeys(deps: { isBlocked: () => boolean; openHelp: () => void }): () => void {
   let goSince = -Infinity
 
@@ -39,7 +39,7 @@ export function listenForKeys(deps: { isBlocked: () => boolean; openHelp: () => 
     else if (event.key === '/') {
       event.preventDefault()
       const search = document.getElementById('search')
-      // The last search is replaced by what is typed.
+      // Selects the last search, so that typing replaces it.
       if (search instanceof HTMLInputElement) search.select()
     }
   }

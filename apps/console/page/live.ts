@@ -3,21 +3,22 @@ import { applyDelta, type Delta, type Parts, type Snapshot } from '#libs/live-vi
 import { read } from './api.ts'
 import type { App } from './app.ts'
 
-/** After this long without a message the picture is old: the server sends one a second. */
+/** A picture is stale after this long without a message. The server sends one each second. */
 const STALE_MS = 5_000
 
 export type Live<View> = {
-  /** Undefined until the first picture. */
+  /** Undefined until the first snapshot. */
   readonly view: View | undefined
-  /** When it was taken. */
+  /** When the view was taken. */
   readonly asOf: string | undefined
   readonly isStale: boolean
   close(): void
 }
 
 /**
- * Follows a view of the live picture. It is closed while the page is hidden, because a browser has few connections to one
- * server; when the page is shown again it begins with a whole picture. `onPicture` is called with each.
+ * Follows a view of the live picture and calls `onPicture` after each event. The stream is closed while the page is
+ * hidden, because a browser opens few connections to one server. When the page is shown again, the new stream begins
+ * with a snapshot.
  */
 export function followLive<View extends Parts>(
   app: Pick<App, 'redraw'>,
@@ -60,10 +61,11 @@ export function followLive<View extends Parts>(
       const delta: Delta = JSON.parse(data)
       if (state.view !== undefined) receive(applyDelta(state.view, delta), delta.asOf)
     })
-    // The browser gives up after an answer that is no stream, such as that of a proxy while the console restarts.
+    // The browser does not reconnect after an answer that is not an event stream, such as a proxy's error while the
+    // console restarts.
     source.addEventListener('error', () => {
       if (source?.readyState !== EventSource.CLOSED) return
-      // A stream has no status to look at: this answer says whether the session has ended.
+      // An EventSource does not expose the HTTP status. This request finds out whether the session has ended.
       void read('/me', {}).catch(() => {})
       retry()
     })

@@ -21,7 +21,7 @@ applyTheme()
 document.addEventListener('copy', copyWholes)
 start(place)
 
-/** Signs in, then shows the screen of the address, in a shell, until the viewer signs out. */
+/** Signs in, then shows the screen that the address names, inside the shell, until the viewer signs out. */
 function start(place: HTMLElement): void {
   const { show, redraw } = createDrawing(place)
   let endScreens = () => {}
@@ -66,7 +66,7 @@ function start(place: HTMLElement): void {
   } else show(createSignIn({ redraw, onSignedIn: () => void enter(), ticket }))
 }
 
-/** The console itself answers: what it sends is what it was compiled with. */
+/** Reads the console's own settings. Their type is not checked: page and server come from the same build. */
 async function readSettings(): Promise<Settings> {
   const answer = await readJson('/api/settings')
   if (typeof answer !== 'object' || answer === null)

@@ -1,7 +1,7 @@
 import type { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { App } from './app.ts'
 
-/** The roles of the operations behind the page's buttons; the compiler compares them with the contract. */
+/** The roles that may use the operations behind the page's buttons. The compiler compares them with the contract. */
 const ROLES: { readonly [Id in keyof typeof ADMIN]?: (typeof ADMIN)[Id]['roles'] } = {
   createAccount: ['owner', 'support'],
   closeAccount: ['owner', 'support'],
@@ -24,7 +24,9 @@ const ROLES: { readonly [Id in keyof typeof ADMIN]?: (typeof ADMIN)[Id]['roles']
   revokeCredential: ['owner'],
 }
 
-/** Returns true when the button is to be shown. Billing decides; a button that it would refuse is only noise. */
+/**
+ * Returns true if the button is to be shown. Billing enforces the roles; a button that it would refuse only distracts.
+ */
 export function may(app: Pick<App, 'me'>, operation: keyof typeof ROLES): boolean {
   const roles: readonly string[] = ROLES[operation] ?? []
   return roles.includes(app.me.role)

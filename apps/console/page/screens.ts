@@ -1,7 +1,7 @@
 import type { Route } from '#libs/page-parts/route.ts'
 import type { OpenScreen } from './app.ts'
 
-/** The first part of an address, and the module with its screen: fetched when a viewer goes there. */
+/** The first part of an address, and the module with its screen, which is loaded when a viewer opens it. */
 const SCREENS: Readonly<Record<string, () => Promise<{ open: OpenScreen }>>> = {
   now: () => import('./views/now.ts'),
   model: () => import('./views/model.ts'),

@@ -7,18 +7,18 @@ import { signOut, type Answer } from './api.ts'
 import type { App } from './app.ts'
 import { KEYS, listenForKeys, PLACES } from './keys.ts'
 
-/** Screens without a place of their own in the navigation stand below another. */
+/** Screens that have no entry in the navigation are shown below the entry of another screen. */
 const PARENTS: Readonly<Record<string, string>> = { account: 'accounts', model: '', request: 'requests' }
 
 export type Shell = {
   readonly forScreens: Pick<App, 'openDialog' | 'closeDialog' | 'say'>
   view(route: Route | undefined, screen: TemplateResult): TemplateResult
-  /** The viewer has come to another screen. */
+  /** Call it when the viewer opens another screen. */
   arrive(): void
   close(): void
 }
 
-/** What stands around every screen: navigation, search, the viewer, one dialog, and what was just said. */
+/** Draws the frame around every screen: navigation, search, the viewer, one dialog, and the last message. */
 export function createShell(deps: { me: Answer<'/me'>; redraw: () => void; onSignedOut: () => void }): Shell {
   const { me, redraw, onSignedOut } = deps
   const dialogs = createDialogs(redraw)
@@ -83,7 +83,10 @@ function search(event: SubmitEvent): void {
     location.hash = toHash(['find'], { q: shorten(text.trim()) })
 }
 
-/** The address stays in the browser's history, so no secret may be in it: its ends are enough to find its key. */
+/**
+ * Shortens a secret to its two ends, which are enough to find its key. The address stays in the browser's history, so
+ * it must not contain a whole secret.
+ */
 function shorten(text: string): string {
   return text.length > 16 && text.startsWith('mr_live_') ? `${text.slice(0, 12)}…${text.slice(-4)}` : text
 }

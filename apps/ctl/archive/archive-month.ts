@@ -87,8 +87,8 @@ function assertSealed({ month, lastSeq, chainAfter }: LedgerMonth, read: Tally):
 }
 
 /**
- * Throws a CommandError if a file could not be written or read, or if lines did not arrive. Nothing has been removed
- * then.
+ * Runs `work`. Throws a CommandError if a file could not be written or read, or if lines did not arrive; in that case
+ * nothing has been removed.
  */
 async function asFailure(path: string, work: () => Promise<void>): Promise<void> {
   try {

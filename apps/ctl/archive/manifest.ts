@@ -8,7 +8,7 @@ const File = z.strictObject({
   /** The name of a file in the manifest's folder. */
   name: z.string().regex(/^[\w.-]+$/),
   lines: z.int().min(0),
-  /** The hash of the uncompressed lines, line ends included. */
+  /** The hash of the uncompressed lines, including line ends. */
   sha256: Hash,
   /** The sum of the ledger's entries, of the costs of usage, or of the reserved amounts. */
   sumNano: Nano,

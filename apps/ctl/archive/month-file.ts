@@ -7,7 +7,7 @@ import { splitLines } from '../follow-export.ts'
 
 /**
  * Writes lines to a gzip file. The file gets its name only once it is complete and on the disk, so a file with this
- * name is never cut off. A file of an earlier call is replaced.
+ * name is never cut off. A file from an earlier call is replaced.
  */
 export async function writeLines(path: string, chunks: AsyncIterable<string>): Promise<void> {
   const draft = `${path}.part`
@@ -29,7 +29,9 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   await place(draft, path)
 }
 
-/** Calls `each` with the lines of a gzip file, with their ends. Throws for a file that is cut off or damaged. */
+/**
+ * Calls `each` with every line of a gzip file, including its line end. Throws for a file that is cut off or damaged.
+ */
 export async function readLines(path: string, each: (line: string) => void): Promise<void> {
   const gunzip = createGunzip()
   gunzip.setEncoding('utf8')

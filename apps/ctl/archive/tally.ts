@@ -11,15 +11,15 @@ export type Tally = {
   readonly lines: number
   readonly sha256: string
   readonly sumNano: string
-  /** For a ledger file: the hash of the seals' chain after its entries, and the number of the last entry. */
+  /** The hash of the seals' chain after a ledger file's entries, and the number of the last entry. */
   readonly chain: string
   readonly lastSeq: bigint
 }
 
 /**
- * Adds up the lines of a file. The caller adds the lines in their order and with their ends. `chain` is the hash of the
- * seals' chain before the file, and `reached` the number of the entry before it. `add` throws for a line that does not
- * belong to this file.
+ * Adds up the lines of a file. The caller adds the lines in order and with their line ends. `chain` is the hash of the
+ * seals' chain before the file, and `reached` the number of the ledger entry before it. `add` throws for a line that
+ * does not belong to this file.
  */
 export function createTally(part: ArchivePart, { chain, reached }: { chain: string; reached: bigint }) {
   const hash = createHash('sha256')

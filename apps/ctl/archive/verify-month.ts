@@ -8,7 +8,7 @@ import { createTally } from './tally.ts'
 
 export type VerifiedMonth = {
   readonly manifest: Manifest
-  /** Sentences; empty if all files match the manifest. */
+  /** Sentences that each describe a mismatch; empty if all files match the manifest. */
   readonly problems: readonly string[]
   /** The lines about the given request, by file. */
   readonly found: Readonly<Record<ArchivePart, readonly unknown[]>>

@@ -5,14 +5,17 @@ import { toPrintable } from '../table.ts'
 import type { ChatMessage, ChatReceipt, GatewayClient } from './gateway-client.ts'
 
 export type ChatSession = {
-  /** Answers a message, or executes a command such as /reset. Throws a CommandError when there is no answer. */
+  /** Answers a message, or executes a command such as /reset. Throws a CommandError if there is no answer. */
   turn(line: string, signal: AbortSignal): Promise<void>
 }
 
-/** Billing reads a settlement within a second. */
+/** How often the receipt is requested: billing reads a settlement within a second. */
 const RECEIPT_TRIES = 4
 const RECEIPT_PAUSE_MS = 1_100
-/** Billing writes the times of a request after its charge: later on a busy machine, or not at all. */
+/**
+ * How often the times are requested: billing writes a request's times after its charge, later on a busy machine, or not
+ * at all.
+ */
 const TIMES_TRIES = 5
 const TIMES_PAUSE_MS = 300
 
@@ -25,8 +28,8 @@ Ctrl-C stops an answer, Ctrl-D ends the chat.
 `
 
 /**
- * One conversation. `isPlain`: only the answer is printed, without thinking and receipts, for programs. `isStyled`: the
- * output is a terminal, on which thinking is dimmed.
+ * Creates one conversation. With `isPlain` only the answer is printed, without thinking and receipts, for programs.
+ * `isStyled` is true for a terminal, on which thinking is dimmed.
  */
 export function createChatSession(options: {
   client: GatewayClient

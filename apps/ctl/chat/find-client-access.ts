@@ -10,8 +10,8 @@ export type ClientAccess = { readonly baseUrl: string; readonly apiKey: string }
 const DEFAULT_URL = 'http://127.0.0.1:8080/v1'
 
 /**
- * Returns OPENAI_BASE_URL and OPENAI_API_KEY, else the address and key that `npm start` wrote to client.env. The key of
- * that file is sent only to the address of that file. An operator's token is never used, because it is no API key.
+ * Returns OPENAI_BASE_URL and OPENAI_API_KEY, else the address and key that `npm start` wrote to client.env. The key in
+ * client.env is sent only to the address in client.env. An operator's token is never used, because it is no API key.
  * Throws a CommandError without a key.
  */
 export function findClientAccess(config: CtlConfig): ClientAccess {

@@ -3,8 +3,8 @@ import { toCredits } from '../cells.ts'
 import { toPrintable } from '../table.ts'
 
 /**
- * Returns a block of lines for each model. It begins with `+` for a new model, `-` for a model that is only disabled,
- * and `~` for any other.
+ * Returns a block of lines for each model. The block begins with `+` for a new model, with `-` for a model whose only
+ * change is that it gets disabled, and with `~` for any other model.
  */
 export function formatChanges(changes: readonly CatalogChange[]): string {
   const byModel = Map.groupBy(changes, ({ model }) => model)

@@ -2,12 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { InputOf } from '#libs/admin-contract/operation.ts'
-import type { CreditMovement } from '#libs/admin-contract/resources/credits.ts'
-import { toCredits, toYesNo } from '../cells.ts'
 import { defineCall, defineCommand, toOutcome } from '../command.ts'
 import { REQUIRED_REASON, argument, text } from '../fields.ts'
-import { formatFields } from '../table.ts'
-import { ACCOUNT } from './accounts.ts'
 
 const topUp = defineMovement({
   name: 'credits topup',
@@ -29,14 +25,8 @@ const show = defineCall({
   name: 'credits show',
   operation: ADMIN.readAccount,
   summary: 'Shows the credits of an account: the balance, the held part and the available part.',
-  fields: { account: ACCOUNT },
   examples: ['credits show 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11'],
-  show: ({ postedNano, heldNano, availableNano }) =>
-    formatFields([
-      ['posted', toCredits(postedNano)],
-      ['held', toCredits(heldNano)],
-      ['available', toCredits(availableNano)],
-    ]),
+  show: ['postedNano', 'heldNano', 'availableNano'],
 })
 
 export const CREDIT_COMMANDS = [topUp, adjust, show] as const
@@ -55,7 +45,7 @@ function defineMovement({
     ...rest,
     summary: operation.summary,
     fields: z.strictObject({
-      account: ACCOUNT,
+      account: argument('ACCOUNT', 'id of the account'),
       credits: argument('CREDITS', help),
       reason: REQUIRED_REASON,
       idempotencyKey: text('KEY', 'the same key moves credits once; generated and printed unless given'),
@@ -65,16 +55,9 @@ function defineMovement({
       // The key is printed before the call, so that after a lost answer the command can be repeated with the same key.
       if (givenKey === undefined) note(`--idempotency-key ${idempotencyKey}`)
       const input: InputOf<typeof operation> = { ...given, idempotencyKey }
-      return toOutcome(operation, await admin.ask(operation, input), { show: showMovement })
+      return toOutcome(operation, await admin.ask(operation, input), {
+        show: [['id', 'movement'], ['amountNano', 'credits'], 'postedNano', ['replayed', 'done before']],
+      })
     },
   })
-}
-
-function showMovement({ id, amountNano, postedNano, replayed }: CreditMovement): string {
-  return formatFields([
-    ['movement', id],
-    ['credits', toCredits(amountNano)],
-    ['posted', toCredits(postedNano)],
-    ['done before', toYesNo(replayed)],
-  ])
 }

@@ -1,67 +1,56 @@
 import { parseCredits } from '#libs/money/nano-credits.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import type { AnswerOf } from '#libs/admin-contract/operation.ts'
-import type { Key } from '#libs/admin-contract/resources/keys.ts'
+import { Key } from '#libs/admin-contract/resources/keys.ts'
 import { toCredits, toTime } from '../cells.ts'
 import { defineCall, defineList } from '../command.ts'
-import { REASON, argument, readRequiredText, readText, text, toNumber } from '../fields.ts'
-import { formatFields, type Column } from '../table.ts'
-import { ACCOUNT } from './accounts.ts'
+import { orNone, readText } from '../fields.ts'
+import { showFields, showSecret, type Shown } from '../view.ts'
 
-const KEY = argument('KEY', 'id of the key')
-
-const LIMITS = {
-  name: readText(
-    { value: 'NAME', help: 'the purpose of the key' },
-    orNone((name) => name),
-  ),
-  expiresAt: readText(
-    { value: 'TIME', help: 'such as 2030-01-01T00:00:00Z' },
-    orNone((time) => time),
-  ),
-  models: readText(
-    { value: 'MODELS', help: 'the only models that it may use, separated by commas' },
-    orNone(toModels),
-  ),
+const SPEND_LIMIT = {
   spendLimit: readText(
     { value: 'CREDITS/PERIOD', help: 'such as 25/month; the period is day, week, month (in UTC) or total' },
     orNone(toSpendLimit),
   ),
-  requestsPerMinute: readText({ value: 'NUMBER', help: 'the most in a minute' }, orNone(toNumber)),
-  tokensPerMinute: readText({ value: 'NUMBER', help: 'the most in a minute' }, orNone(toNumber)),
-  reason: REASON,
 }
 
-const COLUMNS: readonly Column<Key>[] = [
-  { title: 'key', cell: ({ id }) => id },
-  { title: 'name', cell: ({ name }) => name },
-  { title: 'secret', cell: toHint },
-  { title: 'status', cell: ({ status }) => status },
-  { title: 'spend limit', cell: toSpendLimitText, align: 'right' },
-  { title: 'left', cell: ({ spending }) => toCredits(spending?.leftNano ?? null), align: 'right' },
-  { title: 'requests/min', cell: (key) => key.requestsPerMinute, align: 'right' },
-  { title: 'tokens/min', cell: (key) => key.tokensPerMinute, align: 'right' },
-  { title: 'models', cell: toModelsText },
-  { title: 'expires', cell: ({ expiresAt }) => toTime(expiresAt) },
-  { title: 'last used', cell: ({ lastUsedAt }) => toTime(lastUsedAt) },
-]
+/** The first and last characters of a secret, enough to recognize it. */
+const HINT = { title: 'secret', cell: ({ prefix, last4 }: Key) => `${prefix}…${last4}` }
+
+const LIMIT = {
+  title: 'spend limit',
+  cell: ({ spendLimit: limit }: Key) => limit && `${toCredits(limit.amountNano)}/${limit.period}`,
+  align: 'right',
+} as const
+
+const LEFT = {
+  title: 'left',
+  cell: ({ spending }: Key) => toCredits(spending?.leftNano ?? null),
+  align: 'right',
+} as const
 
 const list = defineList({
   name: 'keys list',
   operation: ADMIN.listKeys,
-  fields: {
-    account: text('ACCOUNT', 'id of the account'),
-    prefix: text('TEXT', 'the start of the secret, at most 12 characters'),
-    last4: text('TEXT', 'the last four characters of the secret'),
-  },
   examples: ['keys list --account 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11', 'keys list --last4 x7Qz'],
-  columns: COLUMNS,
+  shown: [
+    ['id', 'key'],
+    'name',
+    HINT,
+    'status',
+    LIMIT,
+    LEFT,
+    ['requestsPerMinute', 'requests/min'],
+    ['tokensPerMinute', 'tokens/min'],
+    { title: 'models', cell: ({ models }) => models?.join(', ') ?? null },
+    'expiresAt',
+    'lastUsedAt',
+  ],
 })
 
 const create = defineCall({
   name: 'keys create',
   operation: ADMIN.createKey,
-  fields: { account: ACCOUNT, ...LIMITS },
+  fields: SPEND_LIMIT,
   examples: [
     'keys create 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11 --name production',
     'keys create 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11 --spend-limit 25/month --models demo-chat,demo-embed',
@@ -69,35 +58,48 @@ const create = defineCall({
   show: showNewKey,
 })
 
+const KEY: readonly Shown<Key>[] = [
+  ['id', 'key'],
+  'accountId',
+  'name',
+  HINT,
+  'status',
+  { title: 'models', cell: ({ models }) => models?.join(', ') ?? 'all' },
+  LIMIT,
+  { title: 'spent', cell: ({ spending }) => toCredits(spending?.spentNano ?? null) },
+  { title: 'held', cell: ({ spending }) => toCredits(spending?.heldNano ?? null) },
+  LEFT,
+  { title: 'period began', cell: ({ spending }) => toTime(spending?.periodStart ?? null) },
+  ['requestsPerMinute', 'requests a minute'],
+  ['tokensPerMinute', 'tokens a minute'],
+  'expiresAt',
+  'lastUsedAt',
+  { title: 'set by operators', cell: ({ setByOperator }) => setByOperator.join(', ') || null },
+  'rotatedFrom',
+  'createdAt',
+  'revokedAt',
+]
+
 const show = defineCall({
   name: 'keys show',
   operation: ADMIN.readKey,
-  fields: { key: KEY },
   examples: ['keys show 8a3a1f9c-1f55-4c0e-8f6e-6d8a2b1c9e77'],
-  show: showKey,
+  show: KEY,
 })
 
 const change = defineCall({
   name: 'keys change',
   operation: ADMIN.changeKey,
   summary: 'Changes the name, the expiry and the limits of a key; none removes a limit.',
-  fields: { key: KEY, ...LIMITS },
+  fields: SPEND_LIMIT,
   examples: ['keys change 8a3a1f9c-1f55-4c0e-8f6e-6d8a2b1c9e77 --spend-limit 50/month --expires-at none'],
-  show: showKey,
+  show: KEY,
 })
 
 const rotate = defineCall({
   name: 'keys rotate',
   operation: ADMIN.rotateKey,
   summary: 'Creates a successor and shows its secret, once; the old secret stays valid for a while.',
-  fields: {
-    key: KEY,
-    overlapSeconds: readRequiredText(
-      { value: 'SECONDS', help: 'how long the old secret stays valid' },
-      toNumber,
-    ),
-    reason: REASON,
-  },
   examples: ['keys rotate 8a3a1f9c-1f55-4c0e-8f6e-6d8a2b1c9e77 --overlap-seconds 86400'],
   show: showNewKey,
 })
@@ -115,19 +117,9 @@ function defineKeyState(
   return defineCall({
     name: `keys ${verb}`,
     operation,
-    fields: { key: KEY, reason: REASON },
     examples: [`keys ${verb} 8a3a1f9c-1f55-4c0e-8f6e-6d8a2b1c9e77 --reason "ticket 4711"`],
-    show: showKey,
+    show: KEY,
   })
-}
-
-/** Reads `none`, which removes a limit, as null. */
-function orNone<Value>(read: (text: string) => Value): (text: string) => Value | null {
-  return (given) => (given === 'none' ? null : read(given))
-}
-
-function toModels(given: string): string[] {
-  return given.split(',').map((model) => model.trim())
 }
 
 function toSpendLimit(given: string): { amountNano: string; period: string } {
@@ -137,44 +129,6 @@ function toSpendLimit(given: string): { amountNano: string; period: string } {
   return { amountNano: parseCredits(credits).toString(), period }
 }
 
-function showNewKey({ secret, ...key }: AnswerOf<typeof ADMIN.createKey>): string {
-  return `${showKey(key)}\n${secret}\nThis is its secret. It is shown only once.\n`
-}
-
-function showKey(key: Key): string {
-  const { spending } = key
-  return formatFields([
-    ['key', key.id],
-    ['account', key.accountId],
-    ['name', key.name],
-    ['secret', toHint(key)],
-    ['status', key.status],
-    ['models', toModelsText(key) ?? 'all'],
-    ['spend limit', toSpendLimitText(key)],
-    ['spent', toCredits(spending?.spentNano ?? null)],
-    ['held', toCredits(spending?.heldNano ?? null)],
-    ['left', toCredits(spending?.leftNano ?? null)],
-    ['period began', toTime(spending?.periodStart ?? null)],
-    ['requests a minute', key.requestsPerMinute],
-    ['tokens a minute', key.tokensPerMinute],
-    ['expires', toTime(key.expiresAt)],
-    ['last used', toTime(key.lastUsedAt)],
-    ['set by operators', key.setByOperator.join(', ') || null],
-    ['rotated from', key.rotatedFrom],
-    ['created', toTime(key.createdAt)],
-    ['revoked', toTime(key.revokedAt)],
-  ])
-}
-
-/** Returns the first and last characters of a secret, enough to recognize it. */
-function toHint({ prefix, last4 }: Key): string {
-  return `${prefix}…${last4}`
-}
-
-function toModelsText({ models }: Key): string | null {
-  return models?.join(', ') ?? null
-}
-
-function toSpendLimitText({ spendLimit }: Key): string | null {
-  return spendLimit === null ? null : `${toCredits(spendLimit.amountNano)}/${spendLimit.period}`
+function showNewKey({ secret, ...key }: Key & { readonly secret: string }): string {
+  return showSecret(showFields(Key, KEY, key), 'secret', secret)
 }

@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import type { LedgerMonth } from '#libs/admin-contract/resources/archives.ts'
+import { LedgerMonth } from '#libs/admin-contract/resources/archives.ts'
 import { parseAnswer, type Admin } from '../admin.ts'
 import { archiveMonth, isArchiveOf } from '../archive/archive-month.ts'
 import { manifestName } from '../archive/manifest.ts'
 import { verifyMonth } from '../archive/verify-month.ts'
-import { defineCall, defineCommand } from '../command.ts'
+import { defineCall, defineCommand, defineList } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import {
   argument,
@@ -19,7 +19,7 @@ import {
   toNumber,
 } from '../fields.ts'
 import { followExport } from '../follow-export.ts'
-import { formatTable } from '../table.ts'
+import { showTable } from '../view.ts'
 
 /** The most ledger entries that are requested at once. */
 const PORTION = 100_000
@@ -50,7 +50,6 @@ const exportLedger = defineCommand({
 const months = defineCall({
   name: 'ledger months',
   operation: ADMIN.listMonths,
-  fields: {},
   examples: ['ledger months'],
   show: ({ data }) => formatMonths(data),
 })
@@ -109,15 +108,29 @@ const verify = defineCommand({
   },
 })
 
-export const LEDGER_COMMANDS = [exportLedger, months, archive, verify] as const
+const writeOffs = defineList({
+  name: 'write-offs',
+  operation: ADMIN.listWriteOffs,
+  examples: ['write-offs', 'write-offs --account 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11'],
+  shown: [
+    'requestId',
+    'accountId',
+    'model',
+    'costNano',
+    'chargedNano',
+    'writtenOffNano',
+    'late',
+    'settledAt',
+  ],
+})
+
+export const LEDGER_COMMANDS = [exportLedger, months, archive, verify, writeOffs] as const
 
 async function readMonths(admin: Admin): Promise<LedgerMonth[]> {
   return parseAnswer(ADMIN.listMonths.answer, await admin.ask(ADMIN.listMonths, {})).data
 }
 
-/**
- * Checks the files of a month that is already archived, if they are in this folder. Otherwise they may be elsewhere.
- */
+/** Checks the files of a month that is already archived, if they are in this folder; they may be elsewhere. */
 async function checkEarlier(folder: string, month: LedgerMonth): Promise<void> {
   const path = join(folder, manifestName(month.month))
   if (!existsSync(path)) return
@@ -127,16 +140,17 @@ async function checkEarlier(folder: string, month: LedgerMonth): Promise<void> {
 }
 
 function formatMonths(data: readonly LedgerMonth[]): string {
-  return formatTable(
+  return showTable(
+    LedgerMonth,
     [
-      { title: 'month', cell: ({ month }) => month },
-      { title: 'state', cell: ({ state }) => state },
-      { title: 'first', cell: ({ firstSeq }) => firstSeq, align: 'right' },
-      { title: 'last', cell: ({ lastSeq }) => lastSeq, align: 'right' },
-      { title: 'chain after', cell: ({ chainAfter }) => chainAfter },
+      'month',
+      'state',
+      'firstSeq',
+      'lastSeq',
+      'chainAfter',
       { title: 'entries', cell: ({ files }) => files?.ledger.lines ?? null, align: 'right' },
       { title: 'requests', cell: ({ files }) => files?.reservations.lines ?? null, align: 'right' },
-      { title: 'why', cell: ({ problem }) => problem },
+      ['problem', 'why'],
     ],
     data,
   )

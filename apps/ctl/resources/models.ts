@@ -1,38 +1,36 @@
 import { z } from 'zod'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { AnswerOf, InputOf } from '#libs/admin-contract/operation.ts'
-import type { PriceVersion } from '#libs/admin-contract/resources/catalog.ts'
-import { toCredits, toTime, toYesNo } from '../cells.ts'
+import { PriceVersion } from '#libs/admin-contract/resources/catalog.ts'
+import { toTime } from '../cells.ts'
 import { defineCall, defineCommand, defineList, toOutcome } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import { REASON, flag, readText, restArguments, text } from '../fields.ts'
-import { formatTable, type Column } from '../table.ts'
+import { showTable, type Shown } from '../view.ts'
 import { formatChanges } from './catalog-changes.ts'
 
-type Prices = Pick<PriceVersion, 'inputPriceNano' | 'cachedInputPriceNano' | 'outputPriceNano'>
-
 /** Credits per 1,000,000 tokens. */
-const PRICES: readonly Column<Prices>[] = [
-  { title: 'input/1M', cell: ({ inputPriceNano }) => toCredits(inputPriceNano), align: 'right' },
-  { title: 'cached/1M', cell: ({ cachedInputPriceNano }) => toCredits(cachedInputPriceNano), align: 'right' },
-  { title: 'output/1M', cell: ({ outputPriceNano }) => toCredits(outputPriceNano), align: 'right' },
-]
+const PRICES = [
+  ['inputPriceNano', 'input/1M'],
+  ['cachedInputPriceNano', 'cached/1M'],
+  ['outputPriceNano', 'output/1M'],
+] as const
 
-const MODELS: readonly Column<ModelSpec>[] = [
-  { title: 'model', cell: ({ id }) => id },
-  { title: 'kind', cell: ({ kind }) => kind },
-  { title: 'enabled', cell: ({ enabled }) => toYesNo(enabled) },
-  { title: 'context', cell: ({ contextWindow }) => contextWindow, align: 'right' },
-  { title: 'output', cell: ({ maxOutputTokens }) => maxOutputTokens, align: 'right' },
+const MODEL: readonly Shown<ModelSpec>[] = [
+  ['id', 'model'],
+  'kind',
+  'enabled',
+  ['contextWindow', 'context'],
+  ['maxOutputTokens', 'output'],
   ...PRICES,
 ]
 
-const VERSIONS: readonly Column<PriceVersion>[] = [
-  { title: 'version', cell: ({ id }) => id, align: 'right' },
-  { title: 'model', cell: ({ model }) => model },
-  { title: 'from', cell: ({ effectiveFrom }) => toTime(effectiveFrom) },
+const VERSION: readonly Shown<PriceVersion>[] = [
+  ['id', 'version'],
+  'model',
+  ['effectiveFrom', 'from'],
   ...PRICES,
 ]
 
@@ -40,11 +38,10 @@ const list = defineCall({
   name: 'models list',
   operation: ADMIN.readCatalog,
   summary: 'Shows the current models, and the prices to come.',
-  fields: {},
   examples: ['models list', 'models list --json'],
   show: ({ models, scheduled }) =>
-    formatTable(MODELS, models) +
-    (scheduled.length === 0 ? '' : `\nPrices to come\n${formatTable(VERSIONS, scheduled)}`),
+    showTable(ModelSpec, MODEL, models) +
+    (scheduled.length === 0 ? '' : `\nPrices to come\n${showTable(PriceVersion, VERSION, scheduled)}`),
 })
 
 const publish = defineCommand({
@@ -86,9 +83,8 @@ const publish = defineCommand({
 const prices = defineList({
   name: 'models prices',
   operation: ADMIN.listPriceVersions,
-  fields: { model: text('MODEL', 'only of this model') },
   examples: ['models prices', 'models prices --model demo-chat'],
-  columns: VERSIONS,
+  shown: VERSION,
 })
 
 export const MODEL_COMMANDS = [list, publish, prices] as const

@@ -1,10 +1,9 @@
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { toTime, toYesNo } from '../cells.ts'
 import { defineCall, defineList } from '../command.ts'
 import { flag } from '../fields.ts'
-import { formatTable } from '../table.ts'
+import { showTable } from '../view.ts'
 
-/** The limit is longer than a comparison from the first entry on may take. */
+/** The longest pause in the answer: a comparison from the first entry on takes less. */
 const SILENCE_MS = 11 * 60_000
 
 const reconcile = defineCall({
@@ -15,24 +14,18 @@ const reconcile = defineCall({
   examples: ['reconcile', 'reconcile --whole'],
   silenceMs: SILENCE_MS,
   show: ({ agrees, counts }) =>
-    formatTable(
-      [
-        { title: 'question', cell: ({ question }) => question },
-        { title: 'rows', cell: ({ rows }) => rows, align: 'right' },
-      ],
-      counts,
-    ) + (agrees ? '\nThe books agree.\n' : '\nTHE BOOKS DO NOT AGREE: every row above 0 contradicts them.\n'),
+    showTable(ADMIN.reconcile.answer.shape.counts.element, ['question', 'rows'], counts) +
+    (agrees ? '\nThe books agree.\n' : '\nTHE BOOKS DO NOT AGREE: every row above 0 contradicts them.\n'),
   isProblem: ({ agrees }) => !agrees,
 })
 
 const runs = defineList({
   name: 'reconciliations',
   operation: ADMIN.listReconciliations,
-  fields: {},
   examples: ['reconciliations --limit 96'],
-  columns: [
-    { title: 'at', cell: ({ at }) => toTime(at) },
-    { title: 'agrees', cell: ({ agrees }) => toYesNo(agrees) },
+  shown: [
+    'at',
+    'agrees',
     {
       title: 'contradicted',
       cell: ({ counts }) =>
@@ -44,4 +37,11 @@ const runs = defineList({
   ],
 })
 
-export const RECONCILIATION_COMMANDS = [reconcile, runs] as const
+const seals = defineList({
+  name: 'seals',
+  operation: ADMIN.listSeals,
+  examples: ['seals', 'seals --limit 366 --json'],
+  shown: ['day', 'firstSeq', 'lastSeq', 'entries', 'sha256', 'sealedAt'],
+})
+
+export const RECONCILIATION_COMMANDS = [reconcile, runs, seals] as const

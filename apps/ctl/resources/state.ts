@@ -8,7 +8,6 @@ const state = defineCall({
   operation: ADMIN.readState,
   summary:
     'Shows whether the books are up to date; exits with 1 when they disagree, a hold is overdue or a settlement was put aside.',
-  fields: {},
   examples: ['state'],
   show: ({ watermarks, moneyCallsWaiting, reconciliation, overdueHolds, alarms, deadLetters, writeOffs }) =>
     `${formatFields([

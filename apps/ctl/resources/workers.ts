@@ -62,7 +62,7 @@ const drain = defineCommand({
 
 export const WORKER_COMMANDS = [list, cordon, uncordon, drain] as const
 
-/** Sends one request to one worker, and waits until the worker's messages show that it follows. */
+/** Sends one request to one worker, and waits until the worker's messages show that it has followed the request. */
 async function change(
   wanted: string,
   bus: Context['bus'],

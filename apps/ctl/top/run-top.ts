@@ -54,7 +54,7 @@ export async function runTop(access: ConsoleAccess, options: { isColored: boolea
     }
   }
 
-  /** Follows the model that is shown alone. */
+  /** Follows the view of the model that is shown alone. */
   function open(model: string | null) {
     stopOne()
     one = null
@@ -157,8 +157,8 @@ function toFooter({ isTyping, filter, isPaused, sort }: TopState): string {
 }
 
 /**
- * Cuts a line to the width of the terminal. Names were made printable, so each character takes one column, except East
- * Asian ones.
+ * Cuts a line to the terminal's width. Names are already printable, so each character takes one column; East Asian
+ * characters take two, which is not counted.
  */
 function cut(line: string, width: number): string {
   const characters = Array.from(CHARACTERS.segment(line), ({ segment }) => segment)

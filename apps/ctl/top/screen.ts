@@ -11,15 +11,17 @@ export type Screen = {
 
 const ENTER = '\u001B[?1049h\u001B[?25l'
 const LEAVE = '\u001B[?25h\u001B[?1049l'
-/** Terminals that know synchronized output show the text between these two at once; others ignore them. */
+/**
+ * Terminals that support synchronized output show the text between these two codes at once; others ignore the codes.
+ */
 const BEGIN = '\u001B[?2026h'
 const END = '\u001B[?2026l'
 const CLEAR = '\u001B[2J'
 const CLEAR_TO_END = '\u001B[K'
 
 /**
- * Takes the terminal's alternate screen. `close` leaves it, and so does any end of the process that runs its exit
- * handlers. An exit handler must write synchronously, because later writes are lost.
+ * Switches to the terminal's alternate screen. `close` switches back, and so does every end of the process that runs
+ * exit handlers. An exit handler must write synchronously, because later writes are lost.
  */
 export function openScreen(output: typeof process.stdout): Screen {
   let shown: readonly string[] | null = null

@@ -13,14 +13,18 @@ export type Authenticate = (authorization: string | undefined, address: string) 
 const KNOWN_FRESH_MS = 60_000
 const UNKNOWN_FRESH_MS = 5_000
 /**
- * For a key that cannot pay. New credits are pushed; a spend limit whose period begins anew, or a late push, is not.
+ * How long the answer for a key that cannot pay is used. Billing pushes new credits, but a push may come late, and
+ * nothing is pushed when the period of a spend limit begins anew.
  */
 const SHORT_FRESH_MS = 1_000
 
 /** The pause between look-ups of a known key while billing cannot be reached. */
 const RETRY_MS = 1_000
 
-/** Separate bounds, so that a flood of unknown keys evicts no known key. */
+/**
+ * The most known and the most unknown keys in the cache. The bounds are separate, so that a flood of unknown keys
+ * evicts no known key.
+ */
 const MAX_KNOWN = 50_000
 const MAX_UNKNOWN = 10_000
 const MAX_LOOK_UPS = 1_000
@@ -32,7 +36,7 @@ type Known = {
   freshUntilMs: number
 }
 
-/** A change that was pushed during a look-up. It is newer than the look-up's answer. */
+/** A change of a key that was pushed while the key was looked up. It is newer than the look-up's answer. */
 type Pushed = { key: BillingKey | null; resynced: boolean }
 type LookUp = { readonly answer: Promise<BillingKey | null>; readonly pushed: Pushed }
 
@@ -121,7 +125,7 @@ export function createAuthenticate(deps: {
     if (lookUps.size >= MAX_LOOK_UPS) {
       throw new BillingUnavailable('too many look-ups of API keys are under way')
     }
-    // A known key needs no bound, because no made-up key is known.
+    // The look-up of a known key is not bounded, because no made-up key is known.
     const end = known.has(name) ? null : bounds.enter(address)
     const pushed: Pushed = { key: null, resynced: false }
     const answer = askBilling({ name, sha256, pushed })
@@ -164,7 +168,7 @@ export function createAuthenticate(deps: {
       const name = key.sha256.toString('base64')
       const underWay = lookUps.get(name)
       if (underWay !== undefined) underWay.pushed.key = key
-      // A key that is not cached is looked up when a request has it.
+      // The change of a key that is not cached is ignored: the key is looked up when a request has it.
       if (known.get(name) !== undefined || unknownUntilMs.get(name) !== undefined) remember(name, key)
     }
   }

@@ -9,11 +9,14 @@ export type AuthenticateManager = (authorization: string | undefined, address: s
 const MANAGEMENT_KEY = /^Bearer +mr_manage_/i
 
 /**
- * Identifies the caller of a request: hooks for the routes, by the kinds of keys that they allow, and readers of the
- * result.
+ * Identifies the caller of a request. `asCaller`, `asManager` and `asReader` are hooks for routes, by the kinds of keys
+ * that a route allows. The other functions return the result.
  */
 type Identify = {
-  /** Accepts API keys only, the only keys that may run requests. The check for the other kind adds no cost to them. */
+  /**
+   * Accepts API keys only, because only these may run requests. Whether the key is a management key is checked only
+   * after a failure, so this check costs valid requests nothing.
+   */
   readonly asCaller: (request: FastifyRequest) => Promise<void>
   /** Accepts management keys only. */
   readonly asManager: (request: FastifyRequest) => Promise<void>

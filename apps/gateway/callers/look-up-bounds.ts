@@ -13,12 +13,18 @@ export type LookUpBounds = {
   enter(address: string): (outcome: 'found' | 'unknown' | 'failed') => void
 }
 
-/** The rest of all look-ups that may be under way is left for known keys while billing is slow. */
+/**
+ * The most look-ups of such keys under way. A gateway has at most 1,000 look-ups under way (`createAuthenticate`): the
+ * other 250 are left for known keys while billing is slow.
+ */
 const MAX_UNDER_WAY = 750
-/** Bounded per address, so that no address can use all of them. */
+/** The most look-ups under way for one address, so that no address can use all of them. */
 const MAX_OF_ADDRESS = 250
 
-/** High enough for clients that share an address, such as an untrusted proxy: they send few unknown keys. */
+/**
+ * The unknown keys that one address may send per second. This is enough for clients that share an address, such as an
+ * untrusted proxy, because they send few unknown keys.
+ */
 const UNKNOWN_PER_S = 100
 const BURST = 1_000
 const MAX_ADDRESSES = 10_000

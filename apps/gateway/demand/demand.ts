@@ -8,11 +8,14 @@ export type OfferOutcome = 'accepted' | 'busy' | 'unserved'
 
 /** The load that clients offer to this gateway, by model: the numbers that scalers receive. */
 export type Demand = {
-  /** One request, once its outcome is known: fresh + repeated = accepted + busy + unserved. */
+  /**
+   * Counts one request, once its outcome is known. A request counts as fresh or repeated, and as accepted, busy or
+   * unserved. So fresh + repeated = accepted + busy + unserved.
+   */
   count(offer: { model: string; isRepeated: boolean; outcome: OfferOutcome }): void
   /**
-   * Counts a generation as waiting for a worker, with so many prompt tokens, until the returned function is called.
-   * Later calls of that function have no effect.
+   * Counts a generation with `promptTokens` as waiting for a worker, until the returned function is called. Later calls
+   * of that function have no effect.
    */
   wait(model: string, promptTokens: number): () => void
   /** Returns the models for which a generation waits, or which were requested within the last minute. */

@@ -12,12 +12,13 @@ export type KnownModelStates = {
   startsWithin(model: string, limitMs: number): boolean
 }
 
-/** The time of five messages. */
+/** The time in which a scaler sends five messages. */
 const FRESH_MS = 5_000
 
 /**
- * Keeps the latest message of the highest term, so that a scaler that has lost the lead without knowing it is ignored.
- * A term expires together with its message, because terms begin anew after the queue Redis has lost its data.
+ * Keeps the latest message of the highest term. Each time a scaler takes the lead, it gets a term, a number that is
+ * higher than all terms before. So a scaler that has lost the lead without knowing it is ignored. A term expires
+ * together with its message, because terms begin anew after the queue Redis has lost its data.
  */
 export function createModelStates(nowMs: () => number): KnownModelStates {
   let latest: { term: number; atMs: number; models: ReadonlyMap<string, ModelState> } | null = null

@@ -1,4 +1,5 @@
-// The module of the thread that prepares large bodies: a body's bytes in, a prepared request or a refusal out.
+// The module of a thread that prepares large bodies. A task has the bytes of a body; its outcome is a prepared request
+// or a refusal.
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { serveTasks } from '#libs/threads/serve-tasks.ts'
@@ -7,14 +8,14 @@ import { PREPARATIONS } from './preparations.ts'
 import { prepareBody } from './prepare-request.ts'
 
 export type BodyTask = {
-  /** Index in `PREPARATIONS`. */
+  /** The preparation's index in `PREPARATIONS`. */
   readonly preparation: number
   readonly body: ArrayBuffer
   /** The catalog that the caller may see now. */
   readonly models: readonly ModelSpec[]
 }
 
-/** A class instance does not survive the way between threads, so an `ApiError` is sent as its fields. */
+/** An `ApiError` is sent as its fields, because a class instance loses its class on the way between threads. */
 export type BodyOutcome<Result> =
   | { readonly status: 'prepared'; readonly prepared: Result }
   | {

@@ -10,20 +10,20 @@ import type { Prepare, Prepared, PrepareOnThread, Sized } from './prepare-reques
 
 export type BodyThreadLimits = TaskThreadLimits & {
   readonly threads: number
-  /** Bodies of one account that may wait. */
+  /** How many bodies of one account may wait. */
   readonly waitingOfAccount: number
 }
 
 type BodyThreads = {
   /**
-   * Besides the preparation's own refusals: `invalid_request` for a body that takes too much time or memory, and
-   * `model_unavailable` when too many wait.
+   * Throws the errors of the preparation, `invalid_request` for a body that takes too much time or memory, and
+   * `model_unavailable` if too many bodies wait.
    */
   readonly prepareOnThread: PrepareOnThread
   close(): Promise<void>
 }
 
-/** Starts the threads that prepare bodies; accounts take turns. */
+/** Starts the threads that prepare bodies. Accounts take turns. */
 export function createBodyThreads(options: { limits: BodyThreadLimits; log: Logger }): BodyThreads {
   const { limits, log } = options
   const pool = createTaskPool<BodyTask>({
@@ -54,7 +54,7 @@ export function createBodyThreads(options: { limits: BodyThreadLimits; log: Logg
   }
 }
 
-/** Memory that other buffers share cannot be transferred; then the bytes are copied. */
+/** Memory that other buffers share cannot be transferred, so in that case the bytes are copied. */
 function toTransferable(body: Buffer): ArrayBuffer {
   const { buffer } = body
   if (buffer instanceof ArrayBuffer && buffer.byteLength === body.byteLength) return buffer
@@ -67,7 +67,7 @@ function toResult<Result>(outcome: BodyOutcome<Result>): Result {
   throw new ApiError(code, message, param === undefined ? {} : { param })
 }
 
-/** A body that is too hard is refused for good: a client repeats a 503, and each repetition would cost as much. */
+/** A body that is too hard is refused with a 400: a client repeats a 503, and each repetition would cost as much. */
 function toRefusal(error: TaskThreadError): ApiError {
   if (error.reason === 'too-hard') {
     return new ApiError('invalid_request', 'The body takes more time or memory to read than a body may.')

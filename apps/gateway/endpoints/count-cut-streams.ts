@@ -3,8 +3,8 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import { Interruption } from '../generation/interrupted.ts'
 
 /**
- * Returns a function that counts a stream which had begun and ends with an error event. The label `reason` is that of the
- * interruption, else the error's code, or `internal` for an unexpected failure.
+ * Returns a function that counts the streams which had begun and then ended with an error event. The label `reason` is
+ * the reason of the `Interruption`. Without one it is the error's code, or `internal` for an unexpected failure.
  */
 export function createCountCutStream(registry: Registry): (error: unknown) => void {
   const cut = new Counter({

@@ -5,21 +5,23 @@ import type { describeParameters } from '#libs/http-contract/describe-parameters
 /** One operation in the description of the interface. */
 export type OperationDescription = {
   readonly method: 'get' | 'post' | 'patch' | 'delete'
-  /** As OpenAPI writes it, with names in braces. */
+  /** The path as OpenAPI writes it, with the names of its parameters in braces. */
   readonly path: string
   readonly id: string
   readonly summary: string
   readonly description: string
   readonly parameters: ReturnType<typeof describeParameters>
   readonly request: BodyDescription | null
-  /** With status 200 unless given. */
+  /** The answer's status is 200 by default. */
   readonly answer: BodyDescription & { readonly status?: 201 }
   readonly stream: StreamDescription | null
-  /** The route reads it too: without `upstream_error` in it, a failed backend is a 503. */
+  /**
+   * The possible errors. The route reads this list as well: if it lacks `upstream_error`, a failed backend is a 503.
+   */
   readonly errors: readonly OperationError[]
-  /** The field of the request that has the prompt. */
+  /** The field of the request that contains the prompt. */
   readonly promptField?: string
-  /** It needs no key. */
+  /** True if the operation needs no key. */
   readonly isPublic?: boolean
 }
 
@@ -30,14 +32,14 @@ export type BodyDescription = {
   /** The schema's name in the description. */
   readonly name: string
   readonly schema: z.ZodType
-  /** By name; the schema accepts each of them. */
+  /** Examples by name; the schema accepts each of them. */
   readonly examples: Readonly<Record<string, unknown>>
 }
 
 export type StreamDescription = {
   /** The JSON in the data of an event that is not an error. */
   readonly event: BodyDescription
-  /** Whether events may have an `event:` line. */
+  /** True if events may have an `event:` line. */
   readonly areNamed: boolean
   readonly endsWithDone: boolean
   /** Response headers that only a stream has. */

@@ -5,8 +5,8 @@ import type { Prepare, Prepared } from './prepare-request.ts'
 import { responses } from './responses/endpoint.ts'
 
 /**
- * One for each operation whose requests have a body. A function cannot be sent to a thread: its index in this list
- * is sent instead.
+ * The preparations of all operations whose requests have a body. A function cannot be sent to a thread, so its index in
+ * this list is sent.
  */
 export const PREPARATIONS: readonly Prepare<Prepared>[] = [
   chatCompletions.prepare,

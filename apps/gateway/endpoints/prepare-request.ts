@@ -14,15 +14,16 @@ import { refuseShortage } from '../generation/insufficient-credits.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
 /**
- * An operation's reading of its bodies: checks the fields in the order that the interface defines (required
- * fields, the model, then the values) and translates them. Pure; its result is plain data. Throws an `ApiError`.
+ * Reads the body of an operation's request. Checks the fields in the order that the interface defines (required fields,
+ * the model, then the values), and translates them. The function is pure, and its result is plain data. Throws an
+ * `ApiError`.
  */
 export type Prepare<Result extends Prepared> = (body: JsonObject, catalog: Pick<Catalog, 'find'>) => Result
 
 /** The fields that the result of every `Prepare` has. */
 export type Prepared = { readonly model: ModelSpec; readonly request: GenerationRequest }
 
-/** A prepared request with its size, which is counted where the body is prepared. */
+/** A prepared request with its size. The size is counted on the thread that prepares the body. */
 export type Sized<Result extends Prepared> = Result & { readonly size: RequestSize }
 
 /** Prepares a request's body, and removes it from the request. Throws an `ApiError`. */
@@ -32,8 +33,8 @@ export type PrepareRequest = <Result extends Prepared>(
 ) => Promise<Sized<Result>>
 
 /**
- * Prepares a body on another thread, which takes over its memory. `owner` is the account, which takes turns with the
- * others. Throws an `ApiError`.
+ * Prepares a body on another thread, to which the body's memory is transferred. `owner` is the account; accounts take
+ * turns. Throws an `ApiError`.
  */
 export type PrepareOnThread = <Result extends Prepared>(
   prepare: Prepare<Result>,
@@ -41,18 +42,21 @@ export type PrepareOnThread = <Result extends Prepared>(
   options: { models: readonly ModelSpec[]; owner: TaskOwner },
 ) => Promise<Sized<Result>>
 
-/** Which bodies are prepared on the event loop. */
+/** The limits of bodies that are prepared on the event loop. */
 export type SmallBody = {
-  /** Of at least this size a body is large. */
+  /** A body of this size or more is large. */
   readonly largeBodyBytes: number
-  /** And of more values than this: each takes about as long as 100 bytes of text. */
+  /**
+   * A body with more values than this is large as well. Reading a value takes about as long as reading 100 bytes of
+   * text.
+   */
   readonly smallBodyValues: number
 }
 
 /**
- * Every stream of this process stands still while a body is prepared on the event loop, so only small ones are: those of
- * few bytes and few values, without a JSON schema. The threads have the others, but none of a caller who can pay for
- * nothing.
+ * While a body is prepared on the event loop, every stream of this process stands still. So only bodies with few bytes,
+ * few values and no JSON schema are prepared there. All other bodies go to the threads, unless the caller can pay for
+ * nothing; then the request is refused first.
  */
 export function createPrepareRequest(deps: {
   prepareOnThread: PrepareOnThread
@@ -61,14 +65,14 @@ export function createPrepareRequest(deps: {
   catalogOf: (request: FastifyRequest) => Catalog
   callerOf: (request: FastifyRequest) => Caller
   accountOf: (request: FastifyRequest) => string
-  /** From now on the body's share of the memory budget is freed by the returned function alone. */
+  /** Takes over the body's share of the memory budget. From then on, only the returned function frees it. */
   takeBody: (request: FastifyRequest) => () => void
   onPrepare: (place: 'event-loop' | 'thread') => void
 }): PrepareRequest {
   const { prepareOnThread, small, catalogOf, callerOf, accountOf, takeBody, onPrepare } = deps
   return async (prepare, request) => {
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
-    // The request lives as long as its answer; its body need not.
+    // The request object lives as long as its answer, but the body is no longer needed.
     request.body = undefined
     const release = takeBody(request)
     try {
@@ -95,7 +99,7 @@ function isSmall(body: Buffer, { largeBodyBytes, smallBodyValues }: SmallBody): 
   return body.length < largeBodyBytes && checkJsonSize(body, { maxValues: smallBodyValues }) === null
 }
 
-/** From a body's bytes to a request that may be admitted. Throws an `ApiError`. */
+/** Turns a body's bytes into a prepared request. Throws an `ApiError`. */
 export function prepareBody<Result extends Prepared>(
   prepare: Prepare<Result>,
   body: unknown,

@@ -5,14 +5,15 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { RequestSize } from '#libs/contracts/request-size.ts'
 import { textBytes } from '#libs/contracts/text-size.ts'
 
-/** No tokenizer in use has a longer token: even runs of spaces end at 128 bytes. */
+/** No tokenizer in use has a longer token. Even tokens for runs of spaces have at most 128 bytes. */
 const LONGEST_TOKEN_BYTES = 256
 
 /**
- * Throws an `ApiError` `context_length_exceeded` for a prompt that cannot fit the context window, however it is tokenized.
- * Without this check a worker would render and tokenize it for seconds, while its other generations wait. Each
- * message and each tool is at least one token. Text that the template leaves out of the prompt counts as well, because
- * it is packed, sent and unpacked all the same. Each input to embed has a context window of its own.
+ * Throws an `ApiError` `context_length_exceeded` for a prompt that cannot fit the context window, however it is
+ * tokenized. Without this check a worker would render and tokenize the prompt for seconds, while its other generations
+ * wait. Each message and each tool counts as at least one token. Text that the template leaves out of the prompt counts
+ * as well, because it is packed, sent and unpacked all the same. Each input of an embeddings request has a context
+ * window of its own.
  */
 export function refuseOversized(
   request: GenerationRequest,

@@ -22,7 +22,7 @@ export type ServeGenerationDeps = {
   readonly wallClockMs: () => number
 }
 
-/** The route of an operation that answers with a generation: one JSON body, or a stream of events. */
+/** Returns the route of an operation that answers with a generation: one JSON body, or a stream of events. */
 export function serveGeneration<Options>(
   endpoint: GenerationEndpoint<Options>,
   deps: ServeGenerationDeps,
@@ -49,7 +49,7 @@ export function serveGeneration<Options>(
   }
 }
 
-/** One request: its call of the core, the fields of its answer, and the connection. */
+/** One request: its call of `generate`, the fields of its answer, and the connection. */
 type Exchange<Options> = {
   readonly call: Omit<GenerationCall, 'signal'>
   readonly answer: Answer<Options>

@@ -1,7 +1,7 @@
 /**
- * The JSON text of a string or a plain object, on one line for every reader. JSON leaves three characters unescaped
- * that end a line for readers that split lines as Unicode does, such as Python's `splitlines`; an event with one of
- * them would be cut in two. They are escaped as well.
+ * Returns the JSON text of a string or a plain object, on one line for every reader. JSON leaves three characters
+ * unescaped at which some readers end a line, because they split lines as Unicode does, such as Python's `splitlines`.
+ * An event with one of these characters would be cut in two, so they are escaped as well.
  */
 export function toJson(value: string | object): string {
   const json = JSON.stringify(value)

@@ -34,9 +34,9 @@ export type Admit = (call: GenerationCall) => Admission
  * The first half of admission, in memory, before any money is reserved. Unavailable: the model is disabled, or no ready
  * worker serves it. Warming: no worker is ready, but a scaler starts one. Busy: the generations queued *before this
  * account's own tag* take longer than the drain bound, so an account that floods the queue makes the model busy for
- * itself alone. Only the record can check that exactly. This function refuses the plain excess, so that a flood reaches
- * neither billing nor the queue: an account that the record refused a moment ago, and an account that already has more
- * generations waiting in this gateway alone.
+ * itself alone. Only the record can check that exactly. So that a flood reaches neither billing nor the queue, this
+ * function refuses the plain cases: an account that the record refused a moment ago, and an account that already has
+ * more generations waiting in this gateway alone.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.

@@ -86,7 +86,7 @@ function textOf(parts: readonly OutputPart[], type: 'reasoning' | 'text'): strin
   return parts.map((part) => (part.type === type ? part.text : '')).join('')
 }
 
-/** The events of a generation are incomplete or out of order. */
+/** Returns the error for a generation whose events are incomplete or out of order. */
 export function brokenOutput(reason: string): ApiError {
   return new ApiError('upstream_error', 'The model’s output was interrupted.', { cause: new Error(reason) })
 }

@@ -20,29 +20,80 @@ import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
 
-/** A generation's way to a worker: into the queue, and back into it after each loss. */
+/*
+ * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
+ * job of the queue only gives a worker a turn. So every step is a lift of the record, which may be repeated, and then a
+ * job. A look is a repeated lift of the present epoch: it reports what became of the generation, and creates a lost
+ * record anew.
+ *
+ * NEW
+ *   Nothing is queued. `begin` sends the first lift and its job.
+ *   - The record answers `busy`: nothing is queued, and `begin` throws `model_busy`. Still NEW.
+ *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued all
+ *     the same.
+ *   - The record gives any other answer: WAITING.
+ *
+ * WAITING
+ *   The generation is queued and counts as demand. No claim of this epoch has arrived. The first look comes after 3 s.
+ *   The next one comes after 3 s while an engine has room, else after a pause that doubles up to 12 s.
+ *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless other
+ *     jobs of the model wait.
+ *   - A look finds a claim: the worker is watched, and the inbox asks the worker for its events.
+ *   - A look finds a settlement: the inbox is lost as `settled`.
+ *   - A look fails or finds anything else: nothing changes.
+ *   - `claimed`, when the claim arrives: RUNNING.
+ *   - `again`, when the inbox is lost or the worker declines: RETURNING.
+ *   - No ready worker, and none predicted in time, for `noWorkerLimitMs`: the inbox is lost as `no-worker`, STOPPED.
+ *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
+ *
+ * RUNNING
+ *   The claim has arrived, and its worker is watched. There are no looks, and the generation is no demand.
+ *   - `running`, at each output: the generation's turn at the pace ends, if it has one.
+ *   - `again`, as above: RETURNING.
+ *
+ * RETURNING
+ *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
+ *   counts as demand. It waits for a turn at the pace, then sends the lift and its job until the record answers.
+ *   - The record answers: WAITING. If it does not answer `waiting`, the next look finds out what became of the
+ *     generation.
+ *   - The inbox is lost or closed for another reason: `again` resolves, before the lift or after its next failure. The
+ *     caller ends the generation or calls `again` anew.
+ *   - A limit is reached, as in WAITING: STOPPED.
+ *
+ * STOPPED
+ *   There are no looks. The caller reads the loss from the inbox and ends the generation.
+ *
+ * CLOSED
+ *   `close`, from all: there are no looks, no demand, no turn at the pace and no watched worker. The job is taken away,
+ *   unless the claim has arrived.
+ */
+
+/** Queues a generation, and queues it again after each loss of its worker. */
 export type Dispatched = {
   /**
-   * Queues it, and returns how many are ahead of it, or null where a worker has it already. Throws `model_busy`, or
-   * `model_unavailable`; after the latter it may be queued all the same.
+   * Queues the generation. Returns how many generations wait before it, or null if it does not wait any more, for
+   * example because a worker has claimed it already. Throws `model_busy` or `model_unavailable`. After
+   * `model_unavailable` the generation may be queued all the same.
    */
   begin(): Promise<number | null>
-  /** A worker runs it: it is not looked after any more. */
+  /** The worker's claim of this epoch has arrived, so the looks end. */
   claimed(claim: { worker: string; promptTokens: number }): void
-  /** The engine gives tokens in this epoch: others that were lost may follow. */
+  /** The engine gives output in this epoch, so the next lost generation may be queued (`pace.ts`). */
   running(): void
   /**
-   * Queues it again, at the front: in the next epoch, after the ids that the inbox has, or from nothing. Repeats until
-   * the queue answers. Resolves without having queued it when its caller has left, and when the epoch is lost meanwhile: by
-   * its deadline, for want of a worker, or by another loss that the inbox is told. Late events of the epoch before are
-   * refused from now on.
+   * Queues the generation again, in the next epoch and at the front of the queue. The next worker continues after the
+   * ids that the inbox has, or begins anew with `restart`. The lift is repeated until the queue answers. Late events of
+   * earlier epochs are refused from now on.
+   *
+   * Resolves without having queued the generation if the epoch is over meanwhile: the caller has left, or the inbox is
+   * lost for any reason.
    */
   again(next: Next): Promise<void>
-  /** Stops looking after it. */
+  /** Ends the looks. Takes the job away, unless the claim has arrived. */
   close(): void
-  /** With its latest hold. */
+  /** Returns the job with its latest hold. */
   job(): GenerationJob
-  /** False as long as no lift was tried, or it was refused. */
+  /** False before the first lift, and after the record has refused it as `busy`. */
   mayBeQueued(): boolean
 }
 
@@ -58,24 +109,27 @@ export type Dispatch = (generation: Generation) => Dispatched
 type Generation = {
   readonly job: GenerationJob
   readonly accountId: string
-  /** Expected tokens: how far it advances its account's tag. */
+  /** The expected tokens of prompt and output. The account's tag advances by this number. */
   readonly cost: number
-  /** Its prompt, as estimated. */
+  /** The estimated tokens of the prompt. */
   readonly promptTokens: number
   readonly admission: Admission
   readonly inbox: StreamInbox
   readonly signal: AbortSignal
-  /** A look has found that this worker claimed it, before any event of it was received. */
+  /** Called when a look finds that this worker has claimed the generation, before any event of the worker arrives. */
   readonly claimFound: (worker: string) => void
-  /** What remains until its deadline, in ms. */
+  /** Returns the time until the generation's deadline, in ms. */
   readonly remainingMs: () => number
 }
 
-/** What no worker has claimed for this long may have lost its job, its record, or the worker that claimed it. */
+/** After so long without a claim, the job, the record or the worker that claimed the generation may be lost. */
 const FIRST_LOOK_MS = 3_000
-/** While no engine has room, a longer pause: thousands that wait would cost thousands of looks a second. */
+/**
+ * The longest pause between two looks while no engine has room. If thousands of generations wait, shorter pauses would
+ * cost thousands of looks a second.
+ */
 const LAST_LOOK_MS = 12_000
-/** A worker that claims it at its deadline ends it at once; its event may arrive so much later. */
+/** A worker that claims a generation at its deadline ends it at once. Its event may arrive this much later. */
 const LATE_CLAIM_MS = 2_000
 const REPEAT = { firstPauseMs: 50, lastPauseMs: 1_000 }
 
@@ -89,7 +143,7 @@ type Deps = {
   readonly demand: Pick<Demand, 'wait'>
   readonly pace: Pace
   readonly bounds: Bounds
-  /** A generation is lost when for this long no ready worker served its model and none was about to. */
+  /** A generation is lost if for so long no ready worker serves its model and none is predicted to be ready in time. */
   readonly noWorkerLimitMs: number
   readonly nowMs: () => number
   readonly watchWorker: (worker: string) => void
@@ -98,20 +152,18 @@ type Deps = {
 }
 
 /**
- * A record says who may run a generation, a job of the queue only gives a worker a turn: so every step is a lift of the
- * record, which may be repeated, then a job. As long as no worker has been heard, it is lifted again after 3 s, which finds
- * out what became of it: a lost record is created anew, a lost job replaced where an engine has room, and the worker that
- * claimed it is watched and asked. What ends before a worker was heard takes its job away.
+ * Creates the dispatch of this gateway's generations.
  *
- * While no worker is ready it waits for `noWorkerLimitMs`, since one may never come. Where a scaler predicts that a
- * worker is ready before the deadline, the limit does not run: the start of a large model takes longer than it. Both
- * limits, and its deadline, hold wherever it waits: for the pace, for the queue's answer, for a claim.
+ * While no worker is ready, a generation waits for `noWorkerLimitMs` at most, because a worker may never come. The
+ * limit does not run while a scaler predicts that a worker is ready before the deadline: the start of a large model
+ * takes longer than the limit. The limit and the deadline hold for every wait after the first lift: for a turn at the
+ * pace, for the queue's answer, and for a claim.
  */
 export function createDispatch(deps: Deps): Dispatch {
   return (generation) => new DispatchedGeneration(deps, generation)
 }
 
-/** A class, because a gateway has one for each open stream: twenty closures in its place take 1.2 KB. */
+/** A class, because a gateway has one for each open stream, and twenty closures instead would take 1.2 KB. */
 class DispatchedGeneration implements Dispatched {
   readonly #deps: Deps
   readonly #generation: Generation
@@ -162,7 +214,8 @@ class DispatchedGeneration implements Dispatched {
     this.#ownJob.forget()
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
-    // While it runs, only a compressed request is worth its memory: a loss seldom comes, and packs a small one again.
+    // While a generation runs, only a compressed request is worth its memory: losses are rare, and a small request is
+    // quickly packed again.
     if (this.#packed?.requestBytes.length === 0) this.#packed = null
   }
 
@@ -176,7 +229,8 @@ class DispatchedGeneration implements Dispatched {
     this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
-    // The fence first, then the ids: a late frame in between would be repeated by the next worker.
+    // The epoch is raised before the ids are read. Otherwise a late frame in between would be accepted, and the next
+    // worker would generate the same tokens again.
     this.#epoch = inbox.raise({ restart })
     this.#ids = inbox.ids()
     this.#engineDeaths = engineDeaths
@@ -187,14 +241,15 @@ class DispatchedGeneration implements Dispatched {
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
     this.#isQueued = false
-    // From here on, so that those that wait for their turn are told of the want of a worker when the others are.
+    // The looks begin here, so that generations that wait for a turn at the pace are lost for want of a worker at the
+    // same time as the other ones.
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
-    // Rejects only when it is over, which the inbox says to who reads it.
+    // Rejects only when the epoch is over. The consumer of the inbox learns that from the inbox.
     await untilAnswered(lift, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
     this.#isQueued = true
   }
@@ -219,7 +274,7 @@ class DispatchedGeneration implements Dispatched {
     return this.#packed
   }
 
-  /** The command is sent before this returns. */
+  /** Sends the command before the promise is returned. */
   async #lift(packedJob: PackedJob): Promise<Lift> {
     const { accountId, cost, admission, remainingMs } = this.#generation
     return await this.#deps.record.lift({
@@ -237,10 +292,11 @@ class DispatchedGeneration implements Dispatched {
   }
 
   /**
-   * The lift and its job are sent without waiting for each other: they share a connection, so Redis executes the lift
-   * first. A server that has to be sent the script's text executes it last: then the job is answered first, and another
-   * is added. What waits without a job is claimed within a second where there is room. The job of a lift that is refused
-   * is taken away.
+   * Sends the lift and then its job, without waiting for an answer in between. Both use the same connection, so Redis
+   * executes the lift first. A server that does not know the script receives the script's text in a second call, and
+   * then executes the lift after the job. In that case the job is answered first, and a worker may have taken it in
+   * vain, so another job is added. A generation that waits without a job is claimed within a second if an engine has
+   * room. If the record does not answer `waiting`, the job is taken away.
    */
   async #liftWithJob(): Promise<Lift> {
     const packedJob = await this.#pack()
@@ -265,13 +321,13 @@ class DispatchedGeneration implements Dispatched {
     this.#watched = null
   }
 
-  /** Others that were lost may follow. */
+  /** Ends the generation's turn at the pace, so that the next lost generation may be queued. */
   #leavePace(): void {
     this.#endPace?.()
     this.#endPace = null
   }
 
-  /** From here on it counts as demand. */
+  /** Counts the generation as demand until `#stopLooking`. */
   #startWait(): void {
     const { job, promptTokens } = this.#generation
     this.#endWait?.()
@@ -293,7 +349,7 @@ class DispatchedGeneration implements Dispatched {
     }, pauseMs)
   }
 
-  /** After a look, whether the record has answered or not. */
+  /** Called after each look, also if the record did not answer. Plans the next look, or loses the inbox at a limit. */
   #goOnWaiting(lastPauseMs: number): void {
     if (!this.#waitsForWorker) return
     const { inbox, remainingMs } = this.#generation
@@ -343,7 +399,7 @@ class DispatchedGeneration implements Dispatched {
   }
 }
 
-/** What a worker must be able to do to go on with it: after a misfit, what the one before could not. */
+/** Returns what the next worker must be able to do. After a misfit, this includes what the last worker could not do. */
 function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
   const features = new Set(before.features)
   if (continues) features.add('continue')

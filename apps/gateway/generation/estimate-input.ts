@@ -23,8 +23,8 @@ const SORT_EVERY = 16
 /**
  * Estimates the input tokens of a request, because the gateway never tokenizes. The estimate is the request's bytes
  * times a high quantile of the ratios that workers counted. Too low an estimate costs one more round: the worker
- * declines and the hold is replaced by an exact one. Too high an estimate holds more credits for a while. Neither can
- * create debt.
+ * declines and the hold is replaced by an exact one. Too high an estimate holds more credits for a while. Neither error
+ * can create debt.
  */
 export function createInputEstimate(): InputEstimate {
   const ratios = new Map<string, { ring: number[]; next: number; quantile: number }>()

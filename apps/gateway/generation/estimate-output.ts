@@ -10,8 +10,8 @@ const UNLEARNED_TOKENS = 256
 const MEAN_SHARE = 0.02
 
 /**
- * The mean output of a model's generations. The fair queue advances an account by the cost that its generation will
- * probably have.
+ * Keeps the mean output of each model's generations. The fair queue advances an account by the expected cost of a
+ * generation, of which this estimate is a part.
  */
 export function createOutputEstimate(): OutputEstimate {
   const means = new Map<string, number>()

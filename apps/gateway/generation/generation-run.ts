@@ -29,7 +29,7 @@ export type Run = {
   queue(): Promise<void>
   claimed(claim: GenerationClaimed): void
   promptCached(event: { readonly cachedTokens: number }): void
-  /** Takes the vectors of the next inputs, which have so many tokens. */
+  /** Takes the vectors of the next inputs, which have `promptTokens` tokens together. */
   vectors(vectors: readonly Float32Array[], promptTokens: number): void
   /** Returns the number of inputs whose vectors were received. */
   vectorsReceived(): number
@@ -156,9 +156,16 @@ class GenerationRun implements Run {
   }
 
   /**
-   * Passes a claim to seven parts. Admission no longer counts the generation as waiting, dispatch notes its worker,
-   * `suspect` notes whom to blame if an engine dies, `progress` notes the prompt's tokens, `timing` notes the end of
-   * the wait, the input estimate learns from the exact count, and `observed` reports the claim (in `generate.ts`).
+   * Passes a claim to the parts of the run:
+   * - Admission no longer counts the generation as waiting.
+   * - Dispatch notes the generation's worker.
+   * - `suspect` notes which worker is concerned if an engine dies.
+   * - The input estimate is corrected by the number of prompt tokens that the worker counted. Only the first claim
+   *   counts.
+   * - `progress` notes the prompt's tokens.
+   * - `timing` notes the end of the wait.
+   *
+   * `generate.ts` passes the claim to `observed` as well.
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call

@@ -1,10 +1,10 @@
-/** Streams end with an error after the bus has been away for so long. */
+/** Streams end with an error after the bus has been away for this long. */
 const GIVEN_UP_MS = 15_000
 
 /**
- * Ends all streams once for each outage of the bus. Only once, because the first requests after an outage are served
- * before this process has received its own echo again. During the outage there is no new work, because no worker is
- * heard. Must be called each second.
+ * Ends all streams once for each outage of the bus. The bus counts as away until this process receives its own echo
+ * again, and the first requests after an outage are served earlier: ending all streams a second time would end these.
+ * During the outage no new work begins, because no heartbeat of a worker arrives. Must be called each second.
  */
 export function createGiveUpBus(deps: { busAwayMs: () => number; loseAll: () => void }): () => void {
   let givenUp = false

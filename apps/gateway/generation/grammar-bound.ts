@@ -3,7 +3,7 @@ import type { RequestSize } from '#libs/contracts/request-size.ts'
 
 /** Bounds the large grammars that engines compile for one account at a time. */
 export type GrammarBound = {
-  /** Returns null if the account has as many new grammars of this model under way as it may. */
+  /** Returns null if as many new grammars as allowed are already under way. `account` names an account and a model. */
   enter(account: string, size: Pick<RequestSize, 'grammar'>): GrammarUse | null
 }
 
@@ -16,7 +16,8 @@ export type GrammarUse = {
 }
 
 /**
- * New grammars of one account and model. An engine takes up to seconds to compile one, and does nothing else meanwhile.
+ * The most new grammars under way for one account and model. An engine takes up to seconds to compile a grammar, and
+ * does nothing else meanwhile.
  */
 const MAX_NEW = 4
 /** How many compiled grammars are remembered, over all accounts and models. */
@@ -24,7 +25,7 @@ const MAX_KNOWN = 10_000
 
 /**
  * Counts grammars and not generations, because a batch of requests with one new schema is compiled once. A grammar
- * counts as known after its first output. An engine that has not seen it yet compiles it again, once.
+ * counts as known after its first output. Each further engine compiles it again, once.
  */
 export function createGrammarBound(): GrammarBound {
   const known = new LRUCache<string, true>({ max: MAX_KNOWN })

@@ -6,7 +6,10 @@ export type GenerationStream = {
   close(): void
 }
 
-/** Opens a stream. Its inbox closes when `signal` aborts, and is lost when the generation has not ended in time. */
+/**
+ * Opens a stream. Its inbox closes when `signal` aborts. If the generation has not ended in time, the inbox reports the
+ * loss of the stream.
+ */
 export type OpenStream = (signal: AbortSignal) => GenerationStream
 
 /** A worker ends a generation at its deadline; its last event may arrive this much later. */

@@ -4,7 +4,7 @@ import { jobDate, toJobId, type JobQueue, type QueuedJob } from '#libs/job-queue
 type About = {
   readonly job: Pick<GenerationJob, 'id' | 'model' | 'request'>
   readonly accountId: string
-  /** Expected tokens. */
+  /** The expected tokens of prompt and output. */
   readonly cost: number
 }
 
@@ -13,10 +13,10 @@ export class OwnJob {
   readonly #jobs: Omit<JobQueue, 'close'>
   readonly #about: About
   readonly #onError: (error: unknown) => void
-  /** The last one that was added, until a worker was heard. */
+  /** The job that was added last; null after a worker has claimed the generation, and after `takeAway`. */
   #queued: QueuedJob | null = null
   #epoch = 1
-  /** Of this epoch. */
+  /** The number of jobs that were made in this epoch. */
   #made = 0
 
   constructor(jobs: Omit<JobQueue, 'close'>, about: About, onError: (error: unknown) => void) {
@@ -25,14 +25,20 @@ export class OwnJob {
     this.#onError = onError
   }
 
-  /** The command is sent with those of this turn of the event loop. Repeated in the same epoch it adds the same job. */
+  /**
+   * Sends the command together with the other commands of this turn of the event loop. A repeated call in the same
+   * epoch adds the same job.
+   */
   async add(epoch: number): Promise<void> {
     if (epoch !== this.#epoch) [this.#epoch, this.#made, this.#queued] = [epoch, 0, null]
     this.#queued ??= this.#make()
     await this.#jobs.add(this.#queued).catch(this.#onError)
   }
 
-  /** Adds another, under a new id, since that of one which got stuck is taken; not where jobs of other generations wait. */
+  /**
+   * Adds another job under a new id, because the id of a job that is stuck is still taken. Adds none while other jobs
+   * of the model wait, because they lead a worker to this generation as well.
+   */
   async replace(): Promise<void> {
     const before = this.#queued
     if (before === null) return
@@ -43,7 +49,9 @@ export class OwnJob {
     else this.#remove(job)
   }
 
-  /** A worker was heard: the job has done its work, or is a turn for another generation. */
+  /**
+   * A worker has claimed the generation. The job has done its work, or gives a worker a turn for another generation.
+   */
   forget(): void {
     this.#queued = null
   }
@@ -53,7 +61,7 @@ export class OwnJob {
     this.#queued = null
   }
 
-  /** One that stays is a turn for another generation, or is removed as surplus. */
+  /** A job that is not removed gives a worker a turn for another generation, or is removed later as surplus. */
   #remove(job: QueuedJob): void {
     this.#jobs.remove(job).catch(() => undefined)
   }

@@ -13,7 +13,7 @@ type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => v
  * Limits the rate at which interrupted generations are dispatched again. Each of them is prefilled anew with all of its
  * output. A lost worker of 256 long streams would mean a million tokens of prefill, during which every stream on the
  * workers that take over would stand still. So at most `mostTokens` are under way at once, though always at least one
- * generation. The next generation goes when one of them has produced a token again. First come, first served.
+ * generation. The next generation goes when a generation under way has produced a token. First come, first served.
  */
 export function createPace(mostTokens = MOST_TOKENS): Pace {
   const models = new Map<string, { tokens: number; waiting: Turn[] }>()

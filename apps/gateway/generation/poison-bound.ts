@@ -48,10 +48,10 @@ export function createPoisonBound(deps: {
   async function write(note: Note): Promise<void> {
     await redis
       .multi()
-      .zadd(killersKey, note.atMs, note.member)
-      .zremrangebyscore(killersKey, '-inf', oldestMs())
-      .zremrangebyrank(killersKey, 0, -1 - MOST_NOTES)
-      .pexpire(killersKey, WITHIN_MS)
+      .zadd(killersKey(), note.atMs, note.member)
+      .zremrangebyscore(killersKey(), '-inf', oldestMs())
+      .zremrangebyrank(killersKey(), 0, -1 - MOST_NOTES)
+      .pexpire(killersKey(), WITHIN_MS)
       .exec()
     unwritten.delete(note)
   }
@@ -72,7 +72,7 @@ export function createPoisonBound(deps: {
     isBarred: (accountId) => byAccount.has(accountId) && recent(accountId).length >= MOST_POISONS,
     async tick() {
       await Promise.all([...unwritten].map(write))
-      read = toNotes(await redis.zrangebyscore(killersKey, oldestMs(), '+inf', 'WITHSCORES'))
+      read = toNotes(await redis.zrangebyscore(killersKey(), oldestMs(), '+inf', 'WITHSCORES'))
       count()
     },
   }

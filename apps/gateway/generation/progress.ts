@@ -27,7 +27,7 @@ export type Progress = {
    */
   received(completionTokens: number): Usage
   /**
-   * Returns the usage of a complete output. The prompt is counted once, and cached tokens are those that its first run
+   * Returns the usage of a complete output. The prompt is counted once. The cached tokens are those that the first run
    * found.
    */
   complete(reported: Usage): Usage

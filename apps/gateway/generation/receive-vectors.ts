@@ -4,8 +4,8 @@ import { interrupted } from './interrupted.ts'
 import type { Run } from './generation-run.ts'
 
 /**
- * Takes the vectors that an event announces from the bus Redis, and acknowledges them, because the worker waits for
- * that.
+ * Reads, from the bus Redis, the vectors that an event announces, and acknowledges them, because the worker waits for
+ * the acknowledgement.
  */
 export type ReceiveVectors = (
   ready: VectorsReady,

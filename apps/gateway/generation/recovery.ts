@@ -12,7 +12,7 @@ import type { Suspect } from './suspects.ts'
 
 /**
  * Decides how a generation goes on after its worker gave it back or was lost. Returns what the next worker needs, and
- * the new hold if the old one is replaced.
+ * the new hold if the old hold is replaced.
  */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,
@@ -27,8 +27,8 @@ export type Recovery = (
 ) => Promise<{ readonly need: string; readonly hold: Hold | null }>
 
 /**
- * A generation that was present at so many engine deaths ends, even if none of them proves that it was the cause: each
- * death costs all other generations of the engine.
+ * A generation ends after this many engines have died while they ran it, even if no death proves that the generation
+ * was the cause: each death interrupts all other generations of the engine.
  */
 const MOST_DEATHS = 8
 /** Bounds how often one generation is dispatched without any progress. */
@@ -77,8 +77,8 @@ export function createRecovery(deps: {
 }
 
 /**
- * Refuses a prompt that the catalog's context window allows but no ready engine's does, because an engine that can take
- * it may never come.
+ * Refuses a prompt that fits the catalog's context window but not the window of any ready engine, because an engine
+ * that can take the prompt may never come.
  */
 function assertServed(window: number, serving: ModelPicture | null): void {
   if (serving === null || serving.contextWindow >= window) return
@@ -86,8 +86,8 @@ function assertServed(window: number, serving: ModelPicture | null): void {
 }
 
 /**
- * Throws for a loss after which no other worker could do better, or whose events would not arrive. Before a claim
- * nothing ran, so the error is `model_unavailable`.
+ * Throws after a loss if no other worker could do better, or if another worker's events would not arrive. If no worker
+ * had claimed the generation, nothing ran, so the error is `model_unavailable`.
  */
 function assertNotFinal({ reason }: StreamLost, progress: Progress): void {
   switch (reason) {

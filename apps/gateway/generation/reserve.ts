@@ -17,7 +17,7 @@ import { orUnavailable } from './or-unavailable.ts'
 export type Reserve = {
   /** Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
-  /** Replaces the hold by one for the exact input that a worker has counted. */
+  /** Replaces the hold by a hold for `promptTokens`, the input tokens that a worker has counted. */
   exact(job: GenerationJob, promptTokens: number): Promise<Hold>
 }
 
@@ -30,7 +30,7 @@ export function createReserve(deps: {
   releaseHold: ReleaseHold
   /** Converts a time of the monotonic clock to the queue Redis' clock. */
   toQueueMs: (ownMs: number) => number
-  /** Called when the caller cannot pay for this request. The caller may be unable to pay for any request. */
+  /** Called when the caller cannot pay for this request, and so perhaps for no request at all. */
   onShortage: (caller: Caller) => void
 }): Reserve {
   const { billing, inputEstimate, releaseHold, toQueueMs, onShortage } = deps

@@ -29,11 +29,11 @@ export type Settlements = {
   /** Releases a hold that billing may have granted without an answer. Returns at once. */
   releaseHold: ReleaseHold
   /**
-   * Drops settlements that billing has committed, and sends again those that a failover may have lost. Must be called
-   * each second.
+   * Drops settlements that billing has committed, and sends settlements again that a failover may have lost. Must be
+   * called each second.
    */
   tick(): Promise<void>
-  /** True if as many settlements are kept as allowed, in number or in bytes. No new work may be taken then. */
+  /** True if the kept settlements have reached their bound, in number or in bytes. No new work may be taken then. */
   isFull(): boolean
   /** Returns the share of the bound that is in use; at 1 or more `isFull` is true. */
   fill(): number
@@ -47,7 +47,7 @@ export type Settlements = {
 
 const REPEAT = { firstPauseMs: 20, lastPauseMs: 1_000 }
 const MOST_HELD = 50_000
-/** 50,000 with receipts of 500 B take 70 MB. */
+/** 50,000 settlements with receipts of 500 B take 70 MB. */
 const MOST_BYTES = 64 * 1024 * 1024
 /** The heap of one settlement without its texts: 850 B, measured over 20,000 of them, and 100 B for its timing. */
 const ENTRY_BYTES = 1_000
@@ -64,8 +64,8 @@ type Held = {
   /** Called with the first answer, then dropped, because it refers to the whole generation. */
   onAnswer: ((settled: Settled) => void) | null
   /**
-   * The run id of the queue Redis and stream, read before the settlement was sent. If it is still the same, the answer
-   * came from that run.
+   * The run id of the queue Redis and stream (`SettlementMark`), read before the settlement was sent. If a later
+   * reading has the same run id, the answer came from that run.
    */
   runId: string | null
   /** A time of Redis' clock; null if the settlement was sent and is not answered yet. */
@@ -81,17 +81,18 @@ type Held = {
  * The gateway settles the generations that it delivered, and keeps each settlement until billing has committed it. The
  * queue Redis may be away, and acknowledged settlements may be lost by a failover or by somebody who deletes the
  * stream. Settling is idempotent, so a settlement is sent again after each change of the run id (`SettlementMark`),
- * even if it was answered `settled`. It is dropped when billing's mark, read together with the run id, has passed the
- * time of its answer under the same run id.
+ * even if it was answered `settled`. It is dropped when billing's mark has passed the time of its answer, and the run
+ * id, which is read together with the mark, has not changed since the settlement was sent.
  *
  * A settlement is sent together with the next command to the queue Redis, or after 20 ms. If the gateway is killed
  * before that, the output that it has just delivered is not charged, and neither is output that it was still
  * delivering.
  *
- * `WAIT` after a settlement would not help: a replica receives the settlement no sooner, the client does not wait for
- * it, and a settlement that is kept until PostgreSQL has it needs no confirmation by a replica. Only settlements of a
- * gateway that is killed together with the master are lost, with or without `WAIT`. A gateway that is stopped drops the
- * settlements that it keeps, so it first waits for billing's mark, which covers a replica that is behind as well.
+ * Redis' `WAIT` after a settlement would not help. A replica receives the settlement no sooner, and no client waits for
+ * the settlement. A settlement that is kept until PostgreSQL has it needs no confirmation by a replica. Only
+ * settlements of a gateway that is killed together with the master are lost, with or without `WAIT`. A gateway that is
+ * stopped drops the settlements that it keeps, so it first waits until billing's mark has passed them. After that, a
+ * replica that is behind can lose nothing.
  *
  * While a settlement has no answer, its hold is extended before it would expire, so that a late settlement is still
  * charged.
@@ -166,7 +167,7 @@ export function createSettlements(deps: {
     entry.wasAnswered = true
   }
 
-  /** Extends the hold from half of the grace before its expiry on. */
+  /** Extends the hold once half of its grace time after the deadline has passed. */
   function extend(entry: Held): void {
     if (nowMs() < entry.holdDeadlineMs + holdGraceMs / 2) return
     entry.holdDeadlineMs = nowMs() + holdGraceMs

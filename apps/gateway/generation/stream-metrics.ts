@@ -5,7 +5,7 @@ import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 const RECOVERY_REASONS = [...DECLINE_REASONS, 'worker-dead', 'frames-lost', 'not-running']
 
 export type StreamCounters = {
-  /** The reason is the end of the epoch before. */
+  /** `reason`: how the previous epoch ended. */
   readonly recoveries: Counter<'reason'>
   readonly resends: Counter
   readonly lateEvents: Counter

@@ -35,7 +35,7 @@ const READ_TOKENS = 3
  * at a time (`trials.ts`). A generation ends at its second death if it is the suspect there.
  *
  * A worker that dies reports nothing. Only the generations that had no output from its engine yet can be the cause, so
- * only they count as present. One that was on trial is the suspect, unless several were on trial.
+ * only they count as present. A generation that was on trial there is the suspect, unless several were on trial.
  */
 export function createSuspects(): Suspects {
   const opened = new ShortLivedSet<OpenSuspect>()

@@ -4,7 +4,7 @@ import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 
 /** Measures one generation for its settlement, with a few readings of the clock, however long it is. */
 export type Timing = {
-  /** The generation is in the queue, behind so many others; null if the number is unknown. */
+  /** The generation is in the queue, behind `ahead` other generations; null if the number is unknown. */
   queued(ahead: number | null): void
   claimed(claim: Pick<GenerationClaimed, 'waitedMs'>): void
   /** Output arrived. Only the first call counts. */

@@ -15,12 +15,13 @@ export type BodyLimits = {
 const LEAST_BYTES = 20 * 1024
 
 /**
- * Bounds the memory of bodies that arrive or wait to be prepared. A body with a `content-length` is counted before
- * it is read, a chunked or compressed one as it arrives, decoded. Beyond the bound a request is refused with `model_unavailable`. The
- * end of a request's response frees its share; the returned function takes the share over, and returns what frees it.
+ * Bounds the memory of bodies that arrive or wait to be prepared. A body with a `content-length` is counted before it
+ * is read. A chunked or compressed body is counted as it arrives, in decoded bytes. Beyond the bound a request is
+ * refused with `model_unavailable`. The end of a request's response frees the request's share. A caller of the returned
+ * function takes the share over, and gets the function that frees it.
  *
  * An account may use at most as much as it leaves free for all others: the first account at most half of the memory,
- * the next one at most half of the rest. With a fixed share, a few accounts could lock out everybody by uploading
+ * the next account at most half of the rest. With a fixed share, a few accounts could lock out everybody by uploading
  * slowly.
  */
 export function installBodyBudget(
@@ -28,7 +29,7 @@ export function installBodyBudget(
   options: { limits: BodyLimits; accountOf: (request: FastifyRequest) => string },
 ): (request: FastifyRequest) => () => void {
   const { limits, accountOf } = options
-  // Lowered, so that the smallest budget has room for one body.
+  // Lowered to the largest body, so that the smallest budget has room for one body.
   const leastBytes = Math.min(LEAST_BYTES, limits.bodyBytes)
   const shares = new WeakMap<FastifyRequest, { readonly account: string; bytes: number }>()
   const takenByAccount = new Map<string, number>()
@@ -62,7 +63,7 @@ export function installBodyBudget(
   app.addHook('preParsing', (...[request, reply, payload, done]) => {
     const isOpen = request.headers['transfer-encoding'] !== undefined || encodingOf(request) !== null
     const length = isOpen ? 0 : Number(request.headers['content-length'])
-    // Fastify refuses a longer one before it reads it.
+    // Fastify refuses a longer body before it reads the body.
     if (!carriesBody(request) || length > limits.bodyBytes) return done()
     if (!take(request, Math.max(length, leastBytes))) return done(tooMany())
     let arrived = 0
@@ -73,7 +74,7 @@ export function installBodyBudget(
       if (refused) payload.emit('error', tooMany())
     }
     if (isOpen) payload.on('data', count)
-    // It is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
     reply.raw.on('close', () => {
       payload.off('data', count)
       if (!taken.has(request)) release(request)

@@ -43,7 +43,7 @@ export function installCors(
   return setHeaders
 }
 
-/** What a page may read of an answer, besides the few headers that every page may read. */
+/** Response headers that a page may read, besides the few that every page may read. */
 const EXPOSED = 'x-request-id, x-client-request-id, retry-after, x-responses-events'
 
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE'

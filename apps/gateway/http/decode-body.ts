@@ -12,10 +12,16 @@ import { carriesBody } from './carries-body.ts'
 import { toTooLargeMessage } from './handle-error.ts'
 import { shorten } from './shorten.ts'
 
-/** Fewer calls of the event loop than the default of 16 KiB; the decoding itself runs on threads of Node's own. */
+/**
+ * With larger chunks than the default of 16 KiB, the event loop is called less often. The decoding itself runs on
+ * Node's own threads.
+ */
 const CHUNK = { chunkSize: 64 * 1024 }
 
-/** 8 MiB, as RFC 9659 asks of senders; the decoder would take 128 MiB for a header that asks for it. */
+/**
+ * A window of 8 MiB, the most that RFC 9659 allows senders. Without this limit, a body's header could make the decoder
+ * take 128 MiB.
+ */
 const ZSTD_WINDOW_LOG = 23
 
 const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
@@ -30,9 +36,11 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
 ])
 
 /**
- * Makes compressed bodies arrive decoded, for the hooks and the parser behind this one. They apply the limit of a body to
- * what is decoded; the decoder stops there, so a body that would decode to more costs no more than one of that size. One
- * encoding, because one within another has parts whose size nothing bounds. Another one is an `invalid_request`.
+ * Decodes compressed bodies before later hooks and the parser read them. The limit of a body applies to the decoded
+ * bytes. The decoder stops at the limit, so a body that would decode to more costs no more than a body of that size.
+ *
+ * A body may have one encoding only: with an encoding inside another, nothing bounds the size of the bytes between the
+ * two decoders. Any other value of the header is an `invalid_request`.
  */
 export function installDecodeBody(app: FastifyInstance): void {
   app.addHook('preParsing', (...[request, reply, payload, done]) => {
@@ -45,7 +53,7 @@ export function installDecodeBody(app: FastifyInstance): void {
   })
 }
 
-/** The encoding of a request's body, in lower case; null where it has none. */
+/** Returns the encoding of a request's body, in lower case; null if the body has none. */
 export function encodingOf({ headers }: FastifyRequest): string | null {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   return encoding === '' || encoding === 'identity' ? null : encoding
@@ -74,7 +82,7 @@ function decode(
     if (decodedBytes > limit) refuse()
   })
   decoder.on('error', () => decoded.destroy(refusal(`the body is not ${encoding}`)))
-  // Also where a hook refuses the body, or after Fastify listens no more.
+  // Hooks refuse a body by this event too. The listener stays after Fastify has removed its own.
   decoded.on('error', () => process.nextTick(stop))
   reply.raw.on('close', stop)
   encoded.pipe(decoder).pipe(decoded)

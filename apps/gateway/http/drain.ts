@@ -5,14 +5,14 @@ import { RETRY_AFTER_S } from '../retry-after.ts'
 const INTERVAL_MS = 100
 
 /**
- * Installs the refusal of requests to a gateway that stops: before their body is read, with 503, `retry-after: 1` and
- * `connection: close`. Call it after hooks that every answer needs, such as its id, and before hooks that read a
- * request.
+ * Installs a hook that refuses requests while the gateway stops. It refuses them before their body is read, with 503,
+ * `retry-after: 1` and `connection: close`. Install it after hooks that every answer needs, such as its id, and before
+ * hooks that read a request.
  *
  * The returned function begins the drain and resolves when no request is in progress; the app is closed after that.
- * Until then the gateway goes on accepting connections: a balancer may send some for seconds after it was informed, and
- * an answer with a time to retry is better than a refused connection. Connections that become idle are closed, so that
- * their clients open new connections to other gateways.
+ * Until then the gateway goes on accepting connections: a load balancer may open connections for seconds after it was
+ * informed, and an answer with a time to retry is better than a refused connection. Connections that become idle are
+ * closed, so that their clients open new connections to other gateways.
  */
 export function installDrain(app: FastifyInstance): () => Promise<void> {
   let draining = false

@@ -155,7 +155,7 @@ function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErro
   return code === 'upstream_error' && !listed ? 'model_unavailable' : code
 }
 
-/** What finds a prompt too long does not know how the operation names it. */
+/** Names the operation's field for the prompt in the error of a prompt that is too long. */
 function withPromptField(failure: ApiError, request: FastifyRequest): ApiError {
   const { code, message, param = request.routeOptions.config.promptField } = failure
   return code === 'context_length_exceeded' && param !== undefined

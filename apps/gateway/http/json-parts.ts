@@ -61,5 +61,5 @@ function skipBlanks(json: string, from: number): number {
   return at
 }
 
-/** The characters up to this one that valid JSON has between values are blanks, tabs and line breaks. */
+/** Up to this character code, valid JSON has only blanks, tabs and line breaks between values. */
 const BLANK = 0x20

@@ -13,21 +13,25 @@ export type RefusalRate = {
   note(sender: Sender): void
 }
 
-/** The refusals of so many seconds may come at once, for a client under development or a batch with one mistake. */
+/** The refusals of this many seconds may come at once, for a client under development or a batch with one mistake. */
 const BURST_S = 10
 
-/** One machine of an account that repeats a mistake leaves the other half to the account's other machines. */
+/**
+ * The share of an account's rate that one address may use. So a machine that repeats a mistake leaves the other half to
+ * the account's other machines.
+ */
 const SHARE_OF_ADDRESS = 1 / 2
 
 /**
- * The most accounts, and the most pairs of account and address, that are counted. They are counted apart, so that a
- * flood of addresses makes no account forgotten.
+ * The most accounts, and the most pairs of account and address, that are counted. Accounts and pairs have separate
+ * lists, so that a flood of addresses evicts no account.
  */
 const MAX_COUNTED = 20_000
 
 /**
- * Counts the refused bodies of each account. An account may have `perS` a second refused after a burst, and each of its
- * addresses half of that. The counts fall with time. Beyond a number of counts, the least recently used are forgotten.
+ * Counts the refused bodies of each account. After a burst, `perS` bodies of an account may be refused per second, and
+ * half as many from each of its addresses. The counts fall with time. Beyond `MAX_COUNTED`, the least recently used
+ * counts are forgotten.
  */
 export function createRefusalRate({ perS, nowMs }: { perS: number; nowMs: () => number }): RefusalRate {
   type Count = { readonly refused: number; readonly atMs: number }

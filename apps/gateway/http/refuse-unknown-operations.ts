@@ -15,7 +15,10 @@ export function refuseUnknownOperations(app: FastifyInstance): void {
   })
 }
 
-/** The path of the operation that the caller probably means: base URLs lack `/v1`, or have it where the client adds it. */
+/**
+ * Returns the path of the operation that the caller probably means; null if there is none. A client's base URL may lack
+ * `/v1`, or may have `/v1` although the client adds it.
+ */
 function findMeant(app: FastifyInstance, { method, url }: FastifyRequest): string | null {
   const [path = ''] = url.split('?')
   const other = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : `/v1${path}`

@@ -13,7 +13,7 @@ export function installRequestId(app: FastifyInstance): void {
 
 /**
  * Puts `x-request-id` on a response, and the caller's own id as `x-client-request-id` if the caller sent a well-formed
- * one. The caller's id is only echoed: nothing in Millrace is identified by it.
+ * id. The caller's id is only echoed: nothing in Millrace is identified by it.
  *
  * The headers are set on the raw response, because a hijacked stream does not pass through Fastify's reply.
  */

@@ -33,8 +33,9 @@ export type SseLimits = {
   /** A comment is sent after this long without an event. */
   readonly keepAliveS: number
   /**
-   * A client is cut off when it has more than this to read beyond the largest single write: the end of a long response
-   * repeats the whole output at once, which no client can have read yet.
+   * A client is cut off when more bytes wait for it than this and the largest single write together. The largest write
+   * is allowed on top, because the end of a long response repeats the whole output at once, and no client can have read
+   * that yet.
    */
   readonly queuedBytes: number
   /** How long a client may take to read the rest of an ended stream. */

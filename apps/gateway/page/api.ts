@@ -8,8 +8,9 @@ import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 import type { OwnKey } from '#libs/account-contract/resources/own.ts'
 
 /**
- * A gateway serves a key one of these requests a second after a burst, and asks a faster caller to wait for a second. A
- * request that it refuses so has done nothing, so a change waits for its turn as a read does.
+ * How often a request is repeated after a 429. A gateway serves each key one of these requests a second after a burst,
+ * and asks a faster caller to wait for a second. A refused request has done nothing, so changes may be repeated like
+ * reads.
  */
 const WAITS = 3
 const LONGEST_WAIT_S = 5
@@ -18,24 +19,27 @@ type Answer<Id extends AccountOperationId> = AnswerOf<(typeof ACCOUNT)[Id]>
 
 type Page<Item> = { readonly data: readonly Item[]; readonly nextCursor: string | null }
 
-/** The operations of the gateway, with one key. The key is in this closure and nowhere else. */
+/** The operations of the gateway, called with one key. The key is in this closure and nowhere else. */
 export type Api = {
   readKey(options?: { signal?: AbortSignal; isQuiet?: boolean }): Promise<OwnKey>
-  /** The last 30 days. */
+  /** Returns the sums of the last 30 days. */
   readActivity(signal: AbortSignal): Promise<readonly Activity[]>
   listReceipts(cursor: string | undefined, signal: AbortSignal): Promise<Page<Receipt>>
   readReceipt(id: string, signal: AbortSignal): Promise<Receipt>
   listModels(signal: AbortSignal): Promise<readonly string[]>
-  /** The keys of the account. These need a management key. */
+  /** Lists the keys of the account. This function and the next ones need a management key. */
   listKeys(cursor: string | undefined, signal: AbortSignal): Promise<Page<AccountKey>>
-  /** The same `idempotencyKey` makes one key. */
+  /** Repeated calls with the same `idempotencyKey` make one key. */
   createKey(limits: KeyChange, idempotencyKey: string): Promise<NewKey>
   rotateKey(id: string, overlapSeconds: number, idempotencyKey: string): Promise<NewKey>
   changeKey(id: string, changed: KeyChange): Promise<void>
   revokeKey(id: string): Promise<void>
 }
 
-/** The address of the API as this page was reached: also behind a proxy that puts a path before it. */
+/**
+ * Returns the address of the API, from the address under which this page was reached. So it is right behind a proxy
+ * that puts a path in front.
+ */
 export function toBaseAddress(page: string): string {
   const { origin, pathname } = new URL('v1', page)
   return origin + pathname
@@ -45,7 +49,7 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
   const base = toBaseAddress(location.href)
   const ask = createAsk({ server: 'gateway', headers: { authorization: `Bearer ${apiKey}` }, onSignedOut })
 
-  /** The caller names the type, which the contract describes: JSON has none of its own. */
+  /** The caller names the type of the answer, which the contract describes, because JSON has no types of its own. */
   async function inTurn<Body>(method: string, path: string, asking: Asking = {}): Promise<Body> {
     for (let waits = 0; ; waits += 1) {
       try {

@@ -4,7 +4,7 @@ import type { Route } from '#libs/page-parts/route.ts'
 import type { OwnKey } from '#libs/account-contract/resources/own.ts'
 import type { Api } from './api.ts'
 
-/** What a screen has of the rest of the page. */
+/** The parts of the page that a screen may use. */
 export type App = PageApp & {
   readonly api: Api
   /** The key that is signed in, read again while the page is visible. */

@@ -20,13 +20,13 @@ document.addEventListener('copy', copyWholes)
 start(place)
 
 /**
- * Asks for a key, then shows the screen of the address until the viewer signs out or leaves. The key is in the memory of
- * this page alone: in no storage, in no address, and in nothing that is drawn.
+ * Asks for a key, then shows the screen of the address until the viewer signs out or leaves. The key is only in the
+ * memory of this page: in no storage, in no address, and in nothing that is drawn.
  */
 function start(place: HTMLElement): void {
   const { show, redraw, drawNow } = createDrawing(place)
   let end: (() => void) | undefined
-  /** Counts what was asked for, so that an answer for a page that was left meanwhile opens nothing. */
+  /** Counts the calls of `askForKey`, so that the answer to an attempt before the latest call opens nothing. */
   let asked = 0
 
   function askForKey(reason?: string): void {
@@ -68,7 +68,8 @@ function start(place: HTMLElement): void {
     show(() => shell.view(screens.route, screens.view()))
   }
 
-  // A browser may keep a page for the way back to it: what it keeps has neither the key nor what the key read.
+  // A browser may keep the page for its back button. The kept page has neither the key nor the data that the key has
+  // read.
   addEventListener('pagehide', () => {
     askForKey('You have left the page, so its key is forgotten.')
     drawNow()

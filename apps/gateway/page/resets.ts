@@ -2,7 +2,10 @@ import { DAY_MS } from '#libs/page-parts/time.ts'
 
 export type Reset = 'daily' | 'weekly' | 'monthly'
 
-/** When a spend limit begins anew: at midnight UTC, of any day, of Monday, or of the first of a month. */
+/**
+ * Returns the time at which a spend limit begins anew: the next midnight UTC, of any day, of Monday, or of the first of
+ * a month.
+ */
 export function nextReset(reset: Reset, nowMs: number): number {
   const now = new Date(nowMs)
   const midnight = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate())

@@ -1,7 +1,7 @@
 import type { Route } from '#libs/page-parts/route.ts'
 import type { OpenScreen } from './app.ts'
 
-/** The first part of an address, and the module with its screen: fetched when a viewer goes there. */
+/** The modules of the screens, by the first part of the address. A module is fetched when a viewer opens its screen. */
 const SCREENS: Readonly<Record<string, () => Promise<{ open: OpenScreen }>>> = {
   overview: () => import('./views/overview.ts'),
   requests: () => import('./views/requests.ts'),

@@ -12,7 +12,7 @@ const PLACES = [
   { name: 'Use it', path: 'use' },
 ] as const
 
-/** Of a management key besides. */
+/** The additional screen of a management key. */
 const KEYS = { name: 'Keys', path: 'keys' } as const
 
 export type Shell = {
@@ -23,7 +23,7 @@ export type Shell = {
   close(): void
 }
 
-/** What stands around every screen: navigation, the key, one dialog, and what was just said. */
+/** Creates the layout around every screen: navigation, the key, one dialog, and the latest message. */
 export function createShell(deps: {
   key: Loading<OwnKey>
   redraw: () => void

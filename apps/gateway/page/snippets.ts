@@ -1,4 +1,4 @@
-/** The lines that use the API at `base`, for each kind of client. The key stays in the environment. */
+/** Returns the lines that use the API at `base`, for each kind of client. The key stays in the environment. */
 export function toSnippets(
   base: string,
   model: string,
@@ -39,7 +39,7 @@ export function toSnippets(
       name: 'JavaScript',
       about: 'npm install openai',
       text: [
-        // Where pages are served, a quoted name after `from` is a module of the page.
+        // The server of this page reads a quoted name after `from` as a module of the page, so the name is put in here.
         `import OpenAI from ${quote('openai')}`,
         '',
         `const client = new OpenAI({ baseURL: ${JSON.stringify(base)} }) // the key is OPENAI_API_KEY`,
@@ -67,7 +67,7 @@ export function toSnippets(
   ]
 }
 
-/** As one word of a POSIX shell, whatever is in it. */
+/** Returns any text as one word of a POSIX shell. */
 export function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

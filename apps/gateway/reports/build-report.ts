@@ -11,9 +11,12 @@ import type { RequestBook, RequestEntry, TenantCounts } from './request-book.ts'
 
 const MOST_TENANTS = 20
 const MOST_OPEN = 200
-/** The reports come every 2 s, so this is 50 a second. */
+/** The most ended requests in a report. A report is sent every 2 s, so this is 50 requests a second. */
 const MOST_ENDED = 100
-/** The bound of the first report after watching has begun, which takes from the ring of ended requests. */
+/**
+ * The most ended requests in the first report after watching has begun. That report chooses from all ended requests
+ * that the book still keeps.
+ */
 const MOST_ENDED_AT_FIRST = 500
 
 /** Returns the function that makes this gateway's reports. Lists are bounded; models come from the catalog. */

@@ -10,10 +10,14 @@ export type ChosenEnd = {
 const SLOWEST = 10
 
 /**
- * Chooses at most `limit` of the requests that ended. Failures form one group for each account, model and code, with
- * the newest as example; then come the 10 slowest requests, and a sample of the rest. `count` is the number that ended;
- * requests beyond `kept` are part of the sample's weight. If there are more groups than `limit`, the groups with most
- * failures are chosen.
+ * Chooses at most `limit` of the requests that ended, in this order:
+ * - failures, one group for each account, model and code, with the newest failure as example. If there are more groups
+ *   than `limit`, the groups with most failures are chosen;
+ * - the 10 slowest of the other requests;
+ * - a sample of the rest.
+ *
+ * `count` is the number of requests that ended. The ended requests that are not in `kept` are added to the sample's
+ * weight.
  */
 export function chooseEnded(
   ended: { readonly count: number; readonly kept: readonly RequestEntry[] },
@@ -35,7 +39,8 @@ export function chooseEnded(
   const rest = bySlowness.slice(slow.length)
   const places = Math.min(rest.length, limit - failed.length - slow.length)
   const weight = places === 0 ? 0 : (rest.length + ended.count - ended.kept.length) / places
-  // Taken at equal distances in the order of slowness, so that quick and slow requests are represented alike.
+  // The sample is taken at equal distances in the order of slowness, so that quick and slow requests are represented
+  // alike.
   const sample = Array.from(
     { length: places },
     (_, index) => rest[Math.floor((index * rest.length) / places)],

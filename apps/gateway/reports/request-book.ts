@@ -1,7 +1,7 @@
 import { countTime, emptyBuckets, type TimeBuckets } from '#libs/event-bus/time-buckets.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
-/** The steps of one request, as they happen. Each costs a few additions; nothing is done per token. */
+/** Notes the steps of one request as they happen. Each step costs a few additions; nothing is done per token. */
 export type BookedRequest = {
   /** The request is queued. `tokens` returns the number of tokens received so far; reports call it until the end. */
   admitted(tokens: () => number): void
@@ -62,7 +62,7 @@ export type TenantCounts = {
   touchedMs: number
 }
 
-/** The requests of this gateway: counts, the open requests, and the last ones that ended. */
+/** The requests of this gateway: counts, the open requests, and the last requests that ended. */
 export type RequestBook = {
   open(request: Pick<RequestEntry, 'id' | 'accountId' | 'model' | 'receivedMs'>): BookedRequest
   counts(model: string): ModelCounts
@@ -70,8 +70,8 @@ export type RequestBook = {
   openRequests(): Iterable<RequestEntry>
   tenants(): readonly TenantCounts[]
   /**
-   * Returns how many requests ended since the previous call, and the ones that are still kept: the last 2,000, the
-   * oldest first.
+   * Returns how many requests ended since the previous call, and as many of them as are still kept, the oldest first.
+   * The book keeps the last 2,000 requests that ended.
    */
   takeEnded(): { readonly count: number; readonly kept: readonly RequestEntry[] }
   /** Returns the last 2,000 requests that ended, also those that were taken before. */

@@ -1,23 +1,27 @@
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
 
-/** At 200 requests/s about six calls are then sent together. The first token is delayed by at most this time. */
+/**
+ * At 200 requests/s about six calls are sent together when they are gathered for this time. The first token is delayed
+ * by at most this time.
+ */
 const GATHER_MS = 30
 /**
- * Shares of the time in which the event loop is in use. They differ, because gathering lowers the use, which must not
- * end the gathering.
+ * Gathering begins when the event loop is in use for at least the first share of the time, and ends when it is in use
+ * for less than the second share. The shares differ, because gathering itself lowers the use, which must not end the
+ * gathering.
  */
 const BUSY_FROM = 0.35
 const IDLE_BELOW = 0.2
 const SPAN_MS = 500
 
 /**
- * Returns a function that returns how long money calls may wait to be sent together with others, in ms, depending on
- * how busy this process is. In an idle process a call that waits only loses time. In a busy process most of a call's
- * cost, here, in billing and in PostgreSQL, is the wake-up. Calls that are sent together share it, and so do their
- * lifts and claims afterwards.
+ * Returns a function that returns for how many ms after a message to billing further money calls are gathered, before
+ * they are sent in the next message: `GATHER_MS` in a busy process, else 0. In an idle process a call that waits only
+ * loses time. In a busy process, most of a call's cost is the wake-up of a process: of this process, of billing and of
+ * PostgreSQL. Calls that are sent together share the wake-ups, and their lifts and claims share the wake-ups that
+ * follow.
  *
- * The function reads the loop's use when it is called, at most every 500 ms, so that an idle process needs no timer for
- * it.
+ * The function reads the loop's use when it is called, at most every 500 ms, so that an idle process needs no timer.
  */
 export function createGatherTime(
   readUse: (since?: EventLoopUtilization) => EventLoopUtilization = (since) =>

@@ -1,11 +1,12 @@
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
+import { busRights, queueRights } from '#libs/generation-record/rights.ts'
 import { openChannelCredentials } from '#libs/grpc/open-credentials.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
-import { refuseEviction } from '#libs/redis/eviction-policy.ts'
+import { refuseUnfitQueue } from '#libs/redis/refuse-unfit-queue.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { GatewayConfig } from '../config.ts'
 import { createGatherTime } from './gather-time.ts'
@@ -21,13 +22,17 @@ export async function openRedisServers(
 ) {
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
   const named = (role: string, patience: RedisPatience) => ({ name: `gateway-${role}`, patience, log })
-  const queueRedis = await connectRedis({ place: toQueueRedis(config), ...named('queue', 'fail-fast') })
+  const queueRedis = await connectRedis({
+    place: toQueueRedis(config),
+    ...named('queue', 'fail-fast'),
+    rights: queueRights(),
+  })
   releasers.add('queue', queueRedis, disconnect)
-  await refuseEviction(queueRedis, { log })
+  await refuseUnfitQueue(queueRedis, { log })
   of.metrics.watch('queue', queueRedis)
   of.onQueue()
   const place = toBusServer(of.gateway, toBusRedis(config))
-  const busRedis = await connectRedis({ place, ...named('bus', 'fail-fast') })
+  const busRedis = await connectRedis({ place, ...named('bus', 'fail-fast'), rights: busRights() })
   releasers.add('bus', busRedis, disconnect)
   of.metrics.watch('bus', busRedis)
   const busSubscriber = await connectRedis({ place, ...named('bus-subscriber', 'patient') })

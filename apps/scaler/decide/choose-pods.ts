@@ -11,7 +11,7 @@ export function choosePods(pods: readonly PodView[], count: number): readonly Po
     .slice(0, count)
 }
 
-/** Returns true when the pod serves nothing that a cordon would have to protect. */
+/** Returns true if the pod runs nothing that a cordon would have to protect. */
 export function needsNoCordon({ phase, running }: PodView): boolean {
   return running === 0 && (phase === 'unscheduled' || phase === 'loading' || phase === 'sick')
 }

@@ -6,7 +6,7 @@ import { adoptPool, planChange, protectedWant, type Change } from './plan-change
 import { splitNeed } from './split-need.ts'
 import type { BudgetState, ModelLoad, PodView, PoolSpec, PoolState } from './types.ts'
 
-/** The memory of the decisions, as plain JSON. */
+/** The state that the leader remembers between decisions, as plain JSON. */
 export type DecideState = {
   readonly pools: Readonly<Record<string, PoolState>>
   readonly budget: BudgetState
@@ -40,7 +40,7 @@ export type ClassGpus = {
 }
 
 /**
- * One round of all decisions: need → share of each pool → budget → change. A pool that the state does not know is
+ * Makes one round of all decisions: need → share of each pool → budget → change. A pool that the state does not know is
  * adopted with its existing pods.
  *
  * A pool rises only into GPUs that are physically free: the budget without the GPUs of existing, ordered and deleting

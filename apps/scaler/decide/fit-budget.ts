@@ -14,15 +14,15 @@ export type BudgetPool = {
 }
 
 /**
- * Pools of lower priority give back replicas after a pool of higher priority has been short for this time. The HPA's
- * period of 15 s and the reports of an empty worker come on top: with 15 s here, some shortages outlasted the longest
- * drain by more than 30 s.
+ * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. The HPA's
+ * period of 15 s and the reports of an empty worker add to it: with 15 s here, some shortages lasted more than 30 s
+ * longer than the longest drain.
  */
 const SHORT_MS = 10_000
 
 /**
- * Pools of equal priority are levelled after their shares have differed by more than UNEVEN_SHARE for UNEVEN_MS. A
- * share is given ÷ want.
+ * Shares (given ÷ want) of pools of equal priority are equalized once they have differed by more than UNEVEN_SHARE for
+ * UNEVEN_MS.
  */
 const UNEVEN_MS = 60_000
 const UNEVEN_SHARE = 0.25
@@ -34,10 +34,11 @@ const UNEVEN_SHARE = 0.25
  * moving to and fro:
  *
  * - A pool keeps the replicas that it has and wants until a pool of higher priority has been short for 10 s.
- * - Among equals, a pool keeps them until another's share has been lower by more than 0.25 for 60 s.
+ * - Against pools of its own priority, a pool keeps these replicas until another pool's share has been lower by more
+ *   than 0.25 for 60 s.
  *
- * Never gives more than the budget, not even if the minima exceed it. Gives every minimum if the budget allows it. A
- * pool without a class, or of a class without a budget, gets what it wants. `reclaim` has the replicas that a pool must
+ * Never gives more than the budget, even if the minima exceed it. Gives every minimum if the budget allows it. A pool
+ * without a class, or of a class without a budget, gets what it wants. `reclaim` lists the replicas that a pool must
  * give back although it wants them.
  */
 export function fitBudget(input: {
@@ -107,8 +108,8 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
 }
 
 /**
- * `levelled`: the priorities in which pools do not keep their replicas against each other. `isKept`: whether a pool
- * keeps its replicas against pools of higher priority; levelled pools then keep the sum of their replicas.
+ * Divides one class. In the priorities of `levelled`, pools do not keep their replicas against each other. With
+ * `isKept`, pools keep their replicas against pools of higher priority; levelled pools together keep the sum of theirs.
  */
 function allocate(
   pools: readonly BudgetPool[],
@@ -140,7 +141,7 @@ function kept({ min, held, want }: BudgetPool): number {
   return Math.max(min, Math.min(held, want))
 }
 
-/** Divides the GPUs that the pools have beyond their minima among the pools anew. */
+/** Divides again, among these pools, the GPUs that they have beyond their minima. */
 function fillTogether(members: readonly BudgetPool[], draft: Draft): void {
   const had = members.reduce((sum, pool) => sum + (kept(pool) - pool.min) * pool.gpus, 0)
   const part: Draft = { given: draft.given, room: Math.min(had, draft.room) }
@@ -149,7 +150,7 @@ function fillTogether(members: readonly BudgetPool[], draft: Draft): void {
   draft.room -= before - part.room
 }
 
-/** Gives replica by replica, up to each pool's limit, as long as one fits into the room. */
+/** Gives one replica after another, up to each pool's limit, while one still fits into the room. */
 function fill(group: readonly BudgetPool[], draft: Draft, limit: (pool: BudgetPool) => number): void {
   const replicas = (pool: BudgetPool) => draft.given.get(pool.pool) ?? 0
   for (;;) {

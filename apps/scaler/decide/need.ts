@@ -16,8 +16,9 @@ export type Need = {
 /**
  * Computes how many replicas a model's load needs. It is the highest of these terms:
  *
- * - busy: the slots that run or will run by Little's law (rate × mean service time), plus the slots that empty the queue
- *   within the target wait, divided by the slots of a replica that should be busy (slots × utilization);
+ * - busy: (busy slots + queue slots) ÷ (slots of a replica × utilization). Busy slots are the larger of the running
+ *   generations and rate × mean service time (Little's law). Queue slots are the slots needed to empty the queue within
+ *   the target wait;
  * - decode: the offered output tokens, divided by the tokens that a busy replica generates at this utilization;
  * - prefill: the waiting prompt tokens, divided by the tokens that a replica prefills within the target wait.
  *
@@ -39,7 +40,7 @@ export function computeNeed(load: ModelLoad, pools: readonly PoolSpec[]): Need {
   return { raw: 0, term: 'zero', terms }
 }
 
-/** A need of 2.000000001 replicas counts as 2: the excess is the rounding error of floating-point sums. */
+/** A need of 2.000000001 replicas counts as 2, because the excess is a rounding error of floating-point sums. */
 const ROUNDING = 1e-9
 
 function needTerms(load: ModelLoad, spec: PoolSpec): Record<string, number> {

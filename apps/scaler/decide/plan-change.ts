@@ -8,9 +8,9 @@ const STEP_MS = 60_000
 const STEP_SHARE = 0.1
 
 /**
- * `rise`, `uncordon`: more is wanted. `no-gpu`: more is wanted, and no GPU is free. `reclaim`: the budget gives less
- * than the pool has. `idle`: the model has no load. `step`: less was wanted throughout the window. `window`: less is
- * wanted now.
+ * The reason for a change. `rise`, `uncordon`: more is wanted. `no-gpu`: more is wanted, and no GPU is free. `reclaim`:
+ * the budget gives less than the pool has. `idle`: the model has no load. `step`: less was wanted throughout the
+ * window. `window`: less is wanted now.
  */
 export type ChangeReason =
   | 'paused'
@@ -27,13 +27,13 @@ export type Change = {
   readonly state: PoolState
   /** The number of replicas to publish. It may exceed the pool's maximum, to which the HPA clamps it. */
   readonly target: number
-  /** Names of all pods whose cordon is to be renewed now. */
+  /** Names of all pods whose cordon this round renews. */
   readonly cordon: readonly string[]
-  /** Names of pods that obey a cordon or have a deletion cost, and should not any more. */
+  /** Names of pods that obey a cordon or have a deletion cost, but should have neither any more. */
   readonly uncordon: readonly string[]
-  /** Names of pods that are to get the deletion cost. The target is lowered once Kubernetes lists the cost. */
+  /** Names of pods that get the deletion cost now. The target is lowered once Kubernetes lists the cost. */
   readonly release: readonly string[]
-  /** False only with a target of 0 and at most one pod, because KEDA goes from any number to 0 at once. */
+  /** False only with a target of 0 and at most one pod: for an inactive pool KEDA goes from any number to 0 at once. */
   readonly isActive: boolean
   readonly reason: ChangeReason
 }
@@ -47,10 +47,10 @@ export type ChangeInput = {
   readonly given: number
   /** GPUs of the pool's class that no existing pod and no ordered replica uses. */
   readonly freeGpus: number
-  /** No request was offered, waiting or running for the configured time. */
+  /** True if no request was offered, waiting or running for the configured time. */
   readonly isIdle: boolean
   readonly pods: readonly PodView[]
-  /** KEDA leaves the pool alone: Kubernetes keeps the pods that it has. */
+  /** True if KEDA leaves the pool alone, so that Kubernetes keeps the present pods. */
   readonly isPaused: boolean
   /** The relative change that the HPA ignores: 0 if the cluster knows the HPA's field `tolerance`, else 0.1. */
   readonly hpaTolerance: number
@@ -58,11 +58,11 @@ export type ChangeInput = {
 }
 
 /**
- * Plans one pool's change in this second. The pool rises at once: first cordoned pods serve again, then the target
- * rises into free GPUs. It falls only to the most that was wanted within the window. A step each 60 s takes at most 10
- * % of the serving pods. Each of these pods is cordoned, runs empty, and only then is released. Pods without a node
- * serve nothing, so they go without steps. Two cases skip the window and the steps, but never the cordon: the budget
- * gives less, or the model has no load.
+ * Plans one pool's change in this second. A pool rises at once: first cordoned pods serve again, then the target rises
+ * into free GPUs. A pool falls only to the highest number wanted within the window. A step, at most one in 60 s, takes
+ * at most 10 % of the serving pods. Each of these pods is cordoned, finishes its generations, and only then is
+ * released. Pods without a node serve nothing, so they go without steps. Two cases skip the window and the steps, but
+ * never the cordon: the budget gives less, or the model has no load.
  *
  * All lists are complete in each call, so that a lost message or patch is repeated a second later.
  */
@@ -82,7 +82,10 @@ export function planChange(input: ChangeInput): Change {
   return toChange(round, lowered, moved.reason)
 }
 
-/** Returns the state of a pool that is seen for the first time: it stays as Kubernetes has it. */
+/**
+ * Returns the state of a pool that is seen for the first time: its target is the number of its pods that are not being
+ * deleted.
+ */
 export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
   return {
     target: pods.filter(({ phase }) => phase !== 'deleting').length,
@@ -97,9 +100,9 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 
 /**
  * Returns the replicas that the pool asks of the budget: the wanted replicas, or the replicas that it still has while
- * the window, the steps and cordoned pods take it down. A model without load asks for none. If the pool asked for less,
- * other pools would count on replicas that are not free yet, and would keep replicas that they are giving back to this
- * pool.
+ * the window, the steps and cordoned pods take them away. A model without load asks for none. If the pool asked for
+ * less, other pools would count on replicas that are not free yet, and would keep replicas that they should give back
+ * to this pool.
  */
 export function protectedWant(
   state: PoolState,
@@ -112,7 +115,7 @@ export function protectedWant(
 type Round = ChangeInput & {
   readonly want: number
   readonly existing: ReadonlyMap<string, PodView>
-  /** The number of pods that must go together for the HPA to act. */
+  /** The least number of replicas by which the HPA changes a Deployment of this size. */
   readonly batch: number
   /** The replicas that the pool asked of the budget. */
   readonly asked: number
@@ -133,7 +136,7 @@ function move(round: Round, state: PoolState): Move {
   return most !== null && open > most ? step(round, state, open - most) : { state, reason: 'window' }
 }
 
-/** Returns the number of replicas that serve or should serve. */
+/** Returns the number of replicas that are neither cordoned nor released. */
 function openOf({ target, cordoned, released }: PoolState): number {
   return target - cordoned.length - released.filter(({ loweredMs }) => loweredMs === null).length
 }
@@ -149,9 +152,9 @@ function rise(round: Round, state: PoolState, count: number): Move {
 }
 
 /**
- * Uncordons the busiest pods first: they serve again within a second and have the most to lose. Lowered pods come back
- * last, and each raises the target. A lowered pod in whose place another pod was deleted is already counted in the
- * target.
+ * Takes pods back into service, the busiest cordoned pods first: they serve again within a second and have the most to
+ * lose. Lowered pods come back last, and each raises the target. If another pod was deleted in place of a lowered pod,
+ * the target already counts the lowered pod.
  */
 function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, count: number): PoolState {
   const running = (uid: string) => existing.get(uid)?.running ?? 0
@@ -172,7 +175,10 @@ function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, coun
   }
 }
 
-/** Rounds a rise that the HPA would ignore up to the least rise that it follows, if maximum and GPUs allow it. */
+/**
+ * Rounds up a rise that the HPA would ignore to the least rise that it follows, if the maximum and the free GPUs allow
+ * it.
+ */
 function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: number): number {
   const least = existing.size + batch
   const most = Math.min(spec.max, existing.size + Math.floor(freeGpus / spec.gpus))
@@ -211,7 +217,9 @@ function take({ existing, nowMs }: Round, state: PoolState, count: number): Pool
   }
 }
 
-/** Lets cordoned pods serve again if they are fewer than the HPA acts on: they would idle for ever. */
+/**
+ * Lets cordoned pods serve again if they are too few for the HPA to act on; otherwise they would stay idle for ever.
+ */
 function dropPartOfBatch(state: PoolState, batch: number): PoolState {
   if (state.cordoned.length + state.released.length >= batch) return state
   return { ...state, cordoned: [], released: state.released.filter(({ loweredMs }) => loweredMs !== null) }
@@ -248,8 +256,8 @@ function toChange(
 }
 
 /**
- * Returns the target to publish. At the pool's maximum a difference that the HPA would ignore is enlarged; the HPA
- * clamps the result to the maximum.
+ * Returns the target to publish. If the target is the pool's maximum and the HPA would ignore the difference, the
+ * published target is higher; the HPA clamps it to the maximum.
  */
 function toPublished(
   { existing, hpaTolerance, spec }: Pick<Round, 'existing' | 'hpaTolerance' | 'spec'>,

@@ -6,14 +6,14 @@ const KEPT = 20
 /** Share of the kept durations that a prediction covers. */
 const QUANTILE = 0.75
 
-/** A start that outlasts all known ones is expected to take this factor times the longest. */
+/** A start that outlasts all kept durations is expected to take this factor times the longest of them. */
 const OVERTIME = 1.5
 
-/** The least time left of a start, also of one that outlasts this expectation. */
+/** The least predicted time left of a start, even of one that outlasts its prediction. */
 const LEAST_LEFT_MS = 5000
 
 /**
- * Returns the milliseconds until the next of the pods is ready; null when none is starting. For each phase that a pod
+ * Returns the milliseconds until the first of the pods is ready; null if no pod is starting. For each phase that a pod
  * has not finished, it takes the 75th percentile of those kept durations that exceed the time already spent in the
  * phase. Without any kept duration it takes the configured start time.
  */
@@ -35,7 +35,7 @@ export function predictWholeStart(spec: Pick<PoolSpec, 'startMs'>, kept: StartTi
   return remaining(spec.startMs, kept, { phase: 'unscheduled', elapsedMs: 0 })
 }
 
-/** Adds the duration of a phase that ended, and drops the oldest ones beyond 20. Returns a new object. */
+/** Adds the duration of a phase that ended, and keeps the newest 20. Returns a new object. */
 export function noteStart(
   kept: StartTimes,
   ended: { readonly phase: 'unscheduled' | 'loading'; readonly ms: number },
@@ -49,7 +49,7 @@ function remaining(
   now: { phase: 'unscheduled' | 'loading'; elapsedMs: number },
 ): number {
   const { phase, elapsedMs } = now
-  // Loading is nearly all of a start. While no loading was measured, only the configured total is known.
+  // Loading is nearly all of a start. Until one loading was measured, only the configured total is known.
   if (kept.loading.length === 0) return leftOf([startMs], elapsedMs)
   if (phase === 'loading') return leftOf(kept.loading, elapsedMs)
   return leftOf(kept.unscheduled, elapsedMs) + leftOf(kept.loading, 0)

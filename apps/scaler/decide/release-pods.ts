@@ -6,39 +6,39 @@ import type { PodView, PoolState } from './types.ts'
  *
  *     cordoned → released → marked → lowered → deleting
  *
- * cordoned: the pod takes no new work. released: it runs nothing, and is to get the deletion cost. marked: Kubernetes
- * lists the cost. lowered: the target no longer counts the pod; this happens 1 s after the mark, so that the ReplicaSet
- * controller has seen the cost. From every state but the last a pod can go back to serving. A lowered pod goes back if it
- * is not deleted within 60 s, or if another pod was deleted in its place.
+ * cordoned: the pod takes no new work. released: it runs nothing and gets the deletion cost. marked: Kubernetes lists
+ * the cost. lowered: the target no longer counts the pod; this happens 1 s after the mark, so that the ReplicaSet
+ * controller has seen the cost. From every state but the last a pod can go back to serving. A lowered pod goes back if
+ * it is not deleted within 60 s, or if another pod was deleted in its place.
  */
 
 /** The deletion cost that makes a ReplicaSet choose the pod among equally ready pods. */
 export const RELEASE_COST = -1000
 
-/** The number of consecutive capacity messages that must say cordoned and idle. */
+/** The number of consecutive capacity messages that must report the pod as cordoned and idle. */
 const IDLE_REPORTS = 2
 
-/** A worker that has not obeyed a cordon for this time is of an older version. It is released as it is, and drains. */
+/**
+ * A worker that has not obeyed a cordon for this time is of an older version. Its pod is released while it still
+ * serves, and drains.
+ */
 const DISOBEYED_MS = 60_000
 
 /** The time from the mark to the lowering. */
 const MARK_SETTLES_MS = 1000
 
-/** A lowered pod that still exists after this time goes back. */
+/** A lowered pod that still exists after this time goes back to serving. */
 const UNDELETED_MS = 60_000
 
 /**
- * The time for which another pod must have been gone in place of a lowered one: Kubernetes may be replacing an evicted
- * pod.
+ * How long another pod must have been gone in place of a lowered one before the lowered pod counts as replaced. Within
+ * this time Kubernetes may still be replacing an evicted pod.
  */
 const REPLACED_MS = 5000
 
 type Released = PoolState['released'][number]
 
-/**
- * Returns how many of the lowered pods Kubernetes has still to delete. In place of the others it has deleted other
- * pods.
- */
+/** Returns how many of the lowered pods Kubernetes will still delete. For the others it has deleted other pods. */
 export function countLeaving({ target, released }: PoolState, existing: number): number {
   const lowered = released.filter(({ loweredMs }) => loweredMs !== null).length
   return Math.min(lowered, Math.max(0, existing - target))
@@ -100,9 +100,9 @@ function isReleasable(entry: Released, pod: PodView | undefined): boolean {
 }
 
 /**
- * Drops pods that no longer exist. A lowered pod that is gone was deleted as planned. A released pod that was gone
- * before it was lowered was deleted in place of a lowered one, because both have the cost: the lowered pod is then to
- * be lowered again. Kubernetes replaces any other pod that is gone.
+ * Drops pods that no longer exist. A lowered pod that is gone was deleted as planned. A released pod that is gone
+ * before it was lowered was deleted in place of a lowered pod, because both have the cost; that lowered pod becomes
+ * unlowered, and is lowered again. Any other pod that is gone is replaced by Kubernetes.
  */
 function dropGone(state: PoolState, pods: ReadonlyMap<string, PodView>): PoolState {
   const exists = ({ uid }: { uid: string }) => pods.has(uid)

@@ -3,7 +3,7 @@ import type { PodView, PoolSpec } from './types.ts'
 /** After a pod has been unscheduled for this time, its share moves to the model's next pool. */
 const UNSCHEDULED_MS = 60_000
 
-/** Sick pods are replaced up to this share of the pool, but at least one is. */
+/** Sick pods are replaced up to this share of the pool's replicas, but at least one sick pod is. */
 const REPLACED_SHARE = 0.25
 
 export type SplitPool = {
@@ -27,7 +27,7 @@ export type SplitPool = {
  */
 export function splitNeed(input: {
   readonly raw: number
-  /** No request was offered, waiting or running for the configured time. */
+  /** True if no request was offered, waiting or running for the configured time. */
   readonly isIdle: boolean
   readonly pools: readonly SplitPool[]
 }): ReadonlyMap<string, number> {
@@ -65,7 +65,9 @@ function missing(pool: SplitPool): number {
   )
 }
 
-/** Returns whether the provider is taking the spot pod away: its slots are lost now, although it still drains. */
+/**
+ * Returns true if the provider is taking the spot pod away. Such a pod still drains, but its slots are already lost.
+ */
 function isTakenAway({ spec, released }: SplitPool, pod: PodView): boolean {
   return spec.spot && (pod.disrupted || pod.phase === 'deleting') && !released.has(pod.uid)
 }

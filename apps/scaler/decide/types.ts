@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 /**
  * Input and output of the scaler's decisions. All of `decide/` is pure: the time is the parameter `nowMs`. The state
- * that the leader must remember across a takeover is plain JSON that is passed in and returned (`PoolState`,
- * `BudgetState`, `StartTimes`). The schemas here read it back from the snapshot.
+ * that the leader must remember across a takeover (`PoolState`, `BudgetState`, `StartTimes`) is plain JSON that is
+ * passed in and returned. The schemas here parse it when a snapshot is read.
  */
 
 /** The configuration of one model's pool, which is one Deployment. */
@@ -12,7 +12,7 @@ export type PoolSpec = {
   readonly pool: string
   /** Public id of the model. */
   readonly model: string
-  /** Null: the pool's GPUs are not counted against any budget. */
+  /** The class of the pool's GPUs. If null, they are not counted against any budget. */
   readonly gpuClass: string | null
   /** GPUs of one replica. */
   readonly gpus: number
@@ -51,17 +51,17 @@ export type ModelLoad = {
   /** Prefilled prompt tokens per second of one busy replica. */
   readonly prefillPerReplica: number | null
   readonly slotsPerReplica: number | null
-  /** A request was refused for want of a worker within the last 60 s. */
+  /** True if a request was refused for want of a worker within the last 60 s. */
   readonly unserved: boolean
   /** The time for which no request was offered, waiting or running. */
   readonly idleForMs: number
 }
 
 /**
- * `unscheduled`: it has no node yet. `loading`: it has a node, and its engine is not healthy yet. `ready`: its worker
- * takes generations. `cordoned`: it takes no new ones. `draining`: its process stops. `sick`: its engine was restarted
- * three times within ten minutes. `deleting`: the pod has a deletion time. `silent`: it runs, but its worker has not
- * reported within 10 s.
+ * `unscheduled`: the pod has no node yet. `loading`: the pod has a node, and its engine is not healthy yet. `ready`:
+ * its worker takes generations. `cordoned`: its worker takes no new ones. `draining`: its process stops. `sick`: its
+ * engine was restarted three times within ten minutes. `deleting`: the pod has a deletion time. `silent`: the pod runs,
+ * but its worker has not reported within 10 s.
  */
 export type PodPhase =
   | 'unscheduled'
@@ -82,13 +82,13 @@ export type PodView = {
   readonly running: number
   /** The term of the scaler whose cordon the worker obeys. */
   readonly cordonTerm: number | null
-  /** Capacity messages in a row with phase cordoned and nothing running. */
+  /** The number of consecutive capacity messages with phase cordoned and nothing running. */
   readonly idleReports: number
-  /** The time since the pod entered this phase, in ms. */
+  /** The time since the pod entered its phase, in ms. */
   readonly sincePhaseMs: number
-  /** The pod has the condition DisruptionTarget. */
+  /** True if the pod has the condition DisruptionTarget. */
   readonly disrupted: boolean
-  /** The pod was cordoned by an operator (`millrace workers cordon`), not by the scaler. */
+  /** True if an operator cordoned the pod (`millrace workers cordon`), not the scaler. */
   readonly operatorCordoned: boolean
   /** The pod's annotation `controller.kubernetes.io/pod-deletion-cost`; null without one. */
   readonly deletionCost: number | null
@@ -100,12 +100,12 @@ const ms = z.number().min(0)
 export const PoolState = z.object({
   /** The replicas that Kubernetes should have, including cordoned pods and excluding lowered ones. */
   target: z.int().min(0),
-  /** Pods that are to run empty. */
+  /** Pods that finish their generations and take no new ones. */
   cordoned: z.array(z.object({ uid: z.string(), sinceMs: ms })),
   /**
-   * Pods that are to be deleted. `isForced`: the worker did not obey the cordon. The times are the moments since which
-   * Kubernetes lists the deletion cost (`markedMs`), `target` no longer counts the pod (`loweredMs`), and another pod
-   * is gone in its place (`replacedMs`).
+   * Pods that are to be deleted. `isForced`: the worker did not obey the cordon. `markedMs`: since when Kubernetes
+   * lists the deletion cost. `loweredMs`: since when `target` no longer counts the pod. `replacedMs`: since when
+   * another pod is gone in its place.
    */
   released: z.array(
     z.object({
@@ -117,22 +117,25 @@ export const PoolState = z.object({
       replacedMs: ms.nullable(),
     }),
   ),
-  /** The wanted replicas of the window as falling maxima, [ms, replicas]; the first is the window's maximum. */
+  /** The numbers wanted within the window, as falling maxima [ms, replicas]; the first is the window's maximum. */
   window: z.array(z.tuple([ms, z.int().min(0)])),
-  /** The time since which the window has no gap. Nothing is given back before it spans the whole window. */
+  /**
+   * The time since which the window has no gap. The pool gives replicas back only once a whole window has passed since
+   * then.
+   */
   windowSinceMs: ms,
   /** The time of the last step down by the window; null before the first. */
   lastDownMs: ms.nullable(),
-  /** The number of pods that were deleted in place of the chosen ones, since the pool is known. */
+  /** The number of pods deleted in place of the chosen ones since the pool became known. */
   unplannedRemovals: z.int().min(0),
 })
 export type PoolState = z.infer<typeof PoolState>
 
-/** The remembered state of the budgets: since when, in ms, a shortage or an unevenness lasts. */
+/** The remembered state of the budgets: since when (ms) a shortage or an unevenness lasts. */
 export const BudgetState = z.object({
-  /** By GPU class: since when a pool gets less than its priority entitles it to. */
+  /** The time since which a pool gets less than its priority entitles it to, by GPU class. */
   shortSince: z.record(z.string(), ms),
-  /** By GPU class and priority: since when the shares of equals differ by more than the tolerance. */
+  /** The time since which shares within a priority differ by more than the tolerance, by GPU class and priority. */
   unevenSince: z.record(z.string(), ms),
 })
 export type BudgetState = z.infer<typeof BudgetState>

@@ -1,6 +1,6 @@
 import type { PoolState } from './types.ts'
 
-/** After a longer pause between two rounds the window is no longer whole. */
+/** After a longer pause between two rounds the window has a gap. */
 const MOST_GAP_MS = 30_000
 
 /** Falling maxima beyond this number are merged, so that a snapshot of many pools stays small. */
@@ -8,7 +8,7 @@ const MOST_ENTRIES = 16
 
 type Window = Pick<PoolState, 'window' | 'windowSinceMs'>
 
-/** Adds the wanted number of now to the window, and drops entries that are older than the window. */
+/** Adds the number wanted now to the window, and drops entries older than the window. */
 export function noteWant(
   state: Window,
   now: { readonly want: number; readonly windowMs: number; readonly nowMs: number },
@@ -23,13 +23,14 @@ export function noteWant(
   }
 }
 
-/** Returns the most replicas that were wanted within the window; null as long as the window is not whole. */
+/** Returns the highest number wanted within the window; null while the window is not whole. */
 export function mostWanted(state: Window, windowMs: number, nowMs: number): number | null {
   return nowMs - state.windowSinceMs < windowMs ? null : (state.window[0]?.[1] ?? null)
 }
 
 /**
- * Merges the two oldest entries into one with the higher number and the later time, which protects no less than both.
+ * Merges the two oldest entries into one with the higher number and the later time. The merged entry keeps at least as
+ * many replicas as the two did.
  */
 function merge(window: [number, number][]): [number, number][] {
   const [first, second, ...rest] = window

@@ -6,7 +6,7 @@ import { createThroughput, type Throughput } from './throughput.ts'
 export type WorkerReport = {
   readonly capacity: Capacity
   readonly heardMs: number
-  /** The number of consecutive messages that said cordoned and nothing running. */
+  /** The number of consecutive messages that reported the worker as cordoned and running nothing. */
   readonly idleReports: number
 }
 
@@ -21,11 +21,11 @@ export type CapacityReader = {
   knowsPod(pod: { uid: string }): boolean
   load(model: string): CapacityLoad
   means(model: string): KeptMeans
-  /** Takes over the means of an earlier leader that are unknown here. */
+  /** Takes over an earlier leader's means of models for which this process has none. */
   adopt(means: Readonly<Record<string, KeptMeans>>): void
 }
 
-/** Workers report each second; the last report of a worker that is silent for longer no longer counts. */
+/** Workers report each second. The last report of a worker counts for this long. */
 const SILENT_MS = 10_000
 /** A silent worker is remembered for this time, so that its pod does not count as loading. */
 const FORGET_MS = 300_000

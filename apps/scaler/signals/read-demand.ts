@@ -6,9 +6,9 @@ export type DemandLoad = {
   readonly freshPerS: number
   /** Estimated prompt tokens of generations that no worker has claimed. */
   readonly waitingTokens: number
-  /** A request was refused for want of a worker within the last 60 s. */
+  /** True if a request was refused for want of a worker within the last 60 s. */
   readonly unserved: boolean
-  /** The time since a request last arrived; null when none was seen. */
+  /** The time since a request last arrived; null if none was seen. */
   readonly offeredAgoMs: number | null
 }
 
@@ -21,19 +21,19 @@ export type DemandReader = {
 
 const WINDOW_S = 60
 const SHORT_WINDOW_S = 15
-/** A rate over less time would be chance. This limit applies only to a scaler that has just started. */
+/** A rate over less time would be random. The limit matters only for a scaler that has just started. */
 const LEAST_WINDOW_S = 5
 /** Gateways report each second. */
 const FRESH_MS = 5_000
-/** The counters of a silent gateway are kept in case it is heard again. */
+/** The counters of a silent gateway are kept this long, because it may report again. */
 const FORGET_MS = 300_000
 
 /**
- * Sums the gateways' counters, which count since each gateway's start, so that the message after a lost one repairs the
- * sum. What was counted in a gap is spread over it, so that the end of an outage of the bus does not look like a burst.
- * The first counters of a gateway's model are only remembered, because it is unknown when their requests came.
+ * Sums the gateways' counters. They count since each gateway's start, so that the message after a lost one repairs the
+ * sum. An increase after a gap is spread over the gap, so that the end of an outage of the bus does not look like a
+ * burst. The first counters of a gateway's model are only remembered, because it is unknown when their requests came.
  *
- * `onUnserved` is called when more requests of a model were refused for want of a worker than before.
+ * `onUnserved` is called when a model's count of requests refused for want of a worker has risen.
  */
 export function createDemandReader(options: {
   nowMs: () => number
@@ -110,7 +110,7 @@ export function createDemandReader(options: {
       const delays = heard.map(({ loopDelayMs }) => loopDelayMs).toSorted((a, b) => a - b)
       return {
         openStreams: heard.reduce((sum, { openStreams }) => sum + openStreams, 0),
-        // The median is taken, because one gateway on a slow machine is no reason for more gateways.
+        // The median is used, because one gateway on a slow machine is no reason for more gateways.
         loopDelayMs: delays[Math.floor(delays.length / 2)] ?? 0,
       }
     },
@@ -124,7 +124,7 @@ type Gateway = {
   openStreams: number
   loopDelayMs: number
   counted: Map<string, Counted>
-  /** Prompt tokens by model, from the gateway's last message. */
+  /** Waiting prompt tokens by model, from the gateway's last message. */
   waiting: ReadonlyMap<string, number>
 }
 
@@ -165,7 +165,8 @@ function spread(seconds: Second[], added: Omit<Second, 'atMs'>, span: { now: num
 
 /**
  * Returns the number of fresh requests. A client that does not mark its repetitions sends a refused request again as a
- * fresh one, so each such request counts half. Their number is estimated as the refusals beyond the marked repetitions.
+ * fresh one, so each such request counts half. The number of unmarked repetitions is estimated as the refusals minus
+ * the marked repetitions.
  */
 function offered(seconds: readonly Second[]): number {
   const sum = (field: 'fresh' | 'repeated' | 'refused') =>

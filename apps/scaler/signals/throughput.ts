@@ -3,7 +3,7 @@ import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
 export type Throughput = {
   /** Notes two consecutive messages of one worker, and when they arrived. */
   note(before: Capacity, after: Capacity, at: { fromMs: number; toMs: number }): void
-  /** Returns the measurements; null for one with too little data. */
+  /** Returns the measurements; a measurement with too little data is null. */
   read(): {
     meanOutputTokens: number | null
     /** Tokens per second of one busy replica. */
@@ -13,21 +13,22 @@ export type Throughput = {
 }
 
 const WINDOW_MS = 10_000
-/** A window counts if this share of the slots was busy on average. */
+/** A window is used if this share of the slots was busy on average. */
 const BUSY_SHARE = 0.7
 const LEAST_WINDOWS = 30
 const MOST_WINDOWS = 200
 const QUANTILE = 0.9
-/** A longer gap between two messages ends the window, because it is unknown what happened in it. */
+/** A longer gap between two messages ends the window, because the worker's load in the gap is unknown. */
 const MOST_GAP_MS = 3_000
-/** The mean of output tokens is known after LEAST_ENDED generations; beyond MOST_ENDED older ones count less. */
+/**
+ * The mean of output tokens is known after LEAST_ENDED generations. Beyond MOST_ENDED, older generations count less.
+ */
 const LEAST_ENDED = 10
 const MOST_ENDED = 1_000
 
 /**
- * Measures the throughput of one busy replica of a model: the 90th percentile over windows of 10 s of each worker with
- * at least 70 % of its slots busy. So the measurement includes that decoding slows as batches fill, which an idle
- * worker's speed does not show.
+ * Measures the throughput of one busy replica of a model: the 90th percentile over 10 s windows of each worker with at
+ * least 70 % of its slots busy. Decoding slows down as batches fill; only busy windows show this.
  */
 export function createThroughput(): Throughput {
   const windows = new Map<string, Window>()

@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { publishSignal, subscribeSignal, type Signal } from '#libs/event-bus/scaling-signals.ts'
-import { KEY_PREFIX } from '#libs/generation-record/keys.ts'
+import { keyPrefix } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /** The connections to one server of the bus. */
 export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
-/** The message of scalers with one name to each other. `wrote`: the sender has just written a snapshot. */
+/** The message that scalers with the same name send each other. `wrote`: the sender has just written a snapshot. */
 const Beat = z.object({ id: z.string(), wrote: z.boolean() })
 type Beat = z.infer<typeof Beat>
 
@@ -15,8 +15,8 @@ export type BusWatch = {
   /** Sends a beat on every server of the bus. `wrote` is true after a snapshot was written. */
   beat(wrote: boolean): void
   /**
-   * Returns the ms since the last own beat came back, over the server where this is longest ago; Infinity before a beat
-   * has come back over every server.
+   * Returns the ms since this process's last beat came back, over the server where this was longest ago; Infinity until
+   * a beat has come back over every server.
    */
   silentMs(): number
 }
@@ -28,7 +28,7 @@ export type BusWatch = {
  */
 export async function watchBus(options: {
   servers: readonly BusServer[]
-  /** Name of the scaler. */
+  /** The scaler's name. */
   name: string
   /** The boot id of this process. */
   self: string
@@ -37,7 +37,7 @@ export async function watchBus(options: {
   log: Logger
 }): Promise<BusWatch> {
   const { servers, name, self, onWritten, nowMs, log } = options
-  const signal: Signal<Beat> = { channel: `${KEY_PREFIX}scaler:${name}`, schema: Beat }
+  const signal: Signal<Beat> = { channel: () => `${keyPrefix()}scaler:${name}`, schema: Beat }
   const echoes = servers.map(() => -Infinity)
   await Promise.all(
     servers.map(async ({ subscriber }, index) => {

@@ -15,7 +15,7 @@ export type OutputConstraint =
   /** The whole answer is one text that the constraint allows. */
   | { readonly kind: 'text'; readonly write: (hints: ValueHints) => string }
   | TagsConstraint
-  /** The whole answer is tags or JSON. */
+  /** The whole answer is either tags or a text that `write` returns. */
   | {
       readonly kind: 'tags-or-text'
       readonly tags: TagsConstraint

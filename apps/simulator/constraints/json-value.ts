@@ -14,7 +14,7 @@ export type ValueHints = {
 
 /**
  * Returns a value that fits `schema`. Supports the keywords that callers use for tools and structured output: types,
- * enum, const, objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`, also recursive ones.
+ * enum, const, objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`, also recursive `$ref`.
  * Throws a ConstraintError if no value fits (`false`, an unknown type, endless recursion), or if the smallest value
  * exceeds the limits below.
  */
@@ -112,11 +112,13 @@ export function toJsonWriter(schema: unknown): (hints: ValueHints) => string {
   return write
 }
 
-/** Beyond so many levels or written values, only required parts are written, so that recursive schemas end. */
+/**
+ * Beyond this depth or this number of written values, only required parts are written, so that recursive schemas end.
+ */
 const GENEROUS_DEPTH = 4
 const GENEROUS_SPENT = 500
 const MAX_SPENT = 20_000
-/** A string counts as one more value for every so many characters. */
+/** A string counts as one more value for each of its parts of this length. */
 const CHARACTERS_A_VALUE = 64
 
 /** Returns whether a value of a schema (`const`, `enum`) is JSON, which is true for all results of JSON.parse. */

@@ -26,7 +26,10 @@ const MAX_ALTERNATIVES = 256
 /** Reads a JSON schema in order to write values of it. Results are cached by the schema's own objects. */
 export function createSchemaReader(root: unknown): SchemaReader {
   const alternatives = new Map<object, readonly JsonSchema[]>()
-  /** For each alternative: the highest number of levels known to be too few, the lowest known to be enough. */
+  /**
+   * For each alternative, two numbers of levels: the highest that is known to be too few, and the lowest that is known
+   * to be enough.
+   */
   const levels = new Map<JsonSchema, { tooFew: number; enough: number }>()
 
   function alternativesOf(given: unknown): readonly JsonSchema[] {

@@ -5,10 +5,15 @@ import { toJsonWriter, type ValueHints } from './json-value.ts'
 import { refuseGrammar, toRegexWriter } from './text-writers.ts'
 
 /**
- * Parses the formats of xgrammar's structural tags for which the simulator can write a text: JSON, a regular expression
- * or a choice of texts, with or without a header; tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag
- * around all of them; the choice between tags and JSON (`or`); and each of them behind a thought (`sequence`). Throws
- * a ConstraintError for all others, with the message of the recorded engine for unknown formats.
+ * Parses the formats of xgrammar's structural tags for which the simulator can write a text:
+ * - JSON, a regular expression or a choice of texts, with or without a header;
+ * - tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag around
+ *   all of them;
+ * - the choice between such an answer and tags (`or`);
+ * - each of these formats except tags in free text, behind a thought (`sequence`).
+ *
+ * Throws a ConstraintError for all other formats. For an unknown format, the error has the message of the recorded
+ * engine.
  */
 export function fromStructuralTag(given: unknown): Constraint {
   const parsed = StructuralTag.safeParse(given)

@@ -2,7 +2,10 @@ import { ConstraintError } from './constraint-error.ts'
 import { SAMPLE_HINTS, type ValueHints } from './json-value.ts'
 import { textMatching } from './regex-text.ts'
 
-/** Returns what writes a text that matches `pattern`. Throws a ConstraintError where the simulator can write none. */
+/**
+ * Returns a function that writes a text that `pattern` matches. Throws a ConstraintError if the simulator can write no
+ * such text.
+ */
 export function toRegexWriter(pattern: string): (hints: ValueHints) => string {
   const write = ({ variant }: ValueHints) => textMatching(pattern, variant)
   write(SAMPLE_HINTS)

@@ -23,7 +23,7 @@ export type ComposedTurn =
  * - With `thinking` it begins with reasoning.
  *
  * Calls and reasoning are in the family's format. The turn depends on the arguments alone, never on the part of it that
- * is already written, so a continued answer equals an undisturbed one.
+ * is already written, so a continued answer equals an answer without an interruption.
  */
 export function composeTurn(options: {
   prompt: string
@@ -89,8 +89,8 @@ function writeConstrained(
 }
 
 /**
- * Returns the calls to make where a call is forced: the wanted calls, or else the first one. Calls without a result are
- * preferred, so that a loop which ends with a certain call does end.
+ * Returns the calls to make if a call is forced: the wanted calls, or else the first possible call. Calls without a
+ * result are preferred: a client may go on until the model makes a certain call, and then its loop ends.
  */
 function forcedTags(constraint: TagsConstraint, conversation: Conversation): readonly Tag[] {
   const { tools, answeredWords } = conversation

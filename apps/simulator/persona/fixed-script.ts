@@ -10,7 +10,7 @@ import { encodeWritten, FILLER, UNMERGED, type ScriptWriter } from './write-scri
 export async function createFixedWriter(options: {
   behaviour: Behaviour
   tokenizer: Tokenizer
-  /** The end tokens, the primary one first. */
+  /** The end tokens, the primary end token first. */
   endIds: readonly number[]
 }): Promise<ScriptWriter | null> {
   const { behaviour, tokenizer, endIds } = options

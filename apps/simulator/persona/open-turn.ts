@@ -3,7 +3,10 @@ import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 export const TURN_START = '<|im_start|>'
 const ASSISTANT_HEADER = `${TURN_START}assistant\n`
 
-/** Splits a prompt before the last assistant turn that it leaves open; null if it leaves none open. */
+/**
+ * Splits a prompt that ends inside an assistant turn: `before` is the prompt before that turn, `written` the part of
+ * the turn after its header. Returns null for any other prompt.
+ */
 export type SplitPrompt = (ids: Uint32Array) => {
   readonly before: Uint32Array
   readonly written: Uint32Array
@@ -22,8 +25,8 @@ export async function createSplitPrompt(
 }
 
 /**
- * Returns how many of the first `tokens` are at the end of `written`. So an answer that begins with foreign text and
- * was continued once is continued again at the same position.
+ * Returns how many of the first `tokens` are at the end of `written`. So if the turn began with text of the caller, and
+ * the simulator has continued it once, the turn is continued again at the same position.
  */
 export function overlap(written: Uint32Array, tokens: readonly number[]): number {
   for (let length = Math.min(written.length, tokens.length); length > 0; length--) {

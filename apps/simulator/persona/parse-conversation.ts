@@ -12,7 +12,10 @@ export type Conversation = {
   readonly toolResults: readonly string[]
   /** The last message of the user; empty if there is none. */
   readonly lastUserText: string
-  /** The words of the later assistant turns whose calls have results. The names of the called tools are among them. */
+  /**
+   * The words of assistant turns that come after the last message of the user and whose calls have results. The names
+   * of the called tools are among these words.
+   */
   readonly answeredWords: ReadonlySet<string>
 }
 

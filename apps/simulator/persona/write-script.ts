@@ -29,9 +29,9 @@ export type ScriptWriter = (options: {
  */
 export async function createScriptWriter(options: {
   tokenizer: Tokenizer
-  /** A family that thinks does so unless the prompt disables it. */
+  /** A family with reasoning thinks unless the prompt disables it. */
   family: Pick<ModelFamily, 'reasoning' | 'toolCalls'>
-  /** The end tokens, the primary one first. */
+  /** The end tokens, the primary end token first. */
   endIds: readonly number[]
 }): Promise<ScriptWriter> {
   const { tokenizer, family, endIds } = options

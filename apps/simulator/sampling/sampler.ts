@@ -21,7 +21,7 @@ export type Finish = {
 }
 
 export type Sampler = {
-  /** The next token of this call, and the finish if it is the last one. */
+  /** Returns the next token of this call, and the finish if it is the last token. */
   next(): { tokenId: number; finish: Finish | null }
 }
 
@@ -36,10 +36,11 @@ export type SampledModel = {
 }
 
 /**
- * Turns a script into tokens by vLLM's rules, as recorded in test/fixtures/engine: no end or stop token before
- * `minTokens`; end tokens and the text of a stop string are delivered; `matchedTokenId` names the other end tokens
- * and the caller's stop ids, not the primary end token; a stop string takes precedence over a length limit at the
- * same token.
+ * Turns a script into tokens by vLLM's rules, as recorded in test/fixtures/engine:
+ * - No end token or stop token comes before `minTokens`.
+ * - End tokens and the text of a stop string are delivered.
+ * - `matchedTokenId` names the caller's stop ids and every end token except the primary end token.
+ * - At one token, a stop string takes precedence over a length limit.
  */
 export function createSampler(options: {
   model: SampledModel
@@ -88,7 +89,7 @@ export function createSampler(options: {
       const id = script.filler(count + offset)
       if (allowed(id)) return id
     }
-    // All filler is forbidden: take any other id of the vocabulary.
+    // If all filler is forbidden, any other id of the vocabulary is taken.
     let id = 0
     while (!allowed(id) && id < model.vocabularySize - 1) id += 1
     return id

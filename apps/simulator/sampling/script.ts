@@ -1,6 +1,6 @@
 /** The tokens that the engine wants to write in one call, before sampling parameters are applied. */
 export type Script = {
-  /** The token at `index` of this call; null after the last one, where the model wants to end. */
+  /** The token at `index` of this call; null after the last token, where the model wants to end. */
   readonly at: (index: number) => number | null
   /** The token that replaces `at` where the call may not end or the wanted token is not allowed. */
   readonly filler: (index: number) => number

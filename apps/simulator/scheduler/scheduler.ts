@@ -38,8 +38,8 @@ export type Scheduler = {
   /** Ends a sequence without another output and frees its blocks. False when it has ended or is unknown. */
   abort(sequence: Sequence): boolean
   /**
-   * Completes the step in flight if it is due and starts the next one. `nextAt` is the time of the next call, null
-   * when there is no work. An earlier call changes nothing.
+   * Completes the step in flight if it is due, and starts the next step. `nextAt` is the time of the next call of this
+   * function, null when there is no work. An earlier call changes nothing.
    */
   step(now: number): { outputs: Output[]; nextAt: number | null }
   readonly load: () => Load
@@ -100,7 +100,7 @@ export function createScheduler(options: {
       sequences: plan.entries.length,
       prefillTokens: plan.prefillTokens,
     })
-    // A late timer must not slow the engine down: the next step starts when this one was due.
+    // A late timer must not slow the engine down: the next step counts from the time at which this step was due.
     const due = inFlight !== null && now - inFlight.endsAt < durationMs ? inFlight.endsAt : now
     inFlight = { entries: plan.entries, endsAt: due + durationMs }
     return { outputs, nextAt: inFlight.endsAt }
@@ -152,7 +152,7 @@ export function createScheduler(options: {
 
   /** Gives a waiting sequence its cached and its first new blocks. Returns how many tokens it may compute. */
   function admit(entry: Entry, budget: number): number {
-    // At least one token must be computed, or the model cannot generate the next one.
+    // At least one token must be computed, or the model cannot generate the next token.
     const root = toRoot(entry.sequence.cacheSalt)
     const limit = entry.ids.length - 1
     const hits = entry.sequence.readsPrefixCache ? pool.match(entry.ids, { root, limit }) : []

@@ -5,7 +5,7 @@ import type { Status } from './statuses.ts'
 
 /** The answer of a Generate call, on its way to the client. */
 export type AnswerStream = {
-  /** Takes the next token, and how the answer ends if it is the last one. */
+  /** Takes the next token, and how the answer ends if this is the last token. */
   push(token: { tokenId: number; cachedTokens: number; finish: Finish | null }): void
   /** Ends the answer without another token, unless it has ended. */
   end(reason: 'abort' | 'error'): void
@@ -21,10 +21,10 @@ export type AnswerOptions = {
 }
 
 /**
- * vLLM's streaming rules, as recorded in test/fixtures/engine: a chunk carries the tokens since the last one; the last
- * chunk is followed by a Complete that repeats it; an aborted answer ends with an empty chunk and an empty
- * Complete. Without `stream` there is only the Complete, with everything. While the client does not read,
- * tokens are buffered here and leave as one chunk.
+ * Follows vLLM's streaming rules, as recorded in test/fixtures/engine. A chunk has the tokens since the previous chunk.
+ * After the last chunk comes a Complete that repeats it. An aborted answer ends with an empty chunk and an empty
+ * Complete. Without `stream` there is only the Complete, with all tokens. While the client does not read, tokens are
+ * buffered here and sent as one chunk.
  */
 export function createAnswerStream(
   call: ServerWritableStream<unknown, Buffer>,

@@ -16,9 +16,9 @@ const LEAST_SAMPLES = 30
 
 /**
  * An engine runs `maxNumSeqs` generations at once only if they fit its KV cache. Further generations wait inside the
- * engine, where no other worker can take them. So the slots are the generations that run, plus as many as fit the free
- * part of the cache at the mean size of a running generation. The mean is taken over samples that show generations at
- * all ages, so it includes their growth.
+ * engine, where no other worker can take them. So slots = running generations + free part of the cache ÷ mean size of a
+ * running generation, at most `maxNumSeqs`. The mean is taken over samples that show generations at all ages, so it
+ * includes their growth.
  *
  * Before 30 samples the mean is not known, and the result is `maxNumSeqs`. Zeros while something runs are not a sample,
  * because an engine without statistics reports them.

@@ -49,14 +49,20 @@ const SICK_RESTARTS = 3
 const SICK_WITHIN_MS = 600_000
 
 /**
- * States of an engine: *starting* until it is ready for the first time; *ready*; *unready* when it is no longer
- * healthy; *restarting* after a restart was requested; *starting* again as soon as connections are refused, because its
- * process has ended then.
+ * States of an engine:
+ * - *starting* until it is ready for the first time;
+ * - *ready*;
+ * - *unready* when it is no longer healthy;
+ * - *restarting* after a restart was requested;
+ * - *starting* again as soon as connections are refused, because its process has ended then.
  *
- * A restart is requested if the engine is dead, if it is silent for `silenceMs` (it gives no token, or does not answer
- * although it listens), or if a start takes longer than both `startLimitMs` and three times the 95th percentile of the
- * starts that this process has seen. Without a `request` no restart is requested. The request is removed once
- * connections are refused, or once a new engine answers, if the refusal was missed.
+ * A restart is requested in three cases, unless `request` is null:
+ * - The engine is dead.
+ * - The engine is silent for `silenceMs`: it gives no token, or does not answer although it listens.
+ * - A start takes longer than `startLimitMs`, and longer than three times the 95th percentile of the starts that this
+ *   process has seen.
+ *
+ * The request is removed once connections are refused. If this was missed, it is removed once a new engine answers.
  */
 export function createEngineLife(deps: {
   request: RestartRequest | null
@@ -100,7 +106,7 @@ export function createEngineLife(deps: {
     countRestart(reason)
   }
 
-  /** Notes that the engine's process has ended: the next one that listens is a new engine. */
+  /** Notes that the engine's process has ended: the next process that listens is a new engine. */
   function noteGone() {
     unansweredSinceMs = null
     startingSinceMs = nowMs()
@@ -159,8 +165,9 @@ export function createEngineLife(deps: {
       if (sign !== 'unanswered') unansweredSinceMs = null
       else unansweredSinceMs ??= nowMs()
       if (sign === 'dead' || sign === 'silent') ask(sign)
-      // A healthy check ends a restart because of `dead` (a dead engine never recovers, so a new one answers) or
-      // `not-up` (the engine is up). A silent engine is healthy all the time, so there the check shows nothing.
+      // A healthy check ends a restart that was requested because of `dead` (a dead engine never recovers, so a new
+      // engine answers) or `not-up` (the engine is up). A silent engine is healthy all the time, so its health check
+      // shows nothing.
       if (sign === 'healthy' && asked !== null && asked.reason !== 'silent') asked.isHealthy = true
     },
     noteReady(ready) {

@@ -3,7 +3,10 @@ import type { EngineErrorKind } from '../engine/engine-error.ts'
 
 export type EngineWatch = {
   ready(): boolean
-  /** The engine is ready, and no generation has just failed without output, which another worker may take first. */
+  /**
+   * True if the engine is ready and no generation has failed without output within the last second. During that second
+   * another worker may claim the failed generation.
+   */
   mayPull(): boolean
   /** Notes a token or vector of any generation: the engine works. */
   tokenSeen(): void
@@ -12,8 +15,8 @@ export type EngineWatch = {
   /** Notes that a generation failed without output, by the engine's fault. */
   failureSeen(): void
   /**
-   * Notes a failed call. If the failure suggests that the engine is gone, resolves once it is known whether it is,
-   * after `onLost` has been called.
+   * Notes a failed call. If the failure suggests that the engine is gone, this is checked before the promise resolves.
+   * If the engine is gone, `onLost` has then been called.
    */
   callFailed(kind: EngineErrorKind): Promise<void>
   stop(): void
@@ -26,21 +29,30 @@ export type EngineWatch = {
 export type EngineSign = 'healthy' | 'dead' | 'unanswered' | 'silent'
 
 const CHECK_MS = 1_000
-/** A worker whose generations fail at once would take every job, so it stops pulling after this many in a row. */
+/**
+ * A worker whose generations fail at once would take every job, so it stops pulling after this many failures in a row.
+ */
 const FAILURES_IN_A_ROW = 5
 const REST_MS = 10_000
 /**
- * Longer than other workers need to claim a generation that failed here: its next failure must be on another engine.
+ * After a failure this worker does not pull for this long. Other workers need less time to claim the generation that
+ * failed, so it runs next on another engine.
  */
 const CAUTION_MS = 1_000
 const UNANSWERED = 'the health check got no answer'
 
 /**
- * Decides whether generations may be pulled for an engine. States: ready → unready when a health check reports a dead
- * engine, when two in a row get no answer (one may be a stall of this process, unless a call has failed as well), when
- * generations run and no token came for `silenceMs` (health checks do not see a hang), or after five failures in a row;
- * unready → ready at the next good health check, but not within 10 s of a hang or of five failures: there the checks had
- * been good all along, and not while `mayBeReady` returns false.
+ * Decides whether generations may be pulled for an engine. The states are *ready* and *unready*.
+ *
+ * Ready → unready:
+ * - A health check or a call reports a dead engine.
+ * - Two health checks in a row get no answer. One could be a stall of this process; if a call has failed as well, one
+ *   is enough.
+ * - Generations run, and no token came for `silenceMs`. Health checks do not detect such a hang.
+ * - Five generations in a row failed without output.
+ *
+ * Unready → ready: at the next good health check, while `mayBeReady` returns true. After a hang or five failures this
+ * takes at least 10 s, because the checks had been good all along.
  *
  * `onChange` is called at each move, `onLost` when running generations will not end by themselves, and `onSign` before
  * both with the result of each check.

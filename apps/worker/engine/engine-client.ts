@@ -35,16 +35,18 @@ export type EngineRequest = {
   /** All parameters that apply: the engine does not add the model's defaults. An absent parameter is neutral. */
   readonly sampling: Sampling
   readonly maxTokens: number
-  /** At most `maxTokens`; absent: 0. Before it, neither an end token nor a stop string ends the output. */
+  /**
+   * At most `maxTokens`; absent: 0. While the output has fewer tokens, neither an end token nor a stop string ends it.
+   */
   readonly minTokens?: number
   /** True: the end tokens that the engine knows itself do not end the output. */
   readonly ignoreEos?: boolean
-  /** The output ends with the first of them, or of those that the engine knows itself. */
+  /** The output ends with the first token that is one of these, or that the engine itself knows as an end token. */
   readonly endIds: readonly number[]
   /** The engine stops at these strings, but delivers the tokens that contain them. */
   readonly stop: readonly string[]
   readonly constraint: EngineConstraint | null
-  /** Prompts share cached prefixes only if their salts are equal, where the engine knows salts. Null: no salt. */
+  /** If the engine supports salts, prompts share cached prefixes only if their salts are equal. Null: no salt. */
   readonly cacheSalt: string | null
 }
 
@@ -57,7 +59,7 @@ export type EngineTokens = {
 
 export type EngineEnd = {
   readonly finishReason: 'stop' | 'length' | 'abort' | 'error'
-  /** Set for stop tokens, and for end tokens other than the primary one. */
+  /** Set for stop tokens, and for end tokens other than the primary end token. */
   readonly matchedTokenId: number | null
   readonly matchedStop: string | null
   readonly promptTokens: number

@@ -96,7 +96,7 @@ export function runGenerate(
         fail(new EngineError('unavailable', 'the engine closed the stream without completing it'))
       } else if (isOpen) {
         // The call stays open, because `toError` may first ask the engine for its health: an abort does not wait for
-        // that.
+        // the answer.
         void toError(failure, completionTokens > 0).then(fail, fail)
       }
     },

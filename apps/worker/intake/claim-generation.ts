@@ -8,8 +8,9 @@ export type ClaimGeneration = (model: string, serves: Serves) => Promise<Claim>
 
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
 /**
- * Longer than a stall of Redis or of this process. A worker that is cut off from the queue Redis alone must not keep a
- * generation that it cannot read. Once the worker denies the claim, the gateway queues the generation again.
+ * A claim is given up after this time, which is longer than a stall of Redis or of this process. A worker that is cut
+ * off from the queue Redis alone must not keep a generation that it cannot read. Once the worker denies the claim, the
+ * gateway queues the generation again.
  */
 const GIVE_UP_AFTER_MS = 30_000
 
@@ -36,7 +37,7 @@ export function createClaimGeneration(deps: {
       try {
         return await untilAnswered(ask, { ...PAUSES, giveUp: () => nowMs() >= giveUpAtMs })
       } finally {
-        // No message is read between this and the caller's next step, which opens the run.
+        // No message is read between this line and the caller's next step, which opens the run.
         open.delete(nonce)
       }
     },

@@ -3,24 +3,34 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 /** Decides whether this process may take work. A cordoned process still runs the work that it has. */
 export type Cordon = {
   isCordoned(): boolean
-  /** The term of the scaler whose cordon is in force; null if there is none. */
+  /**
+   * The term of the scaler whose cordon is in force; null if no scaler's cordon is in force. A scaler gets a term, a
+   * number, when it takes the lead; each new term is higher than all terms before.
+   */
   term(): number | null
-  /** A scaler's cordon lasts `forMs` unless it is renewed; an operator's (`term` null) until `uncordon(null)`. */
+  /**
+   * A scaler's cordon lasts `forMs` unless it is renewed. An operator's cordon (`term` null) lasts until
+   * `uncordon(null)`.
+   */
   cordon(term: number | null, forMs: number | null): void
-  /** Ends a scaler's cordon of this term or an earlier one; with null, the operator's cordon. */
+  /** Ends a scaler's cordon of this term or an earlier term; with null, the operator's cordon. */
   uncordon(term: number | null): void
   /** Stops the timer of the scaler's cordon. */
   close(): void
 }
 
-/** A scaler renews its cordons each second, so after this time without a message its term is over. */
+/**
+ * A scaler renews its cordons each second. If none is in force and no message came for this long, a lower term is
+ * obeyed again.
+ */
 const TERM_MS = 60_000
 
 /**
  * The cordon of this process, for all of its engines. An operator and a scaler each have a cordon of their own, and end
- * only that. A scaler's cordon also expires, because the scaler may die. Of several scalers the one with the highest
- * term is obeyed: a lower term is sent by a scaler that has lost its lead. After a minute without a message a lower
- * term counts again, because a queue Redis that lost its data numbers terms from the start.
+ * only their own cordon. A scaler's cordon also expires, because the scaler may die. Of several scalers, the scaler
+ * with the highest term is obeyed: a lower term is sent by a scaler that has lost its lead. A lower term counts again
+ * once the last cordon has ended and no message has come for a minute, because a queue Redis that lost its data numbers
+ * terms from the start.
  *
  * `onChange` is called when the process becomes cordoned or uncordoned.
  */

@@ -10,8 +10,8 @@ const TAKING_MS = 1_500
 const STOP_MS = 3_000
 
 /**
- * Runs that will surely end within the grace time continue. The others are handed back as soon as other workers have
- * room for them, and all that are left at the end of the grace time.
+ * Runs that will surely end within the grace time continue. Every other run is handed back as soon as other workers
+ * have room for it. Runs that are left at the end of the grace time are handed back then.
  */
 export function createHandOver(deps: {
   live: () => Iterable<RunningGeneration>

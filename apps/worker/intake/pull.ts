@@ -9,7 +9,7 @@ import type { Slots } from './slots.ts'
 export type Taken = { readonly ended: Promise<unknown>; readonly waiting: number }
 
 export type Pull = {
-  /** Whether this worker may pull has changed. */
+  /** The caller calls it when the answer of `mayPull` has changed. */
   follow(): void
   /** An operator has paused the model's queue. */
   isPaused(): boolean

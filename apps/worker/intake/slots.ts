@@ -1,7 +1,7 @@
 export type Slots = {
   running(): number
   capacity(): number
-  /** What is taken stays taken. */
+  /** Slots that are taken stay taken. */
   resize(capacity: number): void
   isFree(): boolean
   /** Takes a slot, and returns the function that gives it back. The caller waits for `room` first. */

@@ -7,8 +7,8 @@ import type { Encoder } from '#libs/tokenizer/encoding/encoder.ts'
 export type LongTextThreads = {
   /**
    * Wraps `encoder`, which was made from `json`: texts of more than 32,768 characters in one call are encoded on a
-   * thread, because they would block this one. If the threads are closed, full or out of memory, `encoder` encodes the
-   * texts.
+   * thread, because they would block the calling thread. If the threads are closed, full or out of memory, `encoder`
+   * encodes the texts.
    */
   wrapEncoder(encoder: Encoder, json: string): Encoder
   close(): Promise<void>
@@ -71,7 +71,7 @@ export function createLongTextThreads(log: Logger): LongTextThreads {
   }
 }
 
-/** Keeps the file for threads that start later: as UTF-8, once for all of them, and not on the heap. */
+/** Keeps the file for threads that start later: as UTF-8, once for all threads, and not on the heap. */
 function toShared(json: string): SharedArrayBuffer {
   const bytes = new TextEncoder().encode(json)
   const shared = new SharedArrayBuffer(bytes.length)

@@ -16,9 +16,9 @@ export type RenderedPrompt = {
 export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<RenderedPrompt>
 
 /**
- * Renders a job's conversation with the model's chat template and tokenizes it exactly: special tokens of the template
- * become their ids, special tokens that a caller types stay text. Throws a ChatTemplateError if the template refuses
- * the conversation, or if the ids contain a control token that is not in the text (the tokenizer's normalizer may turn
+ * Renders a job's conversation with the model's chat template and tokenizes it. Special tokens of the template become
+ * their ids; special tokens that a caller types stay text. Throws a ChatTemplateError if the template refuses the
+ * conversation, or if the ids contain a control token that is not in the text (the tokenizer's normalizer may turn
  * other characters into a token's text). If a prompt is far longer than the window, only its beginning is tokenized,
  * which is itself longer than the window.
  */

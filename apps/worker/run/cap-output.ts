@@ -4,17 +4,22 @@ import { affordableOutput } from '#libs/money/price.ts'
 
 export type OutputCap =
   | { readonly status: 'capped'; readonly maxTokens: number }
-  /** The estimated input was too low, and the account's credits did not limit the hold: an exact hold is needed. */
+  /**
+   * The gateway's estimate of the input was too low, and the account's credits did not limit the hold: a hold for the
+   * counted input is needed.
+   */
   | { readonly status: 'hold-too-small' }
-  /** The account's credits limited the hold, and it does not pay the exact input and one token of output. */
+  /**
+   * The account's credits limited the hold, and the hold does not pay for the counted input and one token of output.
+   */
   | { readonly status: 'insufficient-credits' }
   /** The prompt leaves no room for a token in the context window. */
   | { readonly status: 'prompt-too-long' }
 
 /**
- * Turns the hold's amount into the engine's output cap: the tokens that the rest of the amount pays after the exact
- * input, within the context window and the caller's limit. So no charge can exceed its hold, and a wrong estimate
- * neither creates debt nor shortens an answer that could be paid.
+ * Turns the hold's amount into the engine's output cap: the number of tokens for which the amount pays after the
+ * counted input, `promptTokens`. The context window and the caller's limit bound the cap as well. So no charge can
+ * exceed its hold, and a wrong estimate of the input neither creates debt nor shortens an answer that could be paid.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
@@ -29,9 +34,9 @@ export function capOutput(job: GenerationJob, promptTokens: number, contextWindo
 }
 
 export type OutputFit =
-  /** `maxTokens` may still come; 0 if earlier epochs have written all that is allowed. */
+  /** The engine may still give `maxTokens`; 0 if earlier epochs have written all tokens that are allowed. */
   | { readonly status: 'fits'; readonly maxTokens: number }
-  /** An engine with this window can run it: the model allows so many tokens, and they are needed. */
+  /** The generation needs an engine with a context window of at least `window` tokens. The model allows that many. */
   | { readonly status: 'window-too-small'; readonly window: number }
   | Exclude<OutputCap, { readonly status: 'capped' }>
 
@@ -53,7 +58,7 @@ export function fitOutput(
   return { status: 'fits', maxTokens: left === 0 ? 0 : Math.min(left, engineWindow - used) }
 }
 
-/** Returns whether the hold pays the exact input of a request without output. */
+/** Returns whether the hold pays for the counted input of a request without output. */
 export function coversInput(hold: Hold, promptTokens: number): boolean {
   return affordableOf(hold, { input: promptTokens, limit: 0 }) !== null
 }

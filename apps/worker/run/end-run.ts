@@ -70,7 +70,10 @@ export function createEndRun(deps: {
     }
   }
 
-  /** A run that ends here at its deadline has no output, or is an embedding; else a chat completes as `length`. */
+  /**
+   * Ends a run that was stopped. A chat with output that reaches its deadline does not come here: it completes as
+   * `length`.
+   */
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {
       case 'unwanted':
@@ -87,7 +90,7 @@ export function createEndRun(deps: {
   }
 
   async function endFailed(run: RunningGeneration, error: unknown): Promise<void> {
-    // If the engine is gone, all of its runs are stopped, and this run ends like the others.
+    // If the engine is gone, all of its runs are stopped, and this run ends as a stopped run.
     if (error instanceof EngineError) await watch.callFailed(error.kind)
     const reason = run.stopReason()
     if (reason !== null) endStopped(run, reason)
@@ -98,8 +101,8 @@ export function createEndRun(deps: {
   /**
    * Hands a failed run back, unless the engine is healthy and had begun to answer: then the request is at fault, and
    * the generation fails. A failure without output counts against the engine, and makes the run a suspect. So a request
-   * that fails everywhere is found by its second engine. A call that the engine had no room or no time for shows
-   * nothing about its request.
+   * that fails everywhere is found at its second engine. If the engine was unavailable, the failed call shows nothing
+   * about the request.
    */
   function endByItself(run: RunningGeneration, error: unknown): void {
     const failure = toGenerationError(error)

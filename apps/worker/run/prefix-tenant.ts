@@ -41,9 +41,9 @@ export function createPrefixTenantOf(options: {
  * next worker makes another, and prompts that were cached before are not found again.
  */
 export async function readPrefixSecret(redis: Redis | Cluster): Promise<string> {
-  await redis.setnx(prefixSecretKey, randomBytes(32).toString('base64url'))
-  const secret = await redis.get(prefixSecretKey)
+  await redis.setnx(prefixSecretKey(), randomBytes(32).toString('base64url'))
+  const secret = await redis.get(prefixSecretKey())
   if (secret === null)
-    throw new Error(`the queue Redis has no ${prefixSecretKey} that was written a moment ago`)
+    throw new Error(`the queue Redis has no ${prefixSecretKey()} that was written a moment ago`)
   return secret
 }

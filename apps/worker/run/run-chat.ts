@@ -96,7 +96,7 @@ export function createRunChat(deps: {
             promptIds: concat(prompt.ids, earlier),
             sampling: { ...model.samplingDefaults, ...job.request.sampling },
             maxTokens: fit.maxTokens,
-            // Of the whole generation, as far as the cap allows.
+            // The minimum counts for the whole generation; the cap comes first.
             minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
             ignoreEos,
             endIds,

@@ -15,7 +15,7 @@ export type RunTotals = {
   /** Notes that a run has ended. `live` must not return it any more. */
   noteEnd(run: RunningGeneration, ms: number): void
   totals(): Totals
-  /** Mean time from claim to end of the last runs; null before the first one ended. */
+  /** Mean time from claim to end of the last runs; null before the first run ended. */
   meanMs(): number | null
 }
 

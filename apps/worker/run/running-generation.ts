@@ -50,8 +50,8 @@ export type RunningGeneration = {
   /** Publishes the claim, unless it is published already. */
   sendClaim(): void
   /**
-   * Publishes events that belong together: the gateway receives all of them or none. The ids of the output that was
-   * noted since the last events are sent with them.
+   * Publishes events that belong together: the gateway receives all of them or none. The token ids that were noted
+   * since the last call are sent with these events.
    */
   send(events: readonly GenerationEvent[]): void
   /** Ends the run: nothing can be sent afterwards. */

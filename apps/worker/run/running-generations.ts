@@ -23,15 +23,15 @@ export type RunningGenerations = {
   /**
    * Returns whether this process runs or has run the epoch. When a failover of Redis loses a claim, the generation
    * waits again, and the same worker may be given it again. It must not start a second run: the gateway knows an epoch
-   * by its worker, so it would take the two runs for one. A first run that still runs goes on; the pulse reports one
-   * that has ended to the gateway.
+   * by its worker, so it would take the two runs for one. If the first run still runs, it goes on. If it has ended, the
+   * pulse reports its end to the gateway.
    */
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
   /** Sends the one event of an epoch that does not run. */
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
   /** The runs of all engines that have not ended. */
   live(): RunningGeneration[]
-  /** Stops the epochs of a gateway's stream up to this one, also if the stream is not open yet. */
+  /** Stops the epochs of a gateway's stream up to the given epoch, also if the stream is not open yet. */
   stopStream(gateway: string, stopped: StreamEpoch): void
   /** Stops the runs of a gateway that receives nothing. They are settled only if the gateway dies. */
   stopGateway(gateway: string): void
@@ -39,12 +39,12 @@ export type RunningGenerations = {
   buryGateway(gateway: string): void
   /** Stops and forgets these streams, because the gateway has settled them. */
   forgetSettled(gateway: string, streams: readonly number[]): void
-  /** Reports the state of these claims to a gateway that asks for it. */
+  /** Reports the states of the streams that a gateway asks about. */
   answer(gateway: string, asked: readonly AskedStream[]): void
   /**
    * Publishes to each gateway the claims that are not published yet, and the last seq of each of its streams that has
-   * ended or has sent nothing since the last call. For the other streams the next frame shows whether one was lost.
-   * Call it once a second.
+   * ended or has sent nothing since the last call. For the other streams, the next frame shows whether a frame was
+   * lost. Call it once a second.
    */
   pulse(): void
 }

@@ -1,11 +1,14 @@
 import { ShortLivedMap } from '#libs/short-lived/short-lived-map.ts'
 import type { RunningGeneration } from './running-generation.ts'
 
-/** Decides when one engine gets the generations that may have killed another, and whose fault its own death is. */
+/**
+ * Decides when an engine gets a generation that may have killed another engine. If the engine itself dies, decides
+ * which generation is to blame.
+ */
 export type Trials = {
   /**
-   * Resolves when the engine may be called for this run, or when the run is stopped. Most runs need not wait; the longest
-   * wait is `TURN_MS` for each engine that died with it.
+   * Resolves when the engine may be called for this run, or when the run is stopped. Most runs need not wait. The
+   * longest wait of a run is `TURN_MS` for each engine that died while it ran the generation.
    */
   begin(run: TriedRun): Promise<void>
   /** Notes that the engine has given output. */
@@ -31,7 +34,7 @@ type TriedRun = Pick<RunningGeneration, 'epoch' | 'engineDeaths' | 'output' | 's
 const READ_TOKENS = 3
 /** A run that exceeds its longest epoch with a dead engine by this many tokens did not cause those deaths. */
 const LONGER_TOKENS = 16
-/** Bounds the wait: if about fifty runs are read again one after the other, the last one waits this long. */
+/** Bounds the wait: if about fifty runs are read again one after the other, the last run waits this long. */
 const TURN_MS = 5_000
 /** A run that began later than this after an engine's last token did not make it hang. */
 const HANGS_WITHIN_MS = 2_000
@@ -42,19 +45,19 @@ const HANGS_WITHIN_MS = 2_000
  *
  * - *unread*, until that engine has given its next 3 tokens: a generation that kills by its prompt, or by its output so
  *   far, kills here. An engine reads one such run at a time, and no other run is without a token meanwhile.
- * - after a second death that proved nothing, also until it has given more tokens than any of its epochs that ended
- *   with an engine: a generation that kills after a number of tokens kills here. An engine has one such run at a time,
- *   beside new runs.
+ * - after a second death that proved nothing, also until it has more tokens than any of its epochs that ended with the
+ *   death of an engine: a generation that kills after a number of tokens kills here. An engine has one such run at a
+ *   time, beside new runs.
  *
- * So when an engine dies, at most one run is on trial. It is the suspect, and its gateway ends it; the others go on as
- * if nothing had been. A run that was alone is the suspect as well. A run may have been the cause if it is on trial,
- * has no token, or is as long as when an engine died with it. If there are several such runs, none is the suspect, and
- * the next trial is longer.
+ * So when an engine dies, at most one run is on trial. It is the suspect, and its gateway ends it; the other runs go on
+ * elsewhere. A run that was alone in the engine is the suspect as well. A run may have been the cause if it is on
+ * trial, if it has no token, or if it is as long as its longest epoch that ended with the death of an engine. If there
+ * are several such runs, none is the suspect, and the next trial is longer.
  *
  * There are two limits. If another generation kills for the first time in the fraction of a second in which the engine
  * reads a run on trial, the run on trial is ended in its place. And if more than about fifty runs wait for one engine,
- * the runs whose turn does not come within 5 s go on together; then it takes another engine to find the one that kills.
- * The wait grows with each death, so in the end it is found.
+ * the runs whose turn does not come within 5 s go on together. Then another engine is needed to find the generation
+ * that kills. The longest wait grows with each death, so in the end the generation is found.
  *
  * An embedding begins anew in each epoch, so it is on trial until its end.
  */
@@ -69,7 +72,8 @@ export function createTrials(nowMs: () => number): Trials {
   function mayBegin(turn: Turn): boolean {
     if (isTried(turn)) return !isRunning(isUnread) && !isRunning(isOnTrial)
     if (isRunning((other) => isTried(other) && isUnread(other))) return false
-    // Otherwise new runs, one after the other, would keep a run on trial from its turn.
+    // If a run on trial waits and none runs, new runs wait too. Otherwise a series of new runs would keep the run on
+    // trial from its turn.
     return isRunning(isOnTrial) || !waiting.values().some(isTried)
   }
 
@@ -131,7 +135,7 @@ type Turn = {
   readonly run: TriedRun
   /** When the engine was given the run; null while it waits. */
   beganMs: number | null
-  /** Ends its wait. */
+  /** Ends the wait of the run. */
   leave: () => void
 }
 

@@ -31,7 +31,7 @@ const day: Activity = {
 
 const Day = z.iso.date()
 
-/** Throws an ApiError for a last day before the first one, and for too many days. */
+/** Throws an `ApiError` if the last day is before the first one, or if there are too many days. */
 function assertDays(from: string, to: string): void {
   const count = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
   if (count < 1) throw new ApiError('invalid_request', "'to' is before 'from'.", { param: 'to' })
@@ -40,7 +40,10 @@ function assertDays(from: string, to: string): void {
   }
 }
 
-/** The days that a query is about, both included; by default the 30 days up to `today`. Throws as `assertDays` does. */
+/**
+ * Returns the first and the last day of a query, both included; by default the 30 days up to `today`. Throws as
+ * `assertDays` does.
+ */
 export function toDays(
   { from, to }: { from?: string | undefined; to?: string | undefined },
   today: Date,
@@ -69,7 +72,7 @@ export const ACTIVITY = {
         }),
         to: Day.optional().meta({ description: 'The last day; default: today.', example: day.date }),
       })
-      // Nothing is read for days that are wrong.
+      // Checked here too, so that nothing is read for wrong days.
       .refine(({ from, to }) => {
         if (from !== undefined && to !== undefined) assertDays(from, to)
         return true

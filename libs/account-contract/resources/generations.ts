@@ -5,7 +5,7 @@ import { defineRead, FREE, READ_ERRORS } from '../operation.ts'
 
 const Ms = Count.nullable().meta({ description: 'Milliseconds; null: not known, or it did not happen.' })
 
-/** One request, as its key reads it. */
+/** The receipt of one request, as its key reads it. */
 const Receipt = z.object({
   id: z.uuid().meta({ description: 'As in `x-request-id`.' }),
   status: z.enum(['running', 'settled', 'released', 'expired']),
@@ -61,10 +61,10 @@ const receipt: Receipt = {
   nano: { total_cost: '232400' },
 }
 
-/** Any id that an answer has: `x-request-id`, or that with the prefix of its operation. */
+/** Any form of a request's id: the bare `x-request-id`, or with the prefix that the id has in an answer. */
 const ANY_ID = /^(?:chatcmpl-|cmpl-|resp_)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
 
-/** The error for a request that the key has not made, and for an id that no request can have. */
+/** The error for a request that another key or nobody has made, and for a text that cannot be an id. */
 export function generationNotFound(message = 'There is no request with this id.'): ApiError {
   return new ApiError('generation_not_found', message, { param: 'id' })
 }

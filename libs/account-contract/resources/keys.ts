@@ -14,7 +14,7 @@ import {
 } from '../fields.ts'
 import { BY_MANAGEMENT_KEY, defineChange, defineRead, MANAGE_ERRORS } from '../operation.ts'
 
-/** One nano-credit is the unit, and a JSON number is exact to it up to this many credits. */
+/** Up to this many credits, a JSON number is exact to one nano-credit, the smallest unit. */
 const MAX_LIMIT = 1_000_000
 const NANO_PER_CREDIT = 1e9
 
@@ -61,7 +61,7 @@ const PerMinute = z
   .min(1, 'expected at least 1')
   .max(1_000_000_000, 'expected at most 1,000,000,000')
 
-/** The limits of a key in a request; null removes one. */
+/** The limits of a key in a request; null removes a limit. */
 const LIMITS = {
   name: Text.trim().min(1, 'expected 1 to 200 characters').max(200, 'expected 1 to 200 characters').nullish(),
   limit: z
@@ -83,14 +83,14 @@ const LIMITS = {
   tokens_per_minute: PerMinute.nullish(),
 }
 
-/** Strict: a misspelt limit would make a key without one. */
+/** Strict, because a misspelt limit would make a key without that limit. */
 const Limits = z.strictObject(LIMITS)
 export type Limits = z.infer<typeof Limits>
 
 const Change = z
   .strictObject({ ...LIMITS, disabled: z.boolean('expected true or false').optional() })
   .superRefine((change, { issues }) => {
-    // A field that is not known has been removed, and is an issue.
+    // Unknown fields were removed before, and each is an issue already.
     if (Object.keys(change).length > 0 || issues.length > 0) return
     throw new ApiError('invalid_request', 'Give at least one field to change.')
   })
@@ -120,7 +120,7 @@ const key: AccountKey = {
 
 const secret = 'mr_live_4cFhqWJpZ0s7XbD2nVtYkGmRuLe8AaQoC1xCRh'
 
-/** An id that no key can have is refused in the words for an unknown one. */
+/** The error for an unknown id also answers an id that no key can have. */
 const KeyPath = z.strictObject({
   id: z
     .string()

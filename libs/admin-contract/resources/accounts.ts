@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, Name, Nano, Reason, Time } from '../fields.ts'
+import { AccountId, Id, Name, Nano, Reason, Time } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, CUSTOMERS } from '../roles.ts'
@@ -20,7 +20,7 @@ export const Account = z
   .meta({ id: 'Account' })
 export type Account = z.infer<typeof Account>
 
-export const AccountPath = z.strictObject({ account: Id })
+export const AccountPath = z.strictObject({ account: AccountId })
 
 export const ACCOUNTS = {
   createAccount: defineChange({
@@ -29,7 +29,10 @@ export const ACCOUNTS = {
     status: 201,
     summary: 'Creates an account without credits.',
     roles: CUSTOMERS,
-    body: z.strictObject({ name: Name, reason: Reason.optional() }),
+    body: z.strictObject({
+      name: Name.meta({ description: 'Of the customer.' }),
+      reason: Reason.optional(),
+    }),
     answer: Account,
   }),
 

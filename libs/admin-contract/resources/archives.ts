@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, Nano, Reason, Time } from '../fields.ts'
+import { Id, Nano, Reason, Time, Whole } from '../fields.ts'
 import { defineChange, defineExport, defineRead } from '../operation.ts'
 import { ALL, OWNER, SERVICE } from '../roles.ts'
 import { LedgerEntry } from './ledger.ts'
@@ -29,13 +29,13 @@ export type ArchivedFiles = z.infer<typeof ArchivedFiles>
 
 const Chain = z.string().meta({ description: "Hexadecimal; the hash of the seals' chain there." })
 
-const LedgerMonth = z
+export const LedgerMonth = z
   .object({
     month: Month,
     state: z.enum(['kept', 'ready', 'archived']),
     problem: z.string().nullable().meta({ description: 'Why it is kept.' }),
-    firstSeq: z.string(),
-    lastSeq: z.string().meta({ description: 'Inclusive; below firstSeq when there was no entry.' }),
+    firstSeq: Whole,
+    lastSeq: Whole.meta({ description: 'Inclusive; below firstSeq when there was no entry.' }),
     chainBefore: Chain.nullable(),
     chainAfter: Chain.nullable().meta({ description: 'Null while no seal ends with the month.' }),
     files: ArchivedFiles.nullable().meta({ description: 'Of an archived month.' }),
@@ -66,7 +66,7 @@ export const ArchivedUsage = z
   .meta({ id: 'ArchivedUsage' })
 export type ArchivedUsage = z.infer<typeof ArchivedUsage>
 
-/** Reservations, as they are in the file of a month. All but the first three fields are null for a tombstone. */
+/** Reservations, as they are in the file of a month. For a tombstone all fields except the first three are null. */
 export const ArchivedReservation = z
   .object({
     requestId: Id,

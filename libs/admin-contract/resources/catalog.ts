@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { CatalogFile, ModelSpec } from '#libs/contracts/model-spec.ts'
-import { Flag, ModelId, Nano, Reason, Time, TimeInput } from '../fields.ts'
+import { Flag, ModelId, Nano, Reason, Time, TimeInput, Whole } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, SERVICE } from '../roles.ts'
 
-const PriceVersion = z
+export const PriceVersion = z
   .object({
-    id: z.string(),
+    id: Whole,
     model: z.string(),
     effectiveFrom: Time,
     inputPriceNano: Nano,
@@ -27,7 +27,7 @@ const CatalogChange = z
   .meta({ id: 'CatalogChange' })
 export type CatalogChange = z.infer<typeof CatalogChange>
 
-/** No catalog has as many. */
+/** The most ids in `keep`; no catalog has as many models. */
 const MAX_KEPT = 10_000
 
 export const CATALOG = {

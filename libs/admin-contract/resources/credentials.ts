@@ -6,7 +6,7 @@ import { FRESH_SESSION_MINUTES } from './sessions.ts'
 
 const BY_FRESH_SESSION = `A session must be younger than ${FRESH_SESSION_MINUTES} minutes.`
 
-const Credential = z
+export const Credential = z
   .object({ id: Id, name: z.string(), role: Role, createdAt: Time, revokedAt: Time.nullable() })
   .meta({ id: 'Credential' })
 export type Credential = z.infer<typeof Credential>
@@ -23,7 +23,11 @@ export const CREDENTIALS = {
     summary: 'Creates a credential of the admin interface and shows its token, once.',
     description: BY_FRESH_SESSION,
     roles: OWNER,
-    body: z.strictObject({ name: Name, role: Role, reason: Reason.optional() }),
+    body: z.strictObject({
+      name: Name.meta({ description: 'Of the person or the tool; cannot be used again.' }),
+      role: Role,
+      reason: Reason.optional(),
+    }),
     answer: NewCredential,
     errors: ['conflict', 'stale_session'],
   }),
@@ -41,7 +45,7 @@ export const CREDENTIALS = {
     summary: 'Revokes a credential, permanently and at once, and ends its sessions.',
     description: BY_FRESH_SESSION,
     roles: OWNER,
-    params: z.strictObject({ credential: Id }),
+    params: z.strictObject({ credential: Id.meta({ description: 'Id of the credential.' }) }),
     body: z.strictObject({ reason: Reason.optional() }),
     answer: Credential,
     errors: ['not_found', 'stale_session'],

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, ModelId, Nano, Reason, Time, countIn } from '../fields.ts'
+import { AccountId, Id, ModelId, Nano, Reason, Time, countIn } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, SERVICE } from '../roles.ts'
@@ -35,9 +35,11 @@ export const HOLDS = {
     summary: 'Lists open holds, the newest first.',
     roles: ALL,
     query: z.strictObject({
-      account: Id.optional(),
+      account: AccountId.optional(),
       model: ModelId.optional(),
-      olderThanSeconds: countIn({ min: 0, max: MAX_AGE_S }).optional(),
+      olderThanSeconds: countIn({ min: 0, max: MAX_AGE_S })
+        .optional()
+        .meta({ description: 'Only holds at least that old.' }),
       ...PAGE,
     }),
     answer: pageOf('HoldPage', Hold),
@@ -50,7 +52,9 @@ export const HOLDS = {
     summary: 'Releases an open hold by force.',
     description: RELEASE_WARNING,
     roles: SERVICE,
-    params: z.strictObject({ hold: Id }),
+    params: z.strictObject({
+      hold: Id.meta({ description: 'Id of the hold, which is that of its request.' }),
+    }),
     body: z.strictObject({ reason: Reason }),
     answer: ReleasedHold,
     errors: ['not_found', 'conflict'],

@@ -1,5 +1,17 @@
 import { z } from 'zod'
-import { Id, ModelId, Name, Nano, PositiveNano, Reason, Text, Time, TimeInput } from '../fields.ts'
+import {
+  AccountId,
+  Id,
+  KeyId,
+  ModelId,
+  Name,
+  Nano,
+  PositiveNano,
+  Reason,
+  Text,
+  Time,
+  TimeInput,
+} from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, CUSTOMERS } from '../roles.ts'
@@ -14,13 +26,19 @@ const Period = z.enum(['day', 'week', 'month', 'total']).meta({
   description: 'Days, weeks (from Monday) and months begin at midnight UTC; the total never resets.',
 })
 
-const PerMinute = z.int().min(1).max(1_000_000_000)
+const PerMinute = z.int().min(1).max(1_000_000_000).meta({ description: 'The most in a minute.' })
 
-/** The limits of a key in a request; null removes one. */
+/** The limits of a key in a request. Null removes a limit. */
 const KeyLimits = z.strictObject({
-  name: Name.nullable().optional(),
-  expiresAt: TimeInput.nullable().optional(),
-  models: z.array(ModelId).min(1).max(100).nullable().optional(),
+  name: Name.nullable().optional().meta({ description: 'The purpose of the key.' }),
+  expiresAt: TimeInput.nullable().optional().meta({ description: 'When it stops working.' }),
+  models: z
+    .array(ModelId)
+    .min(1)
+    .max(100)
+    .nullable()
+    .optional()
+    .meta({ description: 'The only models that it may use.' }),
   spendLimit: z.strictObject({ amountNano: PositiveNano, period: Period }).nullable().optional(),
   requestsPerMinute: PerMinute.nullable().optional(),
   tokensPerMinute: PerMinute.nullable().optional(),
@@ -79,9 +97,9 @@ const NewKey = Key.extend({
   secret: z.string().meta({ description: 'Shown only here; stored as its hash.' }),
 }).meta({ id: 'NewKey' })
 
-const KeyPath = z.strictObject({ key: Id })
+const KeyPath = z.strictObject({ key: KeyId })
 
-/** The operations that only change the state of a key. */
+/** The fields shared by the operations that only change the state of a key. */
 const STATE = {
   method: 'POST',
   roles: CUSTOMERS,
@@ -108,9 +126,12 @@ export const KEYS = {
     summary: 'Lists keys, the newest first; never their secrets.',
     roles: ALL,
     query: z.strictObject({
-      account: Id.optional(),
-      prefix: Text.min(1).max(PREFIX_LENGTH).optional().meta({ description: 'The start of the secret.' }),
-      last4: Text.length(4).optional(),
+      account: AccountId.optional(),
+      prefix: Text.min(1)
+        .max(PREFIX_LENGTH)
+        .optional()
+        .meta({ description: `The start of the secret, at most ${PREFIX_LENGTH} characters.` }),
+      last4: Text.length(4).optional().meta({ description: 'The last four characters of the secret.' }),
       ...PAGE,
     }),
     answer: pageOf('KeyPage', Key),
@@ -152,7 +173,11 @@ export const KEYS = {
     roles: CUSTOMERS,
     params: KeyPath,
     body: z.strictObject({
-      overlapSeconds: z.int().min(0).max(MAX_OVERLAP_S),
+      overlapSeconds: z
+        .int()
+        .min(0)
+        .max(MAX_OVERLAP_S)
+        .meta({ description: 'How long the old secret stays valid.' }),
       reason: Reason.optional(),
     }),
     answer: NewKey,

@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import { Id, Nano, Time, countIn } from '../fields.ts'
+import { AccountId, Id, Nano, Time, countIn } from '../fields.ts'
 import { defineExport, defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL } from '../roles.ts'
 
 const MAX_ENTRIES = 1_000_000
 
-/** The service's own accounts, such as revenue, have ids that are no UUID of any version. */
+/** A ledger account's id. The service's own accounts, such as revenue, have ids that are not UUIDs of any version. */
 const LedgerAccount = z.guid()
 
-/** A line of the ledger's export, and of its file of a month. */
+/** A line of the ledger's export, and of a month's ledger file. */
 export const LedgerEntry = z
   .object({
     seq: z.string(),
@@ -69,7 +69,7 @@ export const LEDGER = {
     summary:
       'Lists costs that no charge could cover, the newest first; those of archived months are in their files.',
     roles: ALL,
-    query: z.strictObject({ account: Id.optional(), ...PAGE }),
+    query: z.strictObject({ account: AccountId.optional(), ...PAGE }),
     answer: pageOf('WriteOffPage', WriteOff),
     errors: ['not_found'],
   }),

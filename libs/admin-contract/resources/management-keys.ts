@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { Id, Name, Reason, Time, TimeInput } from '../fields.ts'
+import { AccountId, Id, Name, Reason, Time, TimeInput } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, CUSTOMERS } from '../roles.ts'
 import { AccountPath } from './accounts.ts'
 
-/** Of one account: usable at the same time. */
+/** The most usable management keys of one account. */
 export const MAX_MANAGEMENT_KEYS = 10
 
-const ManagementKey = z
+export const ManagementKey = z
   .object({
     id: Id,
     accountId: Id,
@@ -37,7 +37,11 @@ export const MANAGEMENT_KEYS = {
     description: `With it the account manages its API keys at the gateway: it makes, changes, rotates and revokes them. It can neither widen a limit that an operator has set on a key, nor enable a key that an operator has disabled, nor make a new key in its place. It reads the whole account, and can never spend. An account has at most ${MAX_MANAGEMENT_KEYS} that are neither revoked nor expired.`,
     roles: CUSTOMERS,
     params: AccountPath,
-    body: z.strictObject({ name: Name, expiresAt: TimeInput.nullish(), reason: Reason.optional() }),
+    body: z.strictObject({
+      name: Name.meta({ description: 'Of the person or the tool.' }),
+      expiresAt: TimeInput.nullish().meta({ description: 'When it stops working.' }),
+      reason: Reason.optional(),
+    }),
     answer: NewManagementKey,
     errors: ['not_found', 'conflict'],
   }),
@@ -46,7 +50,7 @@ export const MANAGEMENT_KEYS = {
     path: '/management-keys',
     summary: 'Lists management keys, the newest first; never their secrets.',
     roles: ALL,
-    query: z.strictObject({ account: Id.optional(), ...PAGE }),
+    query: z.strictObject({ account: AccountId.optional(), ...PAGE }),
     answer: pageOf('ManagementKeyPage', ManagementKey),
     errors: ['not_found'],
   }),
@@ -56,7 +60,7 @@ export const MANAGEMENT_KEYS = {
     path: '/management-keys/{managementKey}/revoke',
     summary: 'Revokes a management key, permanently and at once; the API keys that it made stay.',
     roles: CUSTOMERS,
-    params: z.strictObject({ managementKey: Id }),
+    params: z.strictObject({ managementKey: Id.meta({ description: 'Id of the management key.' }) }),
     body: z.strictObject({ reason: Reason.optional() }),
     answer: ManagementKey,
     errors: ['not_found'],

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Flag, Time } from '../fields.ts'
+import { Flag, Time, Whole } from '../fields.ts'
 import { defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, SERVICE } from '../roles.ts'
@@ -16,9 +16,9 @@ export const ReconciliationRun = z
 const Seal = z
   .object({
     day: z.string().meta({ description: 'The UTC day on which it was made.' }),
-    firstSeq: z.string(),
-    lastSeq: z.string().meta({ description: 'Inclusive; below firstSeq when there was no entry.' }),
-    entries: z.string(),
+    firstSeq: Whole,
+    lastSeq: Whole.meta({ description: 'Inclusive; below firstSeq when there was no entry.' }),
+    entries: Whole,
     sha256: z.string().meta({ description: 'Hexadecimal; of the chain of all entries up to lastSeq.' }),
     sealedAt: Time,
   })

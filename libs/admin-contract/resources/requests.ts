@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, ModelId, Nano, Time, TimeInput, countIn } from '../fields.ts'
+import { AccountId, Id, KeyId, ModelId, Nano, Time, TimeInput, countIn } from '../fields.ts'
 import { defineRead } from '../operation.ts'
 import { PAGE, pageFields } from '../list-page.ts'
 import { ALL } from '../roles.ts'
@@ -11,8 +11,9 @@ const RequestId = z
   .max(100)
   .transform((text) => text.replace(/^(?:chatcmpl-|cmpl-|resp_)/, ''))
   .pipe(Id)
+  .meta({ description: 'Its x-request-id, or the id of its answer.' })
 
-const RequestHold = z.object({
+export const RequestHold = z.object({
   state: z.enum(['held', 'settled', 'released', 'expired']),
   amountNano: Nano,
   estimatedInputTokens: z.int(),
@@ -27,7 +28,7 @@ const RequestHold = z.object({
 })
 export type RequestHold = z.infer<typeof RequestHold>
 
-const RequestPrices = z.object({
+export const RequestPrices = z.object({
   version: z.string(),
   effectiveFrom: Time,
   inputPriceNano: Nano,
@@ -38,7 +39,7 @@ export type RequestPrices = z.infer<typeof RequestPrices>
 
 const Outcome = z.enum(['completed', 'cancelled', 'fault', 'never-ran'])
 
-const Settlement = z.object({
+export const Settlement = z.object({
   outcome: Outcome,
   promptTokens: z.int(),
   cachedTokens: z.int(),
@@ -53,7 +54,7 @@ const Settlement = z.object({
 })
 export type Settlement = z.infer<typeof Settlement>
 
-/** Each field is null where it is not known or did not happen. */
+/** The times of a request. A field is null if it is unknown or did not happen. */
 export const RequestTiming = z
   .object({
     waitedMs: z.int().nullable().meta({ description: 'From the queue to its first claim by a worker.' }),
@@ -96,7 +97,7 @@ const SettledRequest = Settlement.extend({
 }).meta({ id: 'SettledRequest' })
 export type SettledRequest = z.infer<typeof SettledRequest>
 
-/** The longest time that one list covers; of one account or key: the second number. */
+/** The most days that one list covers: `one` for a list of one account or key, else `all`. */
 export const MAX_REQUEST_DAYS = { all: 31, one: 366 } as const
 
 const MAX_DURATION_MS = 24 * 60 * 60 * 1000
@@ -108,15 +109,16 @@ export const REQUESTS = {
     description: `Up to ${MAX_REQUEST_DAYS.all} days, or ${MAX_REQUEST_DAYS.one} of one account or key. One answer looks through a bounded number of requests, so a page of a rare kind may have fewer than \`limit\`, or none; \`searchedTo\` says how far it looked, and \`nextCursor\` continues from there. Open requests are holds; refused ones are not here.`,
     roles: ALL,
     query: z.strictObject({
-      account: Id.optional(),
-      key: Id.optional(),
+      account: AccountId.optional(),
+      key: KeyId.optional(),
       model: ModelId.optional(),
       outcome: Outcome.optional(),
       minMs: countIn({ min: 0, max: MAX_DURATION_MS }).optional().meta({
         description: 'Only those that waited and ran for so long together; none of those without a timing.',
       }),
       from: TimeInput.optional().meta({
-        description: 'Of the settlement; as far back as is allowed, from `to` or from now, unless given.',
+        description:
+          'Of the settlement, inclusive; as far back as is allowed, from `to` or from now, unless given.',
       }),
       to: TimeInput.optional().meta({ description: 'Exclusive; no end unless given.' }),
       ...PAGE,

@@ -4,13 +4,13 @@ import { defineChange, defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, Role } from '../roles.ts'
 
-/** A session ends that long after it began, whatever happens. */
+/** A session ends this long after it began, even if it is in use. */
 export const SESSION_HOURS = 12
 
-/** A session ends that long after its last request. */
+/** A session ends this long after its last request. */
 export const SESSION_IDLE_MINUTES = 60
 
-/** Credentials are created and revoked only by a session that is younger. */
+/** Only a session younger than this may create and revoke credentials. */
 export const FRESH_SESSION_MINUTES = 10
 
 export const TICKET_SECONDS = 60
@@ -83,7 +83,7 @@ export const SESSIONS = {
       'Those of an earlier configured token do not work any more, and count as open until they expire.',
     roles: ALL,
     query: z.strictObject({
-      open: Flag.optional().meta({ description: 'Only those that are, or are not, open.' }),
+      open: Flag.optional().meta({ description: 'true: only open ones; false: only others.' }),
       ...PAGE,
     }),
     answer: pageOf('SessionPage', Session),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Day, Id, ModelId, Nano } from '../fields.ts'
+import { AccountId, Day, KeyId, ModelId, Nano } from '../fields.ts'
 import { defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../list-page.ts'
 import { ALL } from '../roles.ts'
@@ -36,10 +36,10 @@ export const USAGE = {
     summary: 'Sums up settled requests by day, account, key and model; `from` and `to` are inclusive.',
     roles: ALL,
     query: z.strictObject({
-      from: Day,
-      to: Day,
-      account: Id.optional(),
-      key: Id.optional(),
+      from: Day.meta({ description: 'The first day, in UTC.' }),
+      to: Day.meta({ description: 'The last day.' }),
+      account: AccountId.optional(),
+      key: KeyId.optional(),
       model: ModelId.optional(),
       by: By.optional(),
       ...PAGE,

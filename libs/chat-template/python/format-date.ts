@@ -33,7 +33,10 @@ const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
   '%': () => '%',
 }
 
-/** Python's `strftime` in English and local time. Throws for a field that no known chat template uses. */
+/**
+ * Returns a date as Python's `strftime` does, in English and local time. Throws for a field that no known chat template
+ * uses.
+ */
 export function formatDate(date: Date, format: string): string {
   return format.replaceAll(/%(.)/gsu, (whole, name: string) => {
     const field = FIELDS[name]

@@ -1,6 +1,9 @@
 import { toPythonSource, toPythonText, type RuntimeValue } from './runtime-value.ts'
 
-/** Python's `template % values` for `%s`, `%r`, `%d` and `%%`. Throws for other fields, and where Python does. */
+/**
+ * Returns Python's `template % values`, for `%s`, `%r`, `%d` and `%%`. Throws for other fields, and where Python
+ * throws.
+ */
 export function formatPercent(template: string, values: readonly RuntimeValue[]): string {
   const rest = [...values]
   const text = template.replaceAll(/%(.?)/gsu, (field, kind: string) => {
@@ -16,7 +19,9 @@ export function formatPercent(template: string, values: readonly RuntimeValue[])
   return text
 }
 
-/** Python's `template.format(*values)` for `{}` and `{0}`. Throws for other fields, and where Python does. */
+/**
+ * Returns Python's `template.format(*values)`, for `{}` and `{0}`. Throws for other fields, and where Python throws.
+ */
 export function formatBraces(template: string, values: readonly RuntimeValue[]): string {
   let next = 0
   return template.replaceAll(/\{\{|\}\}|\{(\d*)\}|[{}]/gu, (field, place: string | undefined) => {

@@ -11,7 +11,7 @@ export const TESTS: Readonly<Record<string, (value: RuntimeValue) => boolean>> =
   sequence: isIterable,
 }
 
-/** Python's `item in container`. Throws where Python does. */
+/** Returns Python's `item in container`. Throws where Python throws. */
 export function isIn(item: RuntimeValue, container: RuntimeValue): boolean {
   const { type, value } = container
   if (type === 'UndefinedValue') return false
@@ -28,7 +28,7 @@ function numberKind({ type, value }: RuntimeValue): 'integer' | 'float' | 'boole
   return type === 'FloatValue' ? 'float' : 'integer'
 }
 
-/** Jinja's undefined value is iterable, and empty. */
+/** An undefined value of Jinja is iterable and empty. */
 function isIterable({ type, value }: RuntimeValue): boolean {
   if (typeof value === 'string') return keptKind(value) === null
   return Array.isArray(value) || value instanceof Map || type === 'UndefinedValue'

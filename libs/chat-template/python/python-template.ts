@@ -116,7 +116,7 @@ function lengthOf({ type, value }: RuntimeValue): number {
   throw new Error(`a ${type} has no length`)
 }
 
-/** Python's `left % right`, for a string or for integers, whose remainder has the sign of `right`. */
+/** Returns Python's `left % right`, for a string or for integers. The remainder has the sign of `right`. */
 function percent(left: RuntimeValue, right: RuntimeValue): string | number {
   if (typeof left.value === 'string') {
     return formatPercent(left.value, right.type === 'TupleValue' ? itemsOf(right) : [right])

@@ -15,8 +15,8 @@ import {
 
 /**
  * Rewrites a loop, whose parts are rewritten already. Returns the assignments that must precede the loop, and the loop.
- * The Jinja library iterates over lists only, keeps the variables that a round has set for the next one, and drops the
- * output of a round before `break` and `continue`. So each round begins with the variables as they were before the
+ * The Jinja library iterates over lists only, keeps the variables that a round has set for the next round, and drops
+ * the output of a round before `break` and `continue`. So each round begins with the variables as they were before the
  * loop; after `break` or `continue` the round runs to its end without effect, and so do the rounds after a `break`.
  */
 export function rewriteLoop(given: Node): Node[] {

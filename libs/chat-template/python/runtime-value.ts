@@ -3,13 +3,13 @@ import { asText, keptKind } from './number-keeper.ts'
 /** A value while a template runs: the fields of the Jinja library's own classes that are used here. */
 export type RuntimeValue = { readonly type: string; readonly value: unknown }
 
-/** Python's `str`, which a template prints. */
+/** Returns Python's `str` of a value, which is what a template prints. */
 export function toPythonText(value: RuntimeValue): string {
   if (value.type === 'UndefinedValue') return ''
   return typeof value.value === 'string' ? asText(value.value) : toPythonSource(value)
 }
 
-/** Python's `==`: numbers are equal by value, and a string never equals a number. */
+/** Compares as Python's `==`: numbers are equal by value, and a string never equals a number. */
 export function isPythonEqual(a: RuntimeValue, b: RuntimeValue): boolean {
   const [left, right] = [a.value, b.value]
   if (Array.isArray(left) && Array.isArray(right)) {
@@ -39,7 +39,7 @@ export function toRuntimeValue(value: unknown): RuntimeValue {
   throw new Error('the Jinja library passed a value of an unknown kind')
 }
 
-/** Python's `repr`. */
+/** Returns Python's `repr` of a value. */
 export function toPythonSource({ type, value }: RuntimeValue): string {
   if (typeof value === 'string') return keptKind(value) === null ? quote(value) : value
   if (typeof value === 'boolean') return value ? 'True' : 'False'

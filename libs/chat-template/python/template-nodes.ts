@@ -1,4 +1,4 @@
-/** A part of a parsed template: plain data, whose types the Jinja library does not export. */
+/** A part of a parsed template. It is plain data, because the Jinja library does not export the types of its nodes. */
 export type Node = { readonly [key: string]: unknown; readonly type: string }
 
 /** A call of a function of `python-template.ts`. */
@@ -11,7 +11,10 @@ export const call = (name: string, args: readonly unknown[]): Node => ({
 
 export const list = (items: readonly unknown[]): Node => ({ type: 'ArrayLiteral', value: items })
 
-/** Gives `operand`, or `otherwise` if it is undefined; with `orFalse` also if it is none, false, 0 or empty. */
+/**
+ * Returns the expression `operand`, with `otherwise` in its place if its value is undefined. With `orFalse` also if the
+ * value is none, false, 0 or empty.
+ */
 export const orElse = (operand: unknown, otherwise: Node, { orFalse = false } = {}): Node => ({
   type: 'FilterExpression',
   operand,

@@ -1,8 +1,11 @@
 import type { TemplateShape, TemplateShapes } from './template-shape.ts'
 
-/** The parts of a conversation that a template cannot print, and the changes for parts that it can. For people. */
+/**
+ * The parts of a conversation that a template cannot print, and the changes with which it prints others, in words for
+ * people.
+ */
 export type ShapeDescription = {
-  /** Requests that need one of these are refused. */
+  /** Requests that contain one of these parts are refused. */
   readonly refused: readonly string[]
   readonly changed: readonly string[]
 }

@@ -115,7 +115,7 @@ const oneCall = assistant('', { calls: [call(FIRST_ID, PARIS)] })
 
 type Question = {
   readonly conversations: readonly Conversation[]
-  /** In order of preference. */
+  /** The possible answers, in order of preference. */
   readonly answers: readonly Partial<TemplateShape>[]
   readonly otherwise: Partial<TemplateShape>
 }

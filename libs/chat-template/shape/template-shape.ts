@@ -39,7 +39,10 @@ export type TemplateShape = {
   readonly reasoningBesideText: 'kept' | 'joined'
 }
 
-/** The shapes of a model: many templates print conversations otherwise beside tools, or there is a second template. */
+/**
+ * The shapes of a model without and with tools: many templates print conversations differently if there are tools, and
+ * some models have a second template for them.
+ */
 export type TemplateShapes = {
   readonly plain: TemplateShape
   readonly withTools: TemplateShape

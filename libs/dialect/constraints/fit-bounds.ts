@@ -3,10 +3,10 @@ import { allowsIntegersAlone, type JsonSchema } from '#libs/json-schema/json-sch
 import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Rewrites bounds that the engine's grammar library (xgrammar) cannot read, and removes bounds that it cannot
- * represent, which only allows more values. With such bounds the library would refuse the schema, or write a grammar
- * for other values: its counts have 32 bits and no fraction, its bounds of integers have 64 bits, and a bound of
- * numbers beyond 2^63 excludes every other number.
+ * Rewrites bounds that the engine's grammar library (xgrammar) cannot read, and removes bounds that the library cannot
+ * represent. A removed bound only allows more values. With such bounds the library would refuse the schema, or write a
+ * grammar for other values: its counts have 32 bits and no fraction, its bounds of integers have 64 bits, and a bound
+ * of numbers beyond 2^63 excludes every other number.
  */
 export function fitBounds(schema: JsonSchema): JsonSchema {
   return mapSubschemas(withFittedBounds(schema), fitBounds)

@@ -2,8 +2,8 @@ import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": NAME, "parameters": ARGUMENTS}, …]<|END_ACTION|>`: the models of
- * Cohere.
+ * The models of Cohere: `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": NAME, "parameters": ARGUMENTS},
+ * …]<|END_ACTION|>`.
  */
 export const cohere: ToolCallFormat = {
   example: `<|START_ACTION|>[
@@ -23,7 +23,7 @@ export const cohere: ToolCallFormat = {
   constrain: {
     trigger: '<|START_ACTION|>',
     section: { begin: '<|START_ACTION|>[\n    ', end: '\n]<|END_ACTION|>' },
-    // A grammar cannot count, so every call gets 0; in the next prompt the template numbers the calls itself.
+    // A grammar cannot count, so the id of every call is 0. In the next prompt the template numbers the calls itself.
     begin: (name) => `{"tool_call_id": "0", "tool_name": ${JSON.stringify(name)}, "parameters": `,
     end: '}',
     separator: ',\n    ',

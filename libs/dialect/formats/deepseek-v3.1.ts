@@ -1,7 +1,9 @@
 import { BARE_NAMES } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
-/** One section of calls, `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>ARGUMENTS<｜tool▁call▁end｜>` each: DeepSeek V3.1. */
+/**
+ * DeepSeek V3.1: one section of calls. Each call is `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>ARGUMENTS<｜tool▁call▁end｜>`.
+ */
 export const deepseekV31: ToolCallFormat = {
   example:
     '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris", "days": 3}<｜tool▁call▁end｜>' +

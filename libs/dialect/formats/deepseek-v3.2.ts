@@ -3,8 +3,9 @@ import { toUnquotedText } from '../syntax/write-values.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * One section of calls, `<｜DSML｜invoke name="NAME"><｜DSML｜parameter name="KEY" string="true">VALUE` … each; values
- * have no quotes, `string` says whether they are strings: DeepSeek V3.2.
+ * DeepSeek V3.2: one section of calls. Each call is `<｜DSML｜invoke name="NAME">` with a `<｜DSML｜parameter name="KEY"
+ * string="true">VALUE` for each argument. Values have no quotes; the attribute `string` says whether a value is a
+ * string.
  */
 export const deepseekV32: ToolCallFormat = {
   example: `<｜DSML｜function_calls>

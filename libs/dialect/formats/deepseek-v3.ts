@@ -2,8 +2,8 @@ import { BARE_NAMES } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * One section of calls, each a name and a Markdown fence with the arguments: DeepSeek V3 and R1.
- * `<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME`, a line break, the fence, `<｜tool▁call▁end｜>`.
+ * DeepSeek V3 and R1: one section of calls. Each call is `<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME`, a line break, a
+ * Markdown fence with the arguments, and `<｜tool▁call▁end｜>`.
  */
 export const deepseekV3: ToolCallFormat = {
   example: `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather

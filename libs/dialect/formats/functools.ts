@@ -1,7 +1,7 @@
 import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
-/** `functools[{"name": NAME, "arguments": ARGUMENTS}, …]`: Phi 4 mini. */
+/** Phi 4 mini: `functools[{"name": NAME, "arguments": ARGUMENTS}, …]`. */
 export const functools: ToolCallFormat = {
   example:
     'functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name": "clock", "arguments": {}}]',

@@ -3,8 +3,8 @@ import { toUnquotedText } from '../syntax/write-values.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>` for each call, values without quotes:
- * GLM 4.5 to 4.7.
+ * GLM 4.5 to 4.7: `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>` for each call. Values
+ * have no quotes.
  */
 export const glm45: ToolCallFormat = {
   example: `<tool_call>get_weather

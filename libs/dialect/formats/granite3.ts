@@ -1,7 +1,10 @@
 import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
-/** `<|tool_call|>[{"name": NAME, "arguments": ARGUMENTS}, …]`, in Granite 3.1 behind `<tool_call>`: Granite 3. */
+/**
+ * Granite 3: `<|tool_call|>[{"name": NAME, "arguments": ARGUMENTS}, …]`. Granite 3.1 writes the list behind
+ * `<tool_call>`.
+ */
 export const granite3: ToolCallFormat = {
   example:
     '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name": "clock", "arguments": {}}]',

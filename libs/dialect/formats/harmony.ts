@@ -3,9 +3,8 @@ import { HARMONY_NAMES } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * The output is a sequence of messages, and a call is one of them:
- * `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>ARGUMENTS<|call|>`. The prompt ends with the
- * `<|start|>assistant` of the first message: gpt-oss.
+ * gpt-oss: the output is a sequence of messages, and a call is one of them: `<|channel|>commentary to=functions.NAME
+ * <|constrain|>json<|message|>ARGUMENTS<|call|>`. The prompt ends with the `<|start|>assistant` of the first message.
  */
 export const harmony: ToolCallFormat = {
   example:

@@ -1,7 +1,7 @@
 import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
-/** `<tool_call>{"name": NAME, "arguments": ARGUMENTS}</tool_call>` for each call: Hermes, Qwen 2.5 and 3, Granite 4. */
+/** Hermes, Qwen 2.5 and 3, Granite 4: `<tool_call>{"name": NAME, "arguments": ARGUMENTS}</tool_call>` for each call. */
 export const hermes: ToolCallFormat = {
   example: `<tool_call>
 {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}

@@ -1,14 +1,14 @@
 import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { CallGrammar, ToolCallFormat } from '../tool-call-format.ts'
 
-/** Also constrains the calls of formats that have no grammar of their own. */
+/** The grammar of `json`. It also constrains the calls of formats that have no grammar of their own. */
 export const JSON_GRAMMAR: CallGrammar = {
   begin: (name) => `{"name": ${JSON.stringify(name)}, "parameters": `,
   end: '}',
   separator: '; ',
 }
 
-/** `{"name": NAME, "parameters": ARGUMENTS}` as the whole output, several separated by `; `: Llama 3. */
+/** Llama 3: `{"name": NAME, "parameters": ARGUMENTS}` as the whole output. Several calls are separated by `; `. */
 export const json: ToolCallFormat = {
   example:
     '{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}; {"name": "clock", "parameters": {}}',

@@ -2,8 +2,8 @@ import { BARE_NAMES } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * One section of calls, `<|tool_call_begin|>functions.NAME:NUMBER<|tool_call_argument_begin|>ARGUMENTS<|tool_call_end|>`
- * each: Kimi K2.
+ * Kimi K2: one section of calls. Each call is
+ * `<|tool_call_begin|>functions.NAME:NUMBER<|tool_call_argument_begin|>ARGUMENTS<|tool_call_end|>`.
  */
 export const kimiK2: ToolCallFormat = {
   example:
@@ -28,7 +28,7 @@ export const kimiK2: ToolCallFormat = {
   constrain: {
     trigger: '<|tool_calls_section_begin|>',
     section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
-    // A grammar cannot count, so every call gets 0; the parser ignores the number.
+    // A grammar cannot count, so the number of every call is 0. The parser ignores the number.
     begin: (name) => `<|tool_call_begin|>functions.${name}:0<|tool_call_argument_begin|>`,
     end: '<|tool_call_end|>',
     separator: '',

@@ -3,8 +3,8 @@ import { toUnquotedText } from '../syntax/write-values.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * One section of calls, `<invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke>` each, values without
- * quotes: MiniMax M2.
+ * MiniMax M2: one section of calls. Each call is `<invoke name="NAME"><parameter
+ * name="KEY">VALUE</parameter></invoke>`. Values have no quotes.
  */
 export const minimaxM2: ToolCallFormat = {
   example: `<minimax:tool_call>

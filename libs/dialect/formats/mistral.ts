@@ -2,8 +2,8 @@ import { NAMES_BEFORE_BRACKETS } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * `[TOOL_CALLS][{"name": NAME, "arguments": ARGUMENTS}, …]`, or `[TOOL_CALLS]NAME[ARGS]ARGUMENTS` for each call with newer
- * tokenizers: the models of Mistral.
+ * The models of Mistral: `[TOOL_CALLS][{"name": NAME, "arguments": ARGUMENTS}, …]`, or with newer tokenizers
+ * `[TOOL_CALLS]NAME[ARGS]ARGUMENTS` for each call.
  */
 export const mistral: ToolCallFormat = {
   example:

@@ -3,8 +3,8 @@ import { toUnquotedText } from '../syntax/write-values.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>` for each call, values without
- * quotes on lines of their own: Qwen 3 Coder, Qwen 3.5.
+ * Qwen 3 Coder and Qwen 3.5: `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>` for
+ * each call. Values have no quotes and stand on lines of their own.
  */
 export const qwen3Coder: ToolCallFormat = {
   example: `<tool_call>

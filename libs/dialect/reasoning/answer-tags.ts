@@ -3,7 +3,7 @@ import type { ReasoningTags } from './think-tags.ts'
 
 export type AnswerTags = {
   readonly push: (text: string) => void
-  /** Call it where a tool call follows the text so far. */
+  /** Must be called where a tool call follows the text so far. */
   readonly interrupt: () => void
   readonly finish: () => void
 }

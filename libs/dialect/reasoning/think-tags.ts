@@ -2,7 +2,10 @@ import { findMarker, markerAt, toMarkers } from '../syntax/markers.ts'
 
 export type ReasoningParser = {
   readonly push: (text: string) => void
-  /** Call it where a tool call follows the text so far. After the call the reasoning continues until its close tag. */
+  /**
+   * Must be called where a tool call follows the text so far. After the call the reasoning continues until its close
+   * tag.
+   */
   readonly interrupt: () => void
   readonly finish: () => void
   readonly isReasoning: () => boolean

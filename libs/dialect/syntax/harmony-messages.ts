@@ -39,7 +39,7 @@ export function createHarmonyMessages(
   let hasArguments = false
   /** The beginning of arguments that may turn out to be `null`, which means that there are none. */
   let first = ''
-  /** Kinds that had a message: a separator precedes their next one. */
+  /** Kinds that had a message: a separator precedes their next message. */
   const seen = new Set<'reasoning' | 'text' | 'call'>()
   let separator = ''
 

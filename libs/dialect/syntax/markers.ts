@@ -1,4 +1,4 @@
-/** The fixed texts that a parser searches for. None of them begins with another one. */
+/** The fixed texts that a parser searches for. No text begins with another text of the list. */
 export type Markers = {
   readonly texts: readonly string[]
   /** The distinct first characters. */

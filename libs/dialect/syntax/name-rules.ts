@@ -3,7 +3,7 @@ import { NO_TOOL } from './harmony-messages.ts'
 /** Names of tools that the models of a format can write and that its parser reads as they are. */
 export type NameRule = {
   readonly allows: (name: string) => boolean
-  /** The end of a refusal. */
+  /** The end of a refusal's message. */
   readonly expected: string
 }
 

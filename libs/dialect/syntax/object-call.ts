@@ -21,8 +21,8 @@ export type ObjectSyntax = {
  *
  * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
  * *after-value* → *before-key* … → *after-object* → over. On invalid text a call that has not started ends as
- * `onNoCall` with its raw text; a started call, whose events cannot be taken back, skips to its close tag as
- * after-object. A close tag outside the strings of a nested value also ends the call, because models omit closing
+ * `onNoCall` with its raw text; a started call, whose events cannot be taken back, skips to its close tag in the state
+ * *after-object*. A close tag outside the strings of a nested value also ends the call, because models omit closing
  * braces.
  *
  * Between an opener and its close tag models also write several objects, a list of objects, or a Markdown fence around

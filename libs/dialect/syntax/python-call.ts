@@ -7,8 +7,8 @@ export type PythonSyntax = { readonly type: 'python' }
  * Reads one call in Python's syntax, with keywords and literals only: `get_weather(city="Paris", days=3)`. The
  * arguments become a JSON object as they come. The call starts with its first value, because everything before may
  * still be text; a call without arguments starts at the comma or bracket after it. Invalid text is text of the answer
- * and ends a call that has started; its arguments are then incomplete JSON, so that they cannot be taken for complete
- * ones.
+ * and ends a call that has started; its arguments are then incomplete JSON, so that nobody takes them for complete
+ * arguments.
  *
  * If `offered` is given, another name is not a call: the text may be an answer that is a list.
  *

@@ -3,7 +3,10 @@ import { createPythonString, type PythonString } from './python-string.ts'
 export type PythonLiteral = {
   /** Reads from `from` on; returns the index of the first character after the literal, or the text's length. */
   readonly read: (text: string, from: number) => number
-  /** `no-literal`: the character at that index, or `unread` before it, is not valid in a literal. */
+  /**
+   * `no-literal`: the character at the index that `read` returned, or the `unread` text before it, is not valid in a
+   * literal.
+   */
   readonly state: () => 'open' | 'over' | 'no-literal'
   /** An unfinished number or word, which was read but not emitted. */
   readonly unread: () => string

@@ -17,8 +17,8 @@ export type TextSyntax = {
   readonly section?: { readonly open: string; readonly close: string }
   /**
    * Calls as JSON objects side by side or in a list, after any of the `openers`. If `unmarked`, also at the beginning
-   * of the output, where only the names of the request's tools are calls. `bare`: the syntax of a call that is not an
-   * object, and the texts that it may follow.
+   * of the output, where an item counts as a call only if it names one of the request's tools. `bare`: the syntax of a
+   * call that is not an object, and the texts that it may follow.
    */
   readonly list?: {
     readonly openers: readonly string[]
@@ -58,7 +58,10 @@ export function createTextWithCalls(
   /** Text that is dropped if a call follows: blanks, markers before calls, separators of a list. */
   let pending = ''
   let inList = list?.unmarked === true
-  /** Without an opener a list may be an answer: only the names of the request's tools are calls there. */
+  /**
+   * Without an opener a list may be an answer: an item of it counts as a call only if it names one of the request's
+   * tools.
+   */
   let offered: ReadonlySet<string> | undefined = inList ? new Set(tools.map(({ name }) => name)) : undefined
   /** The last opener, bracket or comma of a list; null: something else came since. */
   let mark: string | null = null

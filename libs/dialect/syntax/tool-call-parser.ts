@@ -19,7 +19,7 @@ export type ToolCallSink = {
 export type CallReader = {
   /** Returns null if the call continues. If the call is over, returns the text after it. */
   readonly push: (text: string) => string | null
-  /** Call it when the output has ended inside the call. */
+  /** Must be called when the output has ended inside the call. */
   readonly finish: () => void
 }
 

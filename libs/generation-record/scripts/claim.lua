@@ -4,15 +4,17 @@
 -- KEYS  1 needs
 -- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
 --       6 by (boot id)   7… gateways that are buried
--- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more wait that it serves,
---           ms since it began to wait in this epoch }
+-- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more generations wait that
+--           the worker serves, ms since the generation began to wait in this epoch }
 --         { 'nothing' }
---         { 'again' }   as many orphans of buried gateways as one call may settle were met: call again
+--         { 'again' }   the call has settled as many generations of buried gateways as it may: call again
 --
--- A nonce gets one generation: the same one while the worker still has that epoch, afterwards nothing. It is known for four
--- minutes, far longer than a worker repeats a claim, and has a key of its own: one hash for all of them would expire in one
--- step, tens of thousands at once. Large request and ids are read by the caller, so that a repeated claim does not keep
--- Redis busy. It does not count what else waits either.
+-- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still has
+-- its epoch, afterwards nothing. A nonce is remembered for four minutes, far longer than a worker repeats a claim. Each
+-- nonce has a key of its own, because one hash for all of them would expire in one step, tens of thousands at once.
+--
+-- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
+-- answer to a repeated claim does not count what else waits.
 local NONCE_MS = '240000'
 local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
 local time = call('TIME')
@@ -65,7 +67,7 @@ for _, needs in ipairs(all_needs) do
   if is_served(needs) then table.insert(served, prefix .. 'waiting:' .. needs) end
 end
 
--- Takes the first member out of its set; returns it with its tag.
+-- Takes the first member out of its set; returns the member and its tag.
 local function take_first()
   if #served == 1 then return unpack(call('ZPOPMIN', served[1])) end
   local first, first_tag, first_key
@@ -91,12 +93,13 @@ for _ = 1, SWEPT_AT_MOST do
   if not member then return { 'nothing' } end
   local id, needs, cost, bytes, account = read_member(member)
   local record = read_record(id)
-  -- Without a record that waits it has expired in this millisecond.
+  -- A member without a waiting record has expired within this millisecond.
   local waits = record.epoch and not record.settled and not record.worker
   local runs = waits and not is_buried[record.gateway]
   local more = count_served()
   if runs and more == 0 and #all_needs == 1 then
-    -- Nothing waits any more, whatever it needs: so nothing is left of what counts the waiting.
+    -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a
+    -- whole.
     call('DEL', needs_key, expiry_key, bytes_key)
   else
     give_back(not runs, member, needs, cost, bytes, account)

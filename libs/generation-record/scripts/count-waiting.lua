@@ -1,5 +1,5 @@
--- How many generations of a model wait, and since when the first of them by expiry. Those that have expired but were not
--- swept yet do not count: without workers and requests there may be no sweep.
+-- Counts the waiting generations of a model, and finds the arrival of the one that expires first. Expired generations do
+-- not count even if no sweep has removed them yet: without workers and requests there may be no sweep.
 --
 -- KEYS  1 waiting-expiry
 -- Returns { count, arrival of the first in µs of this server's clock or '', now in ms }

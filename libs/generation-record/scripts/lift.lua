@@ -8,9 +8,9 @@
 -- Returns { 'waiting', tag, ahead }   { 'busy', 'queue' | 'bytes', ahead }   { 'claimed', worker, nonce }   { 'settled' }
 --         { 'superseded' }            { 'request' }: call again with ARGV[19]
 --
--- A tag is the account's own finish or the virtual time, whichever is later (start-time fair queueing), so that a
--- flooding account only delays itself. Only an admitted first lift moves the finish. A later epoch waits at 0, before
--- every tag, because it has had its turn; a record that was lost keeps its tag.
+-- A tag is the account's finish tag or the virtual time, whichever is later (start-time fair queueing), so that a flooding
+-- account only delays itself. Only an admitted first lift moves the finish tag. A later epoch has tag 0, before every
+-- other tag, because the generation has had its turn. A record that was lost is created again with its old tag.
 local FORGOTTEN_AT_MOST = 200
 local record_key = KEYS[1]
 local id, epoch, needs, given_tag, account, cost = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -27,14 +27,14 @@ local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 sweep(now)
 
--- Removes finishes that the virtual time has passed: they mean nothing any more, so it does no harm that some are left. Each
--- call adds one and removes up to FORGOTTEN_AT_MOST, so that they do not grow.
+-- Removes finish tags that the virtual time has passed. They no longer have an effect, so some of them may stay. Each
+-- call adds one finish tag and removes up to FORGOTTEN_AT_MOST, so their number does not grow.
 local function forget_finished(virtual)
   local passed = math.min(call('ZCOUNT', finish_key, '-inf', exact(virtual)), FORGOTTEN_AT_MOST)
   if passed > 0 then call('ZREMRANGEBYRANK', finish_key, '0', integer(passed - 1)) end
 end
 
--- Equal tags count, because they are served in order of arrival.
+-- Members with an equal tag count, because equal tags are served in order of arrival.
 local function count_waiting(tag)
   local count = 0
   for _, waiting in ipairs(call('SMEMBERS', needs_key)) do
@@ -66,7 +66,7 @@ if place == 'apart' and request == '' and call('EXISTS', prompt_key) == 0 then r
 
 if is_first then call('ZADD', finish_key, exact(tag + cost), account) end
 if recorded > 0 then
-  -- It may still wait in an earlier epoch.
+  -- The generation may still wait in an earlier epoch.
   leave_waiting(false, recorded_member(id))
   call('HDEL', record_key, 'worker', 'nonce')
   call('DEL', ids_key)

@@ -3,16 +3,18 @@
 -- KEYS  1 record   2 settlements
 -- ARGV  1 prefix   2 id   3 epoch   4 role: 'gateway' or 'worker'   5 the worker that settles, or ''   6 outcome
 --       7 prompt tokens   8 cached tokens   9 completion tokens   10 by (boot id)   11 receipt, or ''
---       12 the text that continues its trace, or ''   13 how long it waited and ran (`encodeTiming`), or ''
---       14 'again' where the entry of an earlier call may be lost, else ''
--- Returns { status, worker to stop or '', 1 if it was waiting else 0 }, with one of these states:
---   recorded   this call settled it
---   settled    an earlier one did; the rest is what that call returned. With `again` its entry is appended once more:
---              the stream may have lost it while the record stayed. Billing counts an entry once
---   stale      of an epoch before the record's, or not this worker's
+--       12 the `traceparent` of the generation's trace, or ''   13 how long it waited and ran (`encodeTiming`), or ''
+--       14 'again' if the entry of an earlier call may be lost, else ''
+-- Returns { status, worker to stop or '', 1 if the generation was waiting else 0 }. The status is one of:
+--   recorded   this call has settled the generation
+--   settled    an earlier call has settled it; the other fields are as in that call's answer. With `again` the entry is
+--              appended once more, because the stream may have lost it while the record stayed. Billing counts an entry
+--              once
+--   stale      the call is for an epoch before the record's, or the generation is not this worker's
 --
--- A gateway may be ahead of the record: it raises its own epoch before it lifts. It may know a generation whose record
--- was lost or has expired; then billing, which is idempotent by id, decides. A worker settles only what is its own.
+-- A gateway's epoch may be higher than the record's, because a gateway raises its own epoch before it lifts. A gateway
+-- may settle a generation whose record was lost or has expired; then billing decides, which is idempotent by id. A worker
+-- settles only a generation that it has claimed in this epoch.
 local id, epoch, role, settler = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
 local state = call('HMGET', KEYS[1], 'epoch', 'settled', 'worker', 'tag')

@@ -1,4 +1,4 @@
--- KEYS: records. Returns for each 1 when it is settled or does not exist, else 0.
+-- KEYS: records. Returns for each key 1 if the record is settled or does not exist, else 0.
 local answers = {}
 for index, record_key in ipairs(KEYS) do
   local state = redis.call('HMGET', record_key, 'epoch', 'settled')

@@ -1,30 +1,32 @@
--- Begins every script that changes records: time, what leaves the waiting, and the end of a generation.
+-- The common beginning of every script that changes records: helpers for numbers, for generations that leave the waiting
+-- ones, and for the end of a generation.
 --
--- ARGV[1] is the prefix of the model's keys, `mr2:{model}:`; all names are derived from it, and share a slot:
+-- ARGV[1] is the prefix of the model's keys, `mr2:cell:{model}:`. All key names begin with it, so all keys share a slot:
 --   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, bytes, account (as it waits or has waited),
 --                             gateway, stream, deadline (Redis ms); worker and nonce once claimed; settled and usage
 --                             at the end
 --   j: p: i:<id>      string  job, large request, ids
 --   n:<nonce>         string  the id that its claim received, for four minutes
---   needs             set     the needs with which something waits
---   waiting:<needs>   zset    member → tag; equal tags are served in order of arrival, with which a member begins
+--   needs             set     all needs with which a generation waits
+--   waiting:<needs>   zset    member → tag; a member begins with its arrival, so equal tags are served in that order
 --   waiting-expiry    zset    member → Redis ms
 --   waiting-bytes     hash    account → bytes; '' → bytes of all
 --   virtual           string  the highest tag claimed
 --   finish            zset    account → the tag at which its last generation ends
--- A member is arrival, cost, bytes, needs, account and id, one a line: all that is needed to remove it without its record.
+-- A member is arrival, cost, bytes, needs, account and id, each on a line of its own, so that a member can be removed
+-- without its record.
 -- Values stay below 64 bytes, so that Redis stores a record compactly.
 local SWEPT_AT_MOST, SETTLED_MS, FIRST_TAG = 64, 60000, 1
 local call, prefix = redis.call, ARGV[1]
 local needs_key, expiry_key, bytes_key = prefix .. 'needs', prefix .. 'waiting-expiry', prefix .. 'waiting-bytes'
 local virtual_key, finish_key = prefix .. 'virtual', prefix .. 'finish'
 
--- Redis writes a Lua number with 17 digits, which takes as long as a command; integers are passed on as text.
+-- Redis writes a Lua number with 17 digits, which takes as long as a command, so integers are passed on as text.
 local function integer(number)
   return string.format('%d', number)
 end
 
--- Lua's own conversion keeps 14 digits, a double has 17.
+-- Lua's own conversion keeps 14 digits; a double needs 17.
 local function exact(number)
   return string.format('%.17g', number)
 end
@@ -37,7 +39,7 @@ local function to_member(id, needs, arrival, cost, bytes, account)
   return table.concat({ arrival, cost, bytes, needs, account, id }, '\n')
 end
 
--- Returns what leave_waiting takes.
+-- Returns the arguments of leave_waiting.
 local function recorded_member(id)
   local parts = call('HMGET', prefix .. 'g:' .. id, 'needs', 'arrival', 'cost', 'bytes', 'account')
   return to_member(id, unpack(parts)), parts[1], parts[3], parts[4], parts[5]
@@ -49,9 +51,9 @@ local function read_member(member)
   return id, needs, cost, bytes, account
 end
 
--- Gives back what a member took when it has left its set of needs. `unserved`: it ends without having run. What an
--- account hung up or let expire must not push it back behind the others for ever, so an account with nothing waiting is
--- at most one generation late.
+-- Updates the counts after a member has left its set of needs. `unserved`: the generation ends without having run. Then
+-- the account's finish tag is lowered, so that generations which were cancelled or expired do not push the account
+-- behind the others for ever: an account with nothing waiting is at most one generation late.
 local function give_back(unserved, member, needs, cost, bytes, account)
   if call('EXISTS', prefix .. 'waiting:' .. needs) == 0 then call('SREM', needs_key, needs) end
   call('ZREM', expiry_key, member)
@@ -78,7 +80,7 @@ local function sweep(now)
   end
 end
 
--- Appends the entry for billing.
+-- Appends the settlement's entry for billing.
 local function append_settlement(id, epoch, outcome, usage, by, receipt, traceparent, timing)
   local entry = { 'id', id, 'epoch', epoch, 'outcome', outcome, 'promptTokens', usage[1], 'cachedTokens', usage[2],
     'completionTokens', usage[3], 'by', by }
@@ -91,8 +93,8 @@ local function append_settlement(id, epoch, outcome, usage, by, receipt, tracepa
   call('XADD', prefix .. 'settlements', '*', unpack(entry))
 end
 
--- Makes the record a settled one, for late calls, and appends the entry. An unknown generation gets a settled record as
--- well. Job, large request and ids are deleted.
+-- Marks the record as settled, for late calls, and appends the entry. An unknown generation gets a settled record as
+-- well. The job, the large request and the ids are deleted.
 local function end_generation(id, epoch, outcome, usage, by, receipt, traceparent, timing)
   local record_key = prefix .. 'g:' .. id
   call('HSET', record_key, 'epoch', epoch, 'settled', outcome, 'usage', table.concat(usage, ' '))

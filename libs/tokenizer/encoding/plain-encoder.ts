@@ -24,8 +24,8 @@ const MOST_KEPT_WORDS = 16_384
  * the CPU time of this encoder, because each of its calls goes through a thread (`npm run bench:encoding`).
  *
  * Only ASCII is encoded here: for other text, versions of Unicode and its normal forms could make a difference between
- * the two. Returns null for another kind of tokenizer, for patterns that JavaScript lacks or reads differently, and if
- * a probe has other ids than with `native`.
+ * this encoder and the library. Returns null for another kind of tokenizer, for patterns that JavaScript lacks or reads
+ * differently, and if a probe has other ids than with `native`.
  */
 export async function openPlainEncoder(file: TokenizerFile, native: Encoder): Promise<PlainEncoder | null> {
   const encode = createPlainEncoder(file)
@@ -38,7 +38,7 @@ export async function openPlainEncoder(file: TokenizerFile, native: Encoder): Pr
   return isSame && examined >= probes.length * EXAMINED ? encode : null
 }
 
-/** The share of the probes that must be plain. */
+/** The share of the probes that this encoder must be able to encode. */
 const EXAMINED = 0.75
 
 function createPlainEncoder(file: TokenizerFile): PlainEncoder | null {
@@ -122,7 +122,10 @@ type PreTokenizer = z.infer<typeof BytePairSteps>['preTokenizer']
 /** GPT-2's pattern, which the byte-level step has by itself. */
 const OWN_PATTERN = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
-/** Returns the patterns in order: each splits the texts that the one before has left. Null if one is unusable. */
+/**
+ * Returns the patterns in order: each pattern splits the texts that the pattern before has left. Null if a pattern is
+ * unusable.
+ */
 function toPatterns(steps: PreTokenizer): RegExp[] | null {
   if (steps.at(-1)?.type !== 'ByteLevel') return null
   const sources = steps.flatMap((step) => {

@@ -8,10 +8,10 @@ export type Section =
 /**
  * Splits a well-formed text where its tokenizer splits it before anything else: at the added tokens that the tokenizer
  * takes from the text as written. So the sections, encoded independently, have the ids of the whole. As in the library,
- * the leftmost token counts, and of several at one place the longest.
+ * the leftmost token counts, and of several tokens at one place the longest.
  *
- * No cut is made at a token that strips the blanks around it, because the blanks belong to two sections. Nor is one
- * made at a token that begins or ends with a blank, such as the runs of newlines in some vocabularies, because each
+ * No cut is made at a token that strips the blanks around it, because the blanks belong to two sections. No cut is made
+ * at a token that begins or ends with a blank, such as the runs of newlines in some vocabularies, because then each
  * line would be a section. If a token must be a word of its own, the character before it counts, so the text is not cut
  * at all.
  */

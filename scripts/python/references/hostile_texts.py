@@ -1,4 +1,4 @@
-"""Texts on which tokenizers are known to disagree, and random texts."""
+"""Texts for which implementations of tokenizers are known to differ, and random texts."""
 
 import random
 

@@ -47,7 +47,7 @@ def byte_fallback_bpe() -> Tokenizer:
         LINES, trainers.BpeTrainer(vocab_size=500, limit_alphabet=90, show_progress=False)
     )
     trained_model = json.loads(trained.to_str())["model"]
-    # In Llama's order: the unknown token, the end tokens, the bytes, then the learned tokens.
+    # The order is Llama's: the unknown token, the end tokens, the byte tokens, then the learned tokens.
     first = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
     learned = sorted(trained_model["vocab"], key=trained_model["vocab"].get)
     tokens = first + [token for token in learned if token not in first]
@@ -117,7 +117,7 @@ def with_markers(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def random_ids(tokenizer: Tokenizer, seed: int, count: int) -> list[list[int]]:
-    """Half of the lists have any ids, half only low ones, so that byte tokens are adjacent."""
+    """Half of the lists have ids of the whole vocabulary. The other half have only low ids, so that byte tokens are adjacent."""
     source = random.Random(seed)
     size = tokenizer.get_vocab_size()
 
@@ -153,7 +153,7 @@ def main(folder: Path) -> None:
                 {
                     "ids": ids,
                     "text": tokenizer.decode(ids, skip_special_tokens=False),
-                    # After a word, as in the middle of a text.
+                    # The text of the ids after a word, as in the middle of a text.
                     "following": following(tokenizer, ids),
                 }
                 for ids in lists

@@ -1,6 +1,6 @@
 """Writes FOLDER/chat-reference.json: fixed conversations as transformers renders and tokenizes them with the model in
-FOLDER. `npm run references` runs this; `npx millrace models check` compares. A conversation that the template refuses is
-written with the reason, and Millrace has to refuse it as well."""
+FOLDER. `npm run references` runs this; `npx millrace models check` compares the file with Millrace's own prompts. If the
+template refuses a conversation, the file has the reason, and Millrace must refuse the conversation as well."""
 
 import datetime
 import json
@@ -165,7 +165,7 @@ def make_reference(tokenizer: PreTrainedTokenizerFast) -> tuple[str, int]:
     for switches in SWITCHES:
         for conversation, without in zip(CONVERSATIONS, plain, strict=True):
             rendered = render(tokenizer, conversation, switches)
-            # A switch that changes nothing is not one of this template's.
+            # If a switch changes nothing, this template does not have it.
             if switches == {} or rendered != without:
                 cases.append({"tools": [], **conversation, "switches": switches, **rendered})
     made_by = f"transformers {version('transformers')}, tokenizers {version('tokenizers')}"

@@ -1,5 +1,5 @@
-"""Writes OUT/NAME.json for each FOLDER/NAME.jinja: the reference that `render_chats.py` writes for a model, with the
-tokenizer of MODEL, independently of the template's own model. `npm run test:templates` runs this and compares."""
+"""Writes OUT/NAME.json for each FOLDER/NAME.jinja. The file has the form that `render_chats.py` writes for a model. All
+templates use the tokenizer of MODEL, not the tokenizers of their own models. `npm run test:templates` runs this and compares."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,5 @@
-// Loaded with `node --import` before an app: changes sources as they are read, as the mutant of the environment says.
+// Loaded with `node --import` before an app. Changes the sources as Node reads them, by the mutant that the environment
+// names.
 import fs from 'node:fs'
 import { registerHooks, syncBuiltinESMExports } from 'node:module'
 import { fileURLToPath } from 'node:url'

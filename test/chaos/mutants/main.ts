@@ -1,5 +1,6 @@
-// `npm run chaos:mutants [-- --only TEXT]`: the test of the test. Runs a few faults over a cluster without a mistake,
-// which must find nothing, and then with each mutant in every app, of which one of a few runs must find something.
+// `npm run chaos:mutants [-- --only TEXT]`: tests the chaos test. It runs a few faults on a cluster without a mistake,
+// which must find no problem. Then it runs the same faults with each mutant in every app; one of a few runs must find a
+// problem.
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../../support/run-folder.ts'
@@ -9,10 +10,12 @@ import { mutantEnv } from './mutant-env.ts'
 import { MUTANTS, readMutated, type Mutant } from './mutants.ts'
 
 const SEED = 20_300_701
-/** Whether a mistake meets a fault is chance: one that needs a particular loss shows in three runs of four. */
+/**
+ * It is chance whether a fault reveals a mistake: a mistake that needs a particular loss shows in three runs of four.
+ */
 const MOST_RUNS = 3
 const CLIENTS = 14
-/** Longer than billing waits for the entries of a killed one. */
+/** Longer than billing waits until it claims the entries of a killed replica. */
 const REST_LIMIT_MS = 50_000
 
 const { values } = parseArgs({
@@ -22,14 +25,14 @@ const { values } = parseArgs({
   },
 })
 const chosen = MUTANTS.filter(({ name }) => name.includes(values.only))
-// Before any minute is spent: a mutant that changes nothing proves nothing.
+// All mutants are checked first: a mutant that changes nothing would waste the minutes of the runs.
 for (const mutant of chosen) readMutated(mutant)
 
 const folder = makeRunFolder()
 process.env[RUN_FOLDER_VARIABLE] = folder
 const failures: string[] = []
 
-// The same faults without a mistake.
+// Each plan of faults runs once without a mistake.
 const sound = new Map(chosen.map((mutant) => [mutant.planned, mutant]))
 for (const mutant of sound.values()) {
   const problems = await run(mutant)

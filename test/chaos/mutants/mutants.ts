@@ -10,16 +10,16 @@ import {
   LOST_WRITES,
 } from './plans.ts'
 
-/** A change of a source file of the repository: `from` stands in it exactly once. */
+/** A change of a source file of the repository. The file must contain `from` exactly once. */
 export type Edit = { readonly file: string; readonly from: string; readonly to: string }
 
 /** A plausible mistake. */
 export type Mutant = {
   readonly name: string
   readonly edits: readonly Edit[]
-  /** The faults that must show it. */
+  /** The faults that must reveal the mistake. */
   readonly planned: readonly Planned[]
-  /** Only requests with such a name are sent; default: all. */
+  /** If given, only requests whose name matches are sent. */
   readonly asks?: RegExp
 }
 
@@ -190,7 +190,7 @@ export const MUTANTS: readonly Mutant[] = [
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** The changed files, by path, with their sources. Throws when a text is not there exactly once. */
+/** Returns the changed sources by path. Throws unless each `from` occurs exactly once. */
 export function readMutated({ name, edits }: Mutant): Map<string, string> {
   const sources = new Map<string, string>()
   for (const { file, from, to } of edits) {

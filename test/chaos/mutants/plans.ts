@@ -11,7 +11,7 @@ const freeze = (part: string, ms: number): Fault => ({ kind: 'freeze', part, ms 
 const cut = (link: string): Fault => ({ kind: 'cut', link })
 const refuse = (link: string, ms: number): Fault => ({ kind: 'refuse', link, ms })
 
-/** One worker after the other ends, and hands over or loses what it runs. */
+/** One worker after the other ends. A stopped worker hands its generations over, a killed one loses them. */
 export const ENDING_WORKERS = every(3_500, [
   kill('worker-1'),
   terminate('worker-2'),
@@ -20,7 +20,7 @@ export const ENDING_WORKERS = every(3_500, [
   kill('worker-2'),
 ])
 
-/** A frozen worker is taken for dead after 3 s, and comes back while another one has its work. */
+/** A frozen worker is taken for dead after 3 s. It continues while another worker runs its generations. */
 export const FREEZING_WORKERS = every(4_000, [
   freeze('worker-1', 4_500),
   freeze('worker-2', 5_000),
@@ -44,7 +44,7 @@ export const BROKEN_CONNECTIONS = every(1_500, [
 
 export const ENDING_GATEWAYS = every(5_000, [kill('gateway-1'), kill('gateway-2'), kill('gateway-1')])
 
-/** The queue Redis forgets, and the database is away in between. */
+/** The queue Redis loses writes, and the database is away in between. */
 export const LOST_WRITES = every(3_000, [
   { kind: 'lose-writes', part: 'queue', ms: 1_000 },
   { kind: 'kill', part: 'postgres', downMs: 1_000 },

@@ -1,10 +1,10 @@
-/** What a client has of an answer, without ids and times: whole, or as far as it came. */
+/** The part of an answer that a client has received, without ids and times. */
 export type Received = {
   /** The text of each part: `reasoning`, `text`, or `call 0 NAME` with the arguments. */
   readonly output: Readonly<Record<string, string>>
-  /** Null until the answer has ended. */
+  /** The finish reason; null until the answer has ended. */
   readonly finish: string | null
-  /** Null where there is none, or not yet. */
+  /** Null if the operation has no usage, or if the usage has not arrived. */
   readonly usage: Usage | null
   /** The code of an error event. */
   readonly error: string | null
@@ -21,7 +21,7 @@ export type Usage = {
 
 export const NOTHING: Received = { output: {}, finish: null, usage: null, error: null, ended: false }
 
-/** A response that breaks the rules of its interface, for example with a number left out. */
+/** A response that violates the rules of its interface, for example one that skips a sequence number. */
 export class BrokenAnswer extends Error {
   constructor(message: string) {
     super(message)
@@ -44,7 +44,7 @@ export function createOutput() {
   }
 }
 
-/** The data of each whole event of a stream, in order; comments are left out. */
+/** Returns the data of each complete event of a stream, in order, without comments. */
 export function toEvents(body: string): string[] {
   const events = body.split('\n\n')
   // The last piece is empty, or an event that was cut off.
@@ -58,7 +58,7 @@ export function toEvents(body: string): string[] {
     })
 }
 
-/** Checks that a value is the same each time. */
+/** Returns a function that throws if a value differs from its first value. */
 export function createConstant(name: string): (value: string) => void {
   let known: string | null = null
   return (value) => {

@@ -77,7 +77,7 @@ function kindOf(type: string): string {
   return type.includes('function_call') ? 'call' : 'text'
 }
 
-/** The texts of an interrupted stream, by kind: a message is in one item. */
+/** Returns the texts of an interrupted stream by kind (`reasoning`, `text`), without calls. */
 function partsOf(output: Readonly<Record<string, string>>): Record<string, string> {
   const parts = createOutput()
   for (const [place, text] of Object.entries(output)) {

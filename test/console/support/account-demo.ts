@@ -4,7 +4,7 @@ import { sharedCluster, type SharedCluster } from '#test/support/shared-cluster.
 import type { Page } from 'playwright-core'
 import { askDemo, waitUntilSettled } from './settled.ts'
 
-/** A name that would run as a script where text became HTML. */
+/** A name that would run as a script if the page inserted it as HTML. */
 export const HOSTILE = '<img src=x onerror=alert(1)>'
 
 export type AccountDemo = {
@@ -13,26 +13,26 @@ export type AccountDemo = {
   url: string
   accountId: string
   keys: {
-    /** With requests, limits, and a hostile name. */
+    /** A key with requests, limits, and a hostile name. */
     full: string
-    /** Without any request or limit. */
+    /** A key without any request or limit. */
     empty: string
-    /** A management key: of the account's keys instead of requests of its own. */
+    /** A management key: its page shows the account's keys, because it has no requests. */
     manager: string
   }
-  /** Settled requests of the full key. */
+  /** The ids of the settled requests of the key `full`. */
   requests: readonly string[]
   /** Every screen by its name, with its address. */
   screens: Readonly<Record<string, string>>
 }
 
-/** An account of the shared cluster whose keys have everything to show, and one that has nothing. */
+/** Creates an account of the shared cluster with a key that has everything to show, and a key that has nothing. */
 export async function createAccountDemo(): Promise<AccountDemo> {
   const cluster = await sharedCluster()
   const { admin } = cluster
   const { id: account, apiKey: empty } = await cluster.createAccount('81.4')
   const { secret: manager } = await admin.call(ADMIN.createManagementKey, { account, name: 'ann' })
-  // By the account itself: beside a key that an operator has limited, it could not make others.
+  // The account itself creates this key. It could not do so beside a key that an operator has limited.
   const made = await fetch(`${cluster.baseUrl}/keys`, {
     method: 'POST',
     headers: { authorization: `Bearer ${manager}`, 'content-type': 'application/json' },
@@ -67,7 +67,7 @@ export async function createAccountDemo(): Promise<AccountDemo> {
   }
 }
 
-/** Opens the page, types the key, and resolves when the page shows what it is for. */
+/** Opens the page, types the key, and resolves when the page shows the first screen of the key. */
 export async function signInWithKey(page: Page, url: string, apiKey: string): Promise<void> {
   await page.goto(url)
   await page.getByLabel('API key').fill(apiKey)
@@ -75,7 +75,7 @@ export async function signInWithKey(page: Page, url: string, apiKey: string): Pr
   await page.getByRole('navigation', { name: 'Screens' }).waitFor()
 }
 
-/** What the headings of the screens begin with, by the first part of their addresses. */
+/** The beginnings of the screens' headings, by the first part of their addresses. */
 const HEADINGS = new Map([
   ['', 'Overview'],
   ['requests', 'Requests'],
@@ -85,8 +85,8 @@ const HEADINGS = new Map([
 ])
 
 /**
- * Goes to another screen as a link does: a new document would have forgotten the key. Resolves when that screen is there;
- * the one before stays until then.
+ * Goes to another screen as a link does, because a newly loaded document would have lost the key. Resolves when that
+ * screen is shown; the previous screen stays until then.
  */
 export async function goTo(page: Page, hash: string): Promise<void> {
   const [, first = ''] = hash.split('/')

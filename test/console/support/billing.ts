@@ -7,7 +7,7 @@ import { createRedis } from '#test/support/redis.ts'
 
 export type TestBilling = { adminUrl: string; admin: AdminClient; stop(): Promise<void> }
 
-/** A billing with a database of its own and nothing beside it, for tests that change its catalog. */
+/** Starts only billing, with a database of its own, for tests that change its catalog. */
 export async function startBilling(): Promise<TestBilling> {
   const redis = await createRedis()
   const database = await createBillingDatabase()

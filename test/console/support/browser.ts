@@ -8,7 +8,7 @@ import {
 
 export const CHROMIUM_VARIABLE = 'MILLRACE_TEST_CHROMIUM'
 
-/** False where the global set-up found no browser, and printed why. */
+/** False if the global set-up found no browser; it then printed the reason. */
 export const HAS_BROWSER = process.env[CHROMIUM_VARIABLE] !== undefined
 
 /** A browser that the caller closes. */
@@ -20,10 +20,10 @@ export async function openBrowser(): Promise<Browser> {
   })
 }
 
-/** The contexts that are open, each with what its pages complained of. */
+/** The open contexts, each with the errors and warnings of its pages. */
 const opened = new Map<BrowserContext, string[]>()
 
-/** Closes all pages, and returns what they complained of. */
+/** Closes all pages, and returns their errors and warnings. */
 export async function closePages(): Promise<readonly string[]> {
   const found = [...opened.values()].flat()
   const contexts = [...opened.keys()]
@@ -36,7 +36,9 @@ export async function closePages(): Promise<readonly string[]> {
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   reportViolation(event.effectiveDirective + ' ' + event.blockedURI + ' ' + event.sourceFile + ':' + event.lineNumber))`
 
-/** A page in a browser profile of its own. `problems` are what its console, its scripts and its policy complained of. */
+/**
+ * Opens a page in a browser profile of its own. `problems` has the errors of its console, its scripts and its policy.
+ */
 export async function openPage(
   browser: Browser,
   options: BrowserContextOptions = {},
@@ -50,7 +52,7 @@ export async function openPage(
   const page = await context.newPage()
   page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
   page.on('console', (message) => {
-    // A refused sign-in is an answer with a status, which Chromium writes to the console by itself.
+    // A refused sign-in is no problem of the page, but Chromium writes every error status to the console.
     const isStatus = message.text().startsWith('Failed to load resource')
     if ((message.type() === 'error' || message.type() === 'warning') && !isStatus)
       problems.push(message.text())

@@ -17,7 +17,7 @@ export type Demo = {
   stop(): Promise<void>
 }
 
-/** A real cluster with accounts, keys and settled requests, and the console before it; its live picture is made up. */
+/** Starts a real cluster with accounts, keys and settled requests, and a console whose live picture is made up. */
 export async function startDemo(): Promise<Demo> {
   const cluster = await startCluster({})
   const account = await cluster.createAccount('81.4')
@@ -43,7 +43,8 @@ export async function startDemo(): Promise<Demo> {
       models: MODELS,
       workersPerModel: 4,
       accounts: [account.id, other.id],
-      // Each is a row of the table under a chart. With six hours of equal rows axe takes 1.6 s or more for this one screen.
+      // Each value is a row of the table under a chart. With the rows of six hours, axe takes at least 1.6 s for this
+      // screen.
       longHistoryValues: 180,
     }),
   )

@@ -5,10 +5,10 @@ import type { FakePicture } from './fake-picture.ts'
 
 const OMITTED = ['histories', 'longHistories', 'sparklines']
 
-/** The live streams of a picture that does not exist: to the page it is a cluster of that size. */
+/** Creates the live streams of a made-up picture, so that the page shows a cluster of that size. */
 export function createFakeLive(picture: FakePicture): {
   serve(app: FastifyInstance, tokenOf: (request: FastifyRequest) => string): void
-  /** Sends nothing more, as a console whose process hangs. */
+  /** Stops all sending, like a console whose process hangs. */
   freeze(): void
 } {
   let isFrozen = false

@@ -15,16 +15,16 @@ type Size = {
   models: readonly string[]
   workersPerModel: number
   accounts: readonly string[]
-  /** Of the long histories, one in 10 s; by default six hours of them, as a console keeps. */
+  /** The values of each long history, one per 10 s. By default six hours, as many as a console keeps. */
   longHistoryValues?: number
 }
 
-/** A name that would run as a script where text became HTML. */
+/** A name that would run as a script if the page inserted it as HTML. */
 const HOSTILE = '<img src=x onerror=alert(1)>'
 
 const SOURCES = { busAwayMs: 0, queueAwayMs: 0 }
 
-/** A picture of a cluster that does not exist: its values move with `tick`, the same for the same tick. */
+/** Creates the picture of a made-up cluster. Its values depend only on the number of ticks. */
 export function createFakePicture({ models, workersPerModel, accounts, longHistoryValues = 2_160 }: Size) {
   const account = (index: number) =>
     accounts[index % accounts.length] ?? '00000000-0000-4000-8000-000000000000'

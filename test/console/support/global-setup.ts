@@ -1,4 +1,5 @@
-// Runs once before the tests that need a browser. Where none can be had, they are skipped, and the reason is printed.
+// Runs once before the tests that need a browser. If there is no browser, the tests are skipped and the reason is
+// printed.
 import { ensureChromium } from '#scripts/servers/ensure-chromium.ts'
 import { CHROMIUM_VARIABLE } from './browser.ts'
 

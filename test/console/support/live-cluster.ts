@@ -11,10 +11,10 @@ export type LiveCluster = {
   stop(): Promise<void>
 }
 
-/** A real cluster with a real console beside it, whose picture is that of the cluster. */
+/** Starts a real cluster and a real console, which shows the live picture of the cluster. */
 export async function startLiveCluster(options: {
   workers: EnginePlan[][]
-  /** Where the console finds billing, when not at billing itself. */
+  /** Returns the address at which the console finds billing; without it, billing's own. */
   toBillingUrl?: (adminUrl: string) => string
 }): Promise<LiveCluster> {
   const { workers, toBillingUrl = (url) => url } = options
@@ -42,7 +42,9 @@ export async function startLiveCluster(options: {
   }
 }
 
-/** Starts a streamed chat of `tokens` tokens; `leave` ends it early. Resolves with its first byte, so it is claimed. */
+/**
+ * Starts a streamed chat of `tokens` tokens. Resolves at the first byte, when a worker has claimed it. `leave` ends it.
+ */
 export async function startStream(
   cluster: Pick<TestCluster, 'baseUrl'>,
   { apiKey, tokens, model = 'demo-chat' }: { apiKey: string; tokens: number; model?: string },

@@ -1,7 +1,7 @@
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { SharedCluster } from '#test/support/shared-cluster.ts'
 
-/** Asks the demo model for so many tokens, and resolves with the id of the request when its answer has ended. */
+/** Asks the demo model for this many tokens. Resolves with the id of the request when its answer has ended. */
 export async function askDemo(
   { baseUrl }: Pick<SharedCluster, 'baseUrl'>,
   { apiKey, tokens }: { apiKey: string; tokens: number },

@@ -4,7 +4,7 @@ import { openBrowser } from './browser.ts'
 
 let shared: Browser | undefined
 
-/** Vitest closes it at the end of the test process. */
+/** The browser of the test process; Vitest closes it when the process ends. */
 const withBrowser = test.extend('browser', { scope: 'worker' }, async ({}, { onCleanup }) => {
   shared ??= await openBrowser()
   const opened = shared
@@ -12,7 +12,7 @@ const withBrowser = test.extend('browser', { scope: 'worker' }, async ({}, { onC
   return opened
 })
 
-/** Before the tests of a file: opens the browser of this process, unless a file before has done so. */
+/** Opens the browser of this process before the tests of a file, unless an earlier file has done so. */
 export function openSharedBrowser(): void {
   withBrowser.beforeAll(({ browser }) => {
     shared = browser
@@ -20,8 +20,8 @@ export function openSharedBrowser(): void {
 }
 
 /**
- * The one browser of this test process, for all its files, so that none starts another. A page is still in a browser
- * profile of its own.
+ * Returns the browser that all files of this test process share, so that no file starts another one. Each page still
+ * has a browser profile of its own.
  */
 export function sharedBrowser(): Browser {
   if (shared === undefined) throw new Error('the set-up file of the project has opened no browser')

@@ -38,7 +38,7 @@ describe.each([
         openAIClient: new OpenAI({ baseURL: baseUrl, apiKey, fetch }),
         useResponses,
       }),
-      // Traces would go to OpenAI.
+      // Otherwise the library sends traces to OpenAI.
       tracingDisabled: true,
     })
 
@@ -47,7 +47,7 @@ describe.each([
 
     test(`an agent calls its tool, answers, and goes on from its history, ${how}`, async ({ access }) => {
       const runner = connect(access)
-      // A model that thinks: its reasoning is in the history that is sent back.
+      // This model writes reasoning, which is in the history that the library sends back.
       const agent = new Agent({ name: 'Forecaster', model: 'demo-reasoning', tools: [weather] })
       const run = async (input: Parameters<typeof runner.run>[1] & (string | unknown[])) => {
         if (!stream) return await runner.run(agent, input)

@@ -33,7 +33,7 @@ const PROVIDERS = [
   {
     name: '@ai-sdk/openai, chat',
     path: '/v1/chat/completions',
-    // This provider reads no reasoning in chat completions.
+    // This provider ignores reasoning in chat completions.
     showsReasoning: false,
     brokenStream: 'upstream_error',
     connect: (access: ClientAccess) => (model: string) => openai(access).chat(model),
@@ -87,7 +87,7 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
     const of = connect(access)
     const asked: unknown[] = []
     const call = {
-      // A model that thinks: its reasoning is sent back, or referred to, with the tool's result.
+      // This model writes reasoning. The library sends it back with the tool's result, or refers to it by its id.
       model: of('demo-reasoning'),
       prompt: 'What is the weather in Paris, and which time is it there?',
       stopWhen: isStepCount(5),
@@ -149,7 +149,8 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
 
   test('goes on with a second turn', async ({ access }) => {
     const of = connect(access)
-    // Without it the Responses provider refers to items of the first turn that no stateless service has.
+    // Without `store: false` the Responses provider refers to stored items of the first turn; a stateless service has
+    // none.
     const call = { model: of('demo-chat'), providerOptions: { openai: { store: false } } }
     const question = { role: 'user' as const, content: 'First' }
     const first = await generateText({ ...call, messages: [question] })

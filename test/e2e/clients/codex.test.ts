@@ -58,7 +58,7 @@ test('an interrupted turn frees the engine', async ({ codex, cluster, account })
   await expectBalancedBooks(cluster, [account])
 })
 
-/** A Codex with a home of its own that knows our gateway, and no way to any other host. */
+/** Installs a Codex with a home folder of its own. It knows our gateway and cannot reach any other host. */
 function installCodex({ baseUrl, apiKey }: ClientAccess) {
   const home = scratchFolder('codex')
   const project = join(home, 'project')
@@ -120,7 +120,7 @@ plugins = false
   }
 }
 
-/** The agent's messages, from the events that it prints one a line. */
+/** Returns the agent's messages from the events that it prints, one a line. */
 function messagesOf(output: string): string[] {
   return output
     .split('\n')
@@ -131,9 +131,11 @@ function messagesOf(output: string): string[] {
     })
 }
 
-/** Codex sends the date again, as a message of the user, when it differs from that of the turn before. */
+/**
+ * Returns a time zone in which it is noon. Codex repeats the date in a user message when it has changed between turns.
+ */
 function zoneAtNoon(): string {
   const aheadOfUtc = 12 - new Date().getUTCHours()
-  // The signs of these names are those of POSIX, west of Greenwich.
+  // The names have POSIX signs: positive is west of Greenwich.
   return `Etc/GMT${aheadOfUtc > 0 ? '-' : '+'}${Math.abs(aheadOfUtc)}`
 }

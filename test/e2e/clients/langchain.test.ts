@@ -52,7 +52,7 @@ describe.each([
 
   for (const streamed of [false, true]) {
     test(`calls a tool and answers its result, ${streamed ? 'streamed' : 'whole'}`, async ({ access }) => {
-      // A model that thinks: its reasoning is sent back with the tool's result.
+      // This model writes reasoning, which the library sends back with the tool's result.
       const model = connect(access, { model: 'demo-reasoning' }).bindTools([weather])
       const ask = async (messages: Parameters<typeof model.invoke>[0]) =>
         streamed ? added(await Array.fromAsync(await model.stream(messages))) : await model.invoke(messages)

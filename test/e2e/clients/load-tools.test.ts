@@ -7,7 +7,7 @@ const PROMPT = 'the of and to in'
 const USAGE = { include_usage: true, continuous_usage_stats: true }
 const parts = [{ role: 'user', content: [{ type: 'text', text: PROMPT }] }]
 
-/** What load tools send, by their sources; all of them stream. */
+/** The request bodies of load tools, copied from their sources. All of them stream. */
 const BODIES = [
   {
     tool: 'GuideLLM on chat',

@@ -148,7 +148,7 @@ test('reasoning comes apart from the answer, and effort off disables it', async 
     const answer = await openai.chat.completions.create({
       model: 'demo-reasoning',
       messages: [{ role: 'user', content: 'Think!' }],
-      // The interface's levels are not all of the client's.
+      // The client's type lacks some of the levels that the interface has.
       ...Object.fromEntries([['reasoning_effort', effort]]),
     })
     return answer.choices[0]?.message

@@ -22,7 +22,7 @@ const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
 const messages = [{ role: 'user' as const, content: 'Hello' }]
 const LONG = [{ role: 'user' as const, content: 'Talk [[tokens=4000]]' }]
 
-/** The error that the promise rejected with; fails unless it is an API error of exactly this class. */
+/** Returns the error with which the promise rejects. Fails unless it is an API error of exactly this class. */
 async function raised<E extends APIError>(
   Class: new (...args: never[]) => E,
   promise: PromiseLike<unknown>,
@@ -165,7 +165,7 @@ for (const stream of [false, true]) {
   })
 }
 
-/** Timers count whole milliseconds and may be that much too early. */
+/** Timers count whole milliseconds, so a timer may fire this much too early. */
 const TIMER_EARLY_MS = -3
 
 test('a chat stream that breaks raises APIError after its first text, and costs nothing', async ({

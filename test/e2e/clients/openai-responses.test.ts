@@ -82,7 +82,7 @@ for (const streamed of [false, true]) {
   test(`a tool is called and its result answered, ${streamed ? 'streamed' : 'whole'}`, async ({ access }) => {
     const openai = connect(access)
     const ask = async (input: OpenAI.Responses.ResponseInput) => {
-      // A model that thinks: its reasoning goes back with the tool's result.
+      // This model writes reasoning, which goes back with the tool's result.
       const call = { model: 'demo-reasoning', input, tools: [weather] }
       return streamed
         ? await openai.responses.stream(call).finalResponse()
@@ -151,7 +151,7 @@ test('afterwards nothing is held and the books are balanced', async ({ cluster, 
   await expectBalancedBooks(cluster, [account])
 })
 
-/** An item as the service wrote it: the client's helpers add parsed values. */
+/** Returns an item as the service wrote it, without the parsed values that the client's helpers add. */
 function withoutParsed(item: OpenAI.Responses.ResponseOutputItem): OpenAI.Responses.ResponseInputItem {
   return JSON.parse(
     JSON.stringify(item, (key, value: unknown) => (key.startsWith('parsed') ? undefined : value)),

@@ -2,8 +2,8 @@ import { expect } from 'vitest'
 import { test, type ClientAccess } from '../../support/client-test.ts'
 
 /**
- * The fields that OpenAI's schema requires and that may not be null, by the object's `object` or `type`, or by its place.
- * Clients with a validator, as OpenAI's for Java, reject an answer that lacks one.
+ * The fields that OpenAI's schema requires and that must not be null. The keys are the object's `object` or `type`, or
+ * its place. Clients with a validator, such as OpenAI's for Java, reject an answer without one of these fields.
  */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   'chat.completion': ['id', 'choices', 'created', 'model', 'object'],
@@ -139,7 +139,9 @@ test('every object of an answer has the fields that the schema requires', async 
   expect([...seen].toSorted()).toEqual(Object.keys(REQUIRED).toSorted())
 })
 
-/** The places of an object, and of all within it, that lack a field. `outer` are the names of what it is in. */
+/**
+ * Returns the places in an object, at any depth, where a field is missing. `outer` has the names of the outer fields.
+ */
 function findMissing(value: unknown, outer: readonly string[], seen: Set<string>): string[] {
   if (Array.isArray(value)) return value.flatMap((entry) => findMissing(entry, outer, seen))
   if (typeof value !== 'object' || value === null) return []
@@ -154,7 +156,7 @@ function findMissing(value: unknown, outer: readonly string[], seen: Set<string>
   return [...missing.map((field) => `${kind}/${field}`), ...inner]
 }
 
-/** Where the type is that of a call, but the object is a part of one, or the definition of a function. */
+/** Places at which an object has the type of a call, but is a part of a call or the definition of a function. */
 const OTHERS: ReadonlySet<string> = new Set([
   'response/tools',
   'chat.completion.chunk/choices/delta/tool_calls',

@@ -27,7 +27,7 @@ afterAll(() => {
   for (const server of servers) server.forceShutdown()
 })
 
-/** A server of no services; connections alone are of interest. */
+/** Starts a server without services, because the tests only need connections. */
 async function serve(files: ServerTlsFiles): Promise<number> {
   const { credentials, close } = await openServerCredentials(files, { log, everyMs: EVERY_MS })
   const server = new Server()
@@ -49,11 +49,14 @@ async function openClient(port: number, files: ClientTlsFiles): Promise<Client> 
   return client
 }
 
-/** Whether its connection stands, or comes up when it is asked for one. */
+/** Returns whether the client is connected. If it is not, it is made to connect. */
 const isConnected = async (client: Client) =>
   await Promise.resolve(client.getChannel().getConnectivityState(true) === connectivityState.READY)
 
-/** Whether a new connection comes up, and lives on: a server refuses a client after the client's handshake has ended. */
+/**
+ * Returns whether a new connection is made and stays open. A server refuses a client only after the client's side of
+ * the handshake has ended.
+ */
 async function connects(port: number, files: ClientTlsFiles): Promise<boolean> {
   const client = await openClient(port, files)
   const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -68,7 +71,7 @@ async function connects(port: number, files: ClientTlsFiles): Promise<boolean> {
   return await promise
 }
 
-/** The fingerprint of the certificate that a new connection is presented with. */
+/** Returns the fingerprint of the certificate that the server presents on a new connection. */
 async function presented(port: number): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] })
   await once(socket, 'secureConnect')

@@ -16,7 +16,8 @@ import {
   type BillingDatabase,
 } from '../billing/support/billing-database.ts'
 
-// The script of the chart's Job, against a real billing: it runs again with every new image, and after a rollback.
+// Tests the script of the chart's Job with a real billing. The Job runs again with every new image and after a
+// rollback.
 
 const SCRIPT = 'deploy/helm/millrace/files/scripts/publish-catalog.mjs'
 const folder = scratchFolder('publish-catalog')
@@ -32,7 +33,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-/** Runs the Job's script a minute later, with a price of the chat model as the content. */
+/** Advances the clock by a minute and runs the Job's script on a catalog with this price of the chat model. */
 async function publish(outputPriceNano: string, { keep = EMBED.id, origin = 'helm serving/mr' } = {}) {
   database.clock.nowMs += 60_000
   const file = join(folder, 'catalog.json')
@@ -79,7 +80,7 @@ test('models whose prices are published by hand stay enabled, others that the fi
 
 test('releases that share a billing do not take each other’s publications for their own', async () => {
   expect((await publish('30000000', { origin: 'helm serving/mr2' })).stdout).not.toContain('published before')
-  // Also where the name of one is the beginning of the other's, and the other has published since.
+  // This also holds if one release's name is the beginning of another's, and the other has published since.
   await publish('90000000', { origin: 'helm serving/mr2' })
   expect((await publish('30000000')).stdout).toContain('published before')
   expect(await priceNow()).toBe('90000000')

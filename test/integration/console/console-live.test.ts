@@ -63,7 +63,7 @@ async function connectBus(place: RedisServerPlace, patience: RedisPatience) {
   return redis
 }
 
-/** The live picture of these servers, watched by one viewer. */
+/** Opens the live picture of these servers, watched by one viewer. */
 async function follow({ queue, bus }: Servers): Promise<Live> {
   const live = await startLive({
     servers: [{ bus: await connectBus(bus, 'fail-fast'), subscriber: await connectBus(bus, 'patient') }],
@@ -84,7 +84,7 @@ test.each(['single', 'sentinel', 'cluster'] as const)(
     const live = await follow(servers)
     const writer = await connect(servers.queue, 'patient')
     const publisher = await connectBus(servers.bus, 'patient')
-    /** One worker for each model, and so many that wait. */
+    /** Publishes one worker for each model, and writes this many waiting generations. */
     async function write(waiting: Readonly<Record<string, number>>) {
       for (const [model, count] of Object.entries(waiting)) {
         await publishSignal({ redis: publisher, log }, CAPACITY_SIGNAL, {
@@ -109,16 +109,16 @@ test.each(['single', 'sentinel', 'cluster'] as const)(
     expect(live.isComplete()).toBe(true)
     if (servers.killMaster === undefined) return
     await servers.killMaster()
-    // More than before, so that the numbers are not those of the last answer.
+    // The numbers are higher than before, so they cannot be from the last answer.
     await expectPicture({ 'demo-chat': 5, one: 6, two: 7, three: 3, four: 8 })
     expect(live.read('now')).toMatchObject({ sources: { busAwayMs: 0, queueAwayMs: 0 } })
-    // Those of the new connections to the bus: the worker was not there before.
+    // This worker was not there before, so its report came over the new connection to the bus.
     await expectPicture({ 'demo-chat': 5, one: 6, two: 7, three: 3, four: 8, five: 1 })
   },
 )
 
 describe('an open stream', () => {
-  /** A server with one viewer's stream open; `state.answer` is what billing says of its token. */
+  /** Starts a server with one viewer's open stream. `state.answer` is billing's answer about the viewer's token. */
   async function openStream() {
     const redis = await createRedis()
     onTestFinished(redis.stop)
@@ -132,7 +132,7 @@ describe('an open stream', () => {
         if (state.answer === null) throw new Error('billing is away')
         return state.answer
       },
-      // Each question reaches billing: its answers count for 5 s.
+      // The clock jumps at each reading, so that each question reaches billing: an answer counts for 5 s.
       nowMs: () => (nowMs += 10_000),
     })
     const app = fastify()

@@ -12,7 +12,7 @@ import {
 } from '../billing/support/billing-database.ts'
 import { millrace, spawnMillrace } from './millrace.ts'
 
-// What the tests of commands, which run in their process, leave out: the process that people start.
+// Tests the process that people start. Other tests run the commands within the test process.
 
 let database: BillingDatabase
 let url = ''
@@ -26,7 +26,7 @@ afterAll(() => database.close())
 test('a process ends by itself with the output, the notes and the exit code of its command', async () => {
   const { accountId } = await database.createAccount(1_000n)
   await database.createAccount(1_000n)
-  // Prices cannot change at the moment from which they are.
+  // A price cannot be changed at the very moment at which it takes effect.
   database.clock.nowMs += 60_000
   const file = join(scratchFolder('catalog'), 'catalog.json')
   writeFileSync(file, JSON.stringify({ models: [{ ...CHAT, outputPriceNano: '30000000' }, EMBED, ODD] }))

@@ -19,7 +19,7 @@ import {
 } from '../billing/support/billing-database.ts'
 import { millrace, type Ended } from './millrace.ts'
 
-// Every command once, against billing's admin interface over a real database.
+// Runs every command once, against billing's admin interface with a real database.
 
 let database: BillingDatabase
 let url = ''
@@ -40,14 +40,14 @@ async function ask(...words: string[]): Promise<Ended> {
   return await millrace(words, { MILLRACE_ADMIN_URL: url, MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN })
 }
 
-/** The text for people. */
+/** Returns the text that a command prints for people. */
 async function shown(...words: string[]): Promise<string> {
   const { code, stdout, stderr } = await ask(...words)
   if (code !== 0) throw new Error(`exit code ${code}: ${stderr}`)
   return stdout
 }
 
-/** The parsed answer of --json. */
+/** Returns the parsed output of a command with --json. */
 async function exact<Answer>(schema: z.ZodType<Answer>, ...words: string[]): Promise<Answer> {
   return schema.parse(JSON.parse(await shown(...words, '--json')))
 }
@@ -56,7 +56,7 @@ const WithId = z.object({ id: z.string() })
 const NewKey = z.object({ id: z.string(), secret: z.string() })
 const Listed = z.object({ data: z.array(z.looseObject({})), nextCursor: z.string().nullable() })
 
-/** The value beside a name. */
+/** Returns the value beside a name in a printed text. */
 function field(text: string, name: string): string | undefined {
   return new RegExp(`^ *${name}  +(.*)$`, 'm').exec(text)?.[1]
 }

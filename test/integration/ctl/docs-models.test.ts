@@ -23,7 +23,9 @@ beforeAll(async () => {
 
 afterAll(async () => await simulator.stop())
 
-/** Runs a command in a scratch folder, against this test's engine. Python is replaced by the tiny model's reference. */
+/**
+ * Runs a command in a scratch folder, against this test's engine. The tiny model's reference replaces Python's output.
+ */
 async function run(code: string): Promise<string> {
   if (code.startsWith('npm run references -- models/')) {
     const name = code.trim().split('/').at(-1) ?? ''

@@ -16,9 +16,9 @@ import {
 } from '../billing/support/billing-database.ts'
 import { millrace, spawnMillrace, type Ended } from './millrace.ts'
 
-// A year of data over 13 months, of which 6 are archived. The tests are steps of one story, in their order.
+// A year of data in 13 months; 6 months are archived. The tests build on each other and run in this order.
 
-/** The first moments of January 2030 to February 2031: 13 months and their end. */
+/** The starts of the months from January 2030 to February 2031: 13 months, and the end of the last one. */
 const STARTS = Array.from({ length: 14 }, (_, month) => Date.UTC(2030, month))
 const startOf = (month: number) => STARTS[month] ?? 0
 const ROWS = 300
@@ -28,9 +28,9 @@ let url: string
 let folder: string
 /** The key with a spend limit in total, and its account. */
 let account: { accountId: string; keyId: string }
-/** Of each month, a request of its last millisecond that is settled in the next one. */
+/** For each month, a request from its last millisecond that is settled in the next month. */
 const late: string[] = []
-/** Of January, settled in it. */
+/** A request from January that is settled in January. */
 let early: { id: string; receipt: string | null }
 
 beforeAll(async () => {
@@ -45,14 +45,15 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(() => database.close())
 
-/** A month as billing lives through it: partitions, seals, requests, and a hold that is open at its end. */
+/** Runs billing through a month: partitions, seals, requests, and a hold that is still open at the end of the month. */
 async function liveThrough(month: number): Promise<void> {
   const { pool, money, clock } = database
   const [start, end] = [startOf(month), startOf(month + 1)]
   await pool.query('select prepare_months(at => $1)', [new Date(start)])
   clock.nowMs = start + 1_000
   const previous = late.at(-1)
-  // Before the first seal: with a number of the month before. In odd months after it.
+  // In even months, the late request is settled before the first seal and gets a number of the previous month. In odd
+  // months, it is settled after the seal.
   if (previous !== undefined && month % 2 === 0) await money.settle([settlement(previous)])
   await seal(start + 2_000)
   if (previous !== undefined && month % 2 === 1) await money.settle([settlement(previous)])
@@ -127,7 +128,7 @@ describe('a month is refused', () => {
   })
 
   test('while it is within the months that are kept', async () => {
-    // It is January 2031: October to December stay.
+    // It is January 2031, so October to December are not archived.
     const { code, stderr } = await archive('2030-12')
     const kept = 'it is kept: the 3 months before the present one stay'
     expect([code, stderr]).toEqual([1, `Nothing was archived. 2030-10: ${kept}; 2030-11: ${kept}.\n`])
@@ -263,7 +264,7 @@ test('sums and exports over archived months are refused, those after them are co
     'Usage is here from 2030-07-01 on; before that it is in the files of 2030-06 and before. (archived)\n',
   ])
   const day = await run('usage', '--from', '2030-07-01', '--to', '2030-07-01', '--by', 'day', '--json')
-  // The late one of June, and the one of the day.
+  // The two requests are the late request of June and the request of this day.
   expect(JSON.parse(day.stdout)).toMatchObject({ data: [{ requests: 2, chargedNano: '1400' }] })
   const exported = await run('ledger', 'export')
   expect(exported.code).toBe(1)

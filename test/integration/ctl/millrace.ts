@@ -10,8 +10,8 @@ import { scratchFolder } from '../../support/run-folder.ts'
 export type Ended = { code: number; stdout: string; stderr: string }
 
 /**
- * Runs a command of the operators' command line in this process, as its `main.ts` does, with only `env` for its
- * configuration. What a process of its own adds, `spawnMillrace` shows.
+ * Runs a command of the operators' command line in this process, like its `main.ts` does. Only `env` configures it.
+ * `spawnMillrace` runs a separate process.
  */
 export async function millrace(
   words: readonly string[],
@@ -44,7 +44,9 @@ export async function spawnMillrace(
   return await promise
 }
 
-/** The state folder of an `npm start` that never ran: a command finds no cluster of the machine by accident. */
+/**
+ * Names the state folder of an `npm start` that never ran, so that a command does not find a cluster of this machine.
+ */
 function withoutCluster(): Record<string, string> {
   return { MILLRACE_HOME: scratchFolder('no-cluster') }
 }

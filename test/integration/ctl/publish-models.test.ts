@@ -13,7 +13,7 @@ import {
 } from '../billing/support/billing-database.ts'
 import { millrace, type Ended } from './millrace.ts'
 
-// As a deployment publishes its catalog: by a job that may run again.
+// A deployment publishes its catalog with a job that may run again; these tests do the same.
 
 let database: BillingDatabase
 let url = ''

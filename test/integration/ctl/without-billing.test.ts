@@ -61,7 +61,7 @@ test('help needs no billing', async () => {
   expect(stdout).toContain('millrace credits topup ACCOUNT CREDITS')
 })
 
-// The Node on the PATH is the newcomer's, which may be older than the one of the dependencies.
+// The Node on the PATH is the user's own, which may be older than the Node of the dependencies.
 test('npx adds no warning', async () => {
   const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
   const env = {

@@ -14,7 +14,7 @@ let server: TestRedis
 
 beforeEach(async () => {
   server = await createRedis()
-  // The last clean-up: the workers' come before.
+  // This clean-up runs last, after the workers' clean-ups.
   onTestFinished(async () => await server.stop())
 })
 
@@ -28,8 +28,8 @@ const ENGINE: EngineState = {
 }
 
 /**
- * A worker as the bus knows it. `heeds`: it does what it is asked. `loading`: the model of another engine, which has not
- * answered. `isOld`: it is of a release that reports no capacity.
+ * Starts a worker that exists only on the bus. If `heeds`, it does what it is asked. `loading` is the model of another
+ * engine, which has not answered yet. If `isOld`, its release reports no capacity.
  */
 async function startWorker(
   id: string,
@@ -38,7 +38,7 @@ async function startWorker(
   const { name = 'node-1', heeds = true, loading, isOld = false } = given
   const [redis, subscriber] = [new Redis(server.url), new Redis(server.url)]
   const ignore = () => {}
-  // One test stops the server under them.
+  // One test stops the server of these connections.
   for (const each of [redis, subscriber]) each.on('error', ignore)
   const log = pino({ level: 'silent' })
   let draining = false
@@ -111,7 +111,7 @@ async function startWorker(
 const workers = async (...words: string[]) =>
   await millrace(['workers', ...words], { BUS_REDIS_URL: server.url })
 
-/** In a process of its own, which ends when its connections are closed. */
+/** Runs the command in a separate process. The process ends only when its connections are closed. */
 const spawnWorkers = async (...words: string[]) =>
   await spawnMillrace(['workers', ...words], { BUS_REDIS_URL: server.url })
 

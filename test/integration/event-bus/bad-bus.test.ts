@@ -14,7 +14,7 @@ import {
   type Worker,
 } from '../../unit/libs/event-bus/publishing-worker.ts'
 
-/** A generator with a seed, so that a failure can be repeated. */
+/** Creates a random generator with a seed, so that a failure can be repeated. */
 function createRandom(seed: number): () => number {
   let state = seed
   return () => {
@@ -26,8 +26,8 @@ function createRandom(seed: number): () => number {
 }
 
 /**
- * Runs streams of two workers over a bus that loses, repeats and reorders messages in both directions, until all have
- * ended, and returns what each inbox gave beside what was sent.
+ * Runs streams of two workers over a bus that loses, repeats and reorders messages in both directions, until all
+ * streams have ended. Returns the events that each inbox returned, and the events that were sent.
  */
 async function runOverBadBus(options: { seed: number; lossRate: number; keepBytes: number }) {
   const { seed, lossRate, keepBytes } = options
@@ -45,7 +45,7 @@ async function runOverBadBus(options: { seed: number; lossRate: number; keepByte
     if (random() < 0.1) under.push(message)
   }
   function deliverSome() {
-    // Mostly in order; some overtake others.
+    // Most messages arrive in order; some overtake others.
     for (let count = pick(under.length + 1); count > 0; count -= 1) {
       const [message] = under.splice(random() < 0.8 ? 0 : pick(under.length), 1)
       message?.()

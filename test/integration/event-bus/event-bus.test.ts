@@ -32,7 +32,7 @@ afterEach(() => {
   for (const redis of connections.splice(0)) redis.disconnect()
 })
 
-/** A gateway and a worker on a bus, connected as their processes connect them. */
+/** Connects a gateway and a worker to a bus, like their processes do. */
 async function join(url: string) {
   const gateway = randomUUID()
   const worker = randomUUID()
@@ -189,7 +189,7 @@ describe('on a bus that stays', () => {
       await publisher.flush()
     }
     publisher.send(bus.gateway, [entry(inbox, 101, ended)])
-    // No tick and no pulse: the new connection alone asks.
+    // There is neither a tick nor a pulse: the new connection alone makes the gateway ask for lost frames.
     expect(await all).toHaveLength(101)
     expect(Array.from(inbox.ids())).toEqual(Array.from({ length: 99 }, (_, at) => at + 2))
   })
@@ -266,7 +266,7 @@ test('control messages reach only their worker; unknown fields and unknown messa
     await sendDrain(redis, worker),
     await sendCordon(redis, worker, { term: 3, forMs: 10_000 }),
     await sendCordon(redis, worker, { term: null, forMs: null }),
-    // A scaler's cordon without an end, and an operator's with one, are ignored.
+    // A scaler's cordon must have an end and an operator's cordon must not; others are ignored.
     await sendCordon(redis, worker, { term: 4, forMs: null }),
     await sendCordon(redis, worker, { term: null, forMs: 10_000 }),
     await sendUncordon(redis, worker, 3),

@@ -19,15 +19,15 @@ export type Member = {
   readonly cutOffs: [string, ProcessKind][]
   readonly received: Heartbeat[]
   readonly subscriber: Redis
-  /** How many messages it has received, of every kind. */
+  /** Returns how many messages of any kind the process has received. */
   messages: () => number
   echoes: () => number
-  /** Resolves after so many echoes to itself. */
+  /** Resolves after the process has received this many more echoes of its own messages. */
   beats: (count: number) => Promise<void>
   crash: () => void
 }
 
-/** Two Redis servers of one test, and the processes that join them; all is stopped at its end. */
+/** Creates two Redis servers for a test, and functions that start processes on them. All are stopped after the test. */
 export async function createCluster(onTestFinished: (stop: () => Promise<void>) => void) {
   const [queue, bus] = await Promise.all([createRedis(), createRedis()])
   const stops: (() => unknown)[] = []
@@ -90,7 +90,7 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
     return { id, presence, deaths, cutOffs, received, subscriber, ...counts, beats, crash }
   }
 
-  /** A process whose heartbeats and liveness key are written by hand. */
+  /** Returns a process whose heartbeats and liveness key the test writes itself. */
   function byHand(kind: ProcessKind) {
     const id = randomUUID()
     const [hand, store] = [connect(bus), connect(queue)]
@@ -104,7 +104,7 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
   return { queue, bus, connect, join, byHand }
 }
 
-/** More own heartbeats than a death of any kind could take. */
+/** More echoes than pass until a death of any kind is noticed. */
 export const LONG = 8
 
 export const heartbeatOf = (id: string, kind: ProcessKind): Heartbeat => ({

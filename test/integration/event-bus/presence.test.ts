@@ -42,7 +42,7 @@ test.concurrent('a process receives the heartbeats of the other kind and its own
     for (const { presence, received, messages, echoes } of members) {
       expect(ids(presence.peers())).toEqual(ids(others))
       expect(new Set(received.map(({ kind }) => kind)).size).toBe(1)
-      // Nothing else reaches it.
+      // No other message reaches this process.
       expect(messages()).toBe(received.length + echoes())
     }
   }
@@ -93,9 +93,9 @@ test.concurrent('a process that was never heard dies only if its key is missing 
   expect(Date.now() - askedMs).toBeGreaterThanOrEqual(2_000)
   expect(new Set(member.deaths.map(([id]) => id))).toEqual(new Set([gone.id, suspected]))
   expect(new Set(member.presence.buried())).toEqual(new Set([gone.id, suspected]))
-  // Messages to the dead reach no subscriber, again and again: they die once.
+  // Several messages to a dead process reach no subscriber. Its death is reported once.
   member.presence.suspect(suspected)
-  // An end of the watch is the end of the interest.
+  // After `unwatch`, the process's death is not reported.
   member.presence.unwatch(starting.id)
   await starting.dropKey()
   await member.beats(LONG)
@@ -225,7 +225,8 @@ test.concurrent('a subscription that receives nothing is opened again', async ({
   member.subscriber.on('error', (error) => failures.push(error))
   bus.signal('SIGSTOP')
   await expect.poll(() => member.subscriber.status).not.toBe('ready')
-  // The connection did not give up by itself, as a patient one does after 15 s with 'Socket timeout'.
+  // The subscriber opened the connection again. The connection had not failed by itself, with 'Socket timeout' after 15
+  // s.
   expect(failures).toEqual([])
   bus.signal('SIGCONT')
   await member.beats(2)
@@ -296,7 +297,7 @@ test.concurrent('leaving deletes the liveness key at once', async ({ expect, onT
   expect(await store.exists(livenessKey(member.id))).toBe(0)
 })
 
-// Not beside the others: it blocks them.
+// This test does not run beside others, because it blocks the event loop.
 test('a process that stalls takes no other for dead, nor the bus for away', async ({ onTestFinished }) => {
   const { join, byHand } = await createCluster(onTestFinished)
   const member = await join('gateway')

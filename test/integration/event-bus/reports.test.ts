@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { OBSERVE_CHANNEL, REPORTS_CHANNEL } from '#libs/event-bus/channels.ts'
+import { observeChannel, reportsChannel } from '#libs/event-bus/channels.ts'
 import {
   describeProcess,
   publishObserve,
@@ -72,8 +72,8 @@ test('a process reports at once, and every two seconds only while it is observed
 test('reports of a later release are read as far as they are known, and those of another version are skipped', async () => {
   const { bus, received } = await setUp()
   const known = workerReport('w1')
-  const publish = async (report: object) => await bus.publish(REPORTS_CHANNEL, JSON.stringify(report))
-  await bus.publish(REPORTS_CHANNEL, 'no JSON')
+  const publish = async (report: object) => await bus.publish(reportsChannel(), JSON.stringify(report))
+  await bus.publish(reportsChannel(), 'no JSON')
   await publish({ ...known, v: 2, id: 'of-a-later-version' })
   await publish({ ...known, kind: 'router', id: 'of-another-kind' })
   await publish({ ...known, id: 'of-a-later-release', fuel: 7, engines: [{ ...ENGINE, temperature: 80 }] })
@@ -93,7 +93,7 @@ test('a request to report of another version changes nothing', async () => {
   })
   onTestFinished(() => reporter.stop())
   await expect.poll(() => received, WAIT).toHaveLength(1)
-  await bus.publish(OBSERVE_CHANNEL, JSON.stringify({ v: 2, forMs: 1_000 }))
+  await bus.publish(observeChannel(), JSON.stringify({ v: 2, forMs: 1_000 }))
   await publishObserve({ redis: bus, log }, 1_000)
   await expect.poll(() => received, WAIT).toHaveLength(2)
 })

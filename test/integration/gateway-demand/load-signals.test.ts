@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLoadSignals } from '#apps/gateway/demand/load-signals.ts'
-import { MODEL_STATES_CHANNEL } from '#libs/event-bus/channels.ts'
+import { modelStatesChannel } from '#libs/event-bus/channels.ts'
 import { connectRedis } from '#libs/redis/connect-redis.ts'
 import { createRedis } from '../../support/redis.ts'
 import { connectScaler } from '../../support/scaler-signals.ts'
@@ -62,7 +62,7 @@ test('the states that a scaler publishes are known until they are old; what cann
     '{"term":9}',
     '{"term":9,"models":[{"model":"zero","state":"asleep"}]}',
   ]) {
-    await bus.publish(MODEL_STATES_CHANNEL, text)
+    await bus.publish(modelStatesChannel(), text)
   }
   await scaler.publishState('zero', { etaMs: 30_000 })
   await expect.poll(() => signals.modelStates.find('zero'), WAIT).toMatchObject({ etaMs: 30_000 })

@@ -11,7 +11,7 @@ const log = pino({ level: 'silent' })
 const opened: Redis[] = []
 
 afterEach(async () => {
-  await opened[0]?.del(killersKey)
+  await opened[0]?.del(killersKey())
   for (const redis of opened.splice(0)) redis.disconnect()
 })
 
@@ -50,7 +50,7 @@ test('an account is barred by its third killer within ten minutes, at every gate
   expect(later.bound.isBarred(account)).toBe(true)
   clock.nowMs = beganMs + 10 * MINUTE_MS
   expect(one.bound.isBarred(account)).toBe(false)
-  expect(await one.redis.pttl(killersKey)).toBeGreaterThan(0)
+  expect(await one.redis.pttl(killersKey())).toBeGreaterThan(0)
 })
 
 test('what Redis has lost, or did not take, its gateway still knows, and writes again', async () => {
@@ -68,7 +68,7 @@ test('what Redis has lost, or did not take, its gateway still knows, and writes 
   await one.bound.tick()
   await other.bound.tick()
   expect(other.bound.isBarred(account)).toBe(true)
-  await one.redis.del(killersKey)
+  await one.redis.del(killersKey())
   await one.bound.tick()
   expect(one.bound.isBarred(account)).toBe(true)
 })

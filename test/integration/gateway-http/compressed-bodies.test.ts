@@ -119,7 +119,7 @@ test('a body is bounded as it is sent too, whatever it decodes to', async () => 
 
 test('what is decoded counts in the memory of bodies', async () => {
   const served = await serveApp(core, { allBodiesBytes: 2 * LIMIT, bodyBytes: LIMIT })
-  // One account may have as much as it leaves: half of it.
+  // One account may use as much memory as it leaves free, so half of it.
   const fits = gzipSync(JSON.stringify({ ...CHAT, padding: 'x'.repeat(LIMIT - 1_000) }))
   expect((await post(served, fits, sized(fits, 'gzip'))).status).toBe(200)
   const tight = await serveApp(core, { allBodiesBytes: LIMIT, bodyBytes: LIMIT })
@@ -130,7 +130,7 @@ test('what is decoded counts in the memory of bodies', async () => {
 test('a window that would take much memory is refused', async () => {
   const served = await serveApp(core)
   const params = { [constants.ZSTD_c_windowLog]: 27, [constants.ZSTD_c_enableLongDistanceMatching]: 1 }
-  // A window is as large as its content where that is smaller and known.
+  // The window is only as large as the content if the content's size is known and smaller.
   const body = zstdCompressSync(JSON.stringify({ ...CHAT, padding: ' '.repeat(20_000_000) }), { params })
   expect(await post(served, body, sized(body, 'zstd'))).toMatchObject({
     status: 400,

@@ -17,7 +17,7 @@ async function post(generate: Generate, body: object = BODY) {
   return { status: response.status, retryAfter, body: await response.json() }
 }
 
-/** A core whose generations end after this many vectors, in batches of one. */
+/** Returns a core whose generations end after this many vectors, in batches of one. */
 const embedding =
   (count: number): Generate =>
   async (call, send) => {

@@ -19,7 +19,7 @@ export const MODEL = 'org/demo'
 
 export const AUTHORIZED = { authorization: `Bearer ${KEY}` }
 
-/** A key that may use only `plain`, and a model that the catalog does not have. */
+/** A key that may use only the model `plain` and a model that the catalog lacks. */
 export const NARROW = { authorization: 'Bearer narrow-key' }
 
 /** A management key of the account. */
@@ -35,7 +35,7 @@ const LIMITS: HttpLimits = {
     }),
   ),
   keepAliveS: 15,
-  // Tests of refusals send hundreds in a second.
+  // High, because tests of refusals send hundreds of refused bodies per second.
   refusedBodiesPerS: 1_000_000,
 }
 
@@ -59,12 +59,12 @@ export const CATALOG: readonly ModelSpec[] = [
   { ...spec, id: 'vectors', kind: 'embedding', embedding: { dimensions: 8, matryoshka: true } },
 ]
 
-/** A core whose generations send these batches. */
+/** Returns a core whose generations send these batches. */
 export function always(...batches: OutputEvent[][]): Generate {
   return async (_call, send) => batches.forEach(send)
 }
 
-/** A core whose generations fail after these batches. */
+/** Returns a core whose generations fail after these batches. */
 export function failing(error: unknown, ...batches: OutputEvent[][]): Generate {
   return async (_call, send) => {
     batches.forEach(send)
@@ -72,7 +72,7 @@ export function failing(error: unknown, ...batches: OutputEvent[][]): Generate {
   }
 }
 
-/** A core whose generations send the batches that the test feeds them. */
+/** Creates a core whose generations send the batches that the test feeds them. */
 export function createFedCore() {
   const calls: GenerationCall[] = []
   const arrivals: ((call: GenerationCall) => void)[] = []
@@ -107,8 +107,8 @@ export function createFedCore() {
 }
 
 /**
- * The threads of all apps of this process, started with the first large body. They end with the process: files share this
- * module, and a hook of the module would run after the first of them only.
+ * The threads of all apps of this process, started at the first large body. They end with the process: files share this
+ * module, and a hook in it would run only after the first file.
  */
 let bodyThreads: ReturnType<typeof createBodyThreads> | null = null
 
@@ -134,8 +134,8 @@ type Replaced = Partial<
 >
 
 /**
- * The gateway's app on a free loopback port, closed after the test. `seconds` advances its clock. `replaced`: by the
- * real ones.
+ * Starts the gateway's app on a free loopback port and closes it after the test. `seconds` advances its clock.
+ * `replaced` has the parts that a test uses in place of the fake ones.
  */
 export async function serveApp(generate: Generate, given: Partial<HttpLimits> = {}, replaced: Replaced = {}) {
   const limits = { ...LIMITS, ...given }

@@ -22,7 +22,7 @@ async function serveHostile() {
   }
 }
 
-/** A chat body with more members, as JSON text. */
+/** Returns a chat body with additional members, as JSON text. */
 const withMembers = (members: string) => `${JSON.stringify(CHAT).slice(0, -1)},${members}}`
 
 const withSchema = (schema: string) =>

@@ -9,7 +9,7 @@ const core = always([text('Hi'), END])
 const AUTHORIZATION = `authorization: ${AUTHORIZED.authorization}`
 const BODY = JSON.stringify(CHAT)
 
-/** Writes `raw` to a connection of its own and reads until the server closes it. */
+/** Writes `raw` to a new connection and reads until the server closes it. */
 async function send(port: number, ...raw: (string | Buffer)[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   for (const part of raw) socket.write(part)
@@ -33,7 +33,9 @@ const post = (headers: string[], body: string) =>
 const statusesOf = (answer: string) =>
   Array.from(answer.matchAll(/HTTP\/1\.1 (\d{3}) /gu), (match) => Number(match[1]))
 
-/** The statuses of an answer, and whether it has a request id and, if it is an error, the error object. */
+/**
+ * Returns the statuses of an answer, whether it has a request id, and, for an error, whether it has the error object.
+ */
 const lookAt = (answer: string) => ({
   statuses: statusesOf(answer),
   isWhole: REQUEST_ID.test(answer) && (answer.startsWith('HTTP/1.1 200 ') || ERROR_OBJECT.test(answer)),
@@ -145,7 +147,7 @@ describe('a path or a method', () => {
   )
 })
 
-/** As Java's own client sends it to every server in the clear. */
+/** Java's own client offers HTTP/2 in this way to every server without TLS. */
 describe('a POST that offers HTTP/2', () => {
   const offer = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAEAAEAA' }
 

@@ -5,7 +5,7 @@ const core = always([text('Hi'), END])
 
 const messages = [{ role: 'user', content: 'Hi' }]
 
-/** Large enough to be prepared on the thread. */
+/** Fields that make a body large enough to be prepared on a thread. */
 const large = { user: 'x'.repeat(70_000) }
 
 const OPERATIONS: [path: string, body: object, model: string][] = [

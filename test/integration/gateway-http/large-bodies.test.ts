@@ -8,7 +8,7 @@ const LARGE = 65_536
 const core = always([text('Hi'), END])
 const padded = { ...CHAT, padding: 'x'.repeat(LARGE) }
 
-/** Starts an upload: sends the first half of the body; `finish` sends the rest. */
+/** Starts an upload and sends the first half of the body. `finish` sends the rest. */
 async function beginUpload(
   port: number,
   body: string,
@@ -35,7 +35,7 @@ async function beginUpload(
 
 type App = Awaited<ReturnType<typeof serveApp>>
 
-/** Starts an upload; resolves when its headers have arrived. */
+/** Starts an upload. Resolves when its headers have arrived. */
 async function beginArriving({ app, port }: App, body: string, key = AUTHORIZED) {
   const arrived = once(app.server, 'request')
   const upload = await beginUpload(port, body, { key })
@@ -68,7 +68,7 @@ it.each([true, false])(
     const { chat, port } = await serveApp(fed.generate, { allBodiesBytes: 4 * LARGE })
     const body = JSON.stringify(padded)
     const first = await beginUpload(port, body, { announced })
-    // One account may use half of the memory, and has used most of that.
+    // One account may use half of the memory, and this account already uses most of that half.
     const second = await beginUpload(port, body, { announced })
     second.finish()
     first.finish()
@@ -79,7 +79,7 @@ it.each([true, false])(
       body: { error: { code: 'model_unavailable' } },
     })
     expect((await chat({ ...CHAT, model: 'nope' })).status).toBe(404)
-    // The accepted one is prepared and waits for its answer, so its memory is free again.
+    // The accepted body is prepared and its request waits for the answer, so the body's memory is free again.
     await expect.poll(() => fed.calls.length).toBe(1)
     const hangUp = new AbortController()
     const third = chat(padded, { signal: hangUp.signal })
@@ -93,7 +93,7 @@ it('small bodies count as well', async () => {
   const served = await serveApp(core, { allBodiesBytes: LARGE })
   const small = JSON.stringify({ ...CHAT, padding: 'x'.repeat(20_000) })
   const first = await beginArriving(served, small)
-  // One account may use no more than it leaves: two bodies of 20 KB are more than half of 64 KiB.
+  // One account may use at most as much as it leaves free: two bodies of 20 KB are more than half of 64 KiB.
   expect((await served.chat(small)).status).toBe(503)
   first.finish()
   expect((await first.answered).status).toBe(200)
@@ -124,7 +124,8 @@ it('what an account leaves is shared by those that come later, and small bodies 
   for (const authorization of ['a', 'a', 'b']) {
     uploads.push(await beginArriving(served, body, { authorization }))
   }
-  // Of 256 KiB `a` has 118 and leaves 138. Of it `b` has 59 and leaves 79, which are 20 too few for `c` to have 59.
+  // Of 256 KiB, `a` uses 118 KiB and `b` uses 59 KiB, which leaves 79 KiB. `c` may use at most half of that; it needs
+  // 59 KiB.
   expect(await statusOf('c', body)).toBe(503)
   expect(await statusOf('c', CHAT)).toBe(200)
   for (const upload of uploads) upload.finish()

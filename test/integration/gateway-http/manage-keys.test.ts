@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => managed.close())
 
-/** The gateway in front of a real billing. */
+/** The gateway runs in front of a real billing. */
 beforeEach(async () => {
   const { billing, database } = managed
   const nowMs = () => database.clock.nowMs

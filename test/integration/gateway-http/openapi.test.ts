@@ -39,7 +39,7 @@ test('the description is public, and valid by the meta-schema of OpenAPI 3.1', a
   expect(served).toEqual(document)
   expect(served).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0' } })
   expect(findOpenApiProblems(served)).toBeNull()
-  // Its schemas are checked as well.
+  // The check includes the document's schemas.
   const broken = { ...document, components: { schemas: { Broken: { minLength: 'short' } } } }
   expect(findOpenApiProblems(broken)).toMatchObject([{ message: 'must be integer' }])
 })
@@ -80,11 +80,11 @@ type Ask = {
 
 const keyOf = (operationId: string) => (OPERATIONS[operationId]?.manages ? MANAGES : AUTHORIZED)
 
-/** Operations that run a generation. */
+/** Returns whether an operation runs a generation. */
 const runs = (operationId: string) =>
   OPERATIONS[operationId]?.body !== undefined && !OPERATIONS[operationId].manages
 
-/** Calls an operation of an app with this core; the fields of `ask` replace those of the usual request. */
+/** Calls an operation of an app with this core. The fields of `ask` replace fields of the usual request. */
 async function answerOf(operationId: string, core: Generate, ask: Ask = {}): Promise<Response> {
   const { path, method, body } = { ...OPERATIONS[operationId], ...ask }
   const limits = ask.bodyBytes === undefined ? {} : { bodyBytes: ask.bodyBytes }
@@ -192,7 +192,7 @@ const rows = [...conformance.operations].flatMap(([operationId, { responses }]) 
     .flatMap(([status, { content }]) =>
       Object.keys(content['application/json']?.examples ?? {}).map((code) => ({ operationId, status, code })),
     )
-    // Operations with the same status share its description; a model that starts refuses no reads, and they have no prompt.
+    // Operations share the description of a status. But reads are not refused while a model starts, and have no prompt.
     .filter(({ code }) => !['model_warming', 'context_length_exceeded'].includes(code) || runs(operationId)),
 )
 
@@ -223,7 +223,7 @@ const INVALID_PATHS: Record<string, string> = {
   listKeys: '/v1/keys?limit=0',
 }
 
-/** The answer after its key has read too often. */
+/** Repeats an operation until its key has read too often, and returns that answer. */
 async function untilBusy(operationId: string): Promise<Response> {
   const { url } = await serveApp(always([END]))
   const { path = '', method = 'GET', body } = OPERATIONS[operationId] ?? {}

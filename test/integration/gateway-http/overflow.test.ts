@@ -3,7 +3,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import { always, AUTHORIZED, END, failing, MODEL, serveApp, text } from './gateway-app.ts'
 
-/** More bytes than the largest tokens of a whole window have. */
+/** More bytes than a whole context window of the largest tokens has. */
 const OVERSIZED = 'word '.repeat(500_000)
 
 const message = toOverflowMessage({ contextWindow: 8_192, tokens: 9_000 })

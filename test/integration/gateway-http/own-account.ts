@@ -33,7 +33,7 @@ const idOf = (asker: Asker) => ('keyId' in asker ? asker.keyId : asker.managemen
 const refuse = (code: ApiErrorCode, message: string, param?: string) =>
   new ApiError(code, message, param === undefined ? {} : { param })
 
-/** As the gateway forwards it: what the contract has made of the request. */
+/** A request as the gateway forwards it, after the contract has parsed it. */
 const Sent = z.object({
   params: z.object({ id: z.string().default('') }),
   query: z.object({
@@ -49,8 +49,8 @@ const Sent = z.object({
 type Sent = z.infer<typeof Sent>
 
 /**
- * Billing, as far as a caller asks it, with the examples of the contract as its answers: key-1 has two requests, other
- * keys none; the account has one key, which is used with `idempotency-key: used`.
+ * Creates a fake of billing's operations for callers. Its answers are the examples of the contract. key-1 has two
+ * requests, other keys have none. The account has one key; it was created with `idempotency-key: used`.
  */
 export function createOwnAccount() {
   const asked: string[] = []

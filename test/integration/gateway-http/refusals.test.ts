@@ -8,7 +8,7 @@ import { always, AUTHORIZED, CHAT, END, MODEL, serveApp, STREAM } from './gatewa
 
 const core = always([END])
 
-/** Status and code of an error; checks the headers and the fields that every error has. */
+/** Returns status and code of an error, after a check of the headers and fields that every error has. */
 async function errorOf(response: Response): Promise<[number, unknown]> {
   const body: unknown = await response.json()
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
@@ -156,7 +156,7 @@ describe('fields', () => {
 
 describe('a refusal', () => {
   const LONG = 'x'.repeat(100_000)
-  /** The longest that is read. */
+  /** The longest name that is accepted. */
   const NAME = 'x'.repeat(256)
   const forced = { tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: { type: 'function' } }
   const schema = { properties: { [LONG]: { type: 'cow' } } }

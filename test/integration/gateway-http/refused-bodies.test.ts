@@ -3,7 +3,7 @@ import { always, CHAT, END, serveApp, text } from './gateway-app.ts'
 
 const core = always([text('Hi'), END])
 
-/** One refused body a second of an account: ten at once, five from one address. Each key is an account. */
+/** An account may send one refused body per second: ten at once, five from one address. Each key is an account. */
 const serve = async (given = {}) =>
   await serveApp(
     core,

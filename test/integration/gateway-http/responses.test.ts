@@ -145,7 +145,10 @@ describe('a response', () => {
   })
 })
 
-/** A response as we sent it, without what differs between two requests and what the client adds. */
+/**
+ * Returns a response as we sent it, without the values that differ between requests and the values that the client
+ * adds.
+ */
 function withoutIdentity(response: unknown) {
   const {
     id: _id,

@@ -20,7 +20,7 @@ const rawRequest = (version: string, ...headers: string[]) =>
     body,
   ].join('\r\n')
 
-/** Everything that the server sends until it closes the connection. */
+/** Sends requests on one connection. Returns everything that the server sends until it closes the connection. */
 async function converse(port: number, ...requests: string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   socket.write(requests.join(''))
@@ -117,7 +117,7 @@ describe('the stream writer', () => {
     const { port } = await serveApp(async (_call, send) => {
       calls += 1
       const own = calls
-      // The first answer is the slowest, so that the others must wait for the socket.
+      // The first answer is the slowest, so the others must wait until they may use the socket.
       if (own === 1) await othersWritten
       BATCHES.forEach(send)
       if (own === 3) goOn()
@@ -151,7 +151,7 @@ describe('a silent stream', () => {
     let read = ''
     while (!read.includes('"content":"a"')) read += (await reader?.read())?.value ?? ''
     expect(read.match(/: keep-alive\n\n/g)).toHaveLength(2)
-    // The text above restarted the silence.
+    // The interval counts from the text above.
     seconds(14)
     core.feed([END])
     for (let rest = await reader?.read(); rest?.done === false; rest = await reader?.read())
@@ -232,7 +232,7 @@ describe('a slow reader', () => {
     )
     const socket = connect(port, '127.0.0.1')
     socket.write(rawRequest('1.1', 'connection: close'))
-    // A readable listener that does not read: the socket fills one buffer, and the rest waits at the sender.
+    // This `readable` listener does not read: the socket fills one buffer, and the other bytes wait at the sender.
     await new Promise((resolve) => socket.once('readable', resolve))
     expect(contentOf(fromChunks(bodyOf(await readAll(socket))).body)).toHaveLength(64_000)
   })

@@ -14,14 +14,14 @@ import {
 import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 
-// On a server of its own, whose counters of commands are those of the scripts alone.
+// These tests have a Redis server of their own, so that its command counters count only the scripts.
 
 const MANY = 100_000
 const PAGE = 10_000
-/** What one call sweeps at most. */
+/** The most finishes that one call sweeps. */
 const FINISHES = 200
 const OVERDUE = 64
-/** Commands for one overdue generation, and for all else that a call does. */
+/** The most commands for one overdue generation, and for everything else in a call. */
 const EACH = 10
 const REST = 40
 
@@ -54,7 +54,7 @@ test('a finish that the virtual time has passed, and that is not forgotten yet, 
   const model = newModel()
   await addPages((at) => redis.zadd(finishKey(model), ...page(at, (n) => [String(n + 1), `account-${n}`])))
   await redis.set(virtualTimeKey(model), String(2 * MANY))
-  // Its finish is among the last that are forgotten.
+  // The finish of this account is among the last that are forgotten.
   expect((await arrive(model, `account-${MANY - 1}`)).tag).toBe(2 * MANY)
 })
 
@@ -90,7 +90,7 @@ async function arrive(model: string, accountId: string) {
   return lift
 }
 
-/** Generations without a record, each of its own account, whose time is over. */
+/** Adds overdue generations without a record, each of a different account. */
 async function fill(model: string) {
   const member = (n: number) => `1\n1\n1\nchat\naccount-${n}\nid-${n}`
   await redis.sadd(needsKey(model), 'chat')
@@ -109,7 +109,7 @@ async function addPages(add: (at: number) => Promise<unknown>) {
 const page = (at: number, toPair: (n: number) => [string, string]) =>
   Array.from({ length: PAGE }, (_, index) => toPair(at + index)).flat()
 
-/** Those within scripts count as well. */
+/** Returns how many commands `work` causes, including commands within scripts. */
 async function commandsOf(work: () => Promise<unknown>): Promise<number> {
   await redis.config('RESETSTAT')
   await work()

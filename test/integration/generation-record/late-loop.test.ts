@@ -15,7 +15,7 @@ async function connect(url: string) {
   return { redis, record: createGenerationRecord({ redis, self: 'self-1', graceMs: 60_000 }) }
 }
 
-/** As hundreds of requests at once do on a busy machine. */
+/** Blocks the event loop, as hundreds of requests at once do on a busy machine. */
 function blockLoop(ms: number) {
   const endMs = performance.now() + ms
   while (performance.now() < endMs);
@@ -26,10 +26,11 @@ test('an answer that came while the event loop was blocked is no time-out', asyn
   const { redis, record } = await connect(server.url)
   try {
     const answer = record.readMark(`model-${randomUUID()}`)
-    // The command is on its way before the loop stops.
+    // The command must be sent before the loop is blocked.
     await Promise.resolve()
     blockLoop(FAIL_FAST_MS + 300)
-    // The time-out of this command is due, that of the next one never is: the machine may be busy.
+    // The time-out of this command is due. The time-out of the next command must never come, although the machine may
+    // be busy.
     vi.useFakeTimers({ toFake: ['setTimeout'] })
     await expect(answer).resolves.toMatchObject({ committedMs: null })
   } finally {

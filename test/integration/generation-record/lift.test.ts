@@ -149,7 +149,7 @@ test('a refused first lift does not send its large request', async () => {
   expect(await lift(large, { place })).toEqual({ status: 'busy', reason: 'queue', ahead: 1 })
 })
 
-/** What is written to Redis for one lift. */
+/** Returns how many bytes one lift sends to Redis. */
 async function sentBytes(job: ChatJob, fields: Partial<Lifting>): Promise<number> {
   const own = new Redis(sharedRedis())
   try {

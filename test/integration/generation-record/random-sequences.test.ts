@@ -14,7 +14,7 @@ import { createRecordModel, type ModelClaim, type ModelLift } from './record-mod
 import { record, redis, useRecord } from './record-under-test.ts'
 
 const SEQUENCES = 1_000
-/** After each, the counters are compared as well. */
+/** The rounds of a sequence. After each round, the counters are compared as well. */
 const ROUNDS = 3
 const CALLS = 8
 const AT_ONCE = 50
@@ -42,7 +42,7 @@ test(`${SEQUENCES} random sequences of lifts, claims and settlements answer as t
     const seeds = Array.from({ length: AT_ONCE }, (_, index) => first + index)
     await Promise.all(seeds.map(async (seed) => await runSequence(seed, seen)))
   }
-  // Sequences in which some answer never occurs would prove nothing about it.
+  // If an answer never occurred, the sequences would prove nothing about this answer.
   expect([...seen.keys()].toSorted()).toEqual([
     'claim claimed',
     'claim nothing',
@@ -59,7 +59,7 @@ test(`${SEQUENCES} random sequences of lifts, claims and settlements answer as t
   expect(Math.min(...seen.values())).toBeGreaterThan(50)
 })
 
-/** Calls of gateways that lag, lead and repeat themselves, and of workers that repeat their nonces. */
+/** Runs calls of gateways that are behind, that are ahead or that repeat calls, and of workers that repeat nonces. */
 async function runSequence(seed: number, seen: Map<string, number>) {
   const random = createRandom(seed)
   const below = (count: number) => Math.floor(random() * count)
@@ -158,7 +158,7 @@ function withoutJob(claim: Claim): ModelClaim {
   return { status: 'claimed', id, epoch, ids: [...ids], waiting }
 }
 
-/** The sums that are kept apart from the sets of what waits, and must agree with them. */
+/** Reads the sums that the record keeps beside its sets of waiting generations. They must agree with the sets. */
 async function readCounters(model: string) {
   const [bytes, { [ALL_BYTES]: _, ...ofAccounts }, needs, members] = await Promise.all([
     record.waitingBytes(model),
@@ -195,7 +195,7 @@ async function readSettlements(model: string) {
   })
 }
 
-/** Mulberry32. */
+/** The algorithm is mulberry32. */
 function createRandom(seed: number): () => number {
   let state = seed
   return () => {

@@ -1,6 +1,6 @@
 import type { Claiming, Lift, Settled, Settler } from '#libs/generation-record/generation-record.ts'
 
-/** What a lift is about; `expiry` and `memory` are not modelled. */
+/** The arguments of a lift, without `expiry` and `memory`, which the model leaves out. */
 export type ModelLift = {
   id: string
   epoch: number
@@ -38,10 +38,10 @@ type Waiting = {
   bytes: number
 }
 
-/** The rules of the record in memory: plain lists, searched from the beginning. */
+/** Creates a model of the record's rules in memory, with plain lists that are searched from the beginning. */
 export function createRecordModel() {
   const generations = new Map<string, Generation>()
-  /** In the order of arrival. */
+  /** The waiting generations in the order of arrival. */
   let waiting: Waiting[] = []
   const finish = new Map<string, number>()
   const nonces = new Map<string, string>()

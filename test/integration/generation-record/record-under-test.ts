@@ -41,14 +41,14 @@ export async function claim(job: ChatJob, fields: Partial<Claiming> = {}): Promi
   return await record.claim(job.model, generationClaim(fields))
 }
 
-/** A job that waits in a model of its own. */
+/** Lifts a job for a new model, so that it waits there alone. */
 export async function lifted(fields: Partial<ChatJob> = {}): Promise<ChatJob> {
   const job = generationJob(fields)
   expect(await lift(job)).toEqual({ status: 'waiting', tag: 1, ahead: 0 })
   return job
 }
 
-/** A job that a worker has claimed in a model of its own. */
+/** Lifts a job for a new model and lets a worker claim it. */
 export async function claimed(fields: Partial<Claiming> = {}): Promise<ChatJob> {
   const job = await lifted()
   expect(await claim(job, fields)).toMatchObject({ status: 'claimed', id: job.id })
@@ -60,7 +60,7 @@ export const largeRequest = () => ({
   messages: [{ role: 'user' as const, content: randomBytes(20_000).toString('hex') }],
 })
 
-/** The entries for billing. */
+/** Returns a model's settlement entries for billing. */
 export async function settlements(model: string): Promise<Settlement[]> {
   const entries = await redis.xrange(settlementStreamKey(model), '-', '+')
   return entries.map(([, fields]) => {

@@ -120,7 +120,7 @@ test('after a settlement only the settled record is left, for a minute', async (
 })
 
 test('a settlement is sent together with the next command of its connection', async () => {
-  // So that the server knows both scripts.
+  // These calls load both scripts into the server.
   const before = await lifted()
   const { model } = before
   await record.settle(model, settlementOf(before), GATEWAY)
@@ -131,7 +131,7 @@ test('a settlement is sent together with the next command of its connection', as
     log: pino({ level: 'silent' }),
   })
   onTestFinished(() => own.disconnect())
-  // With fake timers the 20 ms never pass, however slow the machine is.
+  // With fake timers the 20 ms never pass, even on a slow machine.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const ownRecord = createGenerationRecord({ redis: own, self: 'self-1', graceMs: 60_000 })

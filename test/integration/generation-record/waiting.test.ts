@@ -22,7 +22,7 @@ useRecord()
 const NEVER_RAN = { outcome: 'never-ran', promptTokens: 0, cachedTokens: 0, completionTokens: 0 } as const
 const MANY = 1_000_000
 
-/** A first lift of a new generation. */
+/** Lifts a new generation for the first time. */
 async function arrive(model: string, accountId: string, place: { cost?: number; mostAhead?: number } = {}) {
   const job = generationJob({ model })
   const lifting = await generationLift(job, { place: { accountId, cost: 1, mostAhead: MANY, ...place } })
@@ -45,7 +45,7 @@ const hangUp = async (model: string, id: string, epoch = 1) =>
 
 const newModel = () => `model-${randomUUID()}`
 
-/** The keys that a model has although nothing of it waits or runs. */
+/** Expects that a model has no keys and no bytes of waiting generations. */
 async function expectNothingWaits(model: string) {
   const counters = [needsKey, waitingBytesKey, waitingExpiryKey].map((key) => key(model))
   expect(await redis.exists(...counters)).toBe(0)
@@ -99,7 +99,7 @@ test('the lowest tag goes first, whatever its needs; equal tags go in the order 
   const arrived: string[] = []
   for (const [index, features] of [['chat'], ['chat', 'continue'], ['chat']].entries()) {
     const place = { accountId: `account-${index}`, cost: 1, mostAhead: MANY }
-    // Ids in descending order, so that they are not what decides.
+    // The ids are in descending order, so that the order of the ids does not decide.
     const job = generationJob({ model, id: `${9 - index}` })
     await record.lift(await generationLift(job, { place, needs: { features, window: 0 } }))
     arrived.push(job.id)
@@ -268,7 +268,7 @@ test('what waits beyond deadline and grace no longer counts, although its owner 
   await expectNothingWaits(claimed)
 })
 
-/** All that waits, although its records are there. */
+/** Makes all waiting generations overdue, although their records exist. */
 async function makeOverdue(model: string) {
   const members = await redis.zrange(waitingExpiryKey(model), '0', '-1')
   await redis.zadd(waitingExpiryKey(model), ...members.flatMap((member) => ['0', member]))
@@ -307,7 +307,7 @@ test('generations that are enqueued and hung up without a worker leave a bounded
   const rounds = runs(30, 1_000)
   for (let round = 0; round < rounds; round += 1) await Promise.all(Array.from({ length: 100 }, cycle))
 
-  // Settled records stay for a minute; nothing else may grow.
+  // Settled records stay for a minute. No other keys may be left.
   const keys = await keysOf(model, '*')
   const lasting = keys.filter((key) => !key.startsWith(`${modelPrefix(model)}g:`))
   expect(keys.length - lasting.length).toBeGreaterThan(0)

@@ -121,6 +121,21 @@ test('a job that is passed on goes to another worker', async () => {
   await expect.poll(() => second.taken).toBe(1)
 })
 
+test('a look completes the job before it and takes the next, also where an operator has removed the one before', async () => {
+  const model = newModel()
+  const added = ['first', 'second', 'third'].map((generation) => queuedJob(model, generation))
+  for (const job of added) await jobs.add(job)
+  const bull = openBull(model)
+  const pull = openPull(model)
+  ;(await pull.take())?.done()
+  const second = await pull.take()
+  expect(await counts(bull)).toEqual({ ...NOTHING, waiting: 1, active: 1 })
+  expect(await bull.remove(added[1]?.id ?? '')).toBe(1)
+  second?.done()
+  expect(await pull.take()).not.toBeNull()
+  expect(await counts(bull)).toEqual({ ...NOTHING, active: 1 })
+})
+
 test('a job that was taken away reaches no worker; one that is not there is no error', async () => {
   const model = newModel()
   const [first, second] = [queuedJob(model), queuedJob(model)]

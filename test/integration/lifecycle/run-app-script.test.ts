@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { scratchFolder } from '../../support/run-folder.ts'
 
-/** The image's entry point with an app of this code; its output begins with the line `started`. */
+/** Runs the image's entry point with an app that has this code. The app's first line of output must be `started`. */
 async function startApp(code: string) {
   const root = scratchFolder('image')
   const [script, main] = [join(root, 'deploy/run-app.sh'), join(root, 'apps/app/main.ts')]

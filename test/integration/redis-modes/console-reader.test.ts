@@ -40,7 +40,7 @@ async function readAsConsole(owner: RedisClient, place: RedisPlace) {
   return {
     queues: await reader.read(MODELS),
     memory: await redis.info('memory'),
-    write: await redis.set('mr2:x', '1').catch(String),
+    write: await redis.set('mr2:main:x', '1').catch(String),
   }
 }
 

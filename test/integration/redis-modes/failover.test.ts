@@ -14,10 +14,13 @@ import { startReplica } from '../billing/support/settlement-replica.ts'
 import { startLoad } from './generations-under-load.ts'
 
 const CREDITS_NANO = 1_000_000n
-/** Of each generation; it is the whole hold. */
+/** The cost of each generation, which is its whole hold. */
 const COST_NANO = 700n
 const EVERY_MS = 20
-/** A failover takes 2 to 4 s, and 20 s where five processes want each core. A client that does not find the new master stays without it. */
+/**
+ * A failover takes 2 to 4 s, or 20 s if five processes compete for each core. A client that has not found the new
+ * master by then never finds it.
+ */
 const MOST_OUTAGE_MS = 30_000
 
 let database: BillingDatabase
@@ -50,8 +53,8 @@ test('a Cluster replaces one of its masters: the models of the others go on mean
 })
 
 /**
- * Kills the first master under load, with a replica that is behind, and checks the books. Returns the longest time in milliseconds in which no
- * generation of a model could be lifted.
+ * Kills the first master under load while a replica is behind, and checks the books. Returns the longest time, in ms,
+ * in which no generation of a model could be lifted.
  */
 async function killUnderLoad(
   models: readonly string[],
@@ -77,7 +80,7 @@ async function killUnderLoad(
   }
 
   await beginMany(25)
-  // What the master acknowledges from now on reaches neither the database nor the replica: it is lost.
+  // From now on, the writes that the master acknowledges reach neither the database nor the replica: they will be lost.
   consumed = []
   await servers.detachReplica()
   await beginMany(20)

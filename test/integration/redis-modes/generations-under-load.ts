@@ -18,11 +18,14 @@ const READ_MARK_EVERY_MS = 100
 export type GenerationLoad = {
   /** Resolves when the generation's settlement is committed. Rejects when the load is stopped before. */
   run(model: string, settlement: Omit<Settlement, 'by'>): Promise<void>
-  /** The longest time without a successful lift of the model, in milliseconds. */
+  /** Returns the longest time, in ms, without a successful lift of the model. */
   longestOutageMs(model: string): number
-  /** Jobs that a worker took. */
+  /** Returns how many jobs a worker has taken. */
   jobs(model: string): number
-  /** Lifts and settlements that were sent again, because no worker claimed or the server had changed. */
+  /**
+   * Returns how many lifts were repeated because no worker claimed, and how many settlements because the server
+   * changed.
+   */
   repeats(): { lifts: number; settlements: number }
   stop(): Promise<void>
 }
@@ -30,10 +33,11 @@ export type GenerationLoad = {
 type KeptSettlement = { readonly runId: string; readonly settledMs: number; end(isCommitted: boolean): void }
 
 /**
- * The queue's part of gateway and worker, on the real record, jobs and settlements: a generation is lifted, claimed
- * and settled, and each of these is repeated until it is known to have happened. A settlement is kept until billing's
- * mark covers it: the run id is noted before it is sent and the time after it, so that a server that has lost it is
- * never taken for one that has it.
+ * Does the work of gateway and worker on the queue, with the real record, jobs and settlements. A generation is lifted,
+ * claimed and settled; each step is repeated until it is known to have happened.
+ *
+ * A settlement is kept until billing's mark covers it. The server's run id is noted before the settlement is sent, and
+ * the time after it was sent. So a server that has lost the settlement is never mistaken for one that has it.
  */
 export async function startLoad(place: RedisPlace, models: readonly string[]): Promise<GenerationLoad> {
   const stopping = new AbortController()

@@ -56,7 +56,7 @@ afterAll(async () => {
   await other?.stop()
 })
 
-/** What can happen to a stream while its server runs on. */
+/** Ways in which a stream can lose entries while its server keeps running. */
 const LOSSES: Readonly<Record<string, () => Promise<unknown>>> = {
   'the server is flushed': async () => await redis.flushall(),
   'the stream is deleted': async () => await redis.del(STREAM),
@@ -101,26 +101,26 @@ test('a master that was a replica for a moment has lost what it had acknowledged
 
   await charge()
   await expectCharged(2_100n)
-  // A failover is no alarm.
+  // A failover raises no alarm.
   expect(await replica.losses()).toBe(0)
 })
 
-/** One that is charged, so that billing knows the stream. */
+/** Sends a settlement and waits until it is charged, so that billing knows the stream. */
 async function settleFirst(): Promise<void> {
   settle(await reserve())
   await expectCharged(700n)
   await expect.poll(keptCount, WAIT).toBe(0)
 }
 
-/** Two that are acknowledged by Redis, and that billing has not charged; the second one it has not even read. */
+/** Sends two settlements that Redis acknowledges and billing does not charge. Billing does not even read the second. */
 async function settleUnseen(): Promise<void> {
   const [read, unread] = [await reserve(), await reserve()]
   await database.pool.query('revoke update on accounts from millrace_service')
-  // The gateway knows the run from its last look at the mark.
+  // The gateway knows the run id since it last read billing's mark.
   await settlements.tick()
   settle(read)
   await expect.poll(() => replica.failedCommits(), WAIT).toBeGreaterThan(0)
-  // Billing has the one before in its hands, and reads no other.
+  // Billing still works on the first settlement, so it does not read this one.
   settle(unread)
   await expect.poll(() => settlements.counts(), WAIT).toEqual({ unanswered: 0, kept: 2 })
 }
@@ -151,7 +151,7 @@ function settle({ id, deadlineMs, receipt }: Awaited<ReturnType<typeof reserve>>
   )
 }
 
-/** The gateway looks at billing's mark each time. */
+/** Lets the gateway read billing's mark, and returns how many settlements it still keeps. */
 async function keptCount(): Promise<number> {
   await settlements.tick()
   return settlements.counts().kept

@@ -26,7 +26,7 @@ test('a gateway that starts before Redis waits for it, unready, and goes on when
     signal: giveUp.signal,
   })
   const reason = async () => await (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).text()
-  // A line a second at most.
+  // There is at most one log line per second.
   await expect.poll(() => readFileSync(logFile, 'utf8').split('redis connection failed').length, WAIT).toBe(3)
   expect(await reason()).toBe('waiting for the queue Redis\n')
   const metrics = async () => await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()

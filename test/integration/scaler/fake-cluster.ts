@@ -13,14 +13,14 @@ const COST = 'controller.kubernetes.io/pod-deletion-cost'
 
 const log = pino({ level: 'silent' })
 
-/** A worker's part in scaling: it reports its capacity and obeys cordons. */
+/** A worker, reduced to its part in scaling: it reports its capacity and obeys cordons. */
 export type FakeWorker = {
   readonly pod: string
   phase: WorkerPhase
   running: number
-  /** Terms of the cordons that arrived. */
+  /** The leadership terms of the cordons that have arrived. */
   readonly terms: number[]
-  /** False: it ignores cordons, as an older release does. */
+  /** If false, the worker ignores cordons, like an older release. */
   obeys: boolean
   stop(): Promise<void>
 }
@@ -30,20 +30,22 @@ export type FakeCluster = {
   readonly api: Awaited<ReturnType<typeof startKubernetesApi>>
   addPool(pool: { name: string; model: string; replicas: number }): void
   replicas(pool: string): number
-  /** As the HPA or KEDA does: pods are created or deleted at once, by the order of a ReplicaSet. */
+  /** Sets the replicas as HPA and KEDA do. Pods are created or deleted at once, in the order of a ReplicaSet. */
   scale(pool: string, replicas: number): void
   pods(pool: string): ClusterObject[]
   workers(pool: string): FakeWorker[]
   pause(pool: string, isPaused: boolean): void
-  /** Pods that were deleted, with what their workers ran at that moment. */
+  /** The deleted pods, with the number of generations that their workers ran at that moment. */
   readonly deleted: { pod: string; running: number }[]
   close(): Promise<void>
 }
 
-/** Real ones report each second; the tests are to be short. */
+/** Real workers report each second; this is shorter to keep the tests short. */
 const REPORT_MS = 250
 
-/** The API server, the controllers and the workers of a cluster, in this process; the workers use the real bus. */
+/**
+ * Starts the API server, the controllers and the workers of a cluster in this process. The workers use the real bus.
+ */
 export async function startFakeCluster(redisUrl: string): Promise<FakeCluster> {
   const api = await startKubernetesApi([PODS, DEPLOYMENTS, SCALED_OBJECTS])
   const models = new Map<string, string>()

@@ -4,9 +4,9 @@ import { pino } from 'pino'
 import { DEMAND, publishSignal, type ModelDemand } from '#libs/event-bus/scaling-signals.ts'
 
 export type FakeGateway = {
-  /** Counts requests that no worker served, and sends the message at once, as a gateway does. */
+  /** Counts a request that no worker serves, and sends the demand message at once, like a gateway. */
   refuse(model: string): Promise<void>
-  /** Requests per second from now on, all accepted. */
+  /** Sets the requests per second from now on. All are accepted. */
   setRate(model: string, perSecond: number): void
   setStreams(openStreams: number): void
   stop(): void
@@ -23,7 +23,7 @@ const NOTHING: ModelDemand = {
   unservedAgoMs: null,
 }
 
-/** Sends demand as a gateway does: each second, with counters since its start. */
+/** Starts a gateway that only sends demand, like a real one: each second, with counters since its start. */
 export function startFakeGateway(redisUrl: string): FakeGateway {
   const redis = new Redis(redisUrl)
   redis.on('error', () => {})

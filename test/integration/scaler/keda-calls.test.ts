@@ -62,7 +62,7 @@ test('the stream of metric specs is not implemented', async () => {
 })
 
 test('a request that was refused for want of a worker is pushed to both streams at once', async () => {
-  // Without its Deployment the activation is not repeated.
+  // Without the Deployment, the scaler does not repeat the activation.
   cluster.api.remove(DEPLOYMENTS, 'model-1')
   const streams = [first, second].map(({ keda }) => keda.watch('model-1'))
   onTestFinished(() => {
@@ -76,7 +76,7 @@ test('a request that was refused for want of a worker is pushed to both streams 
   expect(await both(async ({ keda }) => await keda.target('model-1'))).toEqual([1, 1])
   expect(await both(async ({ keda }) => await keda.isActive('model-1'))).toEqual([true, true])
   expect(streams.map(({ messages }) => messages)).toEqual([1, 1])
-  // As long as the Deployment has no replica, the activation is repeated.
+  // While the Deployment has no replica, the scaler repeats the activation.
   cluster.scale('model-1', 0)
   const before = streams.map(({ messages }) => messages)
   await until(async () => streams.every(({ messages }, index) => messages > (before[index] ?? 0)))

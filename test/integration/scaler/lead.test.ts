@@ -26,7 +26,7 @@ const snapshotOf = (term: number, target = 1): Snapshot => ({
   report: [],
 })
 
-/** A scaler's part in the lead, with a clock that a test may set forward as a freeze does. */
+/** Returns a scaler's leadership part, with a clock that a test can set forward, as if the process had been frozen. */
 function candidate(name: string, self: string) {
   let skippedMs = 0
   const nowMs = () => performance.now() + skippedMs

@@ -8,10 +8,10 @@ import { startFakeCluster, type FakeCluster } from './fake-cluster.ts'
 import { startFakeGateway, type FakeGateway } from './fake-gateway.ts'
 import { poolOf, runKedaLoops, startScaler, type RunningScaler } from './scaler-under-test.ts'
 
-// Two scalers for all tests. Each test has a pool of its own, also its name and its model, with these pods, whose workers
-// run `running` each when the scalers start.
+// All tests share two scalers. Each test has a pool of its own, with its own name and model. When the scalers start,
+// the pool has these pods, and each pod's worker runs `running` generations.
 
-/** Between two looks at what a scaler has to compute for each. */
+/** The time between two readings that a scaler must compute anew. */
 const LOOK_MS = 200
 
 const COST = 'controller.kubernetes.io/pod-deletion-cost'
@@ -34,7 +34,7 @@ let redis: TestRedis
 let cluster: FakeCluster
 let gateway: FakeGateway
 let scalers: RunningScaler[] = []
-/** Of the pool `unused`, which loses its pods from the start of the scalers on. */
+/** KEDA's loops for the pool `unused`, which loses its pods as soon as the scalers have started. */
 let loopsOfUnused: ReturnType<typeof runKedaLoops>
 
 beforeAll(async () => {
@@ -69,7 +69,7 @@ const runLoops = (pool: Pool) =>
     replicas: () => cluster.replicas(pool),
   })
 
-/** KEDA's loops over the pool until the test ends. */
+/** Runs KEDA's loops over the pool until the test ends. */
 function follow(pool: Pool): void {
   const loops = runLoops(pool)
   onTestFinished(async () => await loops.stop())
@@ -85,11 +85,11 @@ const modelOf = async (pool: Pool) => (await scalers[0]?.models())?.find(({ mode
 
 test('of three busy workers one is cordoned, runs empty, and only then its pod is deleted', async () => {
   follow('emptied')
-  // 15 run: two replicas of 10 slots are enough.
+  // 15 generations run, so two replicas with 10 slots each are enough.
   await until(async () => cordoned('emptied').length === 1)
   const [chosen] = cordoned('emptied')
   const name = chosen?.pod ?? ''
-  // Its cordon is renewed, and its replica stays, for as long as it runs something.
+  // While the worker runs a generation, its cordon is renewed and its replica stays.
   await until(async () => (chosen?.terms.length ?? 0) >= 3)
   expect(cluster.replicas('emptied')).toBe(3)
   expect(deleted('emptied')).toEqual([])
@@ -119,7 +119,7 @@ test('load that returns during a cordon ends it, and no pod is created or delete
   expect(await metrics()).toContain('millrace_scaler_model_gpus{model="recalled"} 3')
 })
 
-// KEDA does not follow, so the number of replicas is not lowered.
+// In this test KEDA does not act, so the number of replicas is not lowered.
 test('load that returns after the release takes the deletion cost back', async () => {
   await until(async () => cordoned('released').length === 1)
   for (const worker of cordoned('released')) worker.running = 0
@@ -155,7 +155,7 @@ test('a model whose load ends goes to zero pod by pod, each of them idle', async
   expect(deleted('ended').map(({ running }) => running)).toEqual([0, 0])
 }, 150_000)
 
-// Both pods may be released in the same second: the target is 0 then, with two pods.
+// Both pods may be released in the same second; then the target is 0 while there are two pods.
 test('a model that never ran anything goes to zero', async () => {
   await until(async () => cluster.replicas('unused') === 0, 120_000)
   expect(deleted('unused')).toHaveLength(2)
@@ -187,6 +187,6 @@ test('demand for a model at zero starts a worker, and gateways receive its state
   await until(async () => cluster.replicas('demanded') === 1 && states.has('serving'))
   expect([...states].slice(0, 2)).toEqual(['stopped', 'warming'])
   gateway.setRate('demanded', 6)
-  // 6/s for 10 s each fill 60 slots.
+  // 6 requests per second that take 10 s each fill 60 slots.
   await until(async () => cluster.replicas('demanded') >= 5, 60_000)
 })

@@ -8,7 +8,7 @@ import { scratchFolder } from '../../support/run-folder.ts'
 import { connectKeda } from './keda-client.ts'
 import { NAMESPACE } from './fake-cluster.ts'
 
-/** A pool of the models file; small windows, because the tests are to be short. */
+/** Returns a pool of the models file. Its time windows are small to keep the tests short. */
 export const poolOf = (pool: string, fields: Record<string, unknown> = {}) => ({
   pool,
   model: pool,
@@ -40,7 +40,7 @@ export async function startScaler(options: {
   name: string
   pools: readonly object[]
   gateway?: object | null
-  /** Further settings. */
+  /** Further environment variables. */
   env?: Readonly<Record<string, string>>
 }) {
   const file = join(scratchFolder('scaler'), 'models.json')
@@ -73,7 +73,7 @@ export async function startScaler(options: {
   }
 }
 
-/** Both loops of KEDA and the HPA over several scalers, as far as they change replicas; until `stop`. */
+/** Runs KEDA's two loops and the HPA over several scalers until `stop`, only the parts that change replicas. */
 export function runKedaLoops(options: {
   scalers: readonly RunningScaler[]
   pool: string

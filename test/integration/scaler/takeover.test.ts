@@ -11,11 +11,11 @@ import { startFakeCluster, type FakeCluster } from './fake-cluster.ts'
 import { startFakeGateway, type FakeGateway } from './fake-gateway.ts'
 import { poolOf, startScaler, type RunningScaler } from './scaler-under-test.ts'
 
-// Of the same two scalers: a test that ends one of them leaves it to the next test to start another one.
+// All tests share two scalers. If a test ends one of them, the next test starts another.
 
 const NAME = 'takeover'
 
-/** Between two looks at the metrics of a scaler, which collects them for each. */
+/** The time between two readings of a scaler's metrics. The scaler collects them anew for each reading. */
 const LOOK_MS = 100
 
 let redis: TestRedis
@@ -78,7 +78,7 @@ async function readTerm(): Promise<number> {
   return z.object({ term: z.int() }).parse(JSON.parse(text ?? 'null')).term
 }
 
-/** Asks the follower all the time, until it leads; returns the answers that it gave meanwhile. */
+/** Asks the follower repeatedly until it leads. Returns its answers until then. */
 async function answersUntilTakeover(): Promise<Set<number | string | undefined>> {
   const answers = new Set<number | string | undefined>()
   const startedMs = performance.now()
@@ -103,7 +103,7 @@ test('a leader that was frozen is replaced, and after the thaw writes nothing an
   const frozen = await readTerm()
   leader.signal('SIGSTOP')
   await answersUntilTakeover()
-  // It leads some moments before it has written its first snapshot.
+  // A scaler leads for some moments before it has written its first snapshot.
   await until(async () => (await readTerm()) > frozen)
   const term = await readTerm()
   leader.signal('SIGCONT')
@@ -112,13 +112,13 @@ test('a leader that was frozen is replaced, and after the thaw writes nothing an
   await until(async () => terms.length > sent + 3)
   subscriber.disconnect()
   expect(await readTerm()).toBe(term)
-  // Its last message was sent before the freeze.
+  // The frozen scaler's last message was sent before the freeze.
   expect(terms.slice(terms.indexOf(term))).toEqual(terms.slice(terms.indexOf(term)).map(() => term))
   expect(await leader.keda.target('pool')).toBe(2)
 })
 
 test('without the cluster both stop to answer and give the lead up, and come back with it', async () => {
-  // The watches of the cluster are inputs as well.
+  // The watches of the Kubernetes API are inputs too.
   cluster.api.failWith(503)
   cluster.api.endWatches('hard')
   await until(

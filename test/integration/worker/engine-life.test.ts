@@ -11,7 +11,7 @@ import { freePort } from '../../support/free-port.ts'
 import { startApp, type RunningApp } from '../../support/processes.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 
-// A worker process that starts before its engine; the test is the supervisor that restarts the engine.
+// Tests a worker process that starts before its engine. The test acts as the supervisor that restarts the engine.
 
 const WAIT = { interval: 20 }
 
@@ -83,7 +83,7 @@ test('a dead engine is restarted through the file, which goes as soon as the old
   expect((await fetch(`${worker.opsUrl}/readyz`)).status).toBe(503)
   await expect.poll(last, WAIT).toMatchObject({ phase: 'loading' })
 
-  // As a supervisor that has seen the file: the process ends, and another one starts.
+  // Acts like a supervisor that has seen the file: the engine process ends, and another one starts.
   await changeFaults({ refuseConnections: true })
   await expect.poll(() => existsSync(restartFile), WAIT).toBe(false)
   await changeFaults({ refuseConnections: false, dead: false })

@@ -20,6 +20,6 @@ test('workers that start together use one secret, and another one only after Red
   expect(secrets.size).toBe(1)
   const [secret = ''] = secrets
   expect(secret).toMatch(/^[\w-]{43}$/)
-  await workers[0].del(prefixSecretKey)
+  await workers[0].del(prefixSecretKey())
   expect(await readPrefixSecret(workers[1])).not.toBe(secret)
 })

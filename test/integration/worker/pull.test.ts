@@ -14,13 +14,13 @@ import { sharedRedis } from '../../support/redis.ts'
 type TestWorker = {
   readonly pull: Pull
   readonly slots: Slots
-  /** Each ends one of what runs. */
+  /** One function per running generation, which ends it. */
   readonly running: (() => void)[]
   /** The most slots that were taken at once. */
   readonly state: { most: number }
 }
 
-/** One model's queue as a gateway uses it, and workers that pull from it with the real record and jobs. */
+/** Sets up one model's queue as a gateway uses it, and workers that pull from it, with the real record and jobs. */
 async function setUp() {
   const model = `model-${randomUUID()}`
   const log = pino({ level: 'silent' })
@@ -72,7 +72,7 @@ async function setUp() {
     return job.id
   }
 
-  /** Jobs that wait, jobs in a worker's hand, and generations that wait. */
+  /** Returns the numbers of waiting jobs, of jobs that a worker has taken, and of waiting generations. */
   const counts = async () => [
     await bull.getWaitingCount(),
     await bull.getActiveCount(),

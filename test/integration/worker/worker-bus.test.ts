@@ -12,7 +12,7 @@ import { openRedis } from '#libs/redis/connect-redis.ts'
 import { createRedis, sharedRedis, type TestRedis } from '../../support/redis.ts'
 import { text } from '../../unit/libs/event-bus/publishing-worker.ts'
 
-// Two servers of the bus, with a gateway on each, and one worker.
+// The bus has two servers, with a gateway on each, and one worker.
 
 const WAIT = { interval: 20 }
 const TTL_MS = 900
@@ -154,7 +154,7 @@ test('while one server is away the gateways of the other go on, and no process i
 
   await servers[1].start()
   await expect.poll(() => bus.presence.busAwayMs(), WAIT).toBe(0)
-  // As a gateway asks: again and again, because its own subscription may not be back yet.
+  // Asks repeatedly, like a gateway, because the gateway's own subscription may not be restored yet.
   const receivedAgain = () => {
     expect(bus.publisher.resend(gateways[1].id, 2)).toBeGreaterThan(0)
     return gateways[1].frames.join()
@@ -187,7 +187,7 @@ async function startGateway(server: TestRedis): Promise<Gateway> {
   return { id, frames, presence }
 }
 
-/** A boot id that belongs to this server. */
+/** Returns a gateway's boot id that belongs to this server of the bus. */
 function findGateway(server: TestRedis): string {
   for (;;) {
     const id = `gateway-${crypto.randomUUID()}`

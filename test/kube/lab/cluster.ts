@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createKubernetesClient, type KubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
 
-/** Names the file with the token of an administrator. */
+/** The environment variable that names the file with an administrator's token. */
 export const TOKEN_VARIABLE = 'MILLRACE_TEST_KUBE_TOKEN'
 
-/** A call of kubectl or Helm; on a busy machine each takes seconds. */
+/** The limit of one call of kubectl or Helm. On a busy machine, a call takes seconds. */
 const PROGRAM_LIMIT_MS = 120_000
 
 /** Runs the lab's kubectl and returns what it prints. Rejects with its messages. */
@@ -41,7 +41,7 @@ export async function runProgram(
   return await promise
 }
 
-/** What a process outside a pod needs to reach the API server. */
+/** Returns the URL and the CA file with which a process outside a pod reaches the API server. */
 export function clusterPlace(): { url: string; caFile: string } {
   const kubeconfig = readFileSync(join(stateFolder(), 'kubeconfig'), 'utf8')
   const url = /server: "?(https:[^\s",]+)/.exec(kubeconfig)?.[1]
@@ -49,7 +49,7 @@ export function clusterPlace(): { url: string; caFile: string } {
   return { url, caFile: join(stateFolder(), 'pki/ca.crt') }
 }
 
-/** A client with all rights, or those of the token in a file. The caller closes it. */
+/** Returns a client with the rights of the token in a file, by default with all rights. The caller closes it. */
 export function connectCluster(tokenFile: string = fromEnvironment(TOKEN_VARIABLE)): KubernetesClient {
   const { url, caFile } = clusterPlace()
   return createKubernetesClient({ url, ca: readFileSync(caFile, 'utf8'), tokenFile })

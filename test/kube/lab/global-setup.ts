@@ -1,5 +1,5 @@
-// Runs once in Vitest's main process: the control plane, with a token of an administrator for the tests. KUBE_LAB_STATE
-// names a lab that runs already; it is used, and left running.
+// Runs once in Vitest's main process. Starts the control plane and makes an administrator's token for the tests.
+// KUBE_LAB_STATE names a lab that already runs; then the tests use it and leave it running.
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { until } from '../../support/until.ts'
 
 /**
- * Kills a process of the lab and returns a function that starts it again as it was. Its number is written where the lab's
- * scripts look for it, so that they end the new one.
+ * Kills a process of the lab and returns a function that starts it again with the same arguments. That function writes
+ * the new process's number to the file that the lab's scripts read, so that the scripts end the new process.
  */
 export async function killLabProcess(name: string): Promise<() => void> {
   const state = process.env['KUBE_LAB_STATE']

@@ -6,10 +6,10 @@ const REDIS_EVERY_S = 8
 const BOTH_EVERY_S = 15
 
 /**
- * For `seconds`: each second kill -9 of a replica, each five of PostgreSQL, each eight of Redis, each fifteen of both
- * replicas. A process that is still starting is left alone, and so is a replica whose partner is: on a busy machine a
- * start takes longer than a second, and while both are down nothing is tested. Resolves when everything is up again;
- * rejects when a process does not start again or ended by itself.
+ * Kills servers for `seconds`: each second a replica, each 5 s PostgreSQL, each 8 s Redis, each 15 s both replicas
+ * (kill -9). A process that is still starting is not killed. Neither is a replica while the other one is starting: on a
+ * busy machine a start takes longer than a second, and while both are down nothing is tested. Resolves when everything
+ * runs again. Rejects if a process does not start again, or ended by itself.
  */
 export async function killOnSchedule(servers: Servers, seconds: number): Promise<void> {
   const restarts: Promise<void>[] = []
@@ -26,7 +26,7 @@ export async function killOnSchedule(servers: Servers, seconds: number): Promise
       ...(second % REDIS_EVERY_S === 0 ? [servers.redis] : []),
     ]
     for (const victim of victims) if (victim.isUp()) restarts.push(victim.killAndRestart())
-    // A restart that failed is reported below; until then it must not count as unhandled.
+    // A failed restart is reported below. Until then its rejection must not count as unhandled.
     for (const each of restarts) each.catch(() => undefined)
     if (second >= seconds) break
   }

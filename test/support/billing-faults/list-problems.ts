@@ -1,7 +1,7 @@
 import { CHAT, EMBED, ODD } from '../../integration/billing/support/billing-database.ts'
 import { runFaults } from './run-faults.ts'
 
-/** The least rates per second with which a run proves anything. A busy machine takes seconds to start a replica. */
+/** The least rates per second at which a run proves something. A busy machine takes seconds to start a replica. */
 const LEAST = {
   replicaKills: 1 / 10,
   postgresKills: 1 / 12,
@@ -10,7 +10,9 @@ const LEAST = {
   settlements: 4,
 } as const
 
-/** Runs the faults for that long, prints the figures, and returns everything lost, wrong, stuck or not tried. */
+/**
+ * Runs the faults for `seconds`, prints the figures, and returns everything that was lost, wrong, stuck or not tried.
+ */
 export async function listProblems(seconds: number): Promise<string[]> {
   const { figures, problems, replays, held, alarms, reconciliation } = await runFaults(
     [CHAT, ODD, EMBED],
@@ -20,7 +22,7 @@ export async function listProblems(seconds: number): Promise<string[]> {
   const all = [...problems]
   if (replays > 0) all.push(`a database that lost nothing was taken for a restored one ${replays} times`)
   if (held !== 0n) all.push(`${held} nano-credits are still held`)
-  // `released`: settlements that raced a release. An `unknown` one would be a lost hold.
+  // `released` is the alarm of settlements that raced a release. `unknown` would be a lost hold.
   for (const kind of alarms) if (kind !== 'released') all.push(`settlement alarm: ${kind}`)
   if (reconciliation.size < 10) all.push(`only ${reconciliation.size} questions of the reconciliation`)
   for (const [name, count] of reconciliation) if (count !== 0n) all.push(`reconciliation: ${count} ${name}`)

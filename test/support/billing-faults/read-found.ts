@@ -11,7 +11,7 @@ export async function readFound(databaseUrl: string) {
     statement_timeout: LIMIT_MS,
     query_timeout: LIMIT_MS,
   })
-  // The server may end a connection while it is being closed.
+  // The server may end a connection while the pool closes it; this is no failure.
   pool.on('error', () => undefined)
   try {
     const reservations = await pool.query<Found>(

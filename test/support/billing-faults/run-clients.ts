@@ -10,13 +10,16 @@ import type { Granted, Truth } from './truth.ts'
 
 const CLIENTS = 40
 
-/** Between two generations of a client; in the long form they load the replicas as much as they can. */
+/**
+ * The pause between two generations of a client. In the long form there is none, so that clients load the replicas as
+ * much as they can.
+ */
 const REST_MS = runs(150, 0)
 
-/** Between two tries of one call, so that clients do not spin while everything is down. */
+/** The pause between two tries of one call, so that clients do not spin while everything is down. */
 const RETRY_MS = 250
 
-/** A call without an answer by then has failed: everything is up again at the latest when the kills end. */
+/** A call fails without an answer within this time, because everything runs again at the latest when the kills end. */
 const CALL_LIMIT_MS = 60_000
 
 const SOON_MS = 1_000
@@ -25,17 +28,17 @@ const LATER_MS = 600_000
 export type FaultAccount = {
   readonly accountId: string
   readonly keyId: string
-  /** Credits for few holds at once: some of its calls are refused. */
+  /** True if the account has credits for only a few holds at once, so that some of its calls are refused. */
   readonly poor: boolean
 }
 
 /**
- * Many clients at once, each with one generation after another, until `stop` is called: reserve, replace, extend,
- * release, settle, with duplicates to both replicas, abandoned calls, and settlements that race a
+ * Runs many clients at once, each with one generation after another, until `stop` is called. They reserve, replace,
+ * extend, release and settle, with duplicate calls to both replicas, abandoned calls, and settlements that race a
  * release. Returns their answers.
  */
 export function runClients(options: {
-  /** Several of each replica. */
+  /** Several clients of each replica. */
   clients: readonly BillingClient[]
   accounts: readonly FaultAccount[]
   models: readonly string[]
@@ -60,7 +63,7 @@ export function runClients(options: {
     }
     truths.set(call.reservationId, truth)
     if (isOneIn(20)) {
-      // Its answer is lost; half of these are never repeated.
+      // The answer of this call is lost. Half of such calls are never repeated.
       void pick(clients)
         .reserve(call)
         .catch(() => undefined)
@@ -73,7 +76,7 @@ export function runClients(options: {
     if (!isLeft) await end(call, truth, truth.hold)
   }
 
-  /** Null: refused. */
+  /** Returns null if the call was refused. */
   async function reserve(call: ReserveCall): Promise<Granted | null> {
     const isTwice = isOneIn(5)
     const answers = await Promise.all(
@@ -115,7 +118,7 @@ export function runClients(options: {
       outcome: pick(['completed', 'completed', 'cancelled', 'fault'] as const),
       promptTokens,
       cachedTokens: randomInt(promptTokens),
-      // One in ten costs more than its hold.
+      // One generation in ten costs more than its hold.
       completionTokens: dice === 1 ? hold.outputTokens + 200 : randomInt(hold.outputTokens + 1),
       by: 'a-worker',
       receipt: hold.receipt,
@@ -126,7 +129,7 @@ export function runClients(options: {
     await sent
   }
 
-  /** The same call to one replica and the other until one answers. */
+  /** Makes the same call to one replica and the other in turn until one answers. */
   async function insist<Answer>(
     call: (client: BillingClient) => Promise<Answer>,
     first = randomInt(2),
@@ -152,7 +155,7 @@ export function runClients(options: {
   }
 
   const running = Promise.all(Array.from({ length: CLIENTS }, run))
-  // `stop` rejects with the failure.
+  // The failure is reported by `stop`, which rejects with it.
   running.catch(() => stopping.abort())
   return {
     async stop() {

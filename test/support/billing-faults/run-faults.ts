@@ -21,7 +21,10 @@ const POOR_NANO = 30_000n
 
 const RICH_ACCOUNTS = 6
 
-/** Entries that a killed replica had not acknowledged are claimed by another after 30 s. */
+/**
+ * The wait is long, because another replica claims the entries that a killed replica had not acknowledged only after 30
+ * s.
+ */
 const DRAIN = { timeout: 120_000, interval: 250 }
 
 /**
@@ -82,7 +85,7 @@ export async function runFaults(models: readonly ModelSpec[], seconds: number) {
   }
 }
 
-/** One key has a spend limit and a rate, so that their counters take part. */
+/** Opens the accounts. One key has a spend limit and a rate, so that their counters are tested too. */
 async function openAccounts(pool: Pool): Promise<FaultAccount[]> {
   const accounts: FaultAccount[] = []
   for (let index = 0; index <= RICH_ACCOUNTS; index += 1) {
@@ -111,7 +114,10 @@ async function openAccounts(pool: Pool): Promise<FaultAccount[]> {
   return accounts
 }
 
-/** Moves the time of the functions on by a day: everything was settled, so all holds that remain were lost. */
+/**
+ * Expires all holds by calling the functions with a time one day later. Everything has been settled, so the remaining
+ * holds are of lost generations.
+ */
 async function expireAll(pool: Pool, models: readonly string[]): Promise<void> {
   const nowMs = Date.now() + 25 * 3_600_000
   const money = createMoney({

@@ -5,24 +5,24 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 
-/** At most this many wait; they are sent in another order than they arrived. */
+/** At most this many settlements wait, and are then sent in another order than they arrived. */
 const OUT_OF_ORDER = 16
 const MAX_WAIT_MS = 200
 const RETRY_MS = 50
 const REMEMBERED = 500
 
 export type SettlementSender = {
-  /** Resolves when Redis has acknowledged it. */
+  /** Resolves when Redis has acknowledged the settlement. */
   send(model: string, settlement: Settlement): Promise<void>
   sent(): number
-  /** The streams with entries that are not delivered or not acknowledged; empty when everything is settled. */
+  /** Returns the streams with entries that are not delivered or not acknowledged; empty if everything is settled. */
   listUnsettled(models: readonly string[]): Promise<string[]>
   disconnect(): void
 }
 
 /**
- * Puts settlements into the streams as `settle.lua` does: out of order, one in four twice, sometimes an old one
- * again, and again when Redis did not answer.
+ * Appends settlements to the streams as `settle.lua` does: out of order, one in four twice, sometimes an old one again,
+ * and again if Redis did not answer.
  */
 export function createSettlementSender(redisUrl: string): SettlementSender {
   const log = pino({ level: 'silent' })
@@ -85,7 +85,7 @@ export function createSettlementSender(redisUrl: string): SettlementSender {
         const [stream, groups] = [await redis.xinfo('STREAM', key), await redis.xinfo('GROUPS', key)]
         const lastId = readField(stream, 'last-generated-id')
         const group = Array.isArray(groups) ? groups[0] : null
-        // Not the group's lag, which is wrong after Redis read its append-only file.
+        // The group's lag is not used, because it is wrong after Redis has read its append-only file.
         const isSettled =
           readField(group, 'pending') === 0 && readField(group, 'last-delivered-id') === lastId
         if (!isSettled) unsettled.push(`${key} until ${String(lastId)}: ${JSON.stringify(groups)}`)
@@ -96,7 +96,7 @@ export function createSettlementSender(redisUrl: string): SettlementSender {
   }
 }
 
-/** A value of a reply that lists names and values. */
+/** Returns a value from a reply that lists names and values. */
 function readField(reply: unknown, name: string): unknown {
   return Array.isArray(reply) ? reply[reply.indexOf(name) + 1] : null
 }

@@ -11,9 +11,9 @@ import { scratchFolder } from '../run-folder.ts'
 /** A process that is killed repeatedly and started again each time. */
 export type Victim = {
   name: string
-  /** False from its kill until it answers again. */
+  /** False from the kill until the process answers again. */
   isUp(): boolean
-  /** kill -9, then up again; resolves when it answers. */
+  /** Kills the process (kill -9) and starts it again. Resolves when it answers. */
   killAndRestart(): Promise<void>
   kills(): number
   stop(): Promise<void>
@@ -21,18 +21,18 @@ export type Victim = {
 
 export type Replica = Victim & {
   address: string
-  /** The end of its log since its latest start. */
+  /** Returns the end of the process's log since its latest start. */
   lastWords(): string
-  /** How often it found that the database had lost commits; this database never does. */
+  /** Returns how often the process found that the database had lost commits, which this database never does. */
   replays(): number
 }
 
 const MAX_STARTS = 20
 
-/** Two billing processes on one PostgreSQL that flushes each commit and one Redis that flushes each command. */
+/** Starts two billing processes on one PostgreSQL that flushes each commit and one Redis that flushes each command. */
 export async function startServers(models: readonly ModelSpec[]) {
   const postgres = await createPostgres({ fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' })
-  // Redis must keep acknowledged writes after kill -9, or a settlement could be lost by Redis instead of billing:
+  // Redis must keep acknowledged writes after kill -9; otherwise Redis and not billing could lose a settlement.
   // `everysec` may delay a write for as long as a flush takes.
   const redis = await createRedis({ appendfsync: 'always' })
   const catalogFile = join(scratchFolder('catalog'), 'catalog.json')
@@ -88,7 +88,9 @@ export async function startServers(models: readonly ModelSpec[]) {
 
 export type Servers = Awaited<ReturnType<typeof startServers>>
 
-/** A replica exits when it finds no database at its start; it is started again, as an orchestrator does. */
+/**
+ * Starts a replica. A replica that finds no database at its start exits, and is started again, as an orchestrator does.
+ */
 async function startPatiently(env: Readonly<Record<string, string>>): Promise<RunningApp> {
   for (let attempt = 1; ; attempt += 1) {
     try {

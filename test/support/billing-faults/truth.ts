@@ -5,12 +5,12 @@ import { priceTokens } from '#test/support/price-tokens.ts'
 
 export type Granted = Extract<HoldAnswer, { status: 'granted' }>
 
-/** The knowledge of the clients about one reservation, only from the answers that they got. */
+/** The facts about one reservation that the clients know from the answers that they received. */
 export type Truth = {
   readonly accountId: string
-  /** Null: the answer was a refusal or was not awaited; a call in flight may have made a hold since. */
+  /** Null if the answer was a refusal or was not awaited. A call that was still running may have made a hold since. */
   hold: Granted | null
-  /** Grown by an extend; a late repetition of it may have raised the amount further. */
+  /** True after an extend. A late repetition of the extend may have raised the amount further. */
   extended: boolean
   end: 'left' | 'released' | 'settled' | 'settled-after-release'
   settlement: Settlement | null
@@ -24,11 +24,14 @@ export type Found = {
   readonly amountNano: bigint | null
   readonly chargedNano: bigint | null
   readonly late: boolean | null
-  /** In the ledger. */
+  /** The number of charges in the ledger. */
   readonly charges: number
 }
 
-/** The problem of a reservation, or null. All settlements have been delivered and all old holds have expired. */
+/**
+ * Returns the problem of a reservation, or null. Call it when all settlements have been delivered and all old holds
+ * have expired.
+ */
 export function compare(truth: Truth, found: Found | undefined): string | null {
   const { hold } = truth
   if (hold === null) return found === undefined || isUnused(found) ? null : 'never granted, yet used'
@@ -60,7 +63,7 @@ function compareCharge({ settlement }: Truth, hold: Granted, found: Found): stri
   return found.late === true ? 'late, although its hold was open' : null
 }
 
-/** The cost of a settlement at the prices of its reserve. */
+/** Returns the cost of a settlement at the prices of its reservation. */
 function costOf({ prices }: Granted, settlement: Settlement): NanoCredits {
   if (settlement.outcome === 'fault' || settlement.outcome === 'never-ran') return toNanoCredits(0n)
   const { promptTokens, cachedTokens, completionTokens } = settlement

@@ -1,9 +1,10 @@
 import type { RandomConversation } from './random-conversation.ts'
 
 /**
- * What a prompt lacks of its conversation: a text, a name, an argument's value, a result or an instruction that is not in
- * it, or is in it twice, or in another order. null: nothing. A result may stand behind its own call; instructions before
- * all messages, which some templates print in front of the last user message, may be anywhere.
+ * Returns what a prompt lacks of its conversation, or null if it lacks nothing. A part is lacking if it is missing,
+ * occurs twice, or is in another order. Parts are texts, names, arguments' values, results and instructions. A result
+ * may stand behind its own call. Instructions before all messages may be anywhere, because some templates print them in
+ * front of the last user message.
  */
 export function findLoss(conversation: RandomConversation, prompt: string): string | null {
   const { words, pairedWords, leading, names } = conversation

@@ -1,22 +1,23 @@
 import type { ChatMessage, ToolCall } from '#libs/contracts/generation-request.ts'
 import type { Random } from '#test/chaos/random.ts'
 
-/** A conversation that a caller may send, and the words that its prompt must have. */
+/** A conversation that a caller may send, and the words that its prompt must contain. */
 export type RandomConversation = {
   readonly messages: readonly ChatMessage[]
-  /** Words in the order of the messages; each occurs in no other place. */
+  /** Words in the order of the messages. Each word occurs only once. */
   readonly words: readonly string[]
-  /** Instructions before all other messages. */
+  /** Words of the instructions before all other messages. */
   readonly leading: readonly string[]
-  /** The same in which each result stands behind its call. */
+  /** The same words, in an order in which each result stands behind its call. */
   readonly pairedWords: readonly string[]
-  /** Names of calls, which a prompt may repeat beside the result. */
+  /** Names of calls. A prompt may repeat a name beside the result. */
   readonly names: readonly string[]
 }
 
 /**
- * Draws a conversation of up to seven turns: instructions alone, leading and later ones, users in a row, an assistant that begins,
- * answers with text, reasoning, calls and both, cut arguments, results without a call and calls without a result.
+ * Draws a conversation of up to seven turns. Its parts are: instructions alone, leading and later ones; several users
+ * in a row; an assistant's first message; answers with text, reasoning, calls, or text and calls; cut arguments;
+ * results without a call; calls without a result.
  */
 export function drawConversation({ int }: Random): RandomConversation {
   const draw = (limit: number) => int(0, limit - 1)
@@ -73,14 +74,14 @@ export function drawConversation({ int }: Random): RandomConversation {
 
 type Book = { readonly word: () => string; readonly id: () => string }
 
-/** Words of letters and digits, none of which is a part of another one. */
+/** Creates words of letters and digits, none of which is part of another. */
 function createBook(): Book {
   let count = 0
   const next = (): string => String((count += 1)).padStart(4, '0')
   return { word: () => `qz${next()}z`, id: () => `call0${next()}` }
 }
 
-/** Names of arguments that templates, Jinja or JavaScript use themselves. */
+/** Names of arguments that templates, Jinja or JavaScript themselves use. */
 const KEYS = [
   'city',
   'items',

@@ -1,6 +1,6 @@
 import type { TemplateShape } from '#libs/chat-template/shape/template-shape.ts'
 
-/** A small chat template with one way of its own, and what of its shape differs from the plain one. */
+/** A small chat template with one peculiarity, and the fields in which its shape differs from the plain template's. */
 export type ShapedTemplate = {
   readonly name: string
   readonly source: string
@@ -12,10 +12,10 @@ const END = `{% if add_generation_prompt %}<assistant>{% endif %}`
 const CALLS = `{% for call in m.tool_calls %}<call>{{ call.function.name }} {{ call.function.arguments | tojson }}</call>{% endfor %}`
 const TURN = `<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}{% if m.tool_calls %}${CALLS}{% endif %}\n`
 
-/** Around each message `m`. */
+/** Prints `turn` for each message `m`. */
 const each = (turn: string): string => `${TOOLS}{% for m in messages %}${turn}{% endfor %}${END}`
 
-/** `before` a turn that is plain otherwise. */
+/** Prints `before` in front of each turn, which is plain otherwise. */
 const guarded = (before: string): string => each(before + TURN)
 
 const refuse = (condition: string): string =>
@@ -23,10 +23,10 @@ const refuse = (condition: string): string =>
 
 const FIRST_SYSTEM = `{% if messages[0].role == 'system' %}<system>{{ messages[0].content }}\n{% endif %}{% for m in messages %}{% if m.role != 'system' %}${TURN}{% endif %}{% endfor %}${END}`
 
-/** Users and assistants in turns; results and messages with calls count for neither. */
+/** Requires users and assistants in turns. Results, and messages with calls, do not count. */
 const ALTERNATING = `${TOOLS}{% set ns = namespace(turn=0) %}{% for m in messages %}{% if m.role in ['user', 'assistant'] and not m.tool_calls %}{% if (m.role == 'user') != (ns.turn % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}{% set ns.turn = ns.turn + 1 %}{% endif %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('system first') }}{% endif %}${TURN}{% endfor %}${END}`
 
-/** One for each way that published templates have. */
+/** One template for each peculiarity of published templates. */
 export const SHAPED_TEMPLATES: readonly ShapedTemplate[] = [
   { name: 'prints everything', source: each(TURN), shape: {} },
   {
@@ -131,5 +131,5 @@ export const SHAPED_TEMPLATES: readonly ShapedTemplate[] = [
   },
 ]
 
-/** What it prints of a conversation is no answer to any question. */
+/** A template that changes the text of a conversation, so that no question about its shape has an answer. */
 export const SHOUTING = `{% for m in messages %}{{ m.content | upper }}{% endfor %}`

@@ -1,15 +1,15 @@
-// A set-up file of every project: notes the processor time of each test file for the summary.
+// A set-up file of every project. It records the processor time of each test file for the summary.
 import { afterAll } from 'vitest'
 import { takeFileCpuMs } from './file-cpu.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** Of a file: processor time of its whole process tree, in milliseconds. */
+    /** The processor time of the file's whole process tree, in ms. */
     cpuMs?: number
   }
 }
 
-// The first hook that is registered is the last one to run: the servers of the file have stopped.
+// The hook that is registered first runs last, when the file's servers have stopped.
 afterAll(({}, { file }) => {
   file.meta.cpuMs = takeFileCpuMs()
 })

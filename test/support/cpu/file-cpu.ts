@@ -3,8 +3,8 @@ import { readTreeCpuMs } from './tree-cpu.ts'
 let countedMs = 0
 
 /**
- * The processor time of this test process and its descendants since the last call, or since its start: what the file
- * that ends now has used. Files that share a process take turns, so none is counted twice.
+ * Returns the processor time of this test process and its descendants since the last call, or since the start: the time
+ * that the ending file has used. Files that share a process run one after another, so no time is counted twice.
  */
 export function takeFileCpuMs(): number {
   const untilNowMs = readTreeCpuMs(process.pid)

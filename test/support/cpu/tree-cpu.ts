@@ -1,11 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Of `/proc`: the kernel reports processor time to programs in hundredths of a second on every platform of Linux. */
+/**
+ * The unit of times in `/proc`: on every platform Linux reports processor time to programs in hundredths of a second.
+ */
 const TICK_MS = 10
 
 /**
- * The processor time (user and system, milliseconds) that a process and its descendants have used so far: those that
- * run, and those that ended and were waited for. A descendant that outlives its parent is missing.
+ * Returns the processor time (user and system, in ms) that a process and its descendants have used so far. Running
+ * descendants count, and descendants that ended and were waited for. A descendant that outlives its parent does not
+ * count.
  *
  * Source of the fields: proc_pid_stat(5), 14 to 17.
  */
@@ -15,18 +18,21 @@ export function readTreeCpuMs(pid: number): number {
     const own = ((user ?? 0) + (system ?? 0) + (childrenUser ?? 0) + (childrenSystem ?? 0)) * TICK_MS
     return childrenOf(pid).reduce((sum, child) => sum + readTreeCpuMs(child), own)
   } catch {
-    // It ended meanwhile; its parent has its time once it was waited for.
+    // The process has ended. Its time counts in its parent's once the parent has waited for it.
     return 0
   }
 }
 
-/** The fields behind the command's name, which may contain anything; the first is the third of the manual. */
+/**
+ * Returns the fields after the command's name, which may contain any character. The first returned field is field 3 in
+ * proc_pid_stat(5).
+ */
 function statFields(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-/** Each thread has children of its own. */
+/** Returns the children of all threads, because each thread has its own. */
 function childrenOf(pid: number): number[] {
   return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
     const children = readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim()

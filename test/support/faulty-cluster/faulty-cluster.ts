@@ -5,14 +5,16 @@ import { freePort } from '../free-port.ts'
 import { startLocalRedis } from '../local-servers.ts'
 import { OTHER_RELEASE } from '../other-release.ts'
 import { createPostgres, type TestPostgres } from '../postgres.ts'
+import { createReplicatedPostgres } from '../replicated-postgres.ts'
 import { startApp, type RunningApp } from '../processes.ts'
 import { scratchFolder } from '../run-folder.ts'
 import { createSteppedClock, type SteppedClock } from '../stepped-clock.ts'
 import { dropWritesSince, markWrites } from './lose-writes.ts'
+import { makeReadOnly } from './make-read-only.ts'
 import { createPart, type Part } from './part.ts'
 import { startTcpProxy, type LinkState, type TcpProxy } from './tcp-proxy.ts'
 
-/** The connections of one app to one server; a worker's `engine` link is that to all its engines. */
+/** The connections of one app to one server. A worker's `engine` link is its connection to all of its engines. */
 export type Link = {
   readonly name: string
   cut(): void
@@ -24,7 +26,7 @@ export type App = Part & { opsUrl(): string }
 export type FaultyCluster = AccountCalls & {
   readonly gateways: readonly (App & { readonly baseUrl: string })[]
   readonly workers: readonly App[]
-  /** The engines of the worker of the same index. */
+  /** The simulators: each has the engines of the worker with the same index. */
   readonly simulators: readonly App[]
   readonly billings: readonly App[]
   readonly queue: Part
@@ -35,13 +37,17 @@ export type FaultyCluster = AccountCalls & {
   readonly queueUrl: string
   readonly busUrl: string
   readonly databaseUrl: string
-  /** Changes the faults of a simulator's engines, of all or of one model's: see apps/simulator/faults.ts. */
+  /** Changes the faults of a simulator's engines, of all or of one model's engines: see apps/simulator/faults.ts. */
   changeEngines(simulator: App, change: object): Promise<void>
-  /** kill -9 of the queue Redis, which then starts without what it wrote in the last `ms`. */
+  /** Kills the queue Redis (kill -9) and starts it without the writes of the last `ms`. */
   loseWrites(ms: number): Promise<void>
-  /** The wall clock of a gateway, worker, simulator or billing is ahead by `aheadMs` for `ms`. */
+  /** For `ms` sessions of PostgreSQL may not write. Open sessions end; sessions that begin meanwhile stay read-only. */
+  makeReadOnly(ms: number): Promise<void>
+  /** Makes the standby of a replicated PostgreSQL the primary, and gives it a new standby. */
+  failOver(former: 'killed' | 'read-only'): Promise<void>
+  /** Moves the wall clock of a gateway, worker, simulator or billing ahead by `aheadMs` for `ms`. */
   stepClock(part: string, step: { aheadMs: number; ms: number }): Promise<void>
-  /** Starts one more worker with engines of its own; it is not among `workers`. */
+  /** Starts one more worker with its own engines. It is not listed in `workers`. */
   startWorker(name: string, engines?: readonly EnginePlan[]): Promise<{ worker: App; simulator: App }>
   stop(): Promise<void>
 }
@@ -50,25 +56,27 @@ export type FaultyClusterOptions = {
   readonly gateways: number
   readonly workers: number
   readonly billings: number
-  /** Of each worker, in one simulator process. */
+  /** The engines of each worker, in one simulator process per worker. */
   readonly engines: readonly EnginePlan[]
+  /** PostgreSQL has a standby; default: none. */
+  readonly hasStandby?: boolean
   readonly env?: Partial<Record<AppName, Readonly<Record<string, string>>>>
-  /** The names of those that are of another release. */
+  /** The names of the apps that run as another release. */
   readonly otherRelease?: readonly string[]
 }
 
 type AppName = 'gateway' | 'worker' | 'billing' | 'simulator'
 
 /**
- * A cluster of real processes in which everything can fail: each process can be killed, stopped and frozen, and each
- * connection of an app to a server passes a proxy of its own. Queue and bus are two servers.
+ * Starts a cluster of real processes in which everything can fail: each process can be killed, stopped and frozen, and
+ * each connection of an app to a server passes its own proxy. Queue and bus are two servers.
  */
 export async function startFaultyCluster(options: FaultyClusterOptions): Promise<FaultyCluster> {
-  const servers = await startServers()
+  const servers = await startServers(options.hasStandby ?? false)
   const links: Link[] = []
   const proxies: TcpProxy[] = []
 
-  /** The address under which the app `name` reaches the server. */
+  /** Returns the address at which the app `name` reaches the server. */
   async function link(name: string, server: string, targets: readonly [string, ...string[]]) {
     const [first, ...others] = targets
     const opened = await startTcpProxy([toTarget(first), ...others.map(toTarget)])
@@ -104,7 +112,7 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
     clocks.set(name, clock)
     const given = options.env?.[kind]
     const release = options.otherRelease?.includes(name) === true ? [OTHER_RELEASE.NODE_OPTIONS] : []
-    // Deliberate mistakes are in NODE_OPTIONS as well.
+    // Deliberate mistakes are passed in NODE_OPTIONS too.
     const hooks = [clock.env.NODE_OPTIONS, ...release, given?.['NODE_OPTIONS'] ?? ''].join(' ').trim()
     return createApp(name, kind, { LOG_LEVEL: 'info', ...env, ...clock.env, ...given, NODE_OPTIONS: hooks })
   }
@@ -156,14 +164,14 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
   const units = await numbered(options.workers, 'worker', (name) => createUnit(name, options.engines))
   const [workers, simulators] = [units.map(({ worker }) => worker), units.map(({ simulator }) => simulator)]
   const gateways = await numbered(options.gateways, 'gateway', (name, index) =>
-    // Each gateway prefers another billing.
+    // Consecutive gateways prefer different billing processes.
     createGateway(name, index % 2 === 0 ? grpc : nonEmpty(grpc.toReversed())),
   )
   const billings = placedBillings.map(({ billing }) => billing)
   const { queue, bus, postgres } = servers
   const parts: Part[] = [...gateways, ...workers, ...simulators, ...billings, queue, bus, postgres]
 
-  // One after the other, because each migrates the database.
+  // The processes start one after another, because each migrates the database.
   for (const billing of billings) await billing.start()
   await Promise.all(simulators.map((simulator) => simulator.start()))
   await Promise.all([...workers, ...gateways].map((part) => part.start()))
@@ -192,6 +200,8 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
       await sleep(ms)
       await queue.killAndStart(0, () => dropWritesSince(mark))
     },
+    makeReadOnly: async (ms) => await makeReadOnly(servers.postgres.url('postgres'), ms),
+    failOver: async (former) => await servers.failOver(former),
     async stepClock(part, { aheadMs, ms }) {
       const clock = clocks.get(part)
       if (clock === undefined) throw new Error(`there is no clock of ${part}`)
@@ -226,29 +236,49 @@ async function changeEngines(simulator: App, change: object): Promise<void> {
   if (!response.ok) throw new Error(`${simulator.name}: ${await response.text()}`)
 }
 
-async function startServers() {
+async function startServers(hasStandby: boolean) {
   const [queueFolder, busFolder] = [scratchFolder('queue'), scratchFolder('bus')]
   const [queuePort, busPort] = [await freePort(), await freePort()]
   const queue = createPart('queue', () => startLocalRedis(queueFolder, { port: queuePort }))
   const bus = createPart('bus', () =>
     startLocalRedis(busFolder, { port: busPort, settings: { appendonly: 'no' } }),
   )
-  const server = await createPostgres()
+  const { server, failOver } = await startPostgresServer(hasStandby)
   const postgres = createPart('postgres', postgresStarter(server))
-  // One after the other: the first installs Redis where there is none.
+  // The servers start one after another, because the first start installs Redis if there is none.
   for (const part of [queue, bus, postgres]) await part.start()
   const url = (port: number) => `redis://:test@127.0.0.1:${port}`
   return {
     queue,
     bus,
     postgres: { ...postgres, url: server.url },
+    failOver,
     queueUrl: url(queuePort),
     busUrl: url(busPort),
     queueFolder,
   }
 }
 
-/** A `TestPostgres` runs from the beginning. */
+async function startPostgresServer(hasStandby: boolean) {
+  if (!hasStandby) {
+    return {
+      server: await createPostgres(),
+      failOver: () => Promise.reject(new Error('PostgreSQL has no standby')),
+    }
+  }
+  const server = await createReplicatedPostgres()
+  return {
+    server,
+    async failOver(former: 'killed' | 'read-only') {
+      await server.promote(former)
+      // For as long as a connection to the former primary may be in use.
+      if (former === 'read-only') await sleep(2_000)
+      await server.replaceFormer()
+    },
+  }
+}
+
+/** A `TestPostgres` is already running when it is created, so the first start does nothing. */
 function postgresStarter(server: TestPostgres) {
   let first = true
   return async () => {

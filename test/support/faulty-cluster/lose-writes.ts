@@ -1,13 +1,13 @@
 import { readdirSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The end of a Redis server's append-only file at some moment. */
+/** A position in a Redis server's append-only file: its end at some moment. */
 export type WriteMark = { readonly file: string; readonly bytes: number }
 
-/** Marks what the server with this data folder has written so far. */
+/** Returns the present end of the append-only file of the server with this data folder. */
 export function markWrites(folder: string): WriteMark {
   const files = join(folder, 'appendonlydir')
-  // Numbers rise with each rewrite; only the last of these files is written.
+  // The numbers in the names rise with each rewrite. Only the last file is still written.
   const [last] = readdirSync(files)
     .filter((name) => name.endsWith('.incr.aof'))
     .toSorted((a, b) => toNumber(b) - toNumber(a))
@@ -16,7 +16,9 @@ export function markWrites(folder: string): WriteMark {
   return { file, bytes: statSync(file).size }
 }
 
-/** Removes what a server that has ended wrote since, as if the disk or the replica had never received it. */
+/**
+ * Removes the writes since the mark of a server that has ended, as if the disk or the replica had never received them.
+ */
 export function dropWritesSince({ file, bytes }: WriteMark): void {
   truncateSync(file, bytes)
 }

@@ -3,40 +3,40 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** A process of a part while it runs. */
 export type PartProcess = {
   readonly pid: number
-  /** kill -9; resolves when it has ended. */
+  /** Kills the process (kill -9). Resolves when it has ended. */
   kill(): Promise<void>
-  /** Asks it to stop; resolves when it has ended. */
+  /** Asks the process to stop. Resolves when it has ended. */
   stop(): Promise<void>
   signal?(signal: NodeJS.Signals): void
-  /** Resolves with the way it ended. */
+  /** Resolves with how the process ended. */
   readonly exited?: Promise<string>
   logs?(): string
 }
 
 export type PartEnd = { readonly atMs: number; readonly how: 'killed' | 'stopped' }
 
-/** A process that faults end and that is started again each time. */
+/** A process that faults end, and that is started again after each fault. */
 export type Part = {
   readonly name: string
   isUp(): boolean
-  /** Its process; throws while there is none. */
+  /** Returns the running process; throws if there is none. */
   process(): PartProcess
-  /** Every process id that it had. */
+  /** Returns every process id that the part has had. */
   pids(): readonly number[]
-  /** Each end that a fault made, ascending. */
+  /** Returns each end caused by a fault, in order of time. */
   ends(): readonly PartEnd[]
   start(): Promise<void>
-  /** kill -9, or SIGTERM; resolves when it has ended. It stays down. */
+  /** Ends the process with kill -9 or SIGTERM, and does not start it again. Resolves when it has ended. */
   end(how: PartEnd['how']): Promise<void>
-  /** kill -9, then up again after `downMs`. Resolves when it is ready. */
+  /** Kills the process (kill -9) and starts it again after `downMs`. Resolves when it is ready. */
   killAndStart(downMs: number, whileDown?: () => void): Promise<void>
-  /** SIGTERM, then up again when it has ended. */
+  /** Sends SIGTERM, and starts the process again when it has ended. */
   stopAndStart(): Promise<void>
-  /** SIGSTOP for that long. */
+  /** Stops the process with SIGSTOP for `ms`. */
   freeze(ms: number): Promise<void>
-  /** Ends it for good. */
+  /** Ends the process permanently. */
   stop(): Promise<void>
-  /** What should not have happened: it ended by itself, or had to be killed after its grace. */
+  /** Returns the unexpected events: the process ended by itself, or had to be killed after its grace. */
   problems(): readonly string[]
 }
 
@@ -44,8 +44,8 @@ const STARTS = 30
 const RESTART_MS = 500
 
 /**
- * `start` may reject while the servers that it needs are away: it is repeated, as an orchestrator does. So is the start
- * of a process that ended by itself, which is a problem besides.
+ * Creates a part. `start` may reject while the servers that the process needs are down; it is then repeated, as an
+ * orchestrator does. A process that ends by itself is started again too, and counts as a problem.
  */
 export function createPart(name: string, startProcess: () => Promise<PartProcess>): Part {
   const pids: number[] = []
@@ -53,7 +53,7 @@ export function createPart(name: string, startProcess: () => Promise<PartProcess
   const problems: string[] = []
   let running: PartProcess | null = null
   let starting: Promise<void> | null = null
-  /** The process whose end is expected. */
+  /** The process that is expected to end. */
   let doomed: PartProcess | null = null
   const over = new AbortController()
 
@@ -130,7 +130,7 @@ export function createPart(name: string, startProcess: () => Promise<PartProcess
     },
     async stop() {
       over.abort()
-      // A start that is under way leaves a process to stop; one that fails leaves none.
+      // A running start leaves a process that must be stopped; a failed start leaves none.
       await starting?.catch(() => undefined)
       await running?.stop()
       running = null

@@ -5,9 +5,9 @@ import { once } from 'node:events'
  * The state of a link.
  * - `open`: everything passes at once.
  * - `delayed`: each piece passes `ms` later, in order.
- * - `stalled`: nothing passes and nothing is lost; what was sent passes when the stall ends.
- * - `half-open`: what is sent is lost, and no end of a connection is seen on its other side, as behind a router that
- *   lost its state. Afterwards the connections are reset.
+ * - `stalled`: nothing passes and nothing is lost; the pieces pass when the stall ends.
+ * - `half-open`: pieces are lost, and neither side sees that the other closed its connection, as behind a router that
+ *   lost its state. When this state ends, the connections are reset.
  * - `refused`: connections are reset, new ones at once.
  */
 export type LinkState =
@@ -16,14 +16,16 @@ export type LinkState =
 
 export type TcpProxy = {
   readonly port: number
-  /** Resets every connection; new ones pass. */
+  /** Resets every connection. New connections pass. */
   cut(): void
   setState(state: LinkState): void
+  /** New connections go there; those that are open stay where they are. */
+  setTarget(target: Target): void
   connections(): number
   close(): Promise<void>
 }
 
-type Target = { readonly host: string; readonly port: number }
+export type Target = { readonly host: string; readonly port: number }
 
 /** A connection through the proxy. */
 type Pair = {
@@ -32,10 +34,11 @@ type Pair = {
 }
 
 /**
- * Listens on a free loopback port and passes each connection on to the first of `targets` that accepts it, as a
- * service address with several processes behind it does.
+ * Listens on a free loopback port and passes each connection on to the first of the targets that accepts it, like a
+ * service address with several processes behind it.
  */
-export async function startTcpProxy(targets: readonly [Target, ...Target[]]): Promise<TcpProxy> {
+export async function startTcpProxy(given: readonly [Target, ...Target[]]): Promise<TcpProxy> {
+  let targets: readonly Target[] = given
   const pairs = new Set<Pair>()
   let state: LinkState = { kind: 'open' }
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (client) => {
@@ -66,6 +69,9 @@ export async function startTcpProxy(targets: readonly [Target, ...Target[]]): Pr
       if (next.kind === 'refused') cut()
       for (const pair of pairs) pair.apply(next)
     },
+    setTarget(target) {
+      targets = [target]
+    },
     connections: () => pairs.size,
     async close() {
       cut()
@@ -91,7 +97,7 @@ function join(client: Socket, targets: readonly Target[], onClosed: () => void):
   function couple(connected: Socket) {
     server = connected
     const close = () => {
-      // In a half-open link the other side does not learn of it.
+      // In a half-open link the other side does not see the end.
       if (state.kind !== 'half-open') reset()
     }
     for (const socket of [client, connected]) socket.once('close', close)
@@ -130,10 +136,10 @@ function join(client: Socket, targets: readonly Target[], onClosed: () => void):
 
 type Way = { apply(state: LinkState): void; stop(): void }
 
-/** One direction of a connection: what `from` sends goes to `to`, also its end. */
+/** Creates one direction of a connection: it passes pieces from `from` to `to`, and also the end. */
 function createWay(from: Socket, to: Socket): Way {
   let state: LinkState = { kind: 'open' }
-  /** Null is the end. */
+  /** The waiting pieces. A null piece is the end. */
   const queue: { dueMs: number; piece: Buffer | null }[] = []
   let timer: NodeJS.Timeout | undefined
 
@@ -167,7 +173,7 @@ function createWay(from: Socket, to: Socket): Way {
       pass(piece)
       return
     }
-    // Never earlier than what was sent before it.
+    // A piece never passes before an earlier one.
     const dueMs = Math.max(performance.now() + delayMs, queue.at(-1)?.dueMs ?? 0)
     queue.push({ dueMs, piece })
     timer ??= setTimeout(passDue, dueMs - performance.now())

@@ -58,7 +58,7 @@ export const ACCOUNT_OPERATIONS = {
   reopenAccount,
 }
 
-/** Throws an AdminError for an unknown account. */
+/** Returns an account. Throws an AdminError if it is unknown. */
 export async function readAccount(db: Kysely<Tables>, id: string): Promise<Selectable<Tables['accounts']>> {
   const account = await db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst()
   if (account === undefined) throw new AdminError('not_found', `There is no account ${id}.`)

@@ -8,7 +8,7 @@ import { implementChange, implementExport, implementRead, type AdminContext } fr
 import { readMonthLines } from '../month-lines.ts'
 import { readMonths } from '../../books/read-months.ts'
 
-/** Of one statement: it reads the whole month. */
+/** The limit of one statement that reads a whole month. */
 const LIMIT_MS = 10 * 60_000
 
 const listMonths = implementRead(ADMIN.listMonths, async (_asked, { db, now, keepMonths }) => ({
@@ -62,7 +62,7 @@ function pick(months: readonly LedgerMonth[], month: string): LedgerMonth {
   return found
 }
 
-/** Throws an AdminError for a file whose lines are not those of the database. */
+/** Throws an AdminError if a file's lines differ from the lines in the database. */
 async function assertSame(
   db: Kysely<Tables>,
   month: string,

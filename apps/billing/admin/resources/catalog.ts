@@ -57,7 +57,7 @@ const publishCatalog = implementChange(
 
 export const CATALOG_OPERATIONS = { readCatalog, listPriceVersions, publishCatalog }
 
-/** Throws an AdminError for a model that was never in the catalog. */
+/** Throws an AdminError if the model was never in the catalog. */
 export async function assertModel(db: Kysely<Tables>, model: string): Promise<void> {
   const known = await db.selectFrom('models').select('id').where('id', '=', model).executeTakeFirst()
   if (known === undefined) throw new AdminError('not_found', `There is no model ${model}.`, 'model')

@@ -9,7 +9,7 @@ import { BOOTSTRAP_NAME } from '../sessions.ts'
 import { createToken, hashToken } from '../tokens.ts'
 import { assertFresh } from './sessions.ts'
 
-/** A bound, so that the list needs no pages. */
+/** The most credentials, so that the list needs no pages. */
 const MAX_CREDENTIALS = 1_000
 
 const createCredential = implementChange(
@@ -71,7 +71,7 @@ const revokeCredential = implementChange(
     if (credential === undefined) {
       throw new AdminError('not_found', `There is no credential ${params.credential}.`)
     }
-    // They are refused by the credential already; this is for the list.
+    // The revoked credential already refuses these sessions. The sessions are also marked as ended, for the list.
     await db
       .updateTable('admin_sessions')
       .set({ ended_at: now })

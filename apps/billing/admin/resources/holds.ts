@@ -15,7 +15,7 @@ const listHolds = implementRead(
       .selectAll()
       .select(sql<Date>`coalesce(r.extended_deadline, r.deadline)`.as('current_deadline'))
       .where('r.state', '=', 'held')
-      // Only a tombstone lacks these, and its state is never `held`.
+      // Only a tombstone lacks these columns, and the state of a tombstone is never `held`.
       .$narrowType<{ account_id: string; key_id: string; model: string; amount: bigint }>()
       .$narrowType<{ input_tokens: number; granted_output: number; expires_at: Date }>()
       .orderBy('r.created_at', 'desc')

@@ -4,21 +4,21 @@ import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { OperatorLimits, toSetNames } from './operator-limits.ts'
 
-/** Throws an AdminError for an unknown key. */
+/** Returns a key. Throws an AdminError if it is unknown. */
 export async function readKeyRecord(db: Kysely<Tables>, id: string, now: Date): Promise<Key> {
   const key = await selectKeys(db, now).where('k.id', '=', id).executeTakeFirst()
   if (key === undefined) throw new AdminError('not_found', `There is no key ${id}.`)
   return toKeyRecord(key, now)
 }
 
-/** The key's row until the end of the transaction. Throws an AdminError for an unknown key. */
+/** Locks the key's row until the end of the transaction and returns it. Throws an AdminError if the key is unknown. */
 export async function lockKey(db: Kysely<Tables>, id: string): Promise<Selectable<Tables['api_keys']>> {
   const key = await db.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
   if (key === undefined) throw new AdminError('not_found', `There is no key ${id}.`)
   return key
 }
 
-/** Keys with their spent and held credits in the current period of their spend limit. */
+/** Selects keys with their spent and held credits in the current period of their spend limit. */
 export function selectKeys(db: Kysely<Tables>, now: Date) {
   return db
     .selectFrom('api_keys as k')
@@ -76,7 +76,7 @@ function toSpending(key: KeyRow): Pick<Key, 'spendLimit' | 'spending'> {
       periodStart: key.period_start?.toISOString() ?? null,
       spentNano: spent.toString(),
       heldNano: held.toString(),
-      // A limit may be set below the spent amount.
+      // The limit may be below the spent amount.
       leftNano: (left > 0n ? left : 0n).toString(),
     },
   }

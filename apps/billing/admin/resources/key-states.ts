@@ -23,7 +23,8 @@ const rotateKey = implementChange(
 )
 
 /**
- * Throws an AdminError for a key that is not active, or was rotated before, and for one that only an operator may rotate.
+ * Rotates a key. Throws an AdminError if the key is not active, if it was rotated before, or if only an operator may
+ * rotate it.
  */
 export async function rotateKeyOf(
   { db, now, setBy }: KeyContext,
@@ -83,9 +84,9 @@ const revokeKey = implementChange(ADMIN.revokeKey, ({ params, body }, context) =
 export const KEY_STATE_OPERATIONS = { rotateKey, disableKey, enableKey, revokeKey }
 
 /**
- * Throws an AdminError for an unknown key, for another status than `revoked` of a revoked one, and where the account would
- * enable what an operator has disabled. An operator who revokes a key, also one that the account has revoked, undoes
- * what operators had set on it.
+ * Changes a key's status. An operator who revokes a key, even one that the account has revoked, removes the limits that
+ * operators had set on it. Throws an AdminError if the key is unknown, if it is revoked and another status is wanted,
+ * or if the account would enable a key that an operator has disabled.
  */
 export async function setKeyStatus(
   { db, now, setBy }: KeyContext,
@@ -126,7 +127,10 @@ function toStateLimits(set: OperatorLimits, status: 'active' | 'disabled' | 'rev
   return status === 'disabled' ? { ...limits, disabled: true } : limits
 }
 
-/** A rotated key expires with its overlap, so that a second successor would have the expiry of the overlap. */
+/**
+ * Returns the successor of a rotated key. A rotated key expires with its overlap, so a second successor would inherit
+ * that expiry.
+ */
 async function findSuccessor(
   db: Kysely<Tables>,
   { id, account_id }: { id: string; account_id: string },

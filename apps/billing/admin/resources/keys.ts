@@ -9,6 +9,7 @@ import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead, type Changed } from '../implement.ts'
 import { isAfterCursor, toPage } from '../list-page.ts'
 import { readAccount } from './accounts.ts'
+import { countPeriod, lockAccountOf } from './count-period.ts'
 import { lockKey, readKeyRecord, selectKeys, toKeyRecord } from './key-record.ts'
 import {
   assertWithin,
@@ -27,8 +28,8 @@ const createKey = implementChange(
 )
 
 /**
- * Throws an AdminError for an unknown or closed account, for limits that are wrong, and for a key by which the account
- * would evade what operators have set.
+ * Creates a key. Throws an AdminError if the account is unknown or closed, if a limit is wrong, or if the account
+ * itself creates a key that would evade limits set by operators.
  */
 export async function createKeyOf(
   { db, now, setBy }: KeyContext,
@@ -86,15 +87,16 @@ const changeKey = implementChange(
 )
 
 /**
- * Throws an AdminError for an unknown or revoked key, for limits that are wrong, and for more than an operator has set
- * where the account itself changes it.
+ * Changes a key's limits. Throws an AdminError if the key is unknown or revoked, if a limit is wrong, or if the account
+ * itself would give the key more than an operator has set.
  */
 export async function changeKeyTo(
   { db, now, setBy }: KeyContext,
   id: string,
   { reason, ...limits }: Reasoned<KeyLimits>,
 ): Promise<Changed<Key>> {
-  // Locked, so that an operator's limit that is set meanwhile is not overwritten.
+  if (limits.spendLimit != null) await lockAccountOf(db, id)
+  // The lock keeps this change from overwriting a limit that an operator sets at the same time.
   const before = await lockKey(db, id)
   if (before.status === 'revoked')
     throw new AdminError('conflict', 'The key is revoked, and a revocation is permanent.')
@@ -106,13 +108,14 @@ export async function changeKeyTo(
     .set({ ...(await toColumns(db, limits, now)), operator_limits: JSON.stringify(operatorLimits) })
     .where('id', '=', id)
     .execute()
+  await countPeriod({ db, now }, before, limits)
   const answer = await readKeyRecord(db, id, now)
   return { answer, audit: { target: id, reason, details: toDetails(limits) } }
 }
 
 export const KEY_OPERATIONS = { createKey, listKeys, readKey, changeKey }
 
-/** `reason`: for the audit log. */
+/** Fields with the reason for the audit log. */
 type Reasoned<Fields> = Fields & { readonly reason?: string | undefined }
 
 type KeyColumns = Pick<
@@ -136,7 +139,7 @@ const NO_LIMITS: KeyColumns = {
   tokens_per_minute: null,
 }
 
-/** A new secret under a new id. */
+/** Inserts a key with a new id and a new secret, and returns both. */
 export async function insertKey(
   db: Kysely<Tables>,
   {
@@ -167,7 +170,7 @@ export async function insertKey(
   return { id, secret }
 }
 
-/** As a request has them. */
+/** Converts operators' limits to the limits of a request. */
 function toLimits({ expiresAt, models }: OperatorLimits): KeyLimits {
   return {
     ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
@@ -175,7 +178,7 @@ function toLimits({ expiresAt, models }: OperatorLimits): KeyLimits {
   }
 }
 
-/** The columns of the given limits only. */
+/** Returns the columns of the given limits only. */
 async function toColumns(db: Kysely<Tables>, limits: KeyLimits, now: Date): Promise<Partial<KeyColumns>> {
   const { name, expiresAt, models, spendLimit, requestsPerMinute, tokensPerMinute } = limits
   assertFuture(expiresAt, now)
@@ -194,7 +197,7 @@ async function toColumns(db: Kysely<Tables>, limits: KeyLimits, now: Date): Prom
   }
 }
 
-/** Throws an AdminError for an expiry that is not in the future. */
+/** Throws an AdminError if the expiry is not in the future. */
 export function assertFuture(expiresAt: Date | null | undefined, now: Date): void {
   if (expiresAt && expiresAt <= now) {
     throw new AdminError('invalid_request', "'expiresAt': expected a time in the future", 'expiresAt')
@@ -209,7 +212,7 @@ async function assertModels(db: Kysely<Tables>, models: readonly string[]): Prom
     throw new AdminError('invalid_request', `'models': there is no model ${unknown}`, 'models')
 }
 
-/** The limits for the audit log, with amounts as text. */
+/** Returns the limits for the audit log, with amounts as text. */
 export function toDetails({ spendLimit, ...limits }: KeyLimits): Record<string, unknown> {
   if (spendLimit === undefined) return limits
   return {

@@ -9,7 +9,7 @@ import { toCursor, toPage, toSeq } from '../list-page.ts'
 import { readEntries } from '../read-entries.ts'
 import { readAccount } from './accounts.ts'
 
-/** Content types, and the text of one entry in each. No value contains a comma, so CSV needs no quotes. */
+/** The content types, each with the text of one entry. No value contains a comma, so CSV needs no quotes. */
 const FORMATS = {
   jsonl: {
     contentType: 'application/jsonl',
@@ -73,7 +73,10 @@ const listWriteOffs = implementRead(
 
 export const LEDGER_OPERATIONS = { exportLedger, listWriteOffs }
 
-/** Archived entries are never left out silently: an account's entries would not add up to its balance. */
+/**
+ * Throws an AdminError for a range with archived entries. If they were left out silently, an account's entries would
+ * not add up to its balance.
+ */
 async function assertKept(db: Kysely<Tables>, after: bigint): Promise<void> {
   const archived = await readArchiveEnd(db)
   if (archived === null || after >= archived.lastSeq) return
@@ -84,7 +87,7 @@ async function assertKept(db: Kysely<Tables>, after: bigint): Promise<void> {
   )
 }
 
-/** The number up to which all entries are committed. */
+/** Returns the number up to which all entries are committed. */
 async function readHorizon(db: Kysely<Tables>): Promise<bigint> {
   const { rows } = await sql<{ seq: bigint }>`select ledger_horizon() as seq`.execute(db)
   const [row] = rows

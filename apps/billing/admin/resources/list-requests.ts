@@ -18,7 +18,7 @@ import { readKeyRecord } from './key-record.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The rows that one answer looks through where no index has the filter: about 50 ms. */
+/** The most rows that one answer examines for a filter without an index, which takes about 50 ms. */
 const MAX_LOOKED = 20_000
 
 type Usage = Selectable<Tables['usage']>
@@ -26,7 +26,7 @@ type Timing = Omit<Selectable<Tables['request_timings']>, 'reservation_id'>
 
 type Nulls<Row> = { [Column in keyof Row]: null }
 
-/** The row of a page, with what was looked through. The row is null where that has no match. */
+/** A row of a page, with the number of examined rows. The row's columns are null if no examined row matches. */
 type LookedRow = (Usage | Nulls<Usage>) &
   (Timing | Nulls<Timing>) & {
     readonly at: string | null
@@ -45,13 +45,13 @@ export const listRequests = implementRead(
     if (account !== undefined) await readAccount(db, account)
     if (key !== undefined) await readKeyRecord(db, key, now)
     if (model !== undefined) await assertModel(db, model)
-    // An index has the rows of these in the order of the list; the others are filtered.
+    // An index returns the rows of these conditions in the order of the list; `filters` are checked row by row.
     const indexed: Condition[] = [
       sql`settled_at >= ${start}`,
-      // Of the partitions, only these can have it.
+      // Only the partitions from this id on can contain the rows.
       sql`reservation_id >= ${await readOldestId(db, start)}`,
     ]
-    // Without it there is no end: another replica's clock may be ahead.
+    // If `to` is absent, no end is set: another replica's clock may be ahead.
     if (to !== undefined) indexed.push(sql`settled_at < ${to}`)
     const filters: Condition[] = []
     if (key !== undefined) indexed.push(sql`key_id = ${key}`)
@@ -65,7 +65,7 @@ export const listRequests = implementRead(
     if (minMs !== undefined) filters.push(sql`${DURATION} >= ${minMs}`)
     if (cursor !== undefined) {
       const { at, id } = toMoment(cursor)
-      // The first one is for the indexes that do not have the id.
+      // The condition on `settled_at` alone is for indexes without the id.
       indexed.push(sql`settled_at <= ${at} and (settled_at, reservation_id) < (${at}, ${id})`)
     }
     const most = filters.length === 0 ? limit + 1 : Math.max(MAX_LOOKED, limit + 1)
@@ -74,12 +74,15 @@ export const listRequests = implementRead(
   },
 )
 
-/** Of a row of `looked`; null without a timing. A subquery, so that only these rows are searched for. */
+/**
+ * The duration of a row of `looked`; null without a timing. It is a subquery, so that the timing is looked up for these
+ * rows only.
+ */
 const DURATION = sql`(
   select coalesce(t.waited_ms, 0)::bigint + coalesce(t.first_token_ms, 0) + coalesce(t.ran_ms, 0)
   from request_timings t where t.reservation_id = looked.reservation_id)`
 
-/** The next `limit` matches among the next `most` rows. */
+/** Returns the next `limit` matches among the next `most` rows. */
 async function look(
   db: Kysely<Tables>,
   {
@@ -130,7 +133,10 @@ function toRequestPage(
   }
 }
 
-/** Where the list ends. Without `from` that is as far back as is allowed, and not before the end of the archived months. */
+/**
+ * Returns the time at which the list ends. Without `from` the list goes back as far as is allowed, but not before the
+ * end of the archived months.
+ */
 async function toStart(
   db: Kysely<Tables>,
   { from, to, days, now }: { from: Date | undefined; to: Date | undefined; days: number; now: Date },

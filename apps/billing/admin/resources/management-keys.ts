@@ -17,7 +17,7 @@ const createManagementKey = implementChange(
     const account = await readAccount(db, params.account)
     if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
     assertFuture(expiresAt, now)
-    // Locked, so that two requests do not both see room for one more.
+    // The lock keeps two concurrent requests from both taking the last free place.
     await db.selectFrom('accounts').select('id').where('id', '=', account.id).forNoKeyUpdate().execute()
     const usable = await db
       .selectFrom('management_keys')

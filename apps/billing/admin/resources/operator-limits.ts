@@ -4,17 +4,17 @@ import type { KeyLimits } from '#libs/admin-contract/resources/keys.ts'
 import { AdminError } from '../admin-error.ts'
 import type { AdminContext } from '../implement.ts'
 
-/** What a change of keys needs: the transaction and its time, and who makes it. */
+/** The context of a change of keys: the transaction, its time, and the author of the change. */
 export type KeyContext = Pick<AdminContext, 'db' | 'now'> & {
-  /** An operator, or the account by a management key. */
+  /** The author: an operator, or the account with a management key. */
   readonly setBy: 'operator' | 'account'
 }
 
 export const byOperator = ({ db, now }: AdminContext): KeyContext => ({ db, now, setBy: 'operator' })
 
 /**
- * What operators have set on a key, as `api_keys.operator_limits` has it. Who set it may undo it: the account narrows
- * these limits and never widens them, and an operator's change replaces them.
+ * The limits that operators have set on a key, in the form of `api_keys.operator_limits`. The account may narrow them
+ * but never widen them. An operator's change replaces them.
  */
 export const OperatorLimits = z.object({
   disabled: z.literal(true).optional(),
@@ -28,12 +28,12 @@ export const OperatorLimits = z.object({
 })
 export type OperatorLimits = z.infer<typeof OperatorLimits>
 
-/** As operators see them on a key. */
+/** Returns the names of the set limits, as operators see them on a key. */
 export function toSetNames(set: OperatorLimits): (keyof OperatorLimits)[] {
   return OperatorLimits.keyof().options.filter((name) => set[name] !== undefined)
 }
 
-/** After a change by an operator. A limit that the operator removes no longer binds the account. */
+/** Returns the limits after a change by an operator. A limit that the operator removes no longer binds the account. */
 export function withOperatorChange(present: OperatorLimits, limits: KeyLimits): OperatorLimits {
   const { expiresAt, models, spendLimit, requestsPerMinute, tokensPerMinute } = limits
   return OperatorLimits.parse({
@@ -49,7 +49,7 @@ export function withOperatorChange(present: OperatorLimits, limits: KeyLimits): 
   })
 }
 
-/** Throws an AdminError for a change by the account that gives more than an operator has set. */
+/** Throws an AdminError if the account's change gives more than an operator has set. */
 export function assertWithin(set: OperatorLimits, limits: KeyLimits): void {
   const { expiresAt, models, spendLimit, requestsPerMinute, tokensPerMinute } = limits
   if (set.expiresAt !== undefined && expiresAt !== undefined) {
@@ -62,7 +62,7 @@ export function assertWithin(set: OperatorLimits, limits: KeyLimits): void {
   }
   if (set.spendLimit !== undefined && spendLimit !== undefined) {
     const { amountNano, period } = set.spendLimit
-    // The same amount in another period may be more, and what is left of it would be counted anew.
+    // The same amount in another period may be more, and spending would be counted from zero again.
     const isWithin = spendLimit?.period === period && spendLimit.amountNano <= BigInt(amountNano)
     if (!isWithin) refuse('spendLimit', `${amountNano} nano-credits, ${period}`)
   }
@@ -83,13 +83,13 @@ function refuse(name: string, set: string): never {
   )
 }
 
-/** Throws an AdminError for a key that an operator has disabled. */
+/** Throws an AdminError if an operator has disabled the key. */
 export function assertMayEnable({ disabled }: OperatorLimits): void {
   if (disabled)
     throw new AdminError('conflict', 'An operator has disabled this key: only an operator can enable it.')
 }
 
-/** Throws an AdminError for a key with a limit that would be counted anew for its successor. */
+/** Throws an AdminError if the key has a limit whose count would begin at zero for its successor. */
 export function assertMayRotate(set: OperatorLimits): void {
   if (!isCounted(set)) return
   throw new AdminError(
@@ -100,10 +100,11 @@ export function assertMayRotate(set: OperatorLimits): void {
 }
 
 /**
- * The limits that a key of the account begins with when the account itself makes it. Throws an AdminError where a new key
- * would undo what an operator has set on another key of the account: spending and rates are counted for each key by
- * itself, and a disabled key would only be replaced. Revoked keys count as well, unless an operator has revoked them:
- * otherwise the account would revoke the limited key and make another. In place of a rotated key its successor counts.
+ * Returns the operators' limits of a key that the account itself makes. Throws an AdminError if the new key would evade
+ * a limit that an operator has set on another key of the account: spending and rates are counted for each key
+ * separately, and a new key would replace a disabled one. A key that the account has revoked counts too: otherwise the
+ * account would revoke a limited key and make another. A key that an operator has revoked does not count. In place of a
+ * rotated key its successor counts.
  */
 export async function toNewKeyLimits({ db, now }: KeyContext, accountId: string): Promise<OperatorLimits> {
   const { rows } = await sql<{ operator_limits: unknown }>`
@@ -129,7 +130,7 @@ function refuseNewKey(why: string): never {
   throw new AdminError('conflict', `${why}: only an operator can make new keys for it.`)
 }
 
-/** Counted for each key by itself. */
+/** Returns true if a limit is counted for each key separately. */
 function isCounted({ spendLimit, requestsPerMinute, tokensPerMinute }: OperatorLimits): boolean {
   return spendLimit !== undefined || requestsPerMinute !== undefined || tokensPerMinute !== undefined
 }

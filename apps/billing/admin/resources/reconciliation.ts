@@ -29,7 +29,7 @@ const listReconciliations = implementRead(
 )
 
 const listSeals = implementRead(ADMIN.listSeals, async ({ query: { limit, cursor } }, { db }) => {
-  // Days since 1970, so that a cursor is a number here too.
+  // The day is converted to days since 1970, so that this cursor is a number too.
   const number = sql<bigint>`(day - date '1970-01-01')::bigint`
   let seals = db
     .selectFrom('ledger_seals')

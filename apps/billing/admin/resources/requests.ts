@@ -41,7 +41,10 @@ const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request:
 
 export const REQUEST_OPERATIONS = { readRequest, listRequests }
 
-/** Of a request that is not in the database: an id of an archived month may be in its files. */
+/**
+ * Returns the error for a request that is not in the database. If its id is of an archived month, the error says that
+ * it may be in the month's files.
+ */
 async function toMissing(db: Kysely<Tables>, id: string): Promise<AdminError> {
   const { rows } = await sql<{ month: string; isArchived: boolean }>`
     select to_char(made_at(${id}) at time zone 'UTC', 'YYYY-MM') as month, ${id} < archived_before() as "isArchived"`.execute(
@@ -58,7 +61,7 @@ async function toMissing(db: Kysely<Tables>, id: string): Promise<AdminError> {
   )
 }
 
-/** Null for a tombstone, which says only that the id was released before there was a hold. */
+/** Returns null for a tombstone, which records only that the id was released before it had a hold. */
 function toHold(row: Selectable<Tables['reservations']>): RequestHold | null {
   const { amount, input_tokens: estimated, wanted_output: wanted, granted_output: granted } = row
   const { clamped, deadline, expires_at: expiresAt } = row

@@ -9,7 +9,7 @@ import { isAfterCursor, toPage } from '../list-page.ts'
 import { isOpenAt, selectSessions, toSession, type SessionRow } from '../sessions.ts'
 import { createToken, hashSessionToken } from '../tokens.ts'
 
-/** Of one credential. */
+/** The most open sessions of one credential. */
 const MAX_OPEN = 100
 
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000
@@ -120,7 +120,7 @@ const endSession = implementChange(ADMIN.endSession, async ({ params }, { db, ac
 
 export const SESSION_OPERATIONS = { openSession, claimSession, listSessions, endSession }
 
-/** Throws an AdminError for a session that is not young: it may be in other hands than the token it was opened with. */
+/** Throws an AdminError if the session is not fresh: somebody else than the token's owner may be using it. */
 export function assertFresh({ by }: Actor, now: Date): void {
   if (by.kind !== 'session') return
   const ageMs = now.getTime() - by.session.created_at.getTime()
@@ -140,7 +140,7 @@ async function readSession(db: Kysely<Tables>, id: string, now: Date) {
   return toSession(await selectSessions(db).where('s.id', '=', id).executeTakeFirstOrThrow(), now)
 }
 
-/** Sessions that began long ago, and tickets that were not claimed. */
+/** Deletes old sessions and tickets. */
 async function deleteOld(db: Kysely<Tables>, now: Date): Promise<void> {
   await db
     .deleteFrom('admin_sessions')
@@ -156,7 +156,7 @@ async function deleteOld(db: Kysely<Tables>, now: Date): Promise<void> {
     .execute()
 }
 
-/** Ends the least recently used ones beyond the bound. */
+/** Ends the least recently used sessions beyond the bound. */
 async function endSurplus(db: Kysely<Tables>, credentialId: string | null, now: Date): Promise<void> {
   await sql`
     update admin_sessions set ended_at = ${now} where id in (

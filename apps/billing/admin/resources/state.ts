@@ -22,7 +22,7 @@ const readState = implementRead(ADMIN.readState, async (_asked, { db, now, live 
     .groupBy('kind')
     .orderBy('kind')
     .execute()
-  // Overdue as in the question hold-overdue of the reconciliation.
+  // A hold is overdue by the same rule as in the question hold-overdue of the reconciliation.
   const { rows } = await sql<Sums>`
     select
       (select count(*) from settlement_watermarks w join reservations r

@@ -21,7 +21,7 @@ const COLUMNS: Readonly<Record<Dimension, string>> = {
   model: 'model',
 }
 
-/** Below every row: each row has a day, account, key or model that is no empty text. */
+/** Sorts before every row: each row has a nonempty day, account, key or model. */
 const BEFORE_ALL = ['', '', '', '']
 
 type UsageRow = {
@@ -77,9 +77,9 @@ export const USAGE_OPERATIONS = { summarizeUsage }
 type Span = {
   readonly start: Date
   readonly end: Date
-  /** From then on usage is not summed up by hour. */
+  /** Usage from this time on is not summed up by hour. */
   readonly rolledUntil: Date
-  /** The smallest id of the requests that were settled from then on. */
+  /** The smallest id that a request settled from this time on can have. */
   readonly oldestId: string
 }
 
@@ -93,10 +93,13 @@ export async function readSpan(
   return { start, end, rolledUntil, oldestId: await readOldestId(db, rolledUntil) }
 }
 
-/** Sums of the closed hours, and the requests since then: `0013-usage-hours.sql` says why both together are complete. */
+/**
+ * Selects the sums of closed hours and the requests since then. `0013-usage-hours.sql` says why the two together are
+ * complete.
+ */
 export function selectUsage({ start, end, rolledUntil, oldestId }: Span, conditions: RawBuilder<SqlBool>[]) {
   const sums = sql`hour >= ${start} and hour < least(${end}::timestamptz, ${rolledUntil}::timestamptz)`
-  // Of the partitions, only those from the oldest id on can have it.
+  // Only the partitions from the oldest id on can contain these rows.
   const rest = sql`settled_at >= ${rolledUntil} and settled_at < ${end} and reservation_id >= ${oldestId}`
   return sql`
     select hour as time, account_id, key_id, model, requests, prompt_tokens, cached_tokens, completion_tokens, cost,

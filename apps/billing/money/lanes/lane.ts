@@ -1,4 +1,4 @@
-/** Too many calls wait in the lane already. Nothing was done. */
+/** Thrown if too many calls wait in the lane. Nothing was done. */
 export class LaneOverloaded extends Error {
   constructor(waiting: number) {
     super(`${waiting} calls wait already`)
@@ -17,7 +17,9 @@ export type Parallel<Call> = {
   /** Returns the lock that a call takes while it runs; null: unknown. */
   readonly lockOf: (call: Call) => string | null
   readonly maxBatches: number
-  /** The least number of calls of a batch that runs beside another batch. A smaller one is not worth its fixed cost. */
+  /**
+   * The least number of calls of a batch that runs beside another batch. A smaller batch is not worth its fixed cost.
+   */
   readonly minCalls: number
 }
 

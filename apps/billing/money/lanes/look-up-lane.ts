@@ -5,7 +5,7 @@ import { createLane, type Lane } from './lane.ts'
 
 /**
  * The lane for look-ups of API keys by their hash: waiting look-ups share one query. Anybody can ask with made-up keys.
- * One query for hundreds of them leaves the connections to the calls of paying callers.
+ * Because hundreds of keys share one query, the connections stay free for the calls of paying callers.
  */
 export function createLookUpLane(deps: {
   pool: Pool

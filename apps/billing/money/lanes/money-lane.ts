@@ -26,12 +26,15 @@ const MIN_CALLS = 16
 const MAX_WAITING = 4_096
 
 /**
- * A gateway that is refused at once can answer with a retry-after. A call that waited longer would only lengthen the
- * backlog.
+ * The longest expected wait. A gateway that is refused at once can answer with a retry-after; a longer wait would only
+ * lengthen the backlog.
  */
 const MAX_WAIT_MS = 50
 
-/** A batch takes milliseconds; on a cold connection or a busy machine it takes about a hundred. */
+/**
+ * After this time a batch counts as stuck. A batch takes milliseconds, and about a hundred on a cold connection or a
+ * busy machine.
+ */
 const STUCK_MS = 500
 
 /**

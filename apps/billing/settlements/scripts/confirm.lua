@@ -2,8 +2,8 @@
 -- Stores that the database has recorded an observation, and how far the stream is committed (the mark). Allowed when
 -- memory is full, because the values are replaced.
 --
--- An earlier mark replaces a later one, too. A mark that is too low is safe: its readers only repeat a settlement. A
--- mark that could not fall would be too high after the server's clock went back.
+-- A mark may also fall, because the server's clock may go back: a mark that could not fall would then be too high. A
+-- mark that is too low is safe: its readers only repeat a settlement.
 --
 -- KEYS: key of the confirmed time, key of the mark. ARGV: the time of the observation, Unix milliseconds, or '' when it
 -- is stored already; the mark, or '' when it is not known or stored already.

@@ -25,6 +25,8 @@ end
 
 local time = redis.call('TIME')
 local run_id = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+-- A nil in the answer would cut it off, and the watermark would never move.
+if not run_id then return redis.error_reply('ERR this server does not report a run_id in INFO: use Redis 7 or later, or Valkey') end
 local replication_id = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or ''
 
 local added, length, first = 0, 0, ''

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Gives a settlement stream another incarnation (`observe.lua`), unless it has one that differs from the given one.
+-- Gives a settlement stream another incarnation (`observe.lua`), unless its incarnation already differs from the given
+-- incarnation.
 --
 -- KEYS: state. ARGV: the incarnation that lost entries, a random word.
 

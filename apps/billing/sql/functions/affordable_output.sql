@@ -1,8 +1,8 @@
--- The number of output tokens that an amount of money pays for.
+-- Returns the number of output tokens that an amount of money pays for.
 --
 -- In:  available (nano-credits), input (tokens, paid first), most (the tokens wanted), prices as in price_tokens.
--- Out: the largest number of tokens, at most `most`, with price_tokens(input, 0, result) <= available. Null: the credits
---      do not cover the input, or not one of the wanted tokens.
+-- Out: the largest number of tokens, at most `most`, with price_tokens(input, 0, result) <= available. Null: the
+--      credits do not cover the input, or cover the input but not one of the wanted tokens.
 --
 -- The body is one expression without a subselect, because PostgreSQL inlines only that. Otherwise each call would run a
 -- query of its own.

@@ -9,8 +9,8 @@
 -- Detaches the month's partitions of the ledger, usage and reservations, and drops them. The remaining rows refer to
 -- some rows of the month, so these facts stay: the sums of accounts and of keys' budgets, and the entries of top-ups
 -- and adjustments. Requests that were settled after the month, or whose ledger entry has a number of a later month,
--- move to the default partition. Only requests in flight at the turn of the month are such, so they are few. So each
--- day's usage is in the database completely or not at all.
+-- move to the default partition. Only requests that were in flight at the turn of the month are moved, so they are few.
+-- So each day's usage is in the database completely or not at all.
 --
 -- Reads everything first. Then it locks the three tables exclusively, for milliseconds. It waits for these locks half a
 -- second at a time, and lets the money functions run in between.

@@ -1,6 +1,6 @@
 -- Returns the reason why a month cannot be archived now.
 --
--- In:  month (its first day); keep (the number of whole months before the present one that stay); at (now).
+-- In:  month (its first day); keep (the number of whole months before the present month that stay); at (now).
 -- Out: a clause for operators; null: the month can be archived.
 --
 -- Runs with its owner's rights, to read the last number of the ledger's sequence.

@@ -1,4 +1,5 @@
--- Returns the days whose ledger entries differ from the sealed ones. Reads the whole ledger after the archived months.
+-- Returns the days whose ledger entries differ from the sealed entries. Reads the whole ledger after the archived
+-- months.
 --
 -- Out: days, in order.
 create or replace function broken_seals() returns setof date language plpgsql stable as $$

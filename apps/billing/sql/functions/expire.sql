@@ -36,7 +36,7 @@ begin
     -- An extend may have moved expires_at while this function waited for the account's lock.
     update reservations r set state = 'expired', closed_at = at
     from unnest(candidates) as c (id), settlement_watermarks w
-    -- Not "= 'held'", for the reason given in release.
+    -- The condition is not "= 'held'", for the reason given in release.
     where r.id = c.id and r.state not in ('settled', 'released', 'expired')
       and w.model = r.model and r.expires_at < w.watermark - interval '30 seconds'
     returning r.account_id, r.key_id, r.amount, r.budget_period

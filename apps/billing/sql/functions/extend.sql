@@ -12,8 +12,8 @@
 --
 -- A hold only grows: a smaller output or an earlier deadline changes nothing. Calls with the same id in one batch count
 -- as one call with the largest output and the latest deadline. So calls may be repeated and may overtake each other,
--- and a repeated call never takes more. The input is the exact number of tokens once it is known. The prices stay the
--- reservation's.
+-- and a repeated call never takes more. The input tokens are the worker's count if `replace` has recorded one, else the
+-- gateway's estimate. The prices stay the reservation's.
 create or replace function extend(
   ids uuid[], outputs integer[], deadlines timestamptz[], grace interval, at timestamptz
 ) returns table (

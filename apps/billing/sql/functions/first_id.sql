@@ -1,4 +1,4 @@
--- Returns the lower bound of a moment's UUIDv7s: an id made at that moment or later is not below it.
+-- Returns the lower bound of a moment's UUIDv7s: an id that is made at that moment or later is at least this bound.
 --
 -- In:  moment.
 -- Out: an id.

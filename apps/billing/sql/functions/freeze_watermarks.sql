@@ -11,7 +11,8 @@
 -- more than two days from now was made by the new clock and does not count.
 --
 -- After a jump back the watermark is later than every hold that begins now. So the watermark is unknown until the clock
--- is one minute past the last observation. An observation from before the jump that arrives late cannot set it.
+-- is one minute past the last observation. An observation that was made before the jump and arrives after it cannot set
+-- the watermark.
 create or replace function freeze_watermarks(models text[], observed timestamptz[], jumps interval[])
 returns table (model text, frozen timestamptz) language sql as $$
   update settlement_watermarks w set

@@ -1,4 +1,4 @@
--- The price of tokens. It never falls with more tokens, so usage within a grant never costs more than its hold.
+-- Returns the price of tokens. More tokens never cost less, so usage within a grant never costs more than the hold.
 -- test/support/price-tokens.ts is the same rule in TypeScript; tests compare the two.
 --
 -- In:  numbers of tokens, and prices in nano-credits per 1,000,000 tokens.

@@ -60,7 +60,7 @@ set jit = off as $$ -- JIT would compile one scan for each partition and questio
   union all
   select 'budget-differs-from-usage', count(*)
   from key_budgets b
-  where (whole or b.key_id in (select key_id from recent_usage)) and b.spent <> (
+  where (whole or b.key_id in (select key_id from recent_usage)) and b.spent - b.counted <> (
     select coalesce(sum(u.charged), 0) from usage u join reservations r on r.id = u.reservation_id
     where u.key_id = b.key_id and r.budget_period = b.period_start
   ) + coalesce((

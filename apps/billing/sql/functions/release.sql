@@ -27,8 +27,9 @@ begin
   with gone as (
     update reservations r set state = 'released', closed_at = at
     from unnest(ids) as u (id)
-    -- A reservation written since the locks were taken may belong to an account that is not locked: the caller repeats.
-    -- Not "= 'held'": the planner would read the index of all open holds instead of the one partition of each id.
+    -- A reservation that was written after the locks were taken may belong to an account that is not locked. Such an id
+    -- gets null, and the caller repeats the call. The condition is not "= 'held'", because then the planner would read
+    -- the index of all open holds instead of the one partition of each id.
     where r.id = u.id and r.state not in ('settled', 'released', 'expired') and r.account_id = any (locked)
     returning r.account_id, r.key_id, r.amount, r.budget_period, r.rate_minute, r.rate_tokens
   ), unbudgeted as (

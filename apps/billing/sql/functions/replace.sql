@@ -1,7 +1,9 @@
--- Replaces the amounts of held reservations by exact ones, once for each reservation. The old amount is freed and the
--- new one set aside in one step, so that no other call can take the credits in between.
+-- Replaces the amounts of held reservations by amounts for the input tokens that a worker has counted, once for each
+-- reservation. The old amount is freed and the new amount set aside in one step, so that no other call can take the
+-- credits in between.
 --
--- In:  arrays of equal length, in order of arrival: ids, inputs (exact tokens), outputs (wanted tokens); at (now).
+-- In:  arrays of equal length, in order of arrival: ids, inputs (tokens, as a worker counted them), outputs (wanted
+--      tokens); at (now).
 -- Out: one row per call, with the columns of reserve and the other fields of the reservation that its receipt needs. After
 --      insufficient-credits and key-limit the old hold stays. conflict also means: not held, or already replaced by
 --      other numbers.

@@ -3,8 +3,8 @@
 -- In:  wanted (the id); low and high (the least and the greatest id of the batch, as variables of the calling function).
 -- Out: the reservation, or no row.
 --
--- PostgreSQL inlines this function. With low and high it skips, before it opens them, the months that have no ids of
--- the batch. With the id alone it would open every month of the database for each look-up. `limit 1` keeps the plan a
+-- PostgreSQL inlines this function. With low and high, PostgreSQL does not open the months that have no ids of the
+-- batch. With the id alone, it would open every month of the database for each look-up. `limit 1` keeps the plan a
 -- look-up by id: without it, a plan made while the month was small may read all rows between low and high.
 create or replace function reservation_of(wanted uuid, low uuid, high uuid) returns setof reservations
 language sql stable rows 1 as $$

@@ -9,8 +9,8 @@
 -- caller calls `reserve`. Repeated calls are rare, so looking for the ids in every batch would cost more.
 --
 -- No overspend: the accounts' credits are read by a statement that begins after the accounts are locked. The account of
--- a key that was made in between is not locked. If two calls reserve from it at once, the constraint of its balance
--- fails one of them.
+-- a key that was made in between is not locked. If two calls reserve from that account at once, the constraint of its
+-- balance makes one of the calls fail.
 create or replace function reserve_plain(
   ids uuid[], key_ids uuid[], models text[], inputs integer[], outputs integer[], deadlines timestamptz[],
   grace interval, at timestamptz

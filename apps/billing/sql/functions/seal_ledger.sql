@@ -1,7 +1,7 @@
 -- Seals all entries posted until now, once a day. At a month's turn it seals only the entries of the month before.
 --
 -- In:  at (now).
--- Out: the day's seal, made by this call or an earlier one.
+-- Out: the day's seal, made by this call or an earlier call.
 --
 -- It also moves the ledger's numbering to the new month, once that month has its partition. Then it waits for the
 -- writers that may have a number of the old month (ledger_horizon), so that no entry of the old month appears later. A

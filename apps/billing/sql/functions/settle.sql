@@ -71,7 +71,7 @@ begin
       (x ->> 'clamped')::boolean, (x ->> 'expiresAt')::timestamptz, at, at,
       period_start(k.spend_period, least((x ->> 'deadline')::timestamptz, at))
     from (
-      -- If an id has several receipts, the first one that names an account and a price of this database counts.
+      -- If an id has several receipts, the first receipt that names an account and a price of this database counts.
       select distinct on (f.id) f.id, f.x, v.id as price_version
       from forgotten f
       cross join lateral (

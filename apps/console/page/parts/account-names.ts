@@ -5,7 +5,7 @@ import { toHash } from '#libs/page-parts/route.ts'
 import { read } from '../api.ts'
 import type { App } from '../app.ts'
 
-/** The newest accounts, read once: a request for each row would be a request too many. Others are shown by their id. */
+/** The newest accounts are read with one request, instead of one for each row. Older accounts are shown by their id. */
 const MOST = '500'
 
 export type AccountNames = { link(accountId: string): TemplateResult; close(): void }

@@ -5,12 +5,12 @@ import type uPlot from 'uplot'
 export type Series = { readonly name: string; readonly values: readonly (number | null)[] }
 
 type Chart = {
-  /** What it shows, as a sentence: now, lowest, highest. */
+  /** Describes the chart in a sentence: the present, lowest and highest value. */
   readonly sentence: string
-  /** Seconds since 1970, UTC. */
+  /** The times in seconds since 1970, UTC. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
-  /** Series stand on each other, as parts of a sum. */
+  /** True if the series are stacked, as parts of a sum. */
   readonly isStacked?: boolean
   format(value: number): string
 }
@@ -21,7 +21,10 @@ const COLOURS = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5', '--
 
 export type ChartView = { view(chart: Chart): TemplateResult; close(): void }
 
-/** A chart with the same numbers as a table behind a button. The library is fetched with the first chart. */
+/**
+ * Creates a chart, with a button that shows the same numbers as a table. The chart library is loaded with the first
+ * chart.
+ */
 export function createChart(): ChartView {
   let plot: uPlot | undefined
   let place: Element | undefined
@@ -140,7 +143,7 @@ function toOptions(chart: Chart, place: HTMLElement): uPlot.Options {
   }
 }
 
-/** Days under days, else the time of the day; UTC. */
+/** Formats a tick in UTC: the day if the chart spans more than two days, else the time of day. */
 function toTick(seconds: number, times: readonly number[]): string {
   const isLong = (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * DAY_S
   const text = new Date(seconds * 1_000).toISOString()
@@ -149,7 +152,7 @@ function toTick(seconds: number, times: readonly number[]): string {
 
 function toData({ times, series, isStacked }: Chart): uPlot.AlignedData {
   if (isStacked !== true) return [[...times], ...series.map(({ values }) => [...values])]
-  // Each stands on the sum of those after it, so that a later one is drawn over an earlier.
+  // Each series is drawn at the sum of itself and all later ones. uPlot draws later series over earlier ones.
   const sums = times.map(() => 0)
   const stacked = series
     .toReversed()

@@ -4,8 +4,8 @@ import type { HistoryName } from '#libs/live-view/views.ts'
 export type Histories = Readonly<Partial<Record<HistoryName, Series>>>
 
 /**
- * Histories come with snapshots alone; what deltas bring is appended here. `given` is that of the newest snapshot: the
- * same object while only deltas come.
+ * Appends the values of a delta to the histories. Only snapshots carry whole histories: `given` is from the newest
+ * snapshot, and stays the same object until the next snapshot.
  */
 export function growHistories(
   given: Histories,
@@ -26,10 +26,10 @@ export function growHistories(
 
 const NAMES = ['waiting', 'running', 'asked', 'output', 'refused', 'firstToken'] as const
 
-/** Which snapshot a history has grown from. */
+/** The snapshot's histories from which each result has grown. */
 const sources = new WeakMap<Histories, Histories>()
 
-/** A value within the current step replaces it; a later one moves the window. */
+/** Replaces the last value if `at` is in the same step. A later step moves the window. */
 function append({ stepMs, until, values }: Series, at: string, value: number | null): Series {
   const steps = Math.floor((Date.parse(at) - Date.parse(until)) / stepMs)
   if (steps <= 0) return { stepMs, until, values: [...values.slice(0, -1), value] }

@@ -1,7 +1,9 @@
-/** A request's times follow its charge within seconds. Older than this without them, it will never have any. */
+/** A request's times follow its charge within seconds. If they are missing after this time, they will never come. */
 const TIMES_WITHIN_MS = 60_000
 
-/** Whether nothing of a request's record changes any more: it is settled, and its times are known or will not come. */
+/**
+ * Returns true if a request's record will not change any more: it is settled, and its times are known or will not come.
+ */
 export function isFinal(
   record: { readonly settlement: { readonly settledAt: string } | null; readonly timing: object | null },
   nowMs: number,

@@ -6,7 +6,7 @@ import type { Live } from '../live.ts'
 
 type Sources = { readonly busAwayMs: number; readonly queueAwayMs: number }
 
-/** When the picture was taken; in words when it is old. */
+/** Shows when the picture was taken, with a warning if it is stale. */
 export function asOf<View>({ asOf, isStale }: Live<View>): TemplateResult {
   if (asOf === undefined)
     return html`<span class="as-of">${isStale ? 'no picture yet: connection lost' : nothing}</span>`
@@ -16,7 +16,7 @@ export function asOf<View>({ asOf, isStale }: Live<View>): TemplateResult {
     : html`<span class="as-of">as of ${time} UTC</span>`
 }
 
-/** A live picture, grey when it is old, with what is missing of it. */
+/** Shows a live picture, grey if it is stale, with the sources that are missing. */
 export function liveSection<View extends { readonly sources: Sources }>(
   live: Live<View>,
   draw: (view: View) => TemplateResult,

@@ -3,25 +3,26 @@ import type { PageApp } from '#libs/page-parts/page-app.ts'
 import { sortRows, table, type Column, type Sorting } from '#libs/page-parts/table.ts'
 import { createSteadyOrder } from './steady-order.ts'
 
-/** More rows are more than a person watches, and each that changes is drawn each second: the others come when asked for. */
+/** Each row that changes is drawn each second, so only the first rows are shown until the viewer asks for all. */
 const FIRST_ROWS = 50
 
 type Shown<Row> = {
-  /** What the table lists; read by screen readers. */
+  /** Names the table's content for screen readers. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
-  /** All that the cells of a row are made of. */
+  /** All values from which a row's cells are drawn. */
   drawnFrom(row: Row): readonly unknown[]
-  /** In place of a table without rows. */
+  /** Shown in place of a table without rows. */
   readonly empty: unknown
 }
 
 export type LiveTable<Row> = { view(shown: Shown<Row>): TemplateResult }
 
 /**
- * A table whose rows change each second: in the order that the viewer chose, else in that of `byTrouble`, which stands
- * still while the pointer is over it. The first fifty rows are drawn until the viewer asks for all.
+ * Creates a table whose rows change each second. The viewer chooses the order; otherwise it is the order of
+ * `byTrouble`, which does not change while the pointer is over the table. The first fifty rows are drawn until the
+ * viewer asks for all.
  */
 export function createLiveTable<Row extends { readonly id: string }>(
   app: Pick<PageApp, 'redraw'>,

@@ -1,13 +1,13 @@
-/** How often the order may change by itself. */
+/** The interval at which the order is computed again without the viewer's action. */
 const EVERY_MS = 10_000
 
 /**
- * Keeps the order of rows that change each second: a row that moves is not read, and a click on it may land on another.
- * The order is taken again when the viewer sorts, and otherwise every 10 s, but not while the pointer is over the rows.
- * New rows come last until then.
+ * Keeps the order of rows that change each second: a moving row cannot be read, and a click may hit the wrong row. The
+ * order is computed again when the viewer sorts, and otherwise every 10 s, unless the pointer is over the rows. Until
+ * then new rows come last.
  */
 export function createSteadyOrder(nowMs: () => number = () => performance.now()): {
-  /** Sorts only when the order is taken: the comparisons of hundreds of rows are more work than their drawing. */
+  /** Sorts only when the order is computed again, because comparing hundreds of rows is more work than drawing them. */
   order<Row extends { readonly id: string }>(
     rows: readonly Row[],
     by: { choice: string; sort: (rows: readonly Row[]) => readonly Row[] },
@@ -37,7 +37,7 @@ export function createSteadyOrder(nowMs: () => number = () => performance.now())
   }
 }
 
-/** Two rows without a place are equal: the difference of infinities is no number. */
+/** Equal values need their own case: the difference of two infinities is NaN. */
 function compare(a: number, b: number): number {
   return a === b ? 0 : a < b ? -1 : 1
 }

@@ -7,8 +7,8 @@ import type { App } from '../app.ts'
 type Account = Answer<'/accounts/{account}'>
 
 /**
- * Moves credits. The idempotency key is made when the form opens, so that a double click, or the same request after a lost
- * answer, moves them once.
+ * Opens the form that moves credits. Its idempotency key is made when the form opens, so that a double click, or a
+ * repetition after a lost answer, moves the credits once.
  */
 export function moveCredits(
   app: App,
@@ -65,7 +65,7 @@ export function closeOrReopen(app: App, account: Account, changed: () => void): 
       : {}),
     button: isOpen ? 'Close the account' : 'Reopen the account',
     isDangerous: isOpen,
-    // Closing what is closed changes nothing.
+    // Closing a closed account changes nothing.
     mayRepeat: true,
     async run({ reason = '' }) {
       const input = { account: account.id, reason }

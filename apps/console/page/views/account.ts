@@ -1,13 +1,13 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { openForm } from '#libs/page-parts/form.ts'
-import { shortId, wholeId } from '#libs/page-parts/id.ts'
+import { wholeId } from '#libs/page-parts/id.ts'
 import { keyTable } from '#libs/page-parts/key-table.ts'
 import { showList } from '#libs/page-parts/list.ts'
 import { load, loadList, showLoaded, type Loading } from '#libs/page-parts/load.ts'
 import { mark } from '#libs/page-parts/mark.ts'
 import { credits, shortCredits } from '#libs/page-parts/money.ts'
-import { percent, short, whole } from '#libs/page-parts/number.ts'
+import { whole } from '#libs/page-parts/number.ts'
 import type { Screen } from '#libs/page-parts/page-app.ts'
 import { toHash } from '#libs/page-parts/route.ts'
 import { sparkline } from '#libs/page-parts/sparkline.ts'
@@ -15,6 +15,8 @@ import { table, type Column } from '#libs/page-parts/table.ts'
 import { DAY_MS, duration, moment, toDay } from '#libs/page-parts/time.ts'
 import { change, read, type Answer, type Item } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
+import { requestLink } from '../parts/links.ts'
+import { sumOf, usageByModel, type Usage } from '../parts/usage-by-model.ts'
 import { may } from '../roles.ts'
 import { closeOrReopen, moveCredits } from './account-forms.ts'
 import { keyForms, toShownKey } from './keys.ts'
@@ -22,31 +24,26 @@ import { createManagementKey, managementKeyTable } from './management-keys.ts'
 
 type Account = Answer<'/accounts/{account}'>
 type Hold = Item<'/holds'>
-type Usage = Item<'/usage'>
 
 /** The days over which a mean is shown. */
 const MEAN_DAYS = 7
 const USAGE_DAYS = 30
 
-/** One answer has as many days as a month and a few models. */
+/** The most rows of one answer: one for each day and model. */
 const USAGE_ROWS = '500'
 
-/** What one account has, uses and owes, and everything that can be done for it. */
+/** The screen of one account: its balance, usage and debts, and every operation on it. */
 export const open: OpenScreen = (app, { path }): Screen => {
   const id = path[1] ?? ''
   const account = load(app, async (signal) => read('/accounts/{account}', { account: id }, signal))
   const keys = loadList(app, async (cursor, signal) =>
-    read('/keys', { account: id, limit: '50', ...(cursor === undefined ? {} : { cursor }) }, signal),
+    read('/keys', { account: id, limit: '50', cursor }, signal),
   )
   const managers = loadList(app, async (cursor, signal) =>
-    read(
-      '/management-keys',
-      { account: id, limit: '20', ...(cursor === undefined ? {} : { cursor }) },
-      signal,
-    ),
+    read('/management-keys', { account: id, limit: '20', cursor }, signal),
   )
   const holds = loadList(app, async (cursor, signal) =>
-    read('/holds', { account: id, limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
+    read('/holds', { account: id, limit: '20', cursor }, signal),
   )
   const today = wallClockMs()
   const usage = load(app, async (signal) =>
@@ -191,13 +188,11 @@ function balance(account: Account, usage: Loading<Answer<'/usage'>>): TemplateRe
   </dl>`
 }
 
-/** Of whole days only: today has not ended. */
+/** Estimates from whole days only, because today has not ended. */
 function daysLeft(available: bigint, rows: readonly Usage[]): string {
   const now = wallClockMs()
   const [first, today] = [toDay(now - MEAN_DAYS * DAY_MS), toDay(now)]
-  const spent = rows
-    .filter(({ day }) => day !== null && day >= first && day < today)
-    .reduce((sum, { chargedNano }) => sum + BigInt(chargedNano), 0n)
+  const spent = sumOf(rows.filter(({ day }) => day !== null && day >= first && day < today))
   if (spent === 0n) return 'nothing spent'
   const perDay = spent / BigInt(MEAN_DAYS)
   if (perDay === 0n) return 'for years'
@@ -209,16 +204,8 @@ function usageSummary(rows: readonly Usage[], todayMs: number): TemplateResult {
   const days = Array.from({ length: USAGE_DAYS }, (_, index) =>
     toDay(todayMs - (USAGE_DAYS - 1 - index) * DAY_MS),
   )
-  const byDay = days.map((day) => sumCharged(rows.filter((row) => row.day === day)))
-  const all = sumCharged(rows)
-  const models = [...Map.groupBy(rows, ({ model }) => model ?? 'unknown')].map(([model, own]) => ({
-    model,
-    charged: sumCharged(own),
-    requests: own.reduce((sum, { requests }) => sum + requests, 0),
-    input: own.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
-    output: own.reduce((sum, { completionTokens }) => sum + completionTokens, 0),
-  }))
-  const sentence = `Charged by day: today ${shortCredits(byDay.at(-1) ?? 0n)}, in all ${shortCredits(all)} credits`
+  const byDay = days.map((day) => sumOf(rows.filter((row) => row.day === day)))
+  const sentence = `Charged by day: today ${shortCredits(byDay.at(-1) ?? 0n)}, in all ${shortCredits(sumOf(rows))} credits`
   return html`<p>
       ${sparkline(
         byDay.map((nano) => Number(nano)),
@@ -226,29 +213,12 @@ function usageSummary(rows: readonly Usage[], todayMs: number): TemplateResult {
       )}
       ${sentence}.
     </p>
-    ${table({
-      caption: 'Usage by model',
-      rows: models.toSorted((a, b) => (a.charged < b.charged ? 1 : -1)),
-      key: ({ model }) => model,
-      empty: '',
-      columns: [
-        { name: 'Model', cell: ({ model }) => html`<a href=${toHash(['model', model])}>${model}</a>` },
-        { name: 'Requests', isNumber: true, cell: ({ requests }) => short(requests) },
-        { name: 'Input', isNumber: true, from: 'medium', cell: ({ input }) => short(input) },
-        { name: 'Output', isNumber: true, from: 'medium', cell: ({ output }) => short(output) },
-        { name: 'Charged', isNumber: true, cell: ({ charged }) => credits(charged) },
-        { name: 'Share', isNumber: true, cell: ({ charged }) => percent(Number(charged), Number(all)) },
-      ],
-    })}`
-}
-
-function sumCharged(rows: readonly Usage[]): bigint {
-  return rows.reduce((sum, { chargedNano }) => sum + BigInt(chargedNano), 0n)
+    ${usageByModel('Usage by model', rows)}`
 }
 
 function holdTable(app: App, holds: readonly Hold[], changed: () => void): TemplateResult {
   const columns: Column<Hold>[] = [
-    { name: 'Request', cell: ({ id }) => html`<a href=${toHash(['request', id])}>${shortId(id)}</a>` },
+    { name: 'Request', cell: ({ id }) => requestLink(id) },
     { name: 'Model', cell: ({ model }) => model },
     { name: 'Held', isNumber: true, cell: ({ amountNano }) => credits(amountNano) },
     { name: 'Age', isNumber: true, cell: ({ ageSeconds }) => duration(ageSeconds * 1_000) },

@@ -33,22 +33,13 @@ const COLUMNS: readonly Column<Account>[] = [
   { name: 'Id', from: 'wide', cell: ({ id }) => shortId(id) },
 ]
 
-/** Every account with what it has; found by a part of its name. */
+/** The list of all accounts with their balances, with a search by a part of the name. */
 export const open: OpenScreen = (app, { query }) => {
   const name = query.get('name') ?? ''
   const status =
     query.get('status') === 'closed' ? 'closed' : query.get('status') === 'active' ? 'active' : ''
   const list = loadList(app, async (cursor, signal) =>
-    read(
-      '/accounts',
-      {
-        limit: '50',
-        ...(name === '' ? {} : { name }),
-        ...(status === '' ? {} : { status }),
-        ...(cursor === undefined ? {} : { cursor }),
-      },
-      signal,
-    ),
+    read('/accounts', { limit: '50', name: name || undefined, status: status || undefined, cursor }, signal),
   )
 
   const filter = onFilter(['accounts'])

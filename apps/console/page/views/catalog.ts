@@ -5,11 +5,11 @@ import { load, loadList, showLoaded } from '#libs/page-parts/load.ts'
 import { mark } from '#libs/page-parts/mark.ts'
 import { pricePerMillion } from '#libs/page-parts/money.ts'
 import { short } from '#libs/page-parts/number.ts'
-import { toHash } from '#libs/page-parts/route.ts'
-import { table } from '#libs/page-parts/table.ts'
+import { table, type Column } from '#libs/page-parts/table.ts'
 import { moment } from '#libs/page-parts/time.ts'
 import { read, type Answer, type Item } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
+import { modelLink } from '../parts/links.ts'
 import { may } from '../roles.ts'
 import { EFFECTIVE_AT, proposeCatalog, publishFile, REASON } from './publish-catalog.ts'
 
@@ -17,11 +17,24 @@ type Catalog = Answer<'/catalog'>
 type Model = Catalog['models'][number]
 type PriceVersion = Item<'/price-versions'>
 
-/** What is sold, at which prices, past and to come. */
+const PRICES: readonly Column<
+  Pick<PriceVersion, 'inputPriceNano' | 'cachedInputPriceNano' | 'outputPriceNano'>
+>[] = [
+  { name: 'Input', isNumber: true, cell: ({ inputPriceNano }) => pricePerMillion(inputPriceNano) },
+  {
+    name: 'Cached',
+    isNumber: true,
+    from: 'medium',
+    cell: ({ cachedInputPriceNano }) => pricePerMillion(cachedInputPriceNano),
+  },
+  { name: 'Output', isNumber: true, cell: ({ outputPriceNano }) => pricePerMillion(outputPriceNano) },
+]
+
+/** The screen of the catalog: models with past, present and future prices. */
 export const open: OpenScreen = (app) => {
   const catalog = load(app, async (signal) => read('/catalog', {}, signal))
   const versions = loadList(app, async (cursor, signal) =>
-    read('/price-versions', { limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
+    read('/price-versions', { limit: '20', cursor }, signal),
   )
   function changed(): void {
     catalog.reload()
@@ -70,18 +83,11 @@ function modelTable(app: App, models: readonly Model[], changed: () => void): Te
     key: ({ id }) => id,
     empty: 'The catalog is empty.',
     columns: [
-      { name: 'Model', cell: ({ id }) => html`<a href=${toHash(['model', id])}>${id}</a>` },
+      { name: 'Model', cell: ({ id }) => modelLink(id) },
       { name: 'State', cell: ({ enabled }) => (enabled ? mark('good', 'sold') : mark('off', 'disabled')) },
       { name: 'Kind', from: 'medium', cell: ({ kind }) => kind },
       { name: 'Context', isNumber: true, from: 'wide', cell: ({ contextWindow }) => short(contextWindow) },
-      { name: 'Input', isNumber: true, cell: ({ inputPriceNano }) => pricePerMillion(inputPriceNano) },
-      {
-        name: 'Cached',
-        isNumber: true,
-        from: 'medium',
-        cell: ({ cachedInputPriceNano }) => pricePerMillion(cachedInputPriceNano),
-      },
-      { name: 'Output', isNumber: true, cell: ({ outputPriceNano }) => pricePerMillion(outputPriceNano) },
+      ...PRICES,
       ...(may(app, 'publishCatalog')
         ? [
             {
@@ -112,19 +118,12 @@ function priceTable(caption: string, rows: readonly PriceVersion[]): TemplateRes
       { name: 'Model', cell: ({ model }) => model },
       { name: 'Version', from: 'medium', cell: ({ id }) => id },
       { name: 'From', cell: ({ effectiveFrom }) => moment(effectiveFrom) },
-      { name: 'Input', isNumber: true, cell: ({ inputPriceNano }) => pricePerMillion(inputPriceNano) },
-      {
-        name: 'Cached',
-        isNumber: true,
-        from: 'medium',
-        cell: ({ cachedInputPriceNano }) => pricePerMillion(cachedInputPriceNano),
-      },
-      { name: 'Output', isNumber: true, cell: ({ outputPriceNano }) => pricePerMillion(outputPriceNano) },
+      ...PRICES,
     ],
   })
 }
 
-/** One model of the catalog, all others kept: first a dry run, then the list of changes, then their publication. */
+/** Changes one model and keeps all others: a dry run lists the changes, then a second click publishes them. */
 function changeModel(app: App, model: Model, changed: () => void): void {
   openForm(app, {
     title: `Change ${model.id}`,
@@ -168,7 +167,7 @@ function plain(nano: string): string {
   return pricePerMillion(nano).replaceAll(',', '')
 }
 
-/** Exactly; anything else as it was typed, which billing refuses by name. */
+/** Converts exactly. Other text is returned as typed, and billing refuses it with a message about this field. */
 function toNano(text: string): string {
   const [, units = '', fraction = ''] = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(text) ?? []
   return units === '' ? text : String(BigInt(units + fraction.padEnd(9, '0')))

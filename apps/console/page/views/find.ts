@@ -9,16 +9,16 @@ type Hit = { readonly what: string; readonly name: string; readonly href: string
 
 const ANSWER_ID =
   /^(?:chatcmpl-|cmpl-|resp_)?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i
-/** A secret as the search box shortens it; its middle is never sent. */
+/** A secret, whole or as the search box shortens it. Its middle is never sent. */
 const SECRET = /^(mr_live_.{4})(?:…(.{4}))?$/
 
-/** Finds a request, an account, a key or a model by whatever is known of it; goes there when there is one. */
+/** Finds a request, account, key or model by any known part. If there is one result, its screen opens. */
 export const open: OpenScreen = (app, { query }) => {
   const text = query.get('q') ?? ''
   const hits = load(app, async (signal) => {
     const found = (await Promise.all(searches(text, signal))).flat()
     const [only] = found
-    // In place of this screen, so that going back does not come here again.
+    // Replaces this screen in the browser's history, so that going back does not return here.
     if (found.length === 1 && only !== undefined) location.replace(only.href)
     return found
   })
@@ -48,7 +48,7 @@ function show(hits: readonly Hit[]): TemplateResult {
   </ul>`
 }
 
-/** One request for each kind of thing that the text may be. */
+/** Returns one request for each kind of thing that the text may name. */
 function searches(text: string, signal: AbortSignal): Promise<Hit[]>[] {
   const id = ANSWER_ID.exec(text)?.[1]
   if (id !== undefined) {
@@ -109,7 +109,7 @@ async function byEnds(
   })
 }
 
-/** What does not exist, or is no id of this kind, is no hit. */
+/** Returns no hits if billing answers that the thing does not exist, or that the text is not an id of this kind. */
 async function orNone(search: () => Promise<Hit[]>): Promise<Hit[]> {
   try {
     return await search()

@@ -15,7 +15,7 @@ const COMMANDS = [
   },
 ] as const
 
-/** A service without accounts, workers or requests yet. */
+/** The screen of a service that has no accounts, workers or requests yet. */
 export const open: OpenScreen = () => ({
   title: 'First steps',
   close() {},

@@ -1,8 +1,9 @@
 import { html } from 'lit-html'
 import { createKeyForms, type KeyForms, type KeyRequests } from '#libs/page-parts/key-forms.ts'
-import type { LimitTexts } from '#libs/page-parts/key-limits.ts'
+import { toReset, type LimitTexts } from '#libs/page-parts/key-limits.ts'
 import type { ShownKey } from '#libs/page-parts/key-table.ts'
 import type { KeyChange } from '#libs/account-contract/resources/keys.ts'
+import { RESETS, toPeriod } from '#libs/account-contract/spend-period.ts'
 import { parseCredits } from '#libs/money/nano-credits.ts'
 import type { Values } from '#libs/page-parts/form.ts'
 import { change, type Answer, type Item } from '../api.ts'
@@ -11,10 +12,7 @@ import type { App } from '../app.ts'
 type Account = Answer<'/accounts/{account}'>
 type Key = Item<'/keys'>
 
-const RESETS = { day: 'daily', week: 'weekly', month: 'monthly', total: null } as const
-const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const
-
-/** A key of billing by the names of the accounts' interface. */
+/** Converts a key of billing to the names of the accounts' interface. */
 export function toShownKey(key: Key): ShownKey {
   const { spendLimit, spending } = key
   return {
@@ -36,7 +34,7 @@ export function toShownKey(key: Key): ShownKey {
   }
 }
 
-/** The forms by which an operator makes and changes the keys of `account`. */
+/** Creates the forms with which an operator creates and changes keys of `account`. */
 export function keyForms(app: App, account: Account, changed: () => void): KeyForms {
   const requests: KeyRequests = {
     async create(limits, { values }) {
@@ -71,7 +69,7 @@ export function keyForms(app: App, account: Account, changed: () => void): KeyFo
 
 const toReason = ({ reason = '' }: Values) => (reason === '' ? {} : { reason })
 
-/** A change by the names of billing's interface. Amount and period belong together there. */
+/** Converts a change to the names of billing's interface, where a limit's amount and period are one field. */
 function toLimits(given: KeyChange, texts: LimitTexts) {
   const { name, expires_at: expiresAt, models } = given
   const { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute } = given
@@ -88,7 +86,5 @@ function toLimits(given: KeyChange, texts: LimitTexts) {
 
 function toSpendLimit({ limit, limit_reset: reset }: LimitTexts) {
   if (limit === '') return { spendLimit: null }
-  const amountNano = String(parseCredits(limit))
-  const isKnown = reset === 'daily' || reset === 'weekly' || reset === 'monthly'
-  return { spendLimit: { amountNano, period: isKnown ? PERIODS[reset] : ('total' as const) } }
+  return { spendLimit: { amountNano: String(parseCredits(limit)), period: toPeriod(toReset(reset)) } }
 }

@@ -16,7 +16,7 @@ type Entry = Item<'/audit'>
 type Credential = Item<'/credentials'>
 type Session = Item<'/sessions'>
 
-/** Who changed what, and who may. */
+/** The log of changes with their authors, and the list of credentials. */
 export const open: OpenScreen = (app, { query }) => {
   const wanted = {
     actor: query.get('actor') ?? '',
@@ -25,10 +25,10 @@ export const open: OpenScreen = (app, { query }) => {
   }
   const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== ''))
   const entries = loadList(app, async (cursor, signal) =>
-    read('/audit', { limit: '50', ...given, ...(cursor === undefined ? {} : { cursor }) }, signal),
+    read('/audit', { limit: '50', ...given, cursor }, signal),
   )
   const sessions = loadList(app, async (cursor, signal) =>
-    read('/sessions', { open: 'true', limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
+    read('/sessions', { open: 'true', limit: '20', cursor }, signal),
   )
   const credentials = may(app, 'listCredentials')
     ? load(app, async (signal) => read('/credentials', {}, signal))
@@ -105,7 +105,7 @@ const ENTRY_COLUMNS: readonly Column<Entry>[] = [
   },
 ]
 
-/** Of whatever kind it is, the search finds it. */
+/** Links to the search, which finds a target of any kind. */
 function toTarget(target: string): TemplateResult {
   return html`<a href=${toHash(['find'], { q: target })}>${shortId(target)}</a>`
 }

@@ -24,7 +24,7 @@ const LIVES = [
   { value: '', label: 'until it is revoked' },
 ]
 
-/** By them the account manages its keys itself. */
+/** Lists an account's management keys, with which the account manages its own keys. */
 export function managementKeyTable(
   app: App,
   { entries, changed }: { entries: readonly ManagementKey[]; changed: () => void },

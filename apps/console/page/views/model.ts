@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { ModelNow, OpenRequest, Series, TenantNow, WorkerNow } from '#libs/live-view/rows.ts'
 import type { ModelView } from '#libs/live-view/views.ts'
-import { shortId } from '#libs/page-parts/id.ts'
 import { mark } from '#libs/page-parts/mark.ts'
 import { percent, rate, short } from '#libs/page-parts/number.ts'
 import { toHash } from '#libs/page-parts/route.ts'
@@ -12,17 +11,18 @@ import type { OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { createAccountNames, type AccountNames } from '../parts/account-names.ts'
 import { createChart, type ChartView } from '../parts/chart.ts'
+import { requestLink } from '../parts/links.ts'
 import { asOf, liveSection } from '../parts/live-section.ts'
 import { problemList, STATES, sum } from './now.ts'
 import { workerColumns } from './workers.ts'
 
-/** The open requests that are shown: the longest. */
+/** How many open requests are shown, the longest ones. */
 const SHOWN = 20
 
-/** Waiting requests are to be drained within this time; see libs/demand. */
+/** Waiting requests should be started within this time; see libs/demand. */
 const DRAIN_S = 30
 
-/** Short of workers? Who floods? Since when? */
+/** The screen of one model: missing workers, the accounts with most requests, and their histories. */
 export const open: OpenScreen = (app, { path }) => {
   const id = path[1] ?? ''
   const accounts = createAccountNames(app)
@@ -35,7 +35,7 @@ export const open: OpenScreen = (app, { path }) => {
     if (series === undefined || series.values.every((value) => value === null)) {
       return html`<p class="empty">No history yet.</p>`
     }
-    // Of the snapshot: a chart that is drawn again each second cannot be read.
+    // The chart shows the snapshot's history only: a chart that is redrawn each second cannot be read.
     if (drawn?.series !== series) drawn = { series, chart: toChart(longHistories, series) }
     return chart.view(drawn.chart)
   }
@@ -137,7 +137,7 @@ function tiles(model: ModelNow): TemplateResult {
   </dl>`
 }
 
-/** The arithmetic behind "short", written out. */
+/** Writes out the calculation behind "short". */
 function needed({ askedPerS, meanGenerationMs, waiting, slots, running, shortSlots }: ModelNow) {
   if (meanGenerationMs === null || waiting === null) return nothing
   const meanS = meanGenerationMs / 1_000
@@ -150,7 +150,10 @@ function needed({ askedPerS, meanGenerationMs, waiting, slots, running, shortSlo
   </p>`
 }
 
-/** What the chat templates of its workers cannot print; nothing until one of them has loaded one. */
+/**
+ * Shows the parts of a conversation that the chat templates of the model's workers cannot render. Shows nothing until a
+ * worker has loaded its template.
+ */
 function refuses(workers: readonly WorkerNow[]): TemplateResult | typeof nothing {
   const known = workers.flatMap((worker) => (worker.refuses === null ? [] : [worker.refuses]))
   if (known.length === 0) return nothing
@@ -201,7 +204,7 @@ function tenantTable({ tenants, model }: ModelView, accounts: AccountNames): Tem
   })
 }
 
-/** The requests that are open for the longest time. */
+/** Lists the requests that have been open for the longest time. */
 export function openTable(requests: readonly OpenRequest[], accounts: AccountNames): TemplateResult {
   return table<OpenRequest>({
     caption: 'Open requests, the oldest first',
@@ -209,7 +212,7 @@ export function openTable(requests: readonly OpenRequest[], accounts: AccountNam
     key: ({ id }) => id,
     empty: 'No request is open.',
     columns: [
-      { name: 'Request', cell: ({ id }) => html`<a href=${toHash(['request', id])}>${shortId(id)}</a>` },
+      { name: 'Request', cell: ({ id }) => requestLink(id) },
       { name: 'Account', cell: ({ accountId }) => accounts.link(accountId) },
       { name: 'Model', from: 'medium', cell: ({ model }) => model },
       { name: 'Stage', cell: ({ stage }) => mark(stage === 'running' ? 'good' : 'busy', stage) },

@@ -1,17 +1,15 @@
 import { shortCredits } from '#libs/page-parts/money.ts'
 import { short } from '#libs/page-parts/number.ts'
 import { DAY_MS, toDay } from '#libs/page-parts/time.ts'
-import type { Item } from '../api.ts'
 import type { ChartView } from '../parts/chart.ts'
-
-type Usage = Item<'/usage'>
+import { sumOf, type Usage } from '../parts/usage-by-model.ts'
 
 export const DAYS = 30
 
-/** The models of the chart; what is left is one more. */
+/** How many models have their own line; the others are summed in one more. */
 const NAMED = 5
 
-/** Charged by day, the models standing on each other. */
+/** Builds the chart of charges by day, with the models stacked. */
 export function toChart(rows: readonly Usage[], todayMs: number): Parameters<ChartView['view']>[0] {
   const days = Array.from({ length: DAYS }, (_, index) => toDay(todayMs - (DAYS - 1 - index) * DAY_MS))
   const models = [...Map.groupBy(rows, ({ model }) => model ?? 'unknown')].toSorted(([, a], [, b]) =>
@@ -33,11 +31,7 @@ export function toChart(rows: readonly Usage[], todayMs: number): Parameters<Cha
   }
 }
 
-/** For the height of a line, where the last digits do not matter. */
+/** Converts to a number for a line's height, where the last digits do not matter. */
 function toCredits(nano: bigint): number {
   return Number(nano) / 1e9
-}
-
-export function sumOf(rows: readonly Usage[]): bigint {
-  return rows.reduce((sum, { chargedNano }) => sum + BigInt(chargedNano), 0n)
 }

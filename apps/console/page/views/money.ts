@@ -6,26 +6,25 @@ import { load, loadList, showLoaded } from '#libs/page-parts/load.ts'
 import { mark } from '#libs/page-parts/mark.ts'
 import { credits } from '#libs/page-parts/money.ts'
 import { percent, short, whole } from '#libs/page-parts/number.ts'
-import { toHash } from '#libs/page-parts/route.ts'
-import { bar } from '#libs/page-parts/sparkline.ts'
 import { table } from '#libs/page-parts/table.ts'
 import { DAY_MS, duration, moment, toDay } from '#libs/page-parts/time.ts'
-import { read, type Answer, type Item } from '../api.ts'
+import { read, type Answer } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { createAccountNames, type AccountNames } from '../parts/account-names.ts'
 import { createChart, type ChartView } from '../parts/chart.ts'
+import { requestLink } from '../parts/links.ts'
+import { sumOf, usageByModel, type Usage } from '../parts/usage-by-model.ts'
 import { may } from '../roles.ts'
-import { DAYS, sumOf, toChart } from './money-chart.ts'
+import { DAYS, toChart } from './money-chart.ts'
 
-type Usage = Item<'/usage'>
 type Counts = Answer<'/reconciliation'>['counts']
 
 const STATE_EVERY_MS = 10_000
 
-/** Rows of one answer; more than that is said on the screen. */
+/** The most rows of one answer. The screen says when there are more. */
 const MOST = '500'
 
-/** What does it earn, and do the books agree? */
+/** The screen of money: revenue, and whether the books agree. */
 export const open: OpenScreen = (app) => {
   const today = wallClockMs()
   const from = toDay(today - (DAYS - 1) * DAY_MS)
@@ -34,16 +33,12 @@ export const open: OpenScreen = (app) => {
   const byDay = load(app, async (signal) => read('/usage', { ...span, by: 'day,model' }, signal))
   const byAccount = load(app, async (signal) => read('/usage', { ...span, by: 'account' }, signal))
   const runs = loadList(app, async (cursor, signal) =>
-    read('/reconciliation/runs', { limit: '10', ...(cursor === undefined ? {} : { cursor }) }, signal),
+    read('/reconciliation/runs', { limit: '10', cursor }, signal),
   )
-  const seals = loadList(app, async (cursor, signal) =>
-    read('/seals', { limit: '10', ...(cursor === undefined ? {} : { cursor }) }, signal),
-  )
-  const alarms = loadList(app, async (cursor, signal) =>
-    read('/alarms', { limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
-  )
+  const seals = loadList(app, async (cursor, signal) => read('/seals', { limit: '10', cursor }, signal))
+  const alarms = loadList(app, async (cursor, signal) => read('/alarms', { limit: '20', cursor }, signal))
   const writeOffs = loadList(app, async (cursor, signal) =>
-    read('/write-offs', { limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
+    read('/write-offs', { limit: '20', cursor }, signal),
   )
   const accounts = createAccountNames(app)
   const chart = createChart()
@@ -52,7 +47,7 @@ export const open: OpenScreen = (app) => {
   function charged(rows: readonly Usage[]): TemplateResult {
     if (rows.length === 0) return html`<p class="empty">Nothing was charged in ${DAYS} days.</p>`
     if (drawn?.rows !== rows) drawn = { rows, chart: toChart(rows, today) }
-    return html`${chart.view(drawn.chart)} ${modelTable(rows)}`
+    return html`${chart.view(drawn.chart)} ${usageByModel('Charged by model', rows)}`
   }
 
   return {
@@ -108,11 +103,7 @@ export const open: OpenScreen = (app) => {
               key: ({ requestId, kind, seenAt }) => `${requestId} ${kind} ${seenAt}`,
               empty: 'There is no alarm.',
               columns: [
-                {
-                  name: 'Request',
-                  cell: ({ requestId }) =>
-                    html`<a href=${toHash(['request', requestId])}>${shortId(requestId)}</a>`,
-                },
+                { name: 'Request', cell: ({ requestId }) => requestLink(requestId) },
                 { name: 'Kind', cell: ({ kind }) => mark('bad', kind) },
                 { name: 'Outcome', cell: ({ outcome }) => outcome },
                 { name: 'Worker', from: 'medium', cell: ({ worker }) => shortId(worker) },
@@ -131,11 +122,7 @@ export const open: OpenScreen = (app) => {
                 key: ({ requestId }) => requestId,
                 empty: 'Nothing was written off.',
                 columns: [
-                  {
-                    name: 'Request',
-                    cell: ({ requestId }) =>
-                      html`<a href=${toHash(['request', requestId])}>${shortId(requestId)}</a>`,
-                  },
+                  { name: 'Request', cell: ({ requestId }) => requestLink(requestId) },
                   { name: 'Account', cell: ({ accountId }) => accounts.link(accountId) },
                   {
                     name: 'Written off',
@@ -212,40 +199,6 @@ function partial(nextCursor: string | null) {
     : html`<p class="notice warn">Only the first ${MOST} sums are shown: there are more days and models.</p>`
 }
 
-function modelTable(rows: readonly Usage[]): TemplateResult {
-  const all = sumOf(rows)
-  const models = [...Map.groupBy(rows, ({ model }) => model ?? 'unknown')].map(([model, own]) => ({
-    model,
-    charged: sumOf(own),
-    writtenOff: own.reduce((sum, { writtenOffNano }) => sum + BigInt(writtenOffNano), 0n),
-    requests: own.reduce((sum, { requests }) => sum + requests, 0),
-    input: own.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
-    cached: own.reduce((sum, { cachedTokens }) => sum + cachedTokens, 0),
-    output: own.reduce((sum, { completionTokens }) => sum + completionTokens, 0),
-  }))
-  return table({
-    caption: 'Charged by model',
-    rows: models.toSorted((a, b) => (a.charged < b.charged ? 1 : -1)),
-    key: ({ model }) => model,
-    empty: '',
-    columns: [
-      { name: 'Model', cell: ({ model }) => html`<a href=${toHash(['model', model])}>${model}</a>` },
-      { name: 'Requests', isNumber: true, cell: ({ requests }) => short(requests) },
-      { name: 'Input', isNumber: true, from: 'medium', cell: ({ input }) => short(input) },
-      { name: 'Cached', isNumber: true, from: 'medium', cell: ({ cached, input }) => percent(cached, input) },
-      { name: 'Output', isNumber: true, from: 'medium', cell: ({ output }) => short(output) },
-      { name: 'Charged', isNumber: true, cell: (row) => credits(row.charged) },
-      { name: 'Written off', isNumber: true, from: 'wide', cell: ({ writtenOff }) => credits(writtenOff) },
-      {
-        name: 'Share',
-        isNumber: true,
-        cell: (row) =>
-          html`${percent(Number(row.charged), Number(all))}${bar(Number(row.charged), Number(all))}`,
-      },
-    ],
-  })
-}
-
 function accountTable(rows: readonly Usage[], accounts: AccountNames): TemplateResult {
   const all = sumOf(rows)
   return table<Usage>({
@@ -262,7 +215,7 @@ function accountTable(rows: readonly Usage[], accounts: AccountNames): TemplateR
   })
 }
 
-/** Every question of the comparison with its answer, which must be zero. */
+/** Shows every check of the comparison with its result, which must be zero. */
 function compareNow(app: App): void {
   const answer = load(app, async (signal) => read('/reconciliation', {}, signal))
   app.openDialog(

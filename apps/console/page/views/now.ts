@@ -12,6 +12,7 @@ import { read, type Answer } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { growHistories, type Histories } from '../parts/histories.ts'
+import { modelLink } from '../parts/links.ts'
 import { asOf, liveSection } from '../parts/live-section.ts'
 import { createLiveTable } from '../parts/live-table.ts'
 
@@ -29,7 +30,7 @@ export const STATES: Readonly<Record<ModelLine['state'], { meaning: Meaning; wor
   fixed: { meaning: 'off', word: 'fixed' },
 }
 
-/** Is it healthy, and if not, what first? */
+/** The first screen: the problems of the service, the gravest first, and its load. */
 export const open: OpenScreen = (app) => {
   const state = load(app, async (signal) => read('/state', {}, signal), { everyMs: STATE_EVERY_MS })
   let histories: Histories = {}
@@ -86,7 +87,7 @@ function byTrouble(models: readonly ModelLine[]): readonly ModelLine[] {
   return models.toSorted((a, b) => rank[a.state] - rank[b.state] || b.askedPerS - a.askedPerS)
 }
 
-/** The worst first; in words that a screen reader announces when they change. */
+/** Lists the problems, the gravest first, in text that a screen reader announces when it changes. */
 export function problemList(app: App, problems: readonly Problem[]): TemplateResult {
   const ranked = problems.toSorted((a, b) => (a.severity === b.severity ? 0 : a.severity === 'page' ? -1 : 1))
   return html`<div role="status">
@@ -109,14 +110,14 @@ export function problemList(app: App, problems: readonly Problem[]): TemplateRes
   </div>`
 }
 
-/** A link where the deployment says where the runbooks are. */
+/** Links to the runbook if the deployment has configured where runbooks are. */
 function runbookOf({ settings: { docsUrl } }: App, runbook: string): TemplateResult {
   return docsUrl === null
     ? html`<span class="dim">runbook: <code>${runbook}</code></span>`
     : html`<a href="${docsUrl}/${runbook}">runbook</a>`
 }
 
-/** What only billing knows. */
+/** Shows the problems that only billing knows. */
 function booksProblems(state: Answer<'/state'> | undefined): TemplateResult | typeof nothing {
   if (state === undefined) return nothing
   const late = state.watermarks.filter(({ ageMs }) => ageMs > OLD_WATERMARK_MS)
@@ -185,7 +186,7 @@ function modelColumns(sparklines: Readonly<Record<string, Series>>): readonly Co
   return [
     {
       name: 'Model',
-      cell: ({ id }) => html`<a href=${toHash(['model', id])}>${id}</a>`,
+      cell: ({ id }) => modelLink(id),
       sortBy: ({ id }) => id,
     },
     {

@@ -18,7 +18,10 @@ export const EFFECTIVE_AT: Field = {
 }
 export const REASON: Field = { name: 'reason', label: 'Reason', help: 'For the readers of the log.' }
 
-/** Lists what would change, and publishes it after one more click. Returns what stands in place of the first form. */
+/**
+ * Lists the changes that a catalog would make, and publishes it after one more click. Returns the form that replaces
+ * the first one.
+ */
 export async function proposeCatalog(
   app: App,
   models: Body['models'],
@@ -41,7 +44,7 @@ export async function proposeCatalog(
     fields: [],
     button: `Publish ${count}`,
     isDangerous: true,
-    // The same catalog again changes nothing.
+    // Publishing the same catalog again changes nothing.
     mayRepeat: true,
     async run() {
       await change('/catalog', body)
@@ -53,7 +56,10 @@ export async function proposeCatalog(
   return html`<p>${count}.</p>`
 }
 
-/** A catalog file; as on the command line, models that it lacks stay unless they are to be disabled. */
+/**
+ * Opens the form that publishes a catalog file. As on the command line, models missing from the file are kept unless
+ * the viewer chooses to disable them.
+ */
 export function publishFile(app: App, changed: () => void): void {
   openForm(app, {
     title: 'Publish a catalog file',
@@ -85,7 +91,7 @@ export function publishFile(app: App, changed: () => void): void {
   })
 }
 
-/** Billing checks what is in the list, and names what is wrong. */
+/** Parses the list. Billing validates its entries and names what is wrong. */
 function toModels(text: string): Body['models'] {
   const refuse = (message: string) => new Failure(0, { code: 'invalid_request', message, param: 'file' })
   let file: { models?: unknown } | null
@@ -99,7 +105,10 @@ function toModels(text: string): Body['models'] {
   return models
 }
 
-/** What is typed without a zone is UTC; anything else goes as it is typed, and billing refuses it by name. */
+/**
+ * Reads a time without a zone as UTC. Any other text is returned as typed, and billing refuses it with a message about
+ * this field.
+ */
 function toTime(text: string): string {
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text.trim())
   if (parts === null) return text
@@ -122,7 +131,7 @@ function changeList(changes: readonly Change[]): TemplateResult {
   })
 }
 
-/** Prices in credits, as they are typed. */
+/** Formats prices in credits per million tokens, as they are typed. */
 function toText(field: string, value: unknown): string {
   if (value === null) return 'none'
   if (field.endsWith('Nano') && typeof value === 'string') return pricePerMillion(value)

@@ -13,6 +13,7 @@ import { moment } from '#libs/page-parts/time.ts'
 import { read, type Answer } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { isFinal } from '../parts/is-final.ts'
+import { modelLink } from '../parts/links.ts'
 
 type RequestRecord = Answer<'/requests/{request}'>
 type Settlement = NonNullable<RequestRecord['settlement']>
@@ -20,10 +21,10 @@ type Hold = NonNullable<RequestRecord['hold']>
 type Prices = NonNullable<RequestRecord['prices']>
 type Timing = NonNullable<RequestRecord['timing']>
 
-/** An open request may end at any moment. */
+/** How often an open request is read again, because it may end at any moment. */
 const OPEN_EVERY_MS = 3_000
 
-/** Why was it slow, why this charge? */
+/** The screen of one request: its times and its charge. */
 export const open: OpenScreen = (app, { path }) => {
   const id = path[1] ?? ''
   const request = load(app, async (signal) => read('/requests/{request}', { request: id }, signal), {
@@ -80,7 +81,7 @@ function show(app: App, record: RequestRecord): TemplateResult {
         model === null
           ? nothing
           : html`<dt>Model</dt>
-              <dd><a href=${toHash(['model', model])}>${model}</a></dd>`
+              <dd>${modelLink(model)}</dd>`
       }
       ${
         settlement === null

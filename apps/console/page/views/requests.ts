@@ -2,19 +2,18 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import type { EndedRequest } from '#libs/live-view/rows.ts'
 import type { RequestsView } from '#libs/live-view/views.ts'
 import { onFilter } from '#libs/page-parts/filters.ts'
-import { shortId } from '#libs/page-parts/id.ts'
 import { showList } from '#libs/page-parts/list.ts'
 import { loadList } from '#libs/page-parts/load.ts'
 import { mark, type Meaning } from '#libs/page-parts/mark.ts'
 import { credits } from '#libs/page-parts/money.ts'
 import { short } from '#libs/page-parts/number.ts'
-import { toHash } from '#libs/page-parts/route.ts'
 import { table } from '#libs/page-parts/table.ts'
 import { duration, moment } from '#libs/page-parts/time.ts'
 import { read, type Item } from '../api.ts'
 import type { OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { createAccountNames, type AccountNames } from '../parts/account-names.ts'
+import { modelLink, requestLink } from '../parts/links.ts'
 import { asOf, liveSection } from '../parts/live-section.ts'
 import { openTable } from './model.ts'
 
@@ -31,7 +30,7 @@ const MEANINGS: Readonly<Record<Settled['outcome'] | 'failed', Meaning>> = {
   'never-ran': 'warn',
 }
 
-/** What fails, for whom? The tail is what gateways report now; the history is what billing has settled. */
+/** The screen of requests. The tail shows what gateways report now; the history shows what billing has settled. */
 export const open: OpenScreen = (app, { query }) => {
   const wanted = {
     account: query.get('account') ?? '',
@@ -47,11 +46,11 @@ export const open: OpenScreen = (app, { query }) => {
       '/requests',
       {
         limit: '50',
-        ...(account === '' ? {} : { account }),
-        ...(key === '' ? {} : { key }),
-        ...(model === '' ? {} : { model }),
-        ...(outcome === undefined ? {} : { outcome }),
-        ...(cursor === undefined ? {} : { cursor }),
+        account: account || undefined,
+        key: key || undefined,
+        model: model || undefined,
+        outcome,
+        cursor,
       },
       signal,
     ),
@@ -122,14 +121,10 @@ function failures(rows: readonly EndedRequest[], accounts: AccountNames): Templa
     columns: [
       { name: 'Code', cell: ({ code }) => mark('bad', code ?? 'unknown') },
       { name: 'Account', cell: ({ accountId }) => accounts.link(accountId) },
-      { name: 'Model', cell: ({ model }) => html`<a href=${toHash(['model', model])}>${model}</a>` },
+      { name: 'Model', cell: ({ model }) => modelLink(model) },
       { name: 'Requests', isNumber: true, cell: ({ weight }) => short(weight) },
       { name: 'Last', from: 'medium', cell: ({ endedAt }) => moment(endedAt) },
-      {
-        name: 'Such as',
-        from: 'medium',
-        cell: ({ id }) => html`<a href=${toHash(['request', id])}>${shortId(id)}</a>`,
-      },
+      { name: 'Such as', from: 'medium', cell: ({ id }) => requestLink(id) },
     ],
   })
 }
@@ -141,7 +136,7 @@ function tail(rows: readonly EndedRequest[], accounts: AccountNames): TemplateRe
     key: ({ id }) => id,
     empty: 'No request has ended since you opened this screen.',
     columns: [
-      { name: 'Request', cell: ({ id }) => html`<a href=${toHash(['request', id])}>${shortId(id)}</a>` },
+      { name: 'Request', cell: ({ id }) => requestLink(id) },
       { name: 'Outcome', cell: ({ outcome }) => mark(MEANINGS[outcome], outcome) },
       { name: 'Account', cell: ({ accountId }) => accounts.link(accountId) },
       { name: 'Model', from: 'medium', cell: ({ model }) => model },
@@ -176,7 +171,7 @@ function settled(rows: readonly Settled[], accounts: AccountNames): TemplateResu
     key: ({ id }) => id,
     empty: 'No settled request was found in this part of the history.',
     columns: [
-      { name: 'Request', cell: ({ id }) => html`<a href=${toHash(['request', id])}>${shortId(id)}</a>` },
+      { name: 'Request', cell: ({ id }) => requestLink(id) },
       { name: 'Outcome', cell: ({ outcome }) => mark(MEANINGS[outcome], outcome) },
       { name: 'Account', cell: ({ accountId }) => accounts.link(accountId) },
       { name: 'Model', from: 'medium', cell: ({ model }) => model },

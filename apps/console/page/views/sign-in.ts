@@ -2,14 +2,17 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { toFailure } from '#libs/page-parts/load.ts'
 import { signIn } from '../api.ts'
 
-/** The ticket of a link that `millrace console` printed. It is taken out of the address, so that it is not kept there. */
+/**
+ * Returns the ticket of a link that `millrace console` printed, and removes it from the address, so that the browser's
+ * history does not keep it.
+ */
 export function takeTicket(): string | undefined {
   const ticket = /^#ticket=([\w-]+)$/.exec(location.hash)?.[1]
   if (ticket !== undefined) history.replaceState(null, '', '#/')
   return ticket
 }
 
-/** The form in which a credential's token is pasted; a ticket is sent at once. */
+/** The form into which a credential's token is pasted. If there is a ticket, it is sent at once. */
 export function createSignIn(deps: {
   redraw: () => void
   onSignedIn: () => void

@@ -5,12 +5,12 @@ import { onFilter } from '#libs/page-parts/filters.ts'
 import { shortId } from '#libs/page-parts/id.ts'
 import { mark, type Meaning } from '#libs/page-parts/mark.ts'
 import { percent, short } from '#libs/page-parts/number.ts'
-import { toHash } from '#libs/page-parts/route.ts'
 import { bar } from '#libs/page-parts/sparkline.ts'
 import { table, type Column } from '#libs/page-parts/table.ts'
 import { duration, moment } from '#libs/page-parts/time.ts'
 import type { OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
+import { modelLink } from '../parts/links.ts'
 import { asOf, liveSection } from '../parts/live-section.ts'
 import { createLiveTable } from '../parts/live-table.ts'
 
@@ -35,7 +35,7 @@ export const workerColumns: readonly Column<WorkerNow>[] = [
   {
     name: 'Model',
     from: 'medium',
-    cell: ({ model }) => html`<a href=${toHash(['model', model])}>${model}</a>`,
+    cell: ({ model }) => modelLink(model),
     sortBy: ({ model }) => model,
   },
   { name: 'State', cell: ({ state }) => mark(MEANINGS[state], state), sortBy: ({ state }) => state },
@@ -81,7 +81,7 @@ export const workerColumns: readonly Column<WorkerNow>[] = [
   },
 ]
 
-/** Who serves what, in which version, and who is ill? */
+/** The screen of workers: their models, versions and health. */
 export const open: OpenScreen = (app, { query }) => {
   const wanted = { state: query.get('state') ?? '', model: query.get('model') ?? '', q: query.get('q') ?? '' }
   const live = followLive<WorkersView>(app, 'workers')
@@ -152,7 +152,7 @@ function byTrouble(workers: readonly WorkerNow[]): readonly WorkerNow[] {
   )
 }
 
-/** Engines of several versions behind one model write differently. */
+/** Warns if a model has engines of several versions, whose outputs may differ. */
 function versions(workers: readonly WorkerNow[]): TemplateResult | typeof nothing {
   const known = workers.filter(({ engineVersion }) => engineVersion !== null)
   const counts = [...Map.groupBy(known, ({ engineVersion }) => engineVersion)]

@@ -25,7 +25,10 @@ const FunctionCall = z
   })
   .transform(({ id, function: { name, arguments: text = '' } }) => ({ id, name, arguments: text }))
 
-/** A call of a tool that takes free text, of another service: replayed as a call with this text as its `input`. */
+/**
+ * A call of a tool that takes free text, from the history of another service. It is read as a call with this text as
+ * its argument `input`.
+ */
 const CustomCall = z
   .object({
     id: ShortText,
@@ -41,7 +44,7 @@ const ToolCall = z.discriminatedUnion('type', [FunctionCall, CustomCall], {
       : 'expected a tool call {"id":…,"type":"function","function":{…}}',
 })
 
-/** A field of messages that is refused, because ignoring it would lose what was said. */
+/** A field of messages that is refused, because ignoring it would lose a part of the conversation. */
 const refused = (expected: string) => optional(z.unknown().refine(() => false, expected))
 
 const SystemMessage = z.object({ role: z.literal('system'), content: Content })

@@ -2,7 +2,10 @@ import type { Usage } from '#libs/contracts/generation-event.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { ChatUsage } from './chat-object.ts'
 
-/** The chat interface's usage object. Both details are always present: some clients reject a usage that has only one. */
+/**
+ * Returns the chat interface's usage object. Both details are always present: some clients reject a usage with one
+ * only.
+ */
 export function toChatUsage(usage: Usage): ChatUsage {
   return {
     prompt_tokens: usage.promptTokens,

@@ -13,14 +13,14 @@ const DONE = 'data: [DONE]\n\n'
 const NO_HEADERS = {}
 
 /**
- * Creates the renderer of one stream. The JSON that all chunks share is built once, so that only the text of a delta is
+ * Creates the renderer of one stream. The JSON that all chunks share is built once, so only the text of a delta is
  * escaped for each chunk. Consecutive deltas of one kind in a batch are merged into one chunk.
  */
 export function createChatChunks(answer: Answer<ChatOptions>): StreamRenderer {
   return new ChatChunks(answer)
 }
 
-/** A class, because a gateway has one for each open stream, and closures take several times its memory. */
+/** A class, because a gateway has one for each open stream, and closures take several times as much memory. */
 class ChatChunks implements StreamRenderer {
   readonly headers = NO_HEADERS
   readonly #head: string
@@ -32,7 +32,7 @@ class ChatChunks implements StreamRenderer {
     const head =
       `data: {"id":${JSON.stringify(toCompletionId(id))},"object":"chat.completion.chunk",` +
       `"created":${created},"model":${JSON.stringify(model.id)},"choices":[`
-    // V8 keeps a concatenation as a tree of its parts. The way through bytes makes it one flat string.
+    // V8 keeps a concatenated string as a tree of its parts. Converting it to bytes and back makes one flat string.
     this.#head = Buffer.from(head).toString()
     this.#includeUsage = options.includeUsage
   }
@@ -52,7 +52,7 @@ class ChatChunks implements StreamRenderer {
     return this.#ended
   }
 
-  /** The error and `[DONE]`, without a chunk that has a finish reason. */
+  /** Returns the error and `[DONE]`, without a chunk that has a finish reason. */
   renderError(body: ErrorBody): string {
     return `data: ${toJson(body)}\n\n${DONE}`
   }
@@ -106,7 +106,7 @@ function mergeDeltas(events: readonly OutputEvent[]): readonly OutputEvent[] {
 
 type Delta = Extract<OutputEvent, { text: string }>
 
-/** Whether `next` is of the same kind and, for tool calls, of the same call. */
+/** True if `next` is of the same kind as `delta` and, for tool calls, belongs to the same call. */
 function continuesDelta(delta: Delta, next: OutputEvent): next is Delta {
   if (!('text' in next) || delta.type !== next.type) return false
   return delta.type !== 'tool-call-delta' || next.type !== 'tool-call-delta' || delta.index === next.index

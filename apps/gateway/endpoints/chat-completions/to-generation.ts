@@ -21,8 +21,8 @@ type ChatGeneration = {
 }
 
 /**
- * Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: tools on a model
- * without tools, a forced tool that is not offered, an invalid schema, two different efforts.
+ * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: tools
+ * on a model without tools, a forced tool that is not offered, an invalid schema, two different efforts.
  */
 export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
@@ -75,7 +75,9 @@ function toAssistant(
   }
 }
 
-/** Returns the one reasoning that a message has under several names. Throws an `ApiError` when two differ. */
+/**
+ * Returns the reasoning of a message that may have it under several names. Throws an `ApiError` if two of them differ.
+ */
 function mergeReasoning(path: string, given: Readonly<Record<string, string | undefined>>): string {
   const named = Object.entries(given).filter(([, text]) => text !== undefined && text !== '')
   const [first] = named

@@ -4,7 +4,7 @@ import type { Answer } from '../generation-endpoint.ts'
 import type { ChatFinishReason, ChatObject } from './chat-object.ts'
 import { toChatUsage } from './chat-usage.ts'
 
-/** The body of a chat completion that is not streamed. */
+/** Returns the body of a chat completion that is not streamed. */
 export function toObject(generation: FinishedGeneration, answer: Answer<unknown>): ChatObject {
   const { text, reasoning, toolCalls, finishReason, usage } = generation
   return {
@@ -36,12 +36,12 @@ export function toObject(generation: FinishedGeneration, answer: Answer<unknown>
   }
 }
 
-/** The completion's id, the same on the whole object and on every chunk. */
+/** Returns the completion's id, which is the same on the whole object and on every chunk. */
 export function toCompletionId(requestId: string): string {
   return `chatcmpl-${requestId}`
 }
 
-/** The chat interface's name of a finish reason. */
+/** Returns the chat interface's name of a finish reason. */
 export function toFinishReason(reason: GenerationEnd['finishReason']): ChatFinishReason {
   return reason === 'tool-calls' ? 'tool_calls' : reason
 }

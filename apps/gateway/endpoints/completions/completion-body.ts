@@ -32,7 +32,7 @@ export const CompletionBody = z.object({
   stream: optional(z.boolean(BOOLEAN)),
   response_format: optional(ResponseFormat),
   ...STRUCTURED_FIELDS,
-  // Checked only: reasoning is off.
+  // These fields are only checked, because reasoning is off.
   ...REASONING_SWITCHES,
   ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,

@@ -5,8 +5,8 @@ import { toCompletionId, toFinishReason } from './to-object.ts'
 const DONE = 'data: [DONE]\n\n'
 
 /**
- * Creates the renderer of one legacy stream: chunks with a `text` instead of a delta, the last one with the finish
- * reason, and no usage. Other output than text is dropped; all text of a batch becomes one chunk.
+ * Creates the renderer of one legacy stream. A chunk has a `text` instead of a delta, and the last chunk has the finish
+ * reason; there is no usage. Output other than text is dropped. All text of a batch becomes one chunk.
  */
 export function createCompletionChunks({ id, created, model }: Answer<null>): StreamRenderer {
   const head =
@@ -34,7 +34,7 @@ export function createCompletionChunks({ id, created, model }: Answer<null>): St
       return text === '' ? '' : chunk(text, 'null')
     },
     ended: () => ended,
-    /** The error and `[DONE]`, without a chunk that has a finish reason. */
+    /** Returns the error and `[DONE]`, without a chunk that has a finish reason. */
     renderError: (body) => `data: ${toJson(body)}\n\n${DONE}`,
   }
 }

@@ -15,7 +15,7 @@ type CompletionGeneration = {
   readonly maxOutputTokens: number
 }
 
-/** Throws an `ApiError` `invalid_request` for a schema that the output cannot be constrained to. */
+/** Translates a body. Throws an `ApiError` `invalid_request` for a schema to which the output cannot be constrained. */
 export function toGeneration(body: CompletionBody, model: ModelSpec): CompletionGeneration {
   const use = noGrammars()
   const formats = { response_format: body.response_format }

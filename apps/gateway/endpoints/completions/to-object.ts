@@ -4,7 +4,7 @@ import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import type { CompletionFinishReason, CompletionObject } from './completion-object.ts'
 
-/** The body of a legacy completion that is not streamed. */
+/** Returns the body of a legacy completion that is not streamed. */
 export function toObject(
   { text, finishReason, usage }: FinishedGeneration,
   answer: Answer<null>,
@@ -24,12 +24,15 @@ export function toObject(
   }
 }
 
-/** The completion's id, the same on the whole object and on every chunk. */
+/** Returns the completion's id, which is the same on the whole object and on every chunk. */
 export function toCompletionId(requestId: string): string {
   return `cmpl-${requestId}`
 }
 
-/** The legacy interface has no tool calls: a generation that ended with one is reported as `stop`. */
+/**
+ * Returns the legacy interface's name of a finish reason. The interface has no tool calls, so a generation that ended
+ * with one is reported as `stop`.
+ */
 export function toFinishReason(reason: GenerationEnd['finishReason']): CompletionFinishReason {
   return reason === 'length' ? 'length' : 'stop'
 }

@@ -15,7 +15,7 @@ const Texts = listOf(z.string(INPUT).meta({ minLength: 1 }), {
   most: [MAX_INPUTS, INPUT],
 })
 
-/** An empty text is looked for outside the union, which would not say at which index it is. */
+/** Empty texts are found outside the union, because an issue of the union would not name the index of the text. */
 const Input = z
   .union([z.string(INPUT).meta({ minLength: 1 }), Texts.meta({ minItems: 1 })], INPUT)
   .superRefine((input, context) => {
@@ -26,9 +26,7 @@ const Input = z
     }
   })
 
-/**
- * The supported fields of an embeddings request, except `model`, which is read first. All others are ignored.
- */
+/** The supported fields of an embeddings request, except `model`, which is read first. All other fields are ignored. */
 export const EmbeddingBody = z.object({
   input: Input,
   encoding_format: optional(z.enum(['float', 'base64'], 'expected one of float, base64')),

@@ -9,14 +9,14 @@ import { EmbeddingBody, type EncodingFormat } from './embedding-body.ts'
 export type PreparedEmbeddings = {
   readonly model: ModelSpec
   readonly request: EmbeddingRequest
-  /** The length of the returned vectors; at most the model's. */
+  /** The length of the returned vectors; at most the length of the model's vectors. */
   readonly dimensions: number
   readonly encoding: EncodingFormat
 }
 
 /**
- * Checks a body's fields in the order that the interface defines: required fields, the model, then the values. Pure;
- * the result is plain data. Throws an `ApiError`.
+ * Checks a body's fields in the order that the interface defines: required fields, the model, then the values. The
+ * function is pure, and its result is plain data. Throws an `ApiError`.
  */
 export function prepareEmbeddings(json: JsonObject, catalog: Pick<Catalog, 'find'>): PreparedEmbeddings {
   requireFields(json, ['model', 'input'])

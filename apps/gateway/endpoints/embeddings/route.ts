@@ -22,7 +22,7 @@ export function serveEmbeddings(deps: {
     const prepared = await prepareRequest(prepareEmbeddings, request)
     const { model, dimensions, encoding } = prepared
     const { signal } = abortOnHangUp(reply.raw)
-    // Each vector is serialized when it arrives: thousands at once would block the event loop.
+    // Each vector is serialized when it arrives, because serializing thousands at once would block the event loop.
     const entries: string[] = []
 
     const call: GenerationCall = {

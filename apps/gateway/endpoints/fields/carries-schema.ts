@@ -1,14 +1,14 @@
 import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 
-/** Text too: a regular expression, a grammar, or a schema as text. */
+/** Fields that may have their schema, regular expression or grammar as text. */
 const GUIDED = ['guided_json', 'guided_regex', 'guided_choice', 'guided_grammar']
 
-/** The fields of a body in which a JSON schema may be; `toToolUse` and `toOutputFormat` check it. */
+/** The fields of a body in which a JSON schema may be. `toToolUse` and `toOutputFormat` check the schemas. */
 const FIELDS_WITH_SCHEMA = ['tools', 'response_format', 'text', 'structured_outputs', ...GUIDED]
 
 /**
- * Whether a body may have a JSON schema. Checking one takes a time that neither its bytes nor its values bound well: a
- * pattern is one value, and 60 KB of it take 30 ms.
+ * True if a body may have a JSON schema. Neither the bytes nor the values of a schema bound the time of its check well:
+ * a pattern is one value, and 60 KB of it take 30 ms.
  */
 export function carriesSchema(body: JsonObject): boolean {
   return (

@@ -12,12 +12,16 @@ import { checkPatterns } from './schema/check-patterns.ts'
 
 /**
  * Checks a schema to which the engine will constrain an output, before credits are reserved. Throws an `ApiError`
- * `invalid_request` that names the place in the schema and what is allowed there. Patterns are parsed, never
- * matched, so a hostile one costs nothing. `text` is the schema's JSON, where it may have more digits than the schema.
+ * `invalid_request` that names the place in the schema and what is allowed. Patterns are parsed but never matched, so
+ * the check of a hostile pattern is cheap. `text` is the schema's JSON as the caller wrote it; its numbers may have
+ * more digits than the numbers of `schema`.
  */
 export type CheckSchema = (schema: JsonSchema, param: string, text?: string) => void
 
-/** The check for one request. The engine compiles all grammars of a request, so they share its limits: `use` counts them. */
+/**
+ * Creates the check for one request. The engine compiles all grammars of a request, so they share its limits. `use`
+ * counts what they use.
+ */
 export function createCheckSchema(use: GrammarUse = noGrammars()): CheckSchema {
   return (schema, param, text) => {
     const problem = findProblem(schema, use, text)
@@ -48,8 +52,8 @@ const draft2020 = metaSchema(
 const draft7 = metaSchema(() => new Ajv({ validateFormats: false }), 'http://json-schema.org/draft-07/schema')
 
 /**
- * Compiles what checks schemas, which takes 0.1 s of processor time once: longer than to check hundreds of schemas. The
- * threads call it at their start; the gateway's own process checks no schema.
+ * Compiles the validators for schemas. That takes 0.1 s of processor time once, longer than the check of hundreds of
+ * schemas. The threads call this function at their start; the gateway's own process checks no schema.
  */
 export function compileSchemaChecks(): void {
   draft2020()
@@ -66,7 +70,7 @@ function metaSchema(createAjv: () => Ajv | Ajv2020, id: string): () => ValidateF
 }
 
 /**
- * Checks a schema by the draft that `$schema` names. One without `$schema` may fit either 2020-12 or draft 7:
+ * Checks a schema by the draft that `$schema` names. A schema without `$schema` may fit 2020-12 or draft 7, because
  * generators that omit it still write tuples as lists of `items`.
  */
 function checkKeywords(schema: JsonSchema): SchemaProblem | null {

@@ -4,15 +4,16 @@ import { MAX_GRAMMAR_CHARACTERS, type GrammarUse } from '#libs/json-schema/limit
 import { findPatternProblem, findRepetitionProblem } from './schema/check-patterns.ts'
 import { readGrammar } from './schema/read-grammar.ts'
 
-/** A format that is no JSON. */
+/** A format for output that is not JSON. */
 export type TextFormat = Extract<OutputFormat, { type: 'regex' | 'choice' | 'grammar' }>
 
-/** Compiling a rule takes longer than a property of a schema; a grammar of SQL has about 5,000 characters. */
+/** A rule takes longer to compile than a property of a schema. A grammar of SQL has about 5,000 characters. */
 const MAX_RULES_CHARACTERS = 20_000
 
 /**
  * Checks a regular expression, choice or grammar to which the engine will constrain an output, before credits are
- * reserved; it shares the limits of the request's schemas. Throws an `ApiError` `invalid_request` that says what is allowed.
+ * reserved. The format shares the limits of the request's schemas. Throws an `ApiError` `invalid_request` that names
+ * the limit or the expected form.
  */
 export function checkTextGrammar(format: TextFormat, param: string, use: GrammarUse): void {
   const texts = textsOf(format)

@@ -14,13 +14,14 @@ const ReasoningPart = z.looseObject({
     .meta({ description: 'Read as reasoning where it has text; encrypted reasoning is ignored.' }),
 })
 
-/** The texts of a message's parts, each kind joined. */
+/** The texts of a message's parts; the parts of each kind are joined. */
 export type Spoken = { readonly text: string; readonly reasoning: string }
 
 /**
- * The contents of messages and results: text, or parts in the dialect of chat or of Responses. Parts of text are joined
- * without a separator, refusals among them; null is an empty text. A part that is no text is refused by its type.
- * `textType` is the type that refusals recommend.
+ * Returns the schemas of the contents of messages and results: text, or parts in the dialect of chat or of Responses.
+ * Parts of text and refusals are joined without a separator; null is an empty text. Only an assistant's content may have
+ * parts of reasoning. A part of any other type is refused with an error that names its type. `textType` is the type that
+ * errors recommend.
  */
 export function contentsOf(textType: 'text' | 'input_text') {
   const example = `{"type":"${textType}","text":…}`
@@ -74,7 +75,9 @@ function isOf(part: TypedPart, type: string): boolean {
   return part.shape.type.safeParse(type).success
 }
 
-/** The text of a reasoning part, in the field of any client: text itself, or a list of parts with text. */
+/**
+ * Returns the text of a reasoning part. Clients have it in different fields, as text or as a list of parts with text.
+ */
 function toReasoning(part: Readonly<Record<string, unknown>>): string {
   const texts = ['thinking', 'reasoning', 'text', 'content', 'summary'].map((field) => toText(part[field]))
   return texts.find((text) => text !== '') ?? ''

@@ -6,12 +6,13 @@ import { DIFFER } from './field-texts.ts'
 
 export const Effort = z.enum(ReasoningEffort.options, `expected one of ${ReasoningEffort.options.join(', ')}`)
 
-/** What fields say about reasoning, by their names; `on` leaves the effort open. */
+/** The efforts that a request gives, by the names of its fields. `on` switches reasoning on without an effort. */
 export type GivenEfforts = Readonly<Record<string, ReasoningEffort | 'on' | undefined>>
 
 /**
- * Returns the one effort that all fields allow: the model's default where they leave it open, and `low` where they switch
- * reasoning on of which the default is off. Throws an `ApiError` `invalid_request` for two fields that contradict each other.
+ * Returns the one effort that agrees with all fields. If no field names an effort, that is the model's default, or
+ * `low` if a field switches reasoning on and the default is `off`. Throws an `ApiError` `invalid_request` for two
+ * fields that contradict each other.
  */
 export function mergeEfforts(
   given: GivenEfforts,

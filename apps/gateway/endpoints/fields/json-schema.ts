@@ -4,10 +4,13 @@ import { isWithinLevels, MAX_LEVELS } from '#libs/json-schema/limits.ts'
 import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { schemaText } from './schema-texts.ts'
 
-/** A schema, and its text where JavaScript's own JSON of it may differ. */
+/** A schema. `text` is its JSON as the caller wrote it, if JavaScript's own JSON of it may differ. */
 type WrittenSchema = { readonly value: JsonObject; readonly text: string | undefined }
 
-/** An object that can be written as JSON without exhausting the stack; its keywords are not checked. */
+/**
+ * An object whose nesting is bounded, so that writing it as JSON does not exhaust the stack. Its keywords are not
+ * checked.
+ */
 export const JsonSchema = z
   .unknown()
   .transform((value, context): WrittenSchema => {

@@ -26,8 +26,9 @@ export const LEAST_OUTPUT_FIELDS = {
 const Fields = z.object(LEAST_OUTPUT_FIELDS)
 
 /**
- * Throws an `ApiError` `invalid_request` for a minimum above the limit of the output, and for an output that a grammar
- * constrains: there the grammar alone says where it may end, and an engine that may not end it has no token left.
+ * Throws an `ApiError` `invalid_request` for a minimum above the limit of the output, and for a minimum or `ignore_eos`
+ * together with a grammar. Only the grammar can say where such an output may end. Where the grammar allows nothing but
+ * the end, an engine that may not end the output has no token left.
  */
 export function toLeastOutput(
   { min_tokens: minTokens = 0, ignore_eos: ignoreEos = false }: z.output<typeof Fields>,

@@ -34,8 +34,8 @@ const Dialects = z.union([
 ])
 
 /**
- * `response_format` of chat, which nests the schema under `json_schema`, and `text.format` of Responses, which
- * does not. Both fields accept both dialects.
+ * `response_format` of chat, which nests the schema under `json_schema`, and `text.format` of Responses, which has the
+ * schema's fields beside `type`. Both fields accept both dialects.
  */
 export const ResponseFormat = z
   .looseObject({ type: z.enum(['text', 'json_object', 'json_schema'], EXPECTED) }, EXPECTED)
@@ -44,7 +44,7 @@ export const ResponseFormat = z
     const hasSchema = ['schema', 'json_schema'].some(
       (field) => format[field] !== undefined && format[field] !== null,
     )
-    // Together and Fireworks write the schema beside this type.
+    // Together and Fireworks write the schema beside the type `json_object`.
     if (format.type === 'json_object' && !hasSchema) return { type: 'json-object' }
     const read = parseDialect(NamedSchema, format, { nestedUnder: 'json_schema', context })
     if (read === undefined) return z.NEVER
@@ -55,8 +55,9 @@ export const ResponseFormat = z
   .meta({ ...documentedAs(Dialects), description: 'The format to which the output text is constrained.' })
 
 /**
- * Returns the one format that the fields ask for, by their names in the body. Throws an `ApiError` `invalid_request` for
- * two that differ, and for one that the output cannot be constrained to. `text` beside a constraint is the default.
+ * Returns the one format for which the fields ask; `given` and `structured` have the fields by their names in the body.
+ * Throws an `ApiError` `invalid_request` for two different formats, and for a format to which the output cannot be
+ * constrained. The format `text` is ignored beside a field of `structured`.
  */
 export function toOutputFormat(
   given: Readonly<Record<string, NamedFormat | undefined>>,
@@ -77,7 +78,7 @@ export function toOutputFormat(
   return format
 }
 
-/** Without the names of schemas, which change no output. */
+/** Returns the given formats without the names of their schemas, which do not change the output. */
 function definedIn(formats: Readonly<Record<string, NamedFormat | OutputFormat | undefined>>) {
   return Object.entries(formats).flatMap(([param, format]) =>
     format === undefined ? [] : [{ param, format: withoutName(format) }],
@@ -90,6 +91,6 @@ function withoutName(format: NamedFormat | OutputFormat): OutputFormat {
   return unnamed
 }
 
-/** The spelling of numbers makes no difference between two formats. */
+/** Leaves out the schema's text: two formats that differ only in the spelling of numbers are equal. */
 const toCompared = (format: OutputFormat) =>
   format.type === 'json-schema' ? { type: format.type, schema: format.schema } : format

@@ -6,17 +6,17 @@ import { BOOLEAN } from './field-texts.ts'
 
 const EFFORTS = [...ReasoningEffort.options, 'none'] as const
 
-/** An effort in a dialect that calls `off` `none`. */
+/** An effort in a dialect whose name for `off` is `none`. */
 export const EffortOrNone = z
   .enum(EFFORTS, `expected one of ${EFFORTS.join(', ')}`)
   .transform((effort) => (effort === 'none' ? 'off' : effort))
 
-/** A field that says more about reasoning than an effort does. */
+/** A field that would control more of the reasoning than its effort. */
 const refused = (expected: string) => optional(z.never(expected)).meta({ not: {} })
 
 const NO_BUDGET = 'expected no budget of tokens: the effort sets how much a model reasons'
 
-/** `reasoning` as OpenRouter writes it; Responses has `summary` beside these. */
+/** The fields of OpenRouter's `reasoning`. In Responses, `reasoning` has `summary` as well. */
 export const REASONING_FIELDS = {
   effort: optional(EffortOrNone),
   enabled: optional(z.boolean(BOOLEAN)),
@@ -28,7 +28,7 @@ export const REASONING_FIELDS = {
 
 const TYPES = ['enabled', 'disabled'] as const
 
-/** The fields by which other servers than OpenAI's switch reasoning; `toSwitches` reads them. */
+/** The fields by which servers other than OpenAI's switch reasoning. `toSwitches` reads them. */
 export const REASONING_SWITCHES = {
   thinking: optional(
     z.strictObject(
@@ -60,7 +60,7 @@ const Switches = z.object({
   reasoning: optional(z.object(REASONING_FIELDS, 'expected an object')),
 })
 
-/** What each of the fields says, by its name. */
+/** Returns the efforts that these fields give, by the names of the fields. */
 export function toSwitches(fields: z.output<typeof Switches>): GivenEfforts {
   const { thinking, reasoning, chat_template_kwargs: template } = fields
   return {
@@ -68,7 +68,7 @@ export function toSwitches(fields: z.output<typeof Switches>): GivenEfforts {
     enable_thinking: toSwitch(fields.enable_thinking),
     'reasoning.effort': reasoning?.effort,
     'reasoning.enabled': toSwitch(reasoning?.enabled),
-    // True asks only for what is there to be shown.
+    // True only asks for the reasoning to be returned, which it is anyway.
     include_reasoning: fields.include_reasoning === false ? 'off' : undefined,
     'chat_template_kwargs.enable_thinking': toSwitch(template?.enable_thinking),
     'chat_template_kwargs.thinking': toSwitch(template?.thinking),

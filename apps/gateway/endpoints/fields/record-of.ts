@@ -3,8 +3,9 @@ import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { parsePart } from '#libs/http-contract/parse-part.ts'
 
 /**
- * An object of a request with names of the caller's choice, at most `most`. As in `listOf`, the number is checked first,
- * then one entry after the other up to the first wrong one. `expected` is the text of every refusal but those of `value`.
+ * Returns the schema of an object in a request whose names are the caller's choice. As in `listOf`, the number of
+ * entries is checked first, against `most`. Then the entries are checked one by one, up to the first wrong one.
+ * `expected` is the text of every refusal, except of a refusal by `value`.
  */
 export function recordOf<Value extends z.ZodType>(
   { name, value }: { name: z.ZodType<string>; value: Value },

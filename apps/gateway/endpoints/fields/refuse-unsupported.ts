@@ -29,10 +29,10 @@ const instead = (advice: string): UnsupportedField => ({ ...never, instead: advi
 
 /**
  * Fields that would change the output and are not supported, each with the values that have no effect. They are
- * rejected because ignoring them would return a wrong answer. Every other field of these interfaces is either parsed by
- * the operation or has no visible effect on the answer: hints for caches and schedulers (`prompt_cache_key`, `cache_salt`,
- * `priority`, `prediction`, `speculation`), labels (`user`, `metadata`, `session_id`), choices of equal means
- * (`guided_decoding_backend`), and what only a refused field would need (`route`, `search_options`).
+ * rejected because ignoring them would return a wrong answer. Every other field of these interfaces is parsed by the
+ * operation or has no visible effect on the answer: hints for caches and schedulers (`prompt_cache_key`, `cache_salt`,
+ * `priority`, `prediction`, `speculation`), labels (`user`, `metadata`, `session_id`), choices between equal means
+ * (`guided_decoding_backend`), and fields that only accompany a refused field (`route`, `search_options`).
  */
 const UNSUPPORTED: UnsupportedFields = {
   // OpenAI.
@@ -75,7 +75,7 @@ const UNSUPPORTED: UnsupportedFields = {
   documents: onlyEmpty,
   prompt_embeds: never,
 
-  // SGLang and llama.cpp. Of the latter those by which it samples in ways of its own.
+  // SGLang and llama.cpp. Of llama.cpp only the fields for its own ways of sampling.
   regex: instead('send structured_outputs with regex'),
   ebnf: instead('send structured_outputs with grammar'),
   grammar: instead('send structured_outputs with grammar'),
@@ -138,8 +138,8 @@ const UNSUPPORTED: UnsupportedFields = {
 }
 
 /**
- * Throws an `ApiError` `invalid_request` that names the first field with an unsupported value. `own` are the fields
- * of this operation alone; they take precedence over the common ones.
+ * Throws an `ApiError` `invalid_request` that names the first field with an unsupported value. `own` are the fields of
+ * this operation alone; they take precedence over the fields of `UNSUPPORTED`.
  */
 export function refuseUnsupported(body: JsonObject, own: UnsupportedFields = {}): void {
   for (const [field, value] of Object.entries(body)) {

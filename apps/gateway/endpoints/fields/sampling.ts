@@ -63,7 +63,7 @@ export const SAMPLING_FIELDS = {
 const SamplingFields = z.object(SAMPLING_FIELDS)
 type SamplingFields = z.output<typeof SamplingFields>
 
-/** Absent fields stay absent: the worker fills in the model's defaults. */
+/** Returns the sampling of a request. Absent fields stay absent; the worker fills in the model's defaults. */
 export function toSampling(fields: SamplingFields): Sampling {
   const { seed, top_k: topK } = fields
   return {
@@ -74,8 +74,8 @@ export function toSampling(fields: SamplingFields): Sampling {
     frequencyPenalty: fields.frequency_penalty,
     presencePenalty: fields.presence_penalty,
     repetitionPenalty: fields.repetition_penalty,
-    // Engines take 31-bit seeds. The mapping is deterministic and keeps small seeds; it never returns -1, which
-    // vLLM reads as "no seed".
+    // Engines take 31-bit seeds. The mapping is deterministic and keeps small seeds. It never returns -1, which vLLM
+    // reads as "no seed".
     seed: seed === undefined ? undefined : Number(BigInt.asUintN(31, BigInt(seed))),
     logitBias: fields.logit_bias,
   }

@@ -3,27 +3,28 @@ import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 import { jsonParts } from '../../http/json-parts.ts'
 import { carriesSchema } from './carries-schema.ts'
 
-/** By the schema's object in the parsed body. */
+/** The texts of schemas, by the schema's object in the parsed body. */
 const texts = new WeakMap<object, string>()
 
 /**
- * Notes the text of each JSON schema in a body that JavaScript may write otherwise, because a model must read, and a
- * grammar must have, the numbers that the caller wrote: `1.0`, and all digits of 64 bits. `json` is the text of `body`.
- * One pass over the text for each level of `PLACES`; none for a body without a schema or without such numbers.
+ * Notes the text of each JSON schema in a body that JavaScript may write in another way. The model and the grammar must
+ * get the numbers that the caller wrote, such as `1.0` and integers with all digits of 64 bits. `json` is the text of
+ * `body`. The text is read once for each level of `PLACES`. It is not read if the body has no schema or no such
+ * numbers.
  */
 export function noteSchemaTexts(body: JsonObject, json: string): void {
   if (carriesSchema(body) && mayChange(json)) note(body, json, PLACES)
 }
 
-/** Notes the text of a schema that was itself written as text within the body. */
+/** Notes the text of a schema that the body contains as a string. */
 export function noteSchemaText(schema: object, json: string): void {
   if (mayChange(json)) texts.set(schema, json)
 }
 
-/** The text of a schema of a body; undefined where JavaScript's own JSON of it says the same. */
+/** Returns the noted text of a schema; undefined if JavaScript's own JSON of the schema is equal. */
 export const schemaText = (schema: object): string | undefined => texts.get(schema)
 
-/** Where schemas are within a value; `each`: within every element of a list. */
+/** The places of schemas within a value. `each` describes every element of a list. */
 type Places = { readonly [name: string]: Places | 'schema' } | { readonly each: Places }
 
 const FORMAT: Places = { schema: 'schema', json_schema: { schema: 'schema' } }

@@ -3,7 +3,7 @@ import { TEXT } from './field-texts.ts'
 
 const MAX_LENGTH = 256
 
-/** An id, a name or a type. Providers' own ids have some 100 characters at most; nothing needs one of kilobytes. */
+/** An id, a name or a type. The ids of other providers have some 100 characters at most. */
 export const shortText = (expected: string) =>
   z.string(expected).max(MAX_LENGTH, `expected at most ${MAX_LENGTH} characters`)
 

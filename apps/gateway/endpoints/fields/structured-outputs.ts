@@ -44,7 +44,7 @@ const Choices = listOf(z.string(CHOICES).min(1, CHOICES), {
 const refused = (expected: string) => optional(z.never(expected)).meta({ not: {} })
 const onlyFalse = optional(z.literal(false, 'expected false'))
 
-/** vLLM's names for what constrains an output, as it writes them now and as it wrote them before 0.12. */
+/** The fields by which vLLM constrains an output: the present ones, and the ones before version 0.12 (`guided_…`). */
 export const STRUCTURED_FIELDS = {
   structured_outputs: optional(
     z.strictObject(
@@ -60,7 +60,7 @@ export const STRUCTURED_FIELDS = {
         whitespace_pattern: refused('expected none: the engine chooses the whitespace'),
         disable_any_whitespace: onlyFalse,
         disable_additional_properties: onlyFalse,
-        // It says what the engine does when a grammar fails to compile, which is refused here.
+        // The field says what the engine does if a grammar fails to compile. Such a grammar is refused here.
         disable_fallback: optional(z.boolean(BOOLEAN)),
       },
       'expected an object with one of json, regex, choice, grammar and json_object',
@@ -76,7 +76,7 @@ export const STRUCTURED_FIELDS = {
 
 const Fields = z.object(STRUCTURED_FIELDS)
 
-/** The formats that the fields ask for, by the names of the fields. */
+/** Returns the formats for which the fields ask, by the names of the fields. */
 export function toStructuredFormats(
   fields: z.output<typeof Fields>,
 ): Readonly<Record<string, OutputFormat | undefined>> {

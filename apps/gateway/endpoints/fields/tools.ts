@@ -47,8 +47,8 @@ type OfferedTool = {
 }
 
 /**
- * A function, nested as in chat or flat as in Responses; or a tool of another kind, which some clients add to their
- * functions by default.
+ * A function, nested as in chat or flat as in Responses; or a tool of another type, because some clients send such
+ * tools by default.
  */
 const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
@@ -75,7 +75,7 @@ const FlatName = z.object({ type: z.literal('function'), ...FunctionName.shape }
 
 const CHOICE_MODES = z.enum(['auto', 'none', 'required', 'any'])
 
-/** Tools of other kinds are ignored here too, as among the tools themselves. */
+/** Tools of other types are ignored here, as they are in `tools`. */
 const AllowedTool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): string | null => {
@@ -100,13 +100,13 @@ const ChoiceDialects = z.union([
   z.object({ type: z.literal('allowed_tools'), ...AllowedTools.shape }),
 ])
 
-/** `allowed`: the names of the functions that may be called, of all that are offered. */
+/** `allowed`: the names of the offered functions that may be called. */
 type WantedChoice =
   | ToolChoice
   | { readonly otherType: string }
   | { readonly mode: 'auto' | 'required'; readonly allowed: readonly string[] }
 
-/** `any` is Mistral's name of `required`. */
+/** `any` is Mistral's name for `required`. */
 const Choice = z
   .union([CHOICE_MODES, z.looseObject({ type: ShortText })], CHOICES)
   .transform((choice, context): WantedChoice => {
@@ -138,9 +138,10 @@ type ToolUse = {
 }
 
 /**
- * Tools other than functions are dropped, unless `tool_choice` is `required` and no function remains. Throws an
- * `ApiError` `invalid_request` for tools on a model without tools, for a forced tool that is not offered, for a name
- * that the model cannot write, and for an invalid schema of a function whose calls are constrained to it.
+ * Returns the tools of a request. Tools other than functions are dropped, unless `tool_choice` is `required` and no
+ * function remains. Throws an `ApiError` `invalid_request` for tools on a model without tools, for a forced tool that
+ * is not offered, for a name that the model cannot write, and for an invalid schema of a function whose calls are
+ * constrained to it.
  */
 export function toToolUse(
   fields: z.output<typeof ToolFields>,
@@ -166,14 +167,16 @@ export function toToolUse(
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
 }
 
-/** A name that the model cannot write, or whose calls could not be read, would be a tool that is never called. */
+/**
+ * Refuses a tool whose name the model cannot write, or whose calls could not be read: the tool would never be called.
+ */
 function checkName(name: string, param: string, { callFormat }: CatalogModel): void {
   const problem = callFormat === undefined ? null : checkToolName(callFormat, name)
   if (problem === null) return
   refuse(param, `this model cannot call a tool named '${shorten(name)}'; ${problem}`)
 }
 
-/** The model sees only the tools that it may call. */
+/** Returns the allowed tools, so that the model sees only the tools that it may call. */
 function toAllowed(allowed: readonly string[], tools: readonly ToolDefinition[]): ToolDefinition[] {
   const names = new Set(tools.map(({ name }) => name))
   const unknown = allowed.find((name) => !names.has(name))

@@ -5,14 +5,14 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 export const EVENTS_HEADER = 'x-responses-events'
 
 /**
- * `spec`: the six event types of the interface. `full`: OpenAI's complete sequence. The clients detected below need
- * it: without it they lose text or calls, or fail.
+ * `spec`: the six event types of the interface. `full`: OpenAI's complete sequence, which known client libraries need.
+ * Without it they lose text or calls, or fail.
  */
 export type EventSet = 'spec' | 'full'
 
 /**
- * Returns the set of a stream's events: the one that the header selects, else `full` for known client libraries.
- * These are detected by headers that they were observed to send; `accept` does not distinguish them. Throws an
+ * Returns the set of a stream's events: the set that the header selects, else `full` for known client libraries. A
+ * library is recognized by headers that it was observed to send; `accept` does not distinguish libraries. Throws an
  * `ApiError` `invalid_request` for any other value of the header.
  */
 export function chooseEvents(headers: IncomingHttpHeaders): EventSet {

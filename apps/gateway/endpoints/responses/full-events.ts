@@ -4,9 +4,10 @@ import { createSharedEvents, type ItemEvents, type OpenItem, type WriteEvent } f
 import { toItem, toOutputText, toSummaryText } from './to-items.ts'
 
 /**
- * OpenAI's complete sequence. For each item: `output_item.added`, its part's `added`, the deltas, then `done` events
- * for the text, the part and the item. Reasoning is sent as the single part of the summary, which clients show. Only
- * event types of OpenAI's list are used: any other would crash the stream helper of the openai library.
+ * OpenAI's complete sequence. For each item: `output_item.added`, the part's `added` event, the deltas, then `done`
+ * events for the text, the part and the item. Reasoning is sent as the only part of the summary, because clients show
+ * summaries. Only event types of OpenAI's list are used, because any other type crashes the stream helper of the openai
+ * library.
  */
 export function createFullEvents(write: WriteEvent): ItemEvents {
   const { textDelta, textDone, itemDone } = createSharedEvents(write)
@@ -59,7 +60,7 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
 const NO_TEXT = toJson(toOutputText(''))
 const NO_SUMMARY = toJson(toSummaryText(''))
 
-/** The item in `output_item.added`, without its parts. */
+/** Returns the item in `output_item.added`, which has no parts yet. */
 function toAddedItem({ start, id }: OpenItem) {
   const item = toItem(start, { id, status: 'in_progress' })
   if (item.type === 'message') return { ...item, content: [] }

@@ -10,7 +10,7 @@ import { createOtherItems } from './other-items.ts'
 
 const { Content, AssistantContent } = contentsOf('input_text')
 
-/** Not a field of message items. It is rejected because ignoring it would lose the call. */
+/** Message items have no field `tool_calls`. It is rejected because ignoring it would lose the calls. */
 const NoToolCalls = optional(
   z
     .array(z.unknown())
@@ -63,7 +63,10 @@ const ReasoningText = optional(
   listOf(z.object({ text: z.string(TEXT) }, REASONING), { expected: REASONING }),
 ).transform((parts) => (parts ?? []).map((part) => part.text).join('\n'))
 
-/** The content, or the summary if there is no content. Encrypted reasoning is ignored: it cannot be read. */
+/**
+ * The text of the content, or the text of the summary if there is no content. Encrypted reasoning is ignored, because it
+ * cannot be read.
+ */
 const ReasoningItem = z
   .object({ type: z.literal('reasoning'), content: ReasoningText, summary: ReasoningText })
   .transform(({ type, content, summary }) => ({ type, text: content === '' ? summary : content }))
@@ -105,5 +108,5 @@ function describeType(item: unknown): string {
   return `items of type '${shorten(type)}' are not supported; ${expected}`
 }
 
-/** Ignoring it would lose the whole conversation that it stands for. */
+/** A compaction item is refused, because ignoring it would lose the whole conversation that it replaces. */
 const UNREADABLE = 'only the service that encrypted it can read it: send the items that it replaces'

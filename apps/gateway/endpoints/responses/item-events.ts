@@ -3,7 +3,7 @@ import { toJson } from '../to-json.ts'
 
 /** An item whose events are being written. */
 export type OpenItem = {
-  /** The part without text or arguments. */
+  /** The part as it began, without text or arguments. */
   readonly start: OutputPart
   readonly id: string
   readonly index: number
@@ -11,7 +11,10 @@ export type OpenItem = {
   readonly place: string
 }
 
-/** The events of one item in one set. Each function returns whole server-sent events, or an empty string. */
+/**
+ * Renders the events of one item in one of the two sets. Each function returns whole server-sent events, or an empty
+ * string.
+ */
 export type ItemEvents = {
   begin(item: OpenItem): string
   add(item: OpenItem, text: string): string
@@ -22,7 +25,7 @@ export type ItemEvents = {
 /** Returns one server-sent event; `fields` are its JSON fields without the enclosing braces. */
 export type WriteEvent = (type: string, fields: string) => string
 
-/** Numbers the events of one stream from 0; `named` adds an `event:` line to each. */
+/** Returns a function that numbers the events of one stream from 0. With `named`, each event has an `event:` line. */
 export function createWriteEvent(options: { named: boolean }): WriteEvent {
   let sequence = 0
   return (type, fields) => {
@@ -33,7 +36,7 @@ export function createWriteEvent(options: { named: boolean }): WriteEvent {
   }
 }
 
-/** The item events that both sets have. */
+/** Returns the item events that both sets have. */
 export function createSharedEvents(write: WriteEvent) {
   return {
     textDelta: ({ place }: OpenItem, text: string) =>

@@ -4,9 +4,10 @@ import { TEXT } from '../fields/field-texts.ts'
 import { ShortText } from '../fields/short-text.ts'
 
 /**
- * Items of tools that this service does not run, as histories of other services and of Codex hold them. A call becomes
- * a call of a function with the same content, a result its result; what no model of this service could read, or what
- * the text of the conversation repeats, is ignored (`docs/api.md` lists all of them). `Content` is that of results.
+ * Schemas for items of tools that this service does not run, as histories of other services and of Codex have them. A
+ * call is read as a function call with the same content, and a result as the result of that call. Items that no model
+ * of this service could read, or that the text of the conversation repeats, are ignored (`docs/api.md` lists all of
+ * them). `Content` is the schema of a result's content.
  */
 export function createOtherItems(Content: z.ZodType<string>) {
   const CustomCallOutput = z
@@ -51,7 +52,7 @@ const result = (call_id: string, output: string) => ({
   output,
 })
 
-/** A call that another service has run: with its result, in one item. */
+/** A call that another service has run, together with its result in one item. */
 const answered = (called: ReturnType<typeof call>, output: string) => ({
   ...called,
   type: 'answered_call' as const,
@@ -82,7 +83,7 @@ const ShellCall = z
 
 const OUTPUTS = 'expected an array of outputs'
 
-/** The outputs have several fields each, so the result is their JSON. */
+/** Each output has several fields, so the result is the JSON of the outputs. */
 const ShellCallOutput = z
   .object({
     type: z.literal('shell_call_output'),
@@ -119,7 +120,7 @@ const McpCall = z
     answered(call(id, name, args), output + (error === undefined ? '' : toText(error))),
   )
 
-/** Without results it says no more than the text that follows it. */
+/** A call without results is ignored, because the text that follows it says as much. */
 const FileSearchCall = z
   .object({
     type: z.literal('file_search_call'),

@@ -8,7 +8,9 @@ const OF_PART = { ...OF_ITEM, item_id: z.string() }
 const OF_TEXT = { ...OF_PART, content_index: z.literal(0), logprobs: z.array(z.never()) }
 const OF_SUMMARY = { ...OF_PART, summary_index: z.literal(0) }
 
-/** An event of a streamed response, of either set. `to-events.ts` and its leaves render them as text. */
+/**
+ * An event of a streamed response, of either set. `to-events.ts` and the files that it uses render the events as text.
+ */
 export const ResponseEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('response.created'), ...OF_RESPONSE }),
   z.object({ type: z.literal('response.in_progress'), ...OF_RESPONSE }),

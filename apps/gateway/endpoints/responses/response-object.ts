@@ -71,7 +71,7 @@ const TextFormat = z.union([
   }),
 ])
 
-/** The effective settings of the request. Long ones are omitted (`to-settings.ts`). */
+/** The effective settings of the request. Long settings are omitted (`to-settings.ts`). */
 const SETTINGS = {
   background: z.literal(false),
   frequency_penalty: z.number(),

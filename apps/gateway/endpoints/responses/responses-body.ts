@@ -13,7 +13,7 @@ import { Input } from './input-items.ts'
 
 const SUMMARIES = ['auto', 'concise', 'detailed'] as const
 
-/** Every value gives the complete reasoning text as the summary. */
+/** With each of these values, the summary is the complete reasoning text. */
 const Summary = z.enum(SUMMARIES, `expected one of ${SUMMARIES.join(', ')}`)
 
 const Label = z.string(TEXT).max(512, 'expected at most 512 characters')

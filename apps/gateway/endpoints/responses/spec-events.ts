@@ -1,8 +1,8 @@
 import { createSharedEvents, type ItemEvents, type WriteEvent } from './item-events.ts'
 
 /**
- * The six event types of the interface: text deltas, and each message and each call when it is done. Reasoning has no
- * events and is only in the final response.
+ * The six event types of the interface: text deltas, and each message and each call when it is complete. Reasoning has
+ * no events; only the final response contains it.
  */
 export function createSpecEvents(write: WriteEvent): ItemEvents {
   const { textDelta, textDone, itemDone } = createSharedEvents(write)

@@ -10,9 +10,9 @@ import { toResponse, type ResponsesOptions } from './to-object.ts'
 import { createItemWriter } from './write-items.ts'
 
 /**
- * Creates the renderer of one stream. It begins with `response.created` and `response.in_progress` and ends with
- * `response.completed`, also when the output limit was reached. Throws an `ApiError` `invalid_request` for an unknown
- * set of events in the request's header.
+ * Creates the renderer of one stream. The stream begins with `response.created` and `response.in_progress` and ends
+ * with `response.completed`, also if the output limit was reached. Throws an `ApiError` `invalid_request` for an
+ * unknown set of events in the request's header.
  */
 export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRenderer {
   const eventSet = chooseEvents(answer.headers)
@@ -51,7 +51,7 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
       return rendered + items.flush()
     },
     ended: () => ended,
-    /** The error is in `response.error` and in `error`: some clients ignore the failure without the second. */
+    /** The error is in `response.error` and in `error`. Without the second, some clients ignore the failure. */
     renderError({ error }) {
       const beginning = begin()
       const response = joinOutput(toResponse(answer, { status: 'failed', error }), items.ended)
@@ -60,7 +60,7 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
   }
 }
 
-/** JSON of the response with `items`, which are JSON already, as its output. */
+/** Returns the JSON of the response with `items` as its output. The items are JSON already. */
 function joinOutput(response: object, items: readonly string[]): string {
   return `${toJson(response).slice(0, -1)},"output":[${items.join(',')}]}`
 }

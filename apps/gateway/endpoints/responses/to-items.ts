@@ -3,9 +3,9 @@ import type { FinishedGeneration, OutputPart } from '../../generation/collect.ts
 import type { ItemStatus, OutputItem } from './response-object.ts'
 
 /**
- * Returns the items of a finished generation, in the order of its parts. Only the last one can be incomplete. Output
- * without text and calls gets an empty message, because the interface's sequence of events includes the text of a
- * message, and clients expect one.
+ * Returns the items of a finished generation, in the order of its parts. Only the last item can be incomplete. If the
+ * output has neither text nor calls, an empty message is added, because the interface's sequence of events includes the
+ * text of a message, and clients expect one.
  */
 export function toItems(
   { parts, finishReason }: Pick<FinishedGeneration, 'parts' | 'finishReason'>,
@@ -29,14 +29,17 @@ export function toEndStatus(finishReason: GenerationEnd['finishReason']): 'compl
   return finishReason === 'length' ? 'incomplete' : 'completed'
 }
 
-/** An item's id. It is derived from the request's id and the item's index, so it is the same on every event. */
+/** Returns an item's id. It is derived from the request's id and the item's index, so it is the same on every event. */
 export function toItemId({ type }: Pick<OutputPart, 'type'>, requestId: string, index: number): string {
   return `${ID_PREFIXES[type]}_${requestId}_${index}`
 }
 
 const ID_PREFIXES = { reasoning: 'rs', text: 'msg', 'tool-call': 'fc' } as const
 
-/** A reasoning item has the complete text as summary, which clients show, and as content, which they read. */
+/**
+ * Returns an item. A reasoning item has the complete text twice: as summary, which clients show, and as content, which
+ * they read.
+ */
 export function toItem(part: OutputPart, { id, status }: { id: string; status: ItemStatus }): OutputItem {
   if (part.type === 'tool-call') {
     const { call } = part
@@ -53,12 +56,12 @@ export function toItem(part: OutputPart, { id, status }: { id: string; status: I
   }
 }
 
-/** The only content part of a message. */
+/** Returns the only content part of a message. */
 export function toOutputText(text: string) {
   return { type: 'output_text' as const, text, annotations: [], logprobs: [] }
 }
 
-/** The only summary part of a reasoning item. */
+/** Returns the only summary part of a reasoning item. */
 export function toSummaryText(text: string) {
   return { type: 'summary_text' as const, text }
 }

@@ -61,9 +61,9 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
 }
 
 /**
- * A reference that only a stored response could resolve. Clients that rely on stored responses refer to reasoning
- * and to the text before a call, but send the call itself. Such references are ignored, because the turn is usable
- * without them.
+ * A reference that only a stored response could resolve. Clients that rely on stored responses refer to reasoning and
+ * to the text before a call, but send the call itself. References to reasoning are ignored, and so are references to
+ * text before a call, because the turn is usable without them.
  */
 type Reference = { readonly id: string; readonly index: number }
 

@@ -5,10 +5,10 @@ import type { Answer } from '../generation-endpoint.ts'
 import type { ResponseObject, ResponseSettings } from './response-object.ts'
 import { toEndStatus, toItems } from './to-items.ts'
 
-/** The parts of the request that the rendered response repeats. */
+/** The settings of the request that the response repeats. */
 export type ResponsesOptions = { readonly settings: ResponseSettings }
 
-/** The body of a response that is not streamed. */
+/** Returns the body of a response that is not streamed. */
 export function toObject(generation: FinishedGeneration, answer: Answer<ResponsesOptions>): ResponseObject {
   const { finishReason, usage } = generation
   return {
@@ -22,7 +22,7 @@ type Outcome =
   | { readonly status: 'completed' | 'incomplete'; readonly usage: Usage }
   | { readonly status: 'failed'; readonly error: { readonly code: string; readonly message: string } }
 
-/** The response without its output. */
+/** Returns the response without its output. */
 export function toResponse(
   answer: Answer<ResponsesOptions>,
   outcome: Outcome,
@@ -42,11 +42,11 @@ export function toResponse(
   }
 }
 
-/** Both details are always present: some clients reject a usage that has only one. */
+/** Returns the usage of a response. Both details are always present: some clients reject a usage with one only. */
 function toResponseUsage(usage: Usage) {
   return {
     input_tokens: usage.promptTokens,
-    // Writing to the cache is never charged; the newest clients of OpenAI require the field.
+    // Writing to the cache is never charged, but OpenAI's newest clients require the field.
     input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 },
     output_tokens: usage.completionTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens },

@@ -6,15 +6,15 @@ import type { ResponsesBody } from './responses-body.ts'
 import type { ResponsesGeneration } from './to-generation.ts'
 
 /**
- * The length, in characters of JSON, above which a setting is omitted. A stream repeats the settings three times, so
- * long ones would exceed the limit of unread bytes, and a client that reads fast enough would be disconnected.
+ * Settings of more characters of JSON are omitted. A stream repeats the settings three times. So long settings would
+ * exceed the limit of unread bytes, and a client that reads fast enough would be disconnected.
  */
 const MAX_REPEATED_LENGTH = 65_536
 
 /**
  * Returns the effective settings: without dropped tools, with resolved aliases and clamped limits. Open Responses
- * requires numbers for sampling. Where the request has none, they are the neutral values, because only the worker
- * knows the model's defaults.
+ * requires numbers for sampling. For fields that the request does not have, they are neutral values, because only the
+ * worker knows the model's defaults.
  */
 export function toSettings(
   body: ResponsesBody,

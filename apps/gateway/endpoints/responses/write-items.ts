@@ -16,8 +16,8 @@ type ItemWriter = {
 }
 
 /**
- * At most one item is open: output of another kind ends it. The open item's text and the ended items' JSON stay in
- * memory, because the last event repeats them.
+ * Creates the writer of one stream's items. At most one item is open; output of another kind ends it. The open item's
+ * text and the ended items' JSON stay in memory, because the last event repeats them.
  */
 export function createItemWriter(events: ItemEvents, requestId: string): ItemWriter {
   const ended: string[] = []

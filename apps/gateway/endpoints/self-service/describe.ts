@@ -5,7 +5,7 @@ import type { OperationDescription } from '../operation-description.ts'
 
 const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
-/** The operations of the accounts' contract. */
+/** The descriptions of the operations in the accounts' contract. */
 export const accountDescriptions: readonly OperationDescription[] = Object.entries<AccountOperation>(
   ACCOUNT,
 ).map(([id, operation]) => ({

@@ -16,8 +16,8 @@ import { toCsv } from './to-csv.ts'
 const KEY_BODY_BYTES = 64 * 1024
 
 /**
- * Serves what a key reads of itself, and what a management key reads and changes of its account: the operations of the
- * accounts' contract and no others. Billing answers them; a request that the contract refuses does not reach it. They
+ * Serves the operations of the accounts' contract: a key reads its own data; a management key also reads and changes
+ * the keys of its account. Billing answers them, and receives no request that violates the contract. The operations
  * cost nothing and need no credits.
  */
 export function forwardAccount(
@@ -58,7 +58,8 @@ export function forwardAccount(
       async handler(request, reply) {
         const asked = readAsked(operation, request)
         const asker = toAsker(readerOf(request))
-        // Each request of a management key counts: a change is made, or it is to be read after one.
+        // Every call of a management operation counts, and no answer is shared: the call makes a change, or must show
+        // the changes before it.
         if (isManaging) spend(asker)
         const answer = await (isManaging ? ask : share)(id, asker, asked)
         if ('refusal' in answer) throw answer.refusal
@@ -89,7 +90,7 @@ function send(reply: FastifyReply, operation: AccountOperation, json: string): F
     return reply.type('text/csv; charset=utf-8').send(toCsv(data))
   }
   if (operation.kind === 'change' && operation.status === 201) {
-    // It has the secret of a new key, which no cache may keep.
+    // The answer has the secret of a new key, which no cache may keep.
     reply.code(201).header('cache-control', 'no-store')
   }
   return reply.type('application/json; charset=utf-8').send(json)

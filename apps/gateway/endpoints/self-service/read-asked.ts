@@ -6,8 +6,8 @@ import type { Asked } from '#libs/http-contract/parse-asked.ts'
 import { parseBody, readJsonObject } from '../../http/parse-body.ts'
 
 /**
- * The parts of a request that its operation has, validated. Throws an `ApiError` that names the first wrong field. Unknown
- * parameters are ignored.
+ * Returns the parts of a request that its operation uses, validated. Unknown parameters are ignored. Throws an
+ * `ApiError` that names the first wrong field.
  */
 export function readAsked(operation: AccountOperation, request: FastifyRequest): Asked {
   const hasBody = operation.sent !== undefined

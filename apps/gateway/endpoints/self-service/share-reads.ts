@@ -2,17 +2,17 @@ import { LRUCache } from 'lru-cache'
 import type { AccountAnswer, Asker, AskAccount } from '#libs/billing-client/ask-account.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 
-/** Throws `model_busy` where a key asks more often than is served. */
+/** Counts a request. Throws `model_busy` if the key asks more often than allowed. */
 type SpendRead = (asker: Asker) => void
 
 const FRESH_MS = 1_000
 const MAX_ANSWERS = 500
 const MAX_KEYS = 10_000
 
-/** A client that looks at several things at once does not wait; a loop is held to one read a second. */
+/** A client that reads several things at once does not have to wait. A client in a loop gets one read a second. */
 const BURST = 10
 
-/** Serves one request a second of one key by this gateway, after a burst of ten; so much, and no more, costs it billing. */
+/** Limits each key to one request a second at this gateway, after a burst of ten, which bounds billing's load. */
 export function createSpendRead(nowMs: () => number): SpendRead {
   const budgets = new LRUCache<string, { readonly left: number; readonly atMs: number }>({ max: MAX_KEYS })
 
@@ -31,7 +31,10 @@ export function createSpendRead(nowMs: () => number): SpendRead {
   }
 }
 
-/** The same question of a key gets the same answer for a second, and counts as one read; a failure is not kept. */
+/**
+ * Answers a repeated question of a key with the same answer for a second; both count as one read. A failure is not
+ * kept.
+ */
 export function createShareRead(deps: {
   ask: AskAccount
   spend: SpendRead

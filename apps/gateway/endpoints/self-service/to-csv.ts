@@ -1,6 +1,6 @@
 import type { Activity } from '#libs/account-contract/resources/activity.ts'
 
-/** RFC 4180. A model's id that begins like a formula is kept from being one in a spreadsheet. */
+/** Returns CSV by RFC 4180. A model's id that begins like a formula is escaped, so that no spreadsheet evaluates it. */
 export function toCsv(days: readonly Activity[]): string {
   const head = 'date,model,requests,prompt_tokens,cached_tokens,completion_tokens,usage_nano'
   const lines = days.map((day) =>

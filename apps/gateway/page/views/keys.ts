@@ -10,7 +10,7 @@ import { toBaseAddress, type Api } from '../api.ts'
 import type { OpenScreen } from '../app.ts'
 import { quote } from '../snippets.ts'
 
-/** Which keys does the account have, what may each spend, and are they all still needed? */
+/** The screen that lists the keys of the account, with the limits and the use of each. */
 export const open: OpenScreen = (app) => {
   const keys = loadList(app, app.api.listKeys)
   const forms = createKeyForms(app, toRequests(app.api), () => keys.reload())
@@ -67,7 +67,7 @@ function toShownKey(key: AccountKey): ShownKey {
   return { ...key, nano: { ...nano, spent: reset === null ? nano.usage : spent[reset] } }
 }
 
-/** A repeated request makes no second key: the idempotency key is made when the form opens. */
+/** The idempotency key is made when the form opens, so a repeated request makes no second key. */
 function toRequests(api: Api): KeyRequests {
   return {
     async create({ change }, { idempotencyKey }) {

@@ -12,7 +12,7 @@ import type { OpenScreen } from '../app.ts'
 import { nextReset, type Reset } from '../resets.ts'
 import { showUsage } from './usage.ts'
 
-/** What can the key spend, what bounds it, and where do the credits go? */
+/** The screen that shows the spendable credits, the bound that decides, and the use of the last 30 days. */
 export const open: OpenScreen = (app) => {
   const activity = load(app, async (signal) => await app.api.readActivity(signal))
   return {
@@ -60,7 +60,7 @@ function showKey(key: OwnKey, nowMs: number): TemplateResult {
     }`
 }
 
-/** A management key has no limit of its own, for it spends nothing. */
+/** A management key has no limit of its own, because it spends nothing. */
 function showAccount({ nano }: OwnKey): TemplateResult {
   return html`<div class="spendable">
     <p class="figure"><strong>${credits(nano.available)}</strong> credits are available in the account</p>
@@ -72,7 +72,7 @@ function showAccount({ nano }: OwnKey): TemplateResult {
   </div>`
 }
 
-/** The number with both its bounds, and which of them is the lesser. */
+/** Shows the spendable credits with both bounds, and marks the lesser bound. */
 function showSpendable(key: OwnKey, nowMs: number): TemplateResult {
   const { nano, limit_reset: reset } = key
   const left = nano.limit_remaining
@@ -104,7 +104,7 @@ function showSpendable(key: OwnKey, nowMs: number): TemplateResult {
   </div>`
 }
 
-/** Drawn with 1,000 steps; the numbers stand beside it. */
+/** Draws a bar in 1,000 steps; the exact numbers stand beside it. */
 function share(left: string, limit: string): TemplateResult {
   const all = BigInt(limit)
   return bar(all <= 0n ? 0 : Number((1_000n * (BigInt(left) < 0n ? 0n : BigInt(left))) / all), 1_000)

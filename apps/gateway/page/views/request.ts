@@ -9,10 +9,10 @@ import { moment } from '#libs/page-parts/time.ts'
 import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 import type { App, OpenScreen } from '../app.ts'
 
-/** A running request may end at any moment. */
+/** A running request may end at any moment, so its receipt is read again this often. */
 const RUNNING_EVERY_MS = 3_000
 
-/** Why was it slow, why this charge? */
+/** The screen that explains the duration and the charge of one request. */
 export const open: OpenScreen = (app, { path }) => {
   const id = path[1] ?? ''
   const receipt = load(app, async (signal) => await app.api.readReceipt(id, signal), {
@@ -34,7 +34,7 @@ export const open: OpenScreen = (app, { path }) => {
   }
 }
 
-/** How a request stands or ended. */
+/** Shows how a request stands or ended. */
 export function showReceiptState({ status, outcome, error_code: code, finish_reason: reason }: Receipt) {
   return outcome === null
     ? mark(status === 'running' ? 'busy' : 'off', status)

@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<Receipt>[] = [
   { name: 'Request', from: 'wide', cell: ({ id }) => shortId(id) },
 ]
 
-/** What did the key do last, and what did each request cost? */
+/** The screen that lists the latest requests of the key, with the charge of each. */
 export const open: OpenScreen = (app) => {
   const receipts = loadList(app, app.api.listReceipts)
   return {
@@ -65,7 +65,7 @@ export const open: OpenScreen = (app) => {
   }
 }
 
-/** From the queue to the end. */
+/** Returns the time from the queue to the end. */
 function tookMs({ latency, generation_time: ranMs }: Receipt): number | null {
   return latency === null || ranMs === null ? null : latency + ranMs
 }

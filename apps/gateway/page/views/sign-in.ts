@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { toFailure } from '#libs/page-parts/load.ts'
 
-/** The form in which a key is typed. Its field has no name, so that no browser ever sends it by itself. */
+/** Creates the form for the key. Its field has no name, so that no browser ever sends the key by itself. */
 export function createSignIn(deps: {
   redraw: () => void
   /** Throws a Failure. */
@@ -34,7 +34,7 @@ export function createSignIn(deps: {
     const field = document.getElementById('key')
     if (isBusy || !(field instanceof HTMLInputElement)) return
     const apiKey = field.value.trim()
-    // What is no printable ASCII is in no key, and fits in no header.
+    // Keys consist of printable ASCII, and a header can carry nothing else.
     if (/^[\x21-\x7e]+$/.test(apiKey)) void send(apiKey)
     else {
       message =

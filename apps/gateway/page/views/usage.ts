@@ -18,7 +18,7 @@ type ModelSum = {
   readonly nano: bigint
 }
 
-/** Bars by day, and the sums by model. */
+/** Shows bars by day, and sums by model. */
 export function showUsage(days: readonly Activity[], nowMs = wallClockMs()): TemplateResult {
   if (days.length === 0) {
     return html`<p class="empty">
@@ -27,7 +27,7 @@ export function showUsage(days: readonly Activity[], nowMs = wallClockMs()): Tem
   }
   const models = sumByModel(days)
   const all = models.reduce((sum, { nano }) => sum + nano, 0n)
-  // Drawn with 10,000 steps; the amounts stand beside it.
+  // The bars are drawn in 10,000 steps; the exact amounts stand beside them.
   const share = (nano: bigint) => (all === 0n ? 0 : Number((10_000n * nano) / all))
   return html`${showDays(sumByDay(days, nowMs), all)}
   ${table({
@@ -69,7 +69,7 @@ function sumByModel(days: readonly Activity[]): readonly ModelSum[] {
 
 type Day = { readonly day: string; readonly nano: bigint }
 
-/** Each of the last days in UTC, the newest last; a day without a request has nothing. */
+/** Returns the last days in UTC, the newest last; a day without a request has the amount 0. */
 function sumByDay(days: readonly Activity[], nowMs: number): readonly Day[] {
   const sums = new Map<string, bigint>()
   for (const { date, nano } of days) sums.set(date, (sums.get(date) ?? 0n) + BigInt(nano.usage))

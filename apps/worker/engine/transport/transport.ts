@@ -17,7 +17,7 @@ export type Transport = {
     request: Request,
     options: StreamListener<Response> & { readonly timeoutMs?: number },
   ) => StreamCall
-  /** Accepts no new calls; running ones end by themselves. */
+  /** Accepts no new calls; running calls end by themselves. */
   readonly close: () => void
 }
 

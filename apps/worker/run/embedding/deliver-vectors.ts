@@ -29,8 +29,8 @@ const TAKE_WITHIN_MS = 10_000
 const MOST_UNTAKEN = 8
 
 /**
- * Writes vectors to the bus, announces them to the gateway, waits until it reports that it has them, and deletes them. So
- * a generation ends only when its gateway has all of its vectors, and the bus's memory is bounded.
+ * Writes vectors to the bus, announces them to the gateway, waits until the gateway reports that it has them, and
+ * deletes them. So a generation ends only when its gateway has all of its vectors, and the bus's memory is bounded.
  */
 export function createDeliverVectors(deps: {
   /** Returns the server of the bus that belongs to a gateway. */

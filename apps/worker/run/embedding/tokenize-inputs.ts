@@ -19,9 +19,9 @@ export type TokenizeInputs = (
 ) => Promise<TokenizedInputs>
 
 /**
- * Tokenizes inputs exactly, with the special tokens that the model's tokenizer puts around a separate text. The context
- * window applies to each input. Inputs are tokenized one after the other, so that other generations go on meanwhile.
- * After an abort the result is incomplete and must not be used.
+ * Tokenizes inputs, with the special tokens that the model's tokenizer puts around a separate text. The context window
+ * applies to each input. Inputs are tokenized one after the other, so that other generations go on meanwhile. After an
+ * abort the result is incomplete and must not be used.
  */
 export function createTokenizeInputs(tokenizer: Pick<Tokenizer, 'encodeWhole'>): TokenizeInputs {
   return async (texts, { contextWindow, signal }) => {

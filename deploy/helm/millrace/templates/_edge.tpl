@@ -1,6 +1,6 @@
-{{/* How a Service with answers that stream is reached from outside. Both take root, component and name. */}}
+{{/* Access from outside to a Service that streams its answers. Both templates take root, component and name. */}}
 
-{{/* An Ingress: host, and ingress (className, tlsSecret, annotations). */}}
+{{/* An Ingress. Takes also host, and ingress (className, tlsSecret, annotations). */}}
 {{- define "millrace.ingress" -}}
 {{- $defaults := dict
   "nginx.ingress.kubernetes.io/proxy-buffering" "off"
@@ -31,7 +31,7 @@ spec:
             backend: { service: { name: {{ .name }}, port: { name: http } } }
 {{- end }}
 
-{{/* An HTTPRoute: parentRefs, hostnames, port. */}}
+{{/* An HTTPRoute. Takes also parentRefs, hostnames and port. */}}
 {{- define "millrace.route" -}}
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -46,6 +46,6 @@ spec:
   {{- end }}
   rules:
     - backendRefs: [{ name: {{ .name }}, port: {{ .port }} }]
-      # A stream lasts as long as it has something to say. The server ends it; a controller's default would cut it.
+      # No time-out: a stream may last long, and the server ends it. A controller's default time-out would cut it.
       timeouts: { request: 0s, backendRequest: 0s }
 {{- end }}

@@ -30,6 +30,7 @@ the chart's of the same name, and an earlier one of its own: of two Kubernetes w
 {{/* Environment of every role. `nodeOptions`: further ones of a role. */}}
 {{- define "millrace.commonEnv" -}}
 - { name: LOG_LEVEL, value: {{ .Values.logLevel }} }
+- { name: CELL, value: {{ .Values.cell | quote }} }
 - { name: OPS_HOST, value: {{ .Values.listenAddress | quote }} }
 - { name: OPS_PORT, value: "9100" }
 - { name: NODE_OPTIONS, value: --max-old-space-size-percentage=65{{ with .nodeOptions }} {{ . }}{{ end }} }

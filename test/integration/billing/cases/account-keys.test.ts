@@ -216,6 +216,18 @@ describe('an account', () => {
   })
 })
 
+test('a key whose limit begins to reset at another time keeps what it has spent', async () => {
+  const { data } = await create({ limit: 1e-6, limit_reset: 'daily' })
+  const call = reserveCall(data.id)
+  await database.money.reserve([call])
+  await database.money.settle([settlement(call.reservationId)])
+  for (const reset of ['monthly', 'weekly', null, 'daily'] as const) {
+    expect(await change(data.id, { limit_reset: reset })).toMatchObject({
+      nano: { usage: '700', limit: '1000', limit_remaining: '300' },
+    })
+  }
+})
+
 describe('a repeated request', () => {
   const once = 'first key'
 

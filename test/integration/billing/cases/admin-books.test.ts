@@ -146,7 +146,7 @@ describe('the export of the ledger', () => {
       idempotencyKey: 'a',
       reason: 'r',
     })
-    // More than two portions.
+    // More entries than two portions of an export have.
     await database.pool.query(
       `insert into ledger (kind, ref, debit_account, credit_account, amount, posted_at)
        select 'topup', gen_random_uuid(), '00000000-0000-0000-0000-000000000001', $1, 1, $2
@@ -295,7 +295,9 @@ describe('reconciliation', () => {
   })
 })
 
-/** The line of an entry as documented and as `ledger_line` writes it, so that an export can be checked against seals. */
+/**
+ * Hashes exported entries in the documented form, which `ledger_line` writes too, to compare the export with the seals.
+ */
 function chainOf(entries: readonly z.infer<typeof Entry>[]): string {
   let hash = createHash('sha256').update('').digest()
   for (const { seq, kind, ref, debitAccount, creditAccount, amountNano, postedAt } of entries) {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { announcePrices } from '#apps/billing/catalog/announce-prices.ts'
 import { readCatalog } from '#apps/billing/catalog/read-catalog.ts'
-import { toKysely } from '#apps/billing/database/tables.ts'
+import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import {
   CHAT,
   EMBED,

@@ -106,7 +106,7 @@ test('every operation answers as described', async () => {
   await demand('changeKey', `/keys/${key}`, { name: 'application', tokensPerMinute: null })
   await demand('disableKey', `/keys/${key}/disable`)
   await demand('enableKey', `/keys/${key}/enable`)
-  // As a gateway makes them: a random id may belong to the month that is archived below.
+  // The ids are like a gateway's. A random id may belong to the month that is archived below.
   const call = () => reserveCall(key, { reservationId: uuidV7(START_MS) })
   const [open, done, over] = [call(), call(), call()]
   await database.money.reserve([open, done, over])
@@ -163,7 +163,7 @@ test('every operation answers as described', async () => {
     sha256: createHash('sha256').update(text).digest('hex'),
   })
   const ledger = fileOf(await demand('exportMonth', `/months/lines?month=${month}&part=ledger`))
-  // No request was made in that month: its entries are those from before it.
+  // No request was made in that month, so its entries are from the time before it.
   const files = { ledger, usage: fileOf(''), reservations: fileOf('') }
   await demand('archiveMonth', '/months/archive', { month, files, reason })
 

@@ -27,7 +27,7 @@ const list = async (query: Query = {}) => await database.operator.call(ADMIN.lis
 const idsOf = async (query: Query = {}) => (await list(query)).data.map(({ id }) => id)
 const refusalOf = async (query: string) => await database.operator.ask('GET', `/requests?${query}`)
 
-/** Settles requests in one batch, at one moment; returns their ids in the order of the list. */
+/** Settles requests in one batch, so all at the same time. Returns their ids in the order of the list. */
 async function settle(
   keyId: string,
   ends: readonly { model?: string; outcome?: 'completed' | 'fault' }[],

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { toCursor } from '#apps/billing/admin/list-page.ts'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { openPool } from '#apps/billing/database/open-pool.ts'
-import { toKysely } from '#apps/billing/database/tables.ts'
+import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import { createReconcile } from '#apps/billing/books/reconcile.ts'
 import { createOperator, refusal, type Operator } from '../support/operator.ts'
 import {

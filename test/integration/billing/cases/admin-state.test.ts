@@ -46,7 +46,7 @@ test('the state has alarms and write-offs of 24 hours, overdue holds and the new
   const [over, overdue] = [reserveCall(keyId), reserveCall(keyId)]
   await database.money.reserve([over, overdue])
   const unknown = () => settlement(crypto.randomUUID())
-  // Ten tokens more than were held.
+  // The usage has ten tokens more than the hold pays for.
   await database.money.settle([
     settlement(over.reservationId, { completionTokens: 60 }),
     unknown(),

@@ -60,7 +60,7 @@ test('an entry that this release cannot handle is put aside, and the others of i
     await hold(account.keyId),
     await hold(account.keyId, 'embed'),
   ]
-  // Genuine, and of a moment that JavaScript cannot write.
+  // The signature is genuine, but JavaScript cannot represent the date.
   const receipt = receipts.sign({ ...grantOf(strange), deadlineMs: Number.MAX_SAFE_INTEGER })
   await forget(strange)
   await addSettlement(redis, 'chat', settlement(first.reservationId))
@@ -125,7 +125,7 @@ function grantOf({ reservationId, receipt }: Held) {
   return grant
 }
 
-/** As a restore from a backup does. */
+/** Deletes a reservation, as a restore from an older backup does. */
 async function forget({ reservationId }: Held): Promise<void> {
   const { pool } = database
   await pool.query(

@@ -11,7 +11,7 @@ import {
 
 const DAY_MS = 86_400_000
 
-/** In the middle: the numbers that a rolled back transaction took are free. */
+/** Inserts an entry between others: the numbers of a transaction that was rolled back are free. */
 const INSERT_ENTRY = `insert into ledger (seq, kind, ref, debit_account, credit_account, amount, posted_at)
   overriding system value
   select seq - 1, kind, gen_random_uuid(), debit_account, credit_account, 1, posted_at from ledger where kind = 'charge'`
@@ -172,7 +172,7 @@ describe('seals', () => {
   }
 })
 
-/** Without the triggers that keep tables append-only. */
+/** Returns a statement that runs without the triggers that keep tables append-only. */
 function asSuperuser(statement: string): string {
   return `begin; set local session_replication_role = replica; ${statement}; commit`
 }

@@ -9,7 +9,7 @@ import { log, openBillingDatabase, reserveCall } from '../support/billing-databa
 const authority = createAuthority()
 const stranger = createAuthority()
 
-/** Certificates name the database user. */
+/** The database user, which the client certificates must name. */
 const USER = 'millrace'
 const trusted = { ca: authority.ca, certificate: authority.issue(USER) }
 
@@ -70,7 +70,7 @@ test('a new connection uses renewed certificates, and those before them while th
   })
   onTestFinished(() => pool.end())
 
-  /** The serial number of the client's certificate; of a new connection after it has ended the one before. */
+  /** Returns the serial number of the client certificate on a new connection, and closes the connection afterwards. */
   const serial = async () => {
     const client = await pool.connect()
     const { rows } = await client.query<{ serial: string }>(

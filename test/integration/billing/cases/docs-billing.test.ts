@@ -69,7 +69,7 @@ test('docs/operations/billing.md has every alarm, and no other', async () => {
   expect(new Set(documented)).toEqual(new Set(values.map(({ labels }) => labels.kind)))
 })
 
-/** A top-up, and then the seal of that day of January 2030. */
+/** Makes a top-up, then the seal of this day of January 2030. */
 async function sealDay(day: number, credits: bigint): Promise<void> {
   await database.createAccount(credits)
   const atMs = START_MS + (day - 1) * 86_400_000
@@ -86,7 +86,7 @@ async function download(path: string): Promise<string> {
   return response.body
 }
 
-/** The lines that it prints of this export. */
+/** Runs the documented script on this export and returns the lines that it prints. */
 async function runScript(ledger: string): Promise<string[]> {
   const [script] = readExamples(HOW_MONEY_MOVES, ['js'])
   writeFileSync(join(folder, 'verify-seals.mjs'), script?.code ?? '')

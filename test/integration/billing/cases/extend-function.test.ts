@@ -17,7 +17,8 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-// 'chat' costs 2 nano-credits an input token and 10 an output token: 100 of the one and 50 of the other hold 700.
+// The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
+// 700.
 
 let database: BillingDatabase
 

@@ -58,7 +58,7 @@ async function serve(files: ServerTlsFiles): Promise<BillingServer> {
 const SERVED = ['found', 'granted']
 const REFUSED = ['unavailable', 'unavailable']
 
-/** What a look-up of the key and a reserve with it come to. */
+/** Returns the results of a look-up of the key and of a reserve with it. */
 async function ask(server: BillingServer, files: ClientTlsFiles): Promise<string[]> {
   const client = await connect(server, files)
   const unavailable = (error: unknown) => {

@@ -22,7 +22,7 @@ const WAIT = { interval: 20 }
 const MODELS = Array.from({ length: 1_000 }, (_, index) => `idle-${index}`)
 const NEVER_MS = 3_600_000
 
-// A server of its own: the write-ahead log is that of all databases of a server.
+// The test has a PostgreSQL server of its own, because all databases of a server share the write-ahead log.
 let postgres: TestPostgres
 let server: TestRedis
 let redis: Redis
@@ -30,7 +30,7 @@ let database: BillingDatabase
 let replicas: SettlementReplica[]
 
 beforeAll(async () => {
-  // Nothing but billing writes.
+  // These settings leave billing as the only writer.
   postgres = await createPostgres({ autovacuum: 'off', bgwriter_lru_maxpages: '0' })
   server = await createRedis()
   redis = connect(server.url)
@@ -55,11 +55,11 @@ test('a thousand idle models cost no write-ahead log, and a hold of one of them 
   await expect.poll(countWatermarks, WAIT).toBe(1_000)
   await rounds(replica, 3)
   const before = await walPosition()
-  // Looks at every stream, four times each.
+  // The replica reads every stream four times.
   await rounds(replica, 4)
   const written = Number((await walPosition()) - before)
   console.log(`four looks at each of 1,000 idle streams wrote ${written} B of write-ahead log`)
-  // A snapshot of the running transactions, which PostgreSQL writes by itself now and then, is about 50 B.
+  // PostgreSQL itself sometimes writes a snapshot of the running transactions, which is about 50 B.
   expect(written).toBeLessThan(512)
 
   const { accountId, keyId } = await database.createAccount(1_000n)
@@ -117,7 +117,7 @@ async function hold(keyId: string, count: number): Promise<string[]> {
   return calls.map(({ reservationId }) => reservationId)
 }
 
-/** Waits until every stream was looked at so many times more. */
+/** Waits until every stream was read this many more times. */
 async function rounds(replica: SettlementReplica, count: number): Promise<void> {
   const least = () => Math.min(...MODELS.map(replica.looks))
   const before = least()

@@ -10,8 +10,8 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-// 'chat' costs 2 nano-credits an input token and 10 an output token: 100 of the one and 50 of the other hold 700.
-// The clock begins on a Tuesday, the first of a month, at midnight.
+// The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
+// 700. The clock begins on a Tuesday, the first of a month, at midnight.
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
@@ -27,7 +27,7 @@ afterEach(async () => {
 })
 afterAll(() => database.close())
 
-/** With a deadline ten minutes from now. */
+/** Returns a reserve call with a deadline ten minutes from now. */
 const newCall = (keyId: string, fields: Partial<ReserveCall> = {}) =>
   reserveCall(keyId, { deadlineMs: database.clock.nowMs + 600_000, ...fields })
 const reserve = async (call: ReserveCall) => only(await database.money.reserve([call]))

@@ -14,7 +14,7 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-// A token of input and one of output cost 12 nano-credits of 'chat', 2 of 'odd' and 2 of 'embed'.
+// One input token and one output token together cost 12 nano-credits with 'chat', 2 with 'odd' and 2 with 'embed'.
 
 let database: BillingDatabase
 

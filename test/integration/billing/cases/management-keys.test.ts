@@ -84,7 +84,7 @@ test('an expired management key and that of a closed account do nothing', async 
   await expectNotValid(manager.id)
 })
 
-/** Every call of the management key is refused, and changes nothing. */
+/** Expects that every call with the management key is refused and changes nothing. */
 async function expectNotValid(managementKeyId: string) {
   const { ask, create, read, change, revoke, rotate } = managed.actsOf(managementKeyId)
   const day = new Date(START_MS).toISOString().slice(0, 10)

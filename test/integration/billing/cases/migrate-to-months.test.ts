@@ -15,10 +15,10 @@ import {
   START_MS,
 } from '../support/billing-database.ts'
 
-/** What the tables of before need of the functions. */
+/** The functions that the earlier tables need. */
 const EARLIER_FUNCTIONS = ['next_version.sql', 'ledger_line.sql', 'chain_ledger.sql']
 
-/** Indexes that did not exist then; most of their tables did not either. */
+/** Indexes that did not exist then. Most of their tables did not exist either. */
 const LATER_INDEXES =
   /\b(usage_by_settling|usage_not_completed|usage_hours_\w+|settlement_alarms_by_time|ledger_write_offs_by_time|admin_sessions_by_age|management_keys_\w+|key_requests_by_age)\b/
 
@@ -82,7 +82,7 @@ test('a database from before there were months keeps its holds, entries, numbers
   }
 })
 
-/** The schema up to the file before that of the months. */
+/** Copies the schema files before the file that introduces the months. */
 async function copyEarlierSchema(): Promise<URL> {
   const folder = scratchFolder('sql')
   await cp('apps/billing/sql', folder, { recursive: true })

@@ -1,11 +1,9 @@
 import { appendFile, cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Client } from 'pg'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import { migrate } from '#apps/billing/database/migrate.ts'
-import { connectionConfig } from '#apps/billing/database/open-pool.ts'
 import { scratchFolder } from '../../../support/run-folder.ts'
 import {
   log,
@@ -18,7 +16,7 @@ import {
 } from '../support/billing-database.ts'
 import { test } from '../support/own-database-test.ts'
 
-// The present version goes on with money while a made-up next one migrates, and after it.
+// The present version keeps serving money calls while a made-up next version migrates the database, and afterwards.
 
 const CALLERS = 8
 const CREDITS = 1_000_000_000n
@@ -32,8 +30,7 @@ test(
     const load = startLoad(database, keyId)
     await load.cycles(40)
 
-    const reader = new Client(connectionConfig(database.url))
-    await reader.connect()
+    const reader = await pool.connect()
     await reader.query('set idle_in_transaction_session_timeout = 0')
     await reader.query('begin isolation level repeatable read')
     await reader.query('select count(*) from reservations, ledger, usage, api_keys where false')
@@ -43,13 +40,13 @@ test(
     await gaveWay.promise
     await load.cycles(40)
     await reader.query('commit')
-    await reader.end()
+    reader.release(true)
     await migrating
 
     const before = await countNoted(database)
     await load.cycles(40)
     expect(await countNoted(database)).toBeGreaterThan(before)
-    // A replica of this version starts once more.
+    // A replica of the present version starts again after the migration.
     await migrate(pool, log)
     const truth = await load.stop()
     expect(truth.failures).toEqual([])
@@ -66,8 +63,8 @@ test(
     const writeOffs = await pool.query("select count(*)::int as count from ledger where kind = 'write-off'")
     expect(writeOffs.rows).toEqual([{ count: truth.writeOffs }])
 
-    // The next version's settle is still in place, and so is its index. Of the two settlements of a cycle, `settle` has the
-    // one whose hold does not pay it; the other takes the short way.
+    // The next version's function `settle` is still in place, and so is its index. Each cycle has two settlements. The
+    // one that costs more than its hold goes through `settle`; the other takes the short way.
     const last = await countNoted(database)
     await load.cycle()
     expect(await countNoted(database)).toBe(last + 1)
@@ -78,7 +75,10 @@ test(
   },
 )
 
-/** A next schema: a new column, a new table that `settle` writes and the service may use, and an index. */
+/**
+ * Creates the next version of the schema: a new column, a new table that `settle` writes and the service may use, an
+ * index.
+ */
 async function createNextVersion(): Promise<URL> {
   const folder = scratchFolder('sql')
   await cp('apps/billing/sql', folder, { recursive: true })
@@ -114,7 +114,7 @@ async function countNoted(database: BillingDatabase): Promise<number> {
   return only(rows).count
 }
 
-/** Callers that go on without a pause until `stop`, which returns the answers that they got. */
+/** Starts callers that make calls without a pause until `stop`, which returns the answers that they got. */
 function startLoad(database: BillingDatabase, keyId: string) {
   const { money } = database
   const charges = new Map<string, bigint>()
@@ -150,7 +150,8 @@ function startLoad(database: BillingDatabase, keyId: string) {
     await timed(money.expire(100))
     expect(holds.map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => 'granted'))
     expect(released).toEqual([true])
-    // 90 tokens of input, 10 of output; and the whole hold, because 500 tokens of output cost more.
+    // The first charge is for 90 input and 10 output tokens. The second is the whole hold, because 500 output tokens
+    // cost more.
     expect(charged).toEqual([280n, 800n])
   }
 
@@ -168,7 +169,7 @@ function startLoad(database: BillingDatabase, keyId: string) {
   const callers = Array.from({ length: CALLERS }, call)
   return {
     cycle,
-    /** Resolves after that many further cycles, of all callers together; rejects at the first failure. */
+    /** Resolves after this many further cycles of all callers together. Rejects at the first failure. */
     async cycles(count: number) {
       const { promise, resolve } = Promise.withResolvers<void>()
       awaited = { count: cycles + count, resolve }

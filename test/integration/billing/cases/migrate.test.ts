@@ -48,7 +48,7 @@ test('a migration that waits for a lock lets writers pass repeatedly, and fails 
     const { lines, log: noting } = recordLog()
     const migrating = run({ log: noting })
     const gaveWay = () => lines.filter(({ msg }) => msg === 'migration gave way, trying again').length
-    // A writer that did not pass would wait for the reader, which goes on until all have passed.
+    // A writer that was blocked would wait for the reader, and the reader continues until all writers have passed.
     for (let id = 1; gaveWay() < 2; id += 1) await scratch.query('insert into things (id) values ($1)', [id])
     await scratch.query('insert into things (id) values (0)')
     await reader.query('commit')
@@ -66,7 +66,7 @@ test('an index is built while the table is written to, and one that was cut shor
     await scratch.query('create index a on things (id)')
     await scratch.query("update pg_index set indisvalid = false where indexrelid = 'a'::regclass")
 
-    // A writer under way when the build begins, which waits for it, and one that begins meanwhile.
+    // One writer is active when the index build begins, so the build waits for it. Another begins during the build.
     const early = await scratch.connect()
     await early.query('begin')
     await early.query('insert into things values (1)')
@@ -198,7 +198,7 @@ type Scratch = {
   run(options?: { lockLimitMs?: number; log?: Logger }): Promise<void>
 }
 
-/** A database and a schema folder of the test's own. */
+/** Runs `work` with a database and a schema folder that only this test uses. */
 async function inScratch(work: (scratch: Scratch) => Promise<void>): Promise<void> {
   const folder = scratchFolder('sql')
   const write = (name: string, sql: string) => writeFile(join(folder, name), sql)

@@ -16,7 +16,7 @@ import {
   settleDuringRelease,
 } from '../support/parallel-calls.ts'
 
-// Every call is a transaction of its own on a connection of its own, as from many replicas.
+// Every call is a separate transaction on a separate connection, as if many replicas made the calls.
 
 describe.each(PATHS)('on the %s path of single calls', (path) => {
   let database: BillingDatabase
@@ -126,7 +126,7 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
   })
 
   test('a batch of reserves and a release of the same ids do not block each other', async () => {
-    // The short way knows only that an id is there already: the code of a unique violation.
+    // The short way only reports that an id exists already: 23505 is the code of a unique violation.
     const expected = path === 'full' ? ['conflict', 'conflict'] : ['23505']
     expect(await reserveDuringReleases(database)).toEqual(expected)
   })

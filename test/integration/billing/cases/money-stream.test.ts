@@ -10,7 +10,7 @@ import type { ProtoGrpcType } from '#proto/types/billing.ts'
 import type { MoneyCalls__Output } from '#proto/types/millrace/billing/MoneyCalls.ts'
 import type { MoneyReplies } from '#proto/types/millrace/billing/MoneyReplies.ts'
 
-// The client against a peer that misbehaves.
+// Tests billing's client against a server that misbehaves.
 
 type Stream = ServerDuplexStream<MoneyCalls__Output, MoneyReplies>
 
@@ -22,7 +22,7 @@ afterEach(() => {
   server?.forceShutdown()
 })
 
-/** `onCalls` gets each message with the number of its stream, counting from 1. */
+/** Starts a server and connects a client. `onCalls` gets each message with the number of its stream, from 1 on. */
 async function connect(
   onCalls: (stream: Stream, message: MoneyCalls__Output, opened: number) => void,
   limits: { timeoutMs?: number; maxOutstanding?: number; gatherMs?: () => number } = {},
@@ -46,7 +46,7 @@ function answerAll(stream: Stream, { calls }: MoneyCalls__Output) {
   stream.write({ replies: calls.map(({ seq }) => ({ seq, reply: 'release', release: { released: true } })) })
 }
 
-/** Of this process. */
+/** Returns the number of active timers of this process. */
 const countTimers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
 test('calls of one turn travel as one message', async () => {
@@ -69,7 +69,7 @@ test('with a gather time a lone call goes out at once, and those that come withi
     },
     { gatherMs: () => gatherMs },
   )
-  // It would wait for longer than its timeout.
+  // The call would have to wait for longer than its timeout.
   await billing.release(randomUUID())
   gatherMs = 0
   await billing.release(randomUUID())
@@ -91,7 +91,7 @@ test('calls that gather go out as soon as eight wait', async () => {
   )
   await billing.release(randomUUID())
   const timers = countTimers()
-  // They would wait for longer than their timeout.
+  // These calls would have to wait for longer than their timeout.
   const calls = Array.from({ length: 7 }, () => billing.release(randomUUID()))
   await setImmediate()
   await Promise.all([...calls, billing.release(randomUUID()), billing.release(randomUUID())])
@@ -103,7 +103,7 @@ test('a call that still waits to be sent when a stream breaks has been sent once
   const seen: string[][] = []
   const arrived = Promise.withResolvers<void>()
   const gathering = Promise.withResolvers<void>()
-  // Until the second call waits: longer than the first can take to arrive.
+  // Until the second call waits, the client gathers for longer than the first call can take to arrive.
   let gatherMs = 2_000
   const billing = await connect(
     (stream, message, opened) => {

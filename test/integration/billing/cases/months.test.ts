@@ -134,7 +134,8 @@ describe("at a month's turn", () => {
         return rows.length
       })
       .toBe(1)
-    // The numbering has moved on, and this entry is committed before the slow one, which has a number of January.
+    // New entries now get numbers of February. This one is committed before the slow entry, which has a number of
+    // January.
     await spend(keyId, FEBRUARY_MS)
     await writer.query('commit')
     writer.release()
@@ -275,7 +276,7 @@ async function forgetTimings(atMs: number): Promise<string[]> {
   return only(rows).dropped
 }
 
-/** As the service does. */
+/** Prepares the months as the service does. */
 async function prepare(atMs: number): Promise<string[]> {
   const { rows } = await database.servicePool.query<{ made: string[] }>(
     'select prepare_months(at => $1) as made',
@@ -296,7 +297,7 @@ async function partitionsOf(table: string, column: string, id: string): Promise<
   return rows.map(({ partition }) => partition)
 }
 
-/** The partitions that the transaction has searched, whatever plans it had. */
+/** Returns the partitions that the transaction has searched, independent of its plans. */
 async function listScanned(client: PoolClient): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select relname as name from pg_stat_xact_user_tables

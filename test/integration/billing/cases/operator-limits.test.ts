@@ -25,7 +25,9 @@ afterEach(() => managed.close())
 const limit = async (limits: object) => await operator.call(ADMIN.changeKey, { key, ...limits })
 const change = async (settings: object) => await managed.change(key, settings)
 
-/** What an operator sets, what the account may do of it, and what not. */
+/**
+ * For each limit: the value that an operator sets, the changes that the account may make, and those it may not make.
+ */
 const LIMITS = [
   {
     name: 'models',

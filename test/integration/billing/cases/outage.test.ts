@@ -57,7 +57,8 @@ test(
     await expect
       .poll(() => client.reserve(later).catch(() => null), WAIT)
       .toMatchObject({ status: 'granted' })
-    // As a gateway does: a call without an answer may have been made, where a pooler keeps it until PostgreSQL is back.
+    // A gateway does the same: a call without an answer may still take effect, because a pooler keeps it until
+    // PostgreSQL is back.
     await client.release(unanswered.reservationId)
     await expect
       .poll(() => database.balance(accountId), WAIT)

@@ -16,12 +16,12 @@ import {
 } from '../support/billing-database.ts'
 
 const BATCH = 20
-/** As many as make it cheaper to read a whole index than to search it for each call of a batch. */
+/** With so few rows, reading a whole index is cheaper than searching it for each call of a batch. */
 const FEW_ROWS = 300
 const MANY_ROWS = 60_000
-/** Of one statement, which the limit of billing's connections ends after 5 s. */
+/** The rows of one statement. Billing's connections end a statement after 5 s. */
 const ROWS_AT_ONCE = 5_000
-/** By two batches of all functions: each reads the rows of each call a few times. */
+/** The most rows that two batches of all functions may read: each function reads the rows of a call a few times. */
 const MOST_READ = 2 * BATCH * 100
 
 let database: BillingDatabase
@@ -34,10 +34,12 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-/** A connection keeps its plans until the table is analyzed again, while a busy service adds 50,000 rows a minute. */
+/**
+ * A connection keeps its plans until the table is analyzed again. Meanwhile a busy service adds 50,000 rows a minute.
+ */
 test('a plan that was made while the month was young reads the rows of its calls alone when it has grown', async () => {
   await addRows(1, FEW_ROWS)
-  // As autovacuum does it: each partition, not the table.
+  // Like autovacuum, this analyzes each partition, not the partitioned table.
   await database.pool.query(
     'vacuum analyze reservations_203001, usage_203001, reservations_default, usage_default',
   )
@@ -62,7 +64,7 @@ test('no statement of billing is compiled, which would take a hundred times as l
   expect(rows).toEqual([{ jit: 'off' }])
 })
 
-/** Settled requests of the month. */
+/** Adds settled requests to the month. */
 async function addRows(first: number, last: number): Promise<void> {
   for (let next = first; next <= last; next += ROWS_AT_ONCE)
     await addRowsAtOnce(next, Math.min(last, next + ROWS_AT_ONCE - 1))
@@ -84,7 +86,7 @@ async function addRowsAtOnce(first: number, last: number): Promise<void> {
   )
 }
 
-/** One batch of each money function, over the connection of `pool`. */
+/** Runs one batch of each money function on the connection of `pool`. */
 async function runBatch(pool: Pool): Promise<void> {
   const nowMs = () => START_MS
   const money = createMoney({ pool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs })
@@ -106,7 +108,7 @@ async function runBatch(pool: Pool): Promise<void> {
   expect(new Set(settled.map(({ result }) => result))).toEqual(new Set(['charged']))
 }
 
-/** A session's counts are written before it has ended. */
+/** Ends the session of `pool`. PostgreSQL writes a session's counts at the latest when the session ends. */
 async function endSession(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ pid: number }>('select pg_backend_pid() as pid')
   const { pid } = only(rows)
@@ -116,7 +118,7 @@ async function endSession(pool: Pool): Promise<void> {
   await expect.poll(isThere).toBe(0)
 }
 
-/** Entries that searches of indexes returned, in all sessions. */
+/** Returns the number of entries that index searches returned, over all sessions. */
 async function countRead(): Promise<number> {
   const { rows } = await database.pool.query<{ entries: number }>(
     `select sum(idx_tup_read)::float as entries from pg_stat_user_indexes

@@ -52,6 +52,11 @@ describe.skipIf(program === null)('behind PgBouncer', () => {
     await make('high limit', { statement_timeout: '1min' })
     await make('idle', { idle_in_transaction_session_timeout: '0' })
     await make('jit', { jit: null })
+    await make('zone', { timezone: 'Pacific/Chatham' })
+    await make('schema', { search_path: 'elsewhere' })
+    await make('policies', { row_security: null })
+    await make('isolation', { default_transaction_isolation: 'serializable' })
+    await make('commit', { synchronous_commit: 'off' })
     pooler = await start({ default_pool_size: '2' })
   })
   afterAll(async () => {
@@ -94,6 +99,14 @@ describe.skipIf(program === null)('behind PgBouncer', () => {
     ['high limit', /statement_timeout is 60000 ms, expected 1 to 5000: alter role/],
     ['idle', /idle_in_transaction_session_timeout is 0 ms, expected 1 to 5000: alter role/],
     ['jit', /jit is on: alter role pooled_\w+ set jit = off/],
+    ['zone', /TimeZone is Pacific\/Chatham: alter role pooled_\w+ set TimeZone = UTC/],
+    ['schema', /search_path is elsewhere: alter role pooled_\w+ set search_path = public/],
+    ['policies', /row_security is on: alter role pooled_\w+ set row_security = off/],
+    [
+      'isolation',
+      /default_transaction_isolation is serializable: alter role pooled_\w+ set default_transaction_isolation = 'read committed'/,
+    ],
+    ['commit', /synchronous_commit is off: alter role pooled_\w+ set synchronous_commit = on/],
   ])('a login with %s is refused, with the statement that mends it', async (login, problem) => {
     await expect(open(login)).rejects.toThrow(problem)
   })

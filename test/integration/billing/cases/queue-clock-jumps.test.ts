@@ -15,17 +15,17 @@ import {
 import { connect } from '../support/settlement-replica.ts'
 
 const HOUR_MS = 3_600_000
-/** Past its grace and the 30 s after that. */
+/** A hold whose deadline was so long ago is past its grace period and the 30 s after it. */
 const LONG_AGO_MS = 2 * HOUR_MS
 
 let server: TestRedis
 let redis: Redis
 let database: BillingDatabase
 let sweepers: Sweeper[]
-/** How far the server's clock is ahead of what it was at the beginning. */
+/** The shift of the server's clock since the beginning of the test. */
 let aheadMs: number
 let metrics: BillingMetrics
-/** Rounds of all sweepers that have looked for overdue holds. */
+/** The number of rounds in which a sweeper has looked for overdue holds. */
 let begun: number
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ afterAll(async () => {
 
 const redisMs = () => Date.now() + aheadMs
 
-/** Redis' clock cannot be set here without the machine's, so its answers are shifted. */
+/** Starts a sweeper that gets shifted times: Redis' clock cannot be set without setting the machine's. */
 async function startSweeper(): Promise<void> {
   const streams = createSettlementStreams({ redis, consumer: 'replica-1' })
   await streams.readNew(['chat'], 1)
@@ -115,7 +115,7 @@ async function jumps(): Promise<number> {
   return (await metrics.clockJumps.get()).values[0]?.value ?? 0
 }
 
-/** Two whole rounds that begin now. */
+/** Waits for two complete rounds that begin after this call. */
 async function rounds(): Promise<void> {
   const before = begun
   await expect.poll(() => begun).toBeGreaterThan(before + 2)
@@ -138,13 +138,13 @@ test.each([HOUR_MS, 24 * HOUR_MS])(
     await expect.poll(jumps).toBe(1)
     await expect.poll(isFrozen).toBe(true)
     const { frozen_until: until } = await readWatermark()
-    // Until the hold in use would have ended by the clock before, and a minute.
+    // Expiry is frozen until the hold in use would have ended by the earlier clock, plus a minute.
     expect(until?.getTime()).toBeGreaterThan(redisMs() + 600_000)
     expect(until?.getTime()).toBeLessThan(redisMs() + 700_000)
     await rounds()
     expect(await stateOf(inUse)).toBe('held')
 
-    // As if that time had come.
+    // The test pretends that this time has passed.
     await database.pool.query("update settlement_watermarks set frozen_until = observed_at - interval '1 s'")
     await expect.poll(() => stateOf(inUse)).toBe('expired')
   },
@@ -161,13 +161,13 @@ test.each([-HOUR_MS, -60_000])(
     aheadMs += byMs
     await expect.poll(jumps).toBe(1)
     expect((await readWatermark()).watermark).toBeNull()
-    // Overdue by any clock, so that the sweep expires what it may.
+    // This hold is overdue by any clock, so the sweep expires it as soon as it may.
     await hold(-LONG_AGO_MS)
     const fresh = await hold(600_000)
     await rounds()
     expect(await stateOf(fresh)).toBe('held')
 
-    // The clock is right again, as after a correction; that is a jump as well, and freezes.
+    // The clock is corrected. This is a jump too, and freezes expiry again.
     aheadMs -= byMs
     await expect.poll(jumps).toBe(2)
     await rounds()

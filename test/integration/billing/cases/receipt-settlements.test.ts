@@ -14,7 +14,8 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-// 'chat' costs 2 nano-credits an input token and 10 an output token: 100 of the one and 50 of the other hold 700.
+// The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
+// 700.
 
 const PRICES = { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n }
 
@@ -82,7 +83,7 @@ test.each([
   const { reservationId, receipt } = await forgotten()
   const strange = receipts.sign({ ...read(receipt, reservationId), ...fields })
   expect(await settle(reservationId, { receipt: strange })).toMatchObject({ result: 'unknown' })
-  // It does not hide a receipt that is.
+  // Such a receipt does not hide a valid one in the same batch.
   const [first, second] = await database.money.settle([
     settlement(reservationId, { receipt: strange }),
     settlement(reservationId, { receipt }),
@@ -90,7 +91,7 @@ test.each([
   expect([first?.result, second?.result]).toEqual(['recovered', 'replayed'])
 })
 
-// After a restore numbers are given again.
+// After a restore, the numbers of price versions are used again.
 test('the price is that of the receipt, whichever version has its number now', async () => {
   const dearer = await publishForLater({ ...PRICES, inputPriceNano: 9_000_000n })
   const { accountId, reservationId, receipt } = await forgotten()
@@ -184,7 +185,7 @@ test('a late settlement of a known hold needs no receipt, and one does not make 
   expect(await settle(call.reservationId, { receipt })).toMatchObject({ result: 'late', chargedNano: 700n })
 })
 
-/** A hold that was made after the backup from which the database was restored. */
+/** Returns a hold that the database has lost: it was made after the backup that was restored. */
 async function forgotten(nano = 10_000n) {
   const { accountId, keyId } = await database.createAccount(nano)
   return { keyId, ...(await forget(accountId, reserveCall(keyId))) }
@@ -202,7 +203,7 @@ async function forget(accountId: string, call: ReserveCall) {
 
 let published = 0
 
-/** Another price of `chat`, which never comes into force here: its number. */
+/** Publishes another price of `chat` that never takes effect in this test. Returns its version number. */
 async function publishForLater(prices: HoldPrices): Promise<bigint> {
   published += 1
   const { rows } = await database.pool.query<{ id: bigint }>(
@@ -219,7 +220,7 @@ function read(receipt: string, reservationId: string): Receipt {
   return genuine
 }
 
-/** The growth of 700 nano-credits came after the backup. */
+/** Reduces a hold by 700 nano-credits, as if it had grown by this amount after the backup. */
 async function shrink(reservationId: string) {
   await database.pool.query(
     `with shrunken as (

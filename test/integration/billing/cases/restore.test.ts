@@ -22,7 +22,7 @@ import {
 const WAIT = { interval: 50 }
 
 const CREDITS = 1_000_000n
-/** A hold expires when its stream is settled for certain 30 s beyond its deadline and grace. */
+/** A hold expires when its stream has certainly been read up to 30 s after its deadline and grace period. */
 const EXPIRY_MS = HOLD_GRACE_MS + 30_000
 
 let postgres: RestorablePostgres
@@ -30,7 +30,7 @@ let server: TestRedis
 let redis: Redis
 let database: BillingDatabase
 let replicas: SettlementReplica[]
-/** What each settled reservation is charged. */
+/** The expected charge of each settled reservation. */
 let truth: Map<string, bigint>
 let account: { accountId: string; keyId: string }
 
@@ -52,7 +52,7 @@ afterEach(async () => {
 
 test(
   'after a restore to a point in the past the settlements since then are read again, and charges are the truth',
-  // It starts PostgreSQL twice and reads 301 settlements again: 50 s where five processes want each core.
+  // The test starts PostgreSQL twice and reads 301 settlements again: 50 s if five processes compete for each core.
   { timeout: 300_000 },
   async () => {
     const early = startReplica({ database, redis: { mode: 'single', url: server.url } })
@@ -62,7 +62,7 @@ test(
     await settle(await hold({ model: 'embed', outputTokens: 0 }), 200n, { completionTokens: 0 })
     await expect.poll(charges, WAIT).toEqual(truth)
     await early.stop()
-    // They expire when the settlements of the next seconds are taken as read.
+    // These holds expire when billing has read the settlements of the next seconds.
     const deadlineMs = Date.now() - EXPIRY_MS + 3_000
     const overdue = await hold({ deadlineMs })
     const released = await hold({ deadlineMs })
@@ -99,7 +99,7 @@ test(
     await settle(unsettled, 700n)
     await expect.poll(charges, WAIT).toEqual(truth)
 
-    // Its release is forgotten, so it expires, and only after everything was read again.
+    // The restored database has lost the release of this hold, so the hold expires, after everything was read again.
     await expect.poll(() => state(released.id), WAIT).toBe('expired')
     const after = await database.balance(account.accountId)
     expect(after).toEqual({ posted: before.posted - 700n, held: 0n, openHolds: 0 })
@@ -124,7 +124,7 @@ async function hold(fields: Partial<ReserveCall> = {}): Promise<Hold> {
   return { id: call.reservationId, model: call.model, receipt: answer.receipt }
 }
 
-/** Sends a settlement; `truth` learns what it costs. */
+/** Sends a settlement and notes its expected charge in `truth`. */
 async function settle({ id, model, receipt }: Hold, costNano: bigint, fields: Partial<Settlement> = {}) {
   await addSettlement(redis, model, settlement(id, { receipt, ...fields }))
   truth.set(id, costNano)

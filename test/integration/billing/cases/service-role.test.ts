@@ -26,6 +26,7 @@ const PRIVILEGES = {
   archived_spending: 'select',
   carried_entries: 'select',
   catalog_file: 'select insert update',
+  cell: 'select update',
   change_counters: 'select update',
   key_budgets: 'select insert update',
   key_rates: 'select insert update',
@@ -174,15 +175,16 @@ describe('the service', () => {
     }
   })
 
-  test("keeps the options of the operator's URL", async () => {
+  test("keeps the options of the operator's URL, but for those of every session of billing", async () => {
     const url = new URL(database.url)
-    url.searchParams.set('options', '-c lock_timeout=1234ms')
+    url.searchParams.set('options', '-c work_mem=1234kB -c lock_timeout=1234ms')
     const pool = await openPool({ url: url.href, role: SERVICE_ROLE, log, waitMs: 0 })
     const { rows } = await pool.query(
-      `select current_user::text as name, current_setting('lock_timeout') as lock_timeout`,
+      `select current_user::text as name, current_setting('work_mem') as memory,
+         current_setting('lock_timeout') as lock_timeout`,
     )
     await pool.end()
-    expect(rows).toEqual([{ name: SERVICE_ROLE, lock_timeout: '1234ms' }])
+    expect(rows).toEqual([{ name: SERVICE_ROLE, memory: '1234kB', lock_timeout: '0' }])
   })
 
   test('is refused by a certificate file that cannot be read, at once and by its name', async () => {

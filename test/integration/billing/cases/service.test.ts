@@ -31,7 +31,7 @@ beforeAll(async () => {
   database = await openBillingDatabase()
 })
 beforeEach(async () => {
-  // Tests start it again at the same address, which an outgoing connection could take if the kernel had chosen the port.
+  // Tests restart the server at the same address. An outgoing connection could take a port that the kernel had chosen.
   server = await database.serve({ address: `127.0.0.1:${await freePort()}` })
   client = createPatientClient(server)
 })
@@ -64,7 +64,7 @@ describe('money calls', () => {
 
   test('a thousand calls of one turn each get their own answer', async () => {
     const { keyId } = await database.createAccount(10_000_000n)
-    // By the time of a clock that stands still no batch is slow, so the lane refuses no call behind it.
+    // On a clock that stands still no batch is slow, so the lane refuses no call that waits behind a batch.
     const { money } = database
     const lane = createMoneyLane({ money, log, monotonicMs: () => 0, onBatch: () => undefined })
     const patient = await database.serve({ lane })

@@ -16,7 +16,7 @@ import {
 } from '../support/billing-database.ts'
 import { PATHS } from '../support/money-paths.ts'
 
-// 'chat' costs 2 nano-credits an input token, 1 a cached one and 10 an output token.
+// The model 'chat' costs 2 nano-credits per input token, 1 per cached input token and 10 per output token.
 
 describe.each(PATHS)('on the %s path of single calls', (path) => {
   let database: BillingDatabase

@@ -20,7 +20,7 @@ import {
 } from '../support/settlement-replica.ts'
 
 const WAIT = { interval: 20 }
-/** That a replica reads: `chat`, `embed` and `odd`. */
+/** The number of models that a replica reads: `chat`, `embed` and `odd`. */
 const MODELS = 3
 const NEVER_MS = 3_600_000
 
@@ -66,7 +66,7 @@ test('a stream whose group was lost while it could not be read is read again', a
   start({ claimIdleMs: NEVER_MS })
   await expect.poll(watermarkOfOther, WAIT).not.toBeNull()
   await refuseReads()
-  // As after a failover to a replica without the group.
+  // The consumer group is gone, as after a failover to a replica without the group.
   await redis.flushall()
   await redis.acl('SETUSER', 'default', '+xreadgroup')
   await addSettlement(redis, 'chat', settlement(id))
@@ -142,7 +142,7 @@ async function hold(): Promise<string> {
   return call.reservationId
 }
 
-/** A settled hold of the model `chat`; the consumer has received the settlement, and not acknowledged it. */
+/** Settles a hold of the model `chat`. The consumer receives the settlement and does not acknowledge it. */
 async function settleAndGiveTo(consumer: string): Promise<void> {
   const key = settlementStreamKey('chat')
   await addSettlement(redis, 'chat', settlement(await hold()))
@@ -157,20 +157,20 @@ async function pendingCount(): Promise<unknown> {
 
 const posted = async () => (await database.balance(account.accountId)).posted
 
-/** Resolves when a read of all models, and then one of each, was refused; until then those of some may succeed. */
+/** Resolves when Redis has refused a read of all models, then a read of each. Until then, reads of some may succeed. */
 async function refuseReads(): Promise<void> {
   await redis.acl('LOG', 'RESET')
   await redis.acl('SETUSER', 'default', '-xreadgroup')
   await expect.poll(refusals, WAIT).toBeGreaterThanOrEqual(1 + MODELS)
 }
 
-/** Redis adds refusals of one kind up. */
+/** Returns the number of refused commands; Redis counts them. */
 async function refusals(): Promise<number> {
   const log = z.array(z.tuple([z.literal('count'), z.int()]).rest(z.unknown())).parse(await redis.acl('LOG'))
   return log.reduce((sum, [, count]) => sum + count, 0)
 }
 
-/** Not null: a replica has read and swept. */
+/** Returns the other model's watermark; if it is not null, a replica has read and swept. */
 async function watermarkOfOther(): Promise<unknown> {
   const { rows } = await database.pool.query<{ watermark: Date }>(
     "select watermark from settlement_watermarks where model = 'odd'",

@@ -231,7 +231,7 @@ test('drops entries behind the watermark', async () => {
     await redis.xadd(settlementStreamKey('chat'), `${100_000 + index}-0`, 'id', 'old')
   }
   start()
-  // Whole nodes of the stream go; Redis keeps a partial one.
+  // Redis trims only whole nodes of a stream, so some old entries stay.
   await expect.poll(() => redis.xlen(settlementStreamKey('chat')), WAIT).toBeLessThan(150)
 })
 
@@ -250,7 +250,7 @@ function start(options: { claimIdleMs?: number; models?: () => readonly string[]
   return replica
 }
 
-/** The id of a new reservation. */
+/** Makes a reservation and returns its id. */
 async function hold(keyId: string, fields: Partial<ReserveCall> = {}): Promise<string> {
   const call = reserveCall(keyId, { deadlineMs: Date.now() + 600_000, ...fields })
   const [answer] = await database.money.reserve([call])
@@ -258,7 +258,7 @@ async function hold(keyId: string, fields: Partial<ReserveCall> = {}): Promise<s
   return call.reservationId
 }
 
-/** As after a kill -9 between reading and acknowledging. */
+/** Gives entries to a dead consumer, as if it had been killed between reading and acknowledging them. */
 async function giveToDeadConsumer(model: string, reservationId: string, count = 1): Promise<void> {
   const key = settlementStreamKey(model)
   await addSettlement(redis, model, settlement(reservationId))
@@ -276,7 +276,7 @@ async function charged(accountId: string, nano: bigint): Promise<void> {
   await expect.poll(async () => given - (await database.balance(accountId)).posted, WAIT).toBe(nano)
 }
 
-/** Waits for that many further looks of one replica at the model's stream. */
+/** Waits until one replica has read the model's stream this many more times. */
 async function sweeps(replica: SettlementReplica, model: string, count: number): Promise<void> {
   const before = replica.looks(model)
   await expect.poll(() => replica.looks(model), WAIT).toBeGreaterThan(before + count)

@@ -28,7 +28,9 @@ const serve = async (fields: Readonly<Record<string, string>>) =>
   await start(await billingEnvironment({ QUEUE_REDIS_URL: redis.url, ...fields }))
 
 async function query(url: string, text: string): Promise<Client> {
-  const client = new Client({ connectionString: url })
+  // Whatever the defaults of the database are.
+  const options = '-c statement_timeout=0 -c search_path=public'
+  const client = new Client({ connectionString: url, options })
   await client.connect()
   onTestFinished(() => client.end())
   await client.query(text)

@@ -14,7 +14,7 @@ import {
 
 const HOUR_MS = 3_600_000
 
-/** So that no test begins in one hour and ends in the next one. */
+/** A fixed hour, so that no test begins in one hour and ends in the next. */
 const HOUR = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
 
 let database: BillingDatabase
@@ -163,7 +163,7 @@ describe('a closed hour', () => {
 
   test('counts a request once that stays when its month is archived', async () => {
     await query("select prepare_months(at => '2025-01-10')")
-    // Made in January, settled in February.
+    // This request was made in January and settled in February.
     await insert(database.pool, Date.UTC(2025, 1, 1, 0, 0, 5), uuidV7(Date.UTC(2025, 1, 1) - 1))
     await insert(database.pool, Date.UTC(2025, 0, 20))
     await query("select seal_ledger(at => '2025-01-31')")
@@ -233,7 +233,7 @@ async function roll(db: Pool | ClientBase, atMs: number): Promise<number> {
   return only(rows).hours
 }
 
-/** Usage of one account, key and model. */
+/** Inserts a settled request of one account, key and model. */
 async function insert(db: Pool | ClientBase, atMs: number, id = uuidV7(atMs - 1_000)): Promise<void> {
   await db.query(
     `insert into usage values ($1, '00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002',

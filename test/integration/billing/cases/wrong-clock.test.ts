@@ -32,7 +32,7 @@ async function openDatabase(): Promise<{ url: string; pool: Pool }> {
   return { url, pool }
 }
 
-/** A replica whose machine is ahead by `aheadMs`, ready. */
+/** Starts a replica whose machine's clock is ahead by `aheadMs`. Resolves when it is ready. */
 async function startReplica(url: string, aheadMs: number) {
   const env = await billingEnvironment({
     DATABASE_URL: url,
@@ -66,11 +66,11 @@ test.each([40, -40])(
     const call = reserveCall(account.keyId, { model: 'demo-chat', deadlineMs: Date.now() + 600_000 })
     expect(await client.reserve(call)).toMatchObject({ status: 'granted' })
 
-    // The first check of the books, as a whole: the seal is its last part.
+    // The first check of the books has ended when the seal exists, because sealing is its last part.
     const seals = async () =>
       (await pool.query<{ count: number }>('select count(*)::int from ledger_seals')).rows[0]?.count
     await expect.poll(seals).toBe(1)
-    // The first entry after the seal has the number of the month.
+    // The first entry after the seal has a number of the new month.
     await createAccount('1')
     const { rows } = await pool.query(`
       select
@@ -112,7 +112,7 @@ test('a clock that was ahead spoils its own round: the next ones are not taken f
       new RegExp(`^millrace_billing_${RegExp.escape(name)} (.+)$`, 'm').exec(await registry.metrics())?.[1],
     )
 
-  // In March, for one round.
+  // The clock is in March for one round.
   database.clock.nowMs += 70 * 86_400_000
   const stopAhead = start()
   await expect.poll(countSeals).toBe(1)
@@ -128,14 +128,14 @@ test('a clock that was ahead spoils its own round: the next ones are not taken f
   await expect
     .poll(async () => await metric('reconciled_timestamp_seconds'))
     .toBe((inJanuaryMs + 60_000) / 1_000)
-  // The run, the seal and the numbers of March.
+  // The three rows are the run, the seal and the numbers of March.
   expect(await metric('reconciliation_rows{question="dated-in-the-future"}')).toBe(3)
   database.clock.nowMs += 900_000
   await expect
     .poll(async () => await metric('reconciled_timestamp_seconds'))
     .toBe((inJanuaryMs + 960_000) / 1_000)
 
-  // That day comes.
+  // Later, that day comes.
   database.clock.nowMs = inJanuaryMs + 71 * 86_400_000
   await expect.poll(async () => await metric('reconciliation_rows{question="dated-in-the-future"}')).toBe(0)
   await expect.poll(countSeals).toBe(2)

@@ -3,12 +3,13 @@ import type { BillingDatabase } from '../support/billing-database.ts'
 import { runHistory, type Seen } from './money-history.ts'
 import type { History } from './money-steps.ts'
 
-/** The rarest rules are met by one history of a hundred. */
+/** One history of a hundred meets the rarest rules. */
 const MOST_HISTORIES = 3_000
 
 /**
- * `mistake`: the shortest history after which PostgreSQL and the model disagree; `unmet`: rules that no history used, so
- * that nothing is proved about them. While there are any, more histories are tried, a quarter of `numRuns` at a time.
+ * Compares PostgreSQL and the model on random histories. `mistake` is the shortest history after which they disagree.
+ * `unmet` has the rules that no history used, so nothing is proved about them. While there are such rules, more
+ * histories are tried, a quarter of `numRuns` at a time.
  */
 export async function checkHistories(
   database: BillingDatabase,
@@ -28,7 +29,7 @@ export async function checkHistories(
   }
 }
 
-/** Each of them a branch of the money functions. */
+/** Each rule is a branch of the money functions. */
 const RULES = [
   'top-up posted',
   'top-up replayed',

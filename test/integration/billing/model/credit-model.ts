@@ -7,7 +7,7 @@ export type Credit = {
   readonly nano: bigint
 }
 
-/** Billing's rules for credits and seals, written a second time; `sql/` must agree with them. */
+/** Creates a second implementation of billing's rules for credits and seals, with which `sql/` must agree. */
 export function createCreditModel(books: Books) {
   const earlier = new Map<string, bigint>()
   let sealed = { day: '', entries: 0n }
@@ -27,7 +27,7 @@ export function createCreditModel(books: Books) {
       return { status: 'posted', posted: account.posted }
     },
 
-    /** The day of the newest seal and its number of entries; a day is sealed once. */
+    /** Seals a day, once. Returns the day of the newest seal and its number of entries. */
     seal(nowMs: number): { day: string; entries: bigint } {
       const day = new Date(nowMs).toISOString().slice(0, 10)
       if (day > sealed.day) {

@@ -58,6 +58,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
       call,
       price,
       budget,
+      madeMs: nowMs(),
       counted: isRated ? { minute, tokens } : null,
       exact: null,
       amount: 0n,

@@ -30,7 +30,8 @@ export type Hold = {
   readonly account: Account
   readonly call: ReserveCall
   readonly price: Price
-  readonly budget: Budget | null
+  budget: Budget | null
+  readonly madeMs: number
   readonly counted: { readonly minute: number; readonly tokens: number } | null
   exact: { readonly inputTokens: number; readonly outputTokens: number } | null
   amount: bigint
@@ -44,7 +45,12 @@ export type Reservation = {
   state: 'held' | 'settled' | 'released' | 'expired'
   /** Null: a tombstone, the release of an unknown id. */
   hold: Hold | null
-  usage: { readonly numbers: string; readonly cost: bigint; readonly charged: bigint } | null
+  usage: {
+    readonly numbers: string
+    readonly cost: bigint
+    readonly charged: bigint
+    readonly settledMs: number
+  } | null
 }
 
 export type Books = {
@@ -74,6 +80,33 @@ export function openBudget(books: Books, key: Key, nowMs: number): Budget | null
 export function keepBudget(books: Books, key: Key, opened: { budget: Budget | null; nowMs: number }): void {
   if (key.limit === null || opened.budget === null) return
   books.budgets.set(`${key.id} ${periodStart(key.limit.period, opened.nowMs)}`, opened.budget)
+}
+
+/**
+ * A new limit, or one with another kind of period, counts the key's open holds that were made in its present period, and
+ * what the key was charged since the period began.
+ */
+export function countPeriod(books: Books, key: Key, nowMs: number): void {
+  const budget = openBudget(books, key, nowMs)
+  if (key.limit === null || budget === null) return
+  keepBudget(books, key, { budget, nowMs })
+  const startMs = toMs(periodStart(key.limit.period, nowMs))
+  const own = [...books.reservations.values()].filter(({ hold }) => hold?.call.keyId === key.id)
+  for (const { state, hold } of own) {
+    if (state !== 'held' || hold === null || hold.madeMs < startMs) continue
+    if (hold.budget) hold.budget.held -= hold.amount
+    hold.budget = budget
+    budget.held += hold.amount
+  }
+  const begun = [...books.budgets].filter(
+    ([place]) => place.startsWith(key.id) && toMs(place.slice(key.id.length + 1)) >= startMs,
+  )
+  const inPeriod = new Set(begun.map(([, each]) => each))
+  const chargedOf = (isCounted: (reservation: Reservation) => boolean) =>
+    own.filter(isCounted).reduce((sum, { usage }) => sum + (usage?.charged ?? 0n), 0n)
+  const charged = chargedOf(({ usage }) => usage !== null && usage.settledMs >= startMs)
+  const known = chargedOf(({ hold }) => hold?.budget != null && inPeriod.has(hold.budget))
+  budget.spent = charged > known ? charged : known
 }
 
 export function post(books: Books, kind: string, amount: bigint): void {
@@ -106,6 +139,8 @@ export function overdueLines({ reservations, watermarks }: Books): string[] {
   })
   return overdue.length === 0 ? [] : [`reconciliation: hold-overdue ${overdue.length}`]
 }
+
+const toMs = (start: string) => (start === 'ever' ? Number.NEGATIVE_INFINITY : Number(start) * 1_000)
 
 /** Unix seconds of the period's first moment in UTC; the total has no first moment. */
 function periodStart(period: Period, nowMs: number): string {

@@ -12,10 +12,10 @@ import { createSettlementModel } from './settlement-model.ts'
 /** The answers of the database and of the model. */
 export type Outcome = { readonly actual: unknown; readonly expected: unknown }
 
-/** Sends the same call each time. */
+/** A call that is the same each time it is sent. */
 export type Call = () => Promise<Outcome>
 
-/** With an id instead of its index. */
+/** An entry with an id in place of its index. */
 type Entry = Omit<StepOf<'settle'>['entries'][number], 'id'> & { readonly id: string }
 
 export type StepOf<Kind extends Step['kind']> = Extract<Step, { kind: Kind }>
@@ -32,7 +32,9 @@ export function createCalls(database: BillingDatabase, books: Books) {
   const models = [...MODELS.map(({ id }) => id), 'unknown']
   const deadlineMs = (deadlineS: number) => clock.nowMs + deadlineS * 1_000
 
-  /** Indexes beyond all reservations select one for which `isBetter`, if there is one. */
+  /**
+   * Returns a reservation's id. An index beyond all reservations selects one for which `isBetter` is true, if any is.
+   */
   function idOf(place: number, isBetter: (id: string) => boolean): string {
     const better = ids.filter(isBetter)
     return ids[place] ?? at(better.length > 0 ? better : ids, place % Math.max(better.length, 1))
@@ -127,7 +129,7 @@ export function createCalls(database: BillingDatabase, books: Books) {
       return settle(step.entries.map((entry) => ({ ...entry, id: idOf(entry.id, isUnsettled) })))
     },
 
-    /** The id that is deleted, and the settlements that arrive for it. */
+    /** Deletes a reservation. Returns its id, and the call with the settlements that arrive for it. */
     restore(step: StepOf<'restore'>): { id: string; call: Call | null } {
       const id = idOf(step.id, isUnsettled)
       const entries = step.entries.map((entry) => ({ ...entry, id }))

@@ -78,7 +78,7 @@ export async function runHistory(database: BillingDatabase, history: History, se
       case 'price':
         return await changePrice(database, books, step)
       case 'change-key':
-        return await changeKey(database, at(books.keys, step.key), step.settings)
+        return await changeKey(database, { books, key: at(books.keys, step.key) }, step.settings)
       case 'change-account':
         return await changeAccount(database, at(books.accounts, step.account), step.isOpen)
       case 'restore': {

@@ -1,15 +1,15 @@
 import * as fc from 'fast-check'
 import { CHAT, EMBED, ODD } from '../support/billing-database.ts'
 
-// Few of everything, so that steps affect each other. Steps name things by their index.
+// There are few accounts, keys and reservations, so that steps affect each other. Steps refer to them by index.
 
 export const ACCOUNTS = 2
-/** Each key's account. */
+/** For each key, the index of its account. */
 export const KEYS = [0, 0, 1]
 export const RESERVATIONS = 8
 export const MODELS = [CHAT, ODD, EMBED]
 
-/** The prices of price changes; most leave fractions of a nano-credit. */
+/** The prices that price changes publish. With most of them, a charge has a fraction of a nano-credit. */
 export const PRICES = [
   { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n },
   { inputPriceNano: 333_333n, cachedInputPriceNano: 7n, outputPriceNano: 1_234_567n },
@@ -21,13 +21,13 @@ export const PRICES = [
 const account = fc.nat({ max: ACCOUNTS - 1 })
 const key = fc.nat({ max: KEYS.length - 1 })
 const model = fc.constantFrom(0, 0, 1, 2)
-/** Above the number of reservations: one on which the step has an effect. */
+/** The index of a reservation. An index above their number selects a reservation on which the step has an effect. */
 const anyId = fc.nat({ max: 3 * RESERVATIONS - 1 })
 const input = fc.integer({ min: 0, max: 400 })
 const output = fc.integer({ min: 0, max: 200 })
 const correction = fc.bigInt({ min: -1_500n, max: 1_500n }).filter((nano) => nano !== 0n)
 const idempotencyKey = fc.nat({ max: 9 })
-/** Seconds from now. A hold lasts a minute longer than its deadline. */
+/** A deadline in seconds from now. A hold lasts a minute longer than its deadline. */
 const deadlineS = fc.constantFrom(1, 20, 3_700)
 
 const isOpen = fc.oneof(
@@ -35,12 +35,12 @@ const isOpen = fc.oneof(
   { weight: 1, arbitrary: fc.constant(false) },
 )
 
-/** Receipts: none, tampered with, of another reservation, of an account or a price that the database does not have. */
+/** No receipt, or one that is forged, of another reservation, or of an account or price that the database lacks. */
 const WORTHLESS = ['none', 'forged', 'of-another', 'of-no-account', 'of-no-price'] as const
 
 const reserve = fc.record({
   id: anyId,
-  // Sometimes an unknown one.
+  // One key in ten is unknown.
   key: fc.oneof({ weight: 9, arbitrary: key }, { weight: 1, arbitrary: fc.constant(KEYS.length) }),
   model: fc.oneof({ weight: 12, arbitrary: model }, { weight: 1, arbitrary: fc.constant(MODELS.length) }),
   input,
@@ -68,7 +68,7 @@ const settlement = {
   output: fc.integer({ min: 0, max: 300 }),
   receipt: fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom('newest' as const, 'oldest' as const) },
-    // As of a database that gave the number of their price to another.
+    // A receipt from a database in which another price had this price's number.
     { weight: 2, arbitrary: fc.constant('renumbered' as const) },
     { weight: 1, arbitrary: fc.constantFrom(...WORTHLESS) },
   ),
@@ -90,7 +90,7 @@ const limits = {
 }
 const newKey: fc.Arbitrary<KeySettings> = fc.record({
   isActive: fc.constant(true),
-  /** From now; null: never. */
+  /** Seconds from now; null if the key never expires. */
   expiresInS: fc.constant(null),
   models: fc.constant(null),
   ...limits,
@@ -106,7 +106,7 @@ const changedKey = fc.record({
 })
 export type KeySettings = typeof changedKey extends fc.Arbitrary<infer Value> ? Value : never
 
-/** One call or change of billing; `most`: calls in one batch. */
+/** One call or change of billing. A batch has at most `most` calls. */
 const stepOf = (settings: fc.Arbitrary<KeySettings>, most: number) =>
   fc.oneof(
     happening('top-up', 3, fc.record({ account, idempotencyKey, nano: fc.bigInt({ min: 1n, max: 900n }) })),
@@ -116,7 +116,7 @@ const stepOf = (settings: fc.Arbitrary<KeySettings>, most: number) =>
     happening('extend', 4, fc.record({ calls: batch(extend, Math.min(most, 3)) })),
     happening('release', 2, fc.record({ ids: batch(anyId, Math.min(most, 3)) })),
     happening('settle', 6, fc.record({ entries: batch(settle, Math.min(most, 4)) })),
-    // Repeats the call that was sent so many calls before.
+    // Repeats the call that was sent `back` calls earlier.
     happening('repeat', 4, fc.record({ back: fc.nat({ max: 3 }) })),
     happening(
       'wait',
@@ -154,13 +154,13 @@ export const history = fc.record({
 })
 export type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never
 
-/** Most of its calls may take the short way: they come one by one, and two of three keys have no limits. */
+/** Most calls of such a history may take the short way: they come one by one, and two of three keys have no limits. */
 export const singleHistory = seldomSpecial(1)
 
-/** Most of its batches may take the short way of batches: they are small, and two of three keys have no limits. */
+/** Most batches of such a history may take the short way: they are small, and two of three keys have no limits. */
 export const batchHistory = seldomSpecial(2)
 
-/** By path of single calls: those of the short ones have many that can take it. */
+/** The histories by path of single calls. Histories for a short path have many calls that can take it. */
 export const HISTORIES = {
   single: fc.oneof(singleHistory, history),
   batch: fc.oneof(batchHistory, history),

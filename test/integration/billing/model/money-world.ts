@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
+import { countPeriod as countPeriodOf } from '#apps/billing/admin/resources/count-period.ts'
+import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import type { BillingDatabase } from '../support/billing-database.ts'
 import type { Credit } from './credit-model.ts'
-import type { Account, Books, Key } from './money-books.ts'
+import { countPeriod, type Account, type Books, type Key } from './money-books.ts'
 import { ACCOUNTS, KEYS, MODELS, PRICES, type KeySettings } from './money-steps.ts'
 
 /** 90 s before the end of a day, a week and a month. */
@@ -69,8 +71,14 @@ const UNLIMITED = {
 const SETTINGS =
   'status, expires_at, models, spend_limit, spend_period, requests_per_minute, tokens_per_minute'
 
-export async function changeKey(database: BillingDatabase, key: Key, settings: KeySettings): Promise<void> {
-  setKey(key, settings, database.clock.nowMs)
+export async function changeKey(
+  database: BillingDatabase,
+  { books, key }: { books: Books; key: Key },
+  settings: KeySettings,
+): Promise<void> {
+  const now = new Date(database.clock.nowMs)
+  const before = key.limit?.period ?? null
+  setKey(key, settings, now.getTime())
   await database.pool.query({
     name: 'change-key',
     text: `update api_keys set (${SETTINGS}) = (
@@ -78,6 +86,14 @@ export async function changeKey(database: BillingDatabase, key: Key, settings: K
       ) where id = $2`,
     values: [JSON.stringify(toRow(key)), key.id],
   })
+  if (key.limit === null || key.limit.period === before) return
+  countPeriod(books, key, now.getTime())
+  const { nano: amountNano, period } = key.limit
+  await countPeriodOf(
+    { db: toKysely(database.pool), now },
+    { id: key.id, created_at: new Date(BEGIN_MS), spend_period: before },
+    { spendLimit: { amountNano, period } },
+  )
 }
 
 function setKey(key: Key, settings: KeySettings, nowMs: number): void {

@@ -5,7 +5,7 @@ import type { Step } from './money-steps.ts'
 
 type ReceiptKind = Extract<Step, { kind: 'settle' }>['entries'][number]['receipt']
 
-/** The receipts that billing returned, by reservation. */
+/** Keeps the receipts that billing returned, by reservation. */
 export function createReceiptPurse() {
   const kept: { id: string; text: string; receipt: Receipt }[] = []
   return {
@@ -18,7 +18,7 @@ export function createReceiptPurse() {
       return receipt
     },
 
-    /** A receipt to settle with, and its content if billing should accept it. */
+    /** Returns the text of a receipt for a settlement, and its content if billing must accept it. */
     take(id: string, kind: ReceiptKind): { text?: string; receipt: Receipt | null } {
       const own = kept.filter((entry) => entry.id === id)
       const found = kind === 'oldest' ? own[0] : own.at(-1)
@@ -49,7 +49,7 @@ const UNKNOWN_PRICES = { inputPriceNano: 5n, cachedInputPriceNano: 5n, outputPri
 
 const sign = (receipt: Receipt) => ({ text: receipts.sign(receipt), receipt })
 
-/** A larger amount under the old signature. */
+/** Returns a receipt with a larger amount and the old signature. */
 function forge(text: string): string {
   const [payload = '', ...rest] = text.split('.')
   const changed = Buffer.from(payload, 'base64url').toString().replace('"amountNano":"', '$&1')

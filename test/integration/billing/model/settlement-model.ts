@@ -36,7 +36,7 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
     }
     const cost = isPaid ? priceTokens(used, hold.price.prices) : 0n
     const charged = charge(known, hold, { cost, held: heldFor(hold, receipt) })
-    known.usage = { numbers, cost, charged }
+    known.usage = { numbers, cost, charged, settledMs: nowMs() }
     if (state === 'released') return answer(entry, isPaid ? 'released' : 'void', known.usage)
     giveTokensBack(hold, entry)
     known.state = 'settled'
@@ -92,6 +92,7 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
       call: { reservationId, keyId, model, inputTokens, outputTokens, deadlineMs },
       price,
       budget,
+      madeMs: nowMs(),
       counted: null,
       exact: null,
       amount: receipt.amountNano,

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { MoneyPath } from '../support/money-paths.ts'
 
-// Which history shows which mutant, so that `npm test` runs one history for each mutant instead of a hundred.
+// For each mutant, the history that reveals it, so that `npm test` runs one history per mutant instead of a hundred.
 
-/** By path of single calls and name of the mutant: the number of the first history, among those of the seed, that shows it. */
+/** The number of the seed's first history that reveals a mutant, by path of single calls and name of the mutant. */
 const Killers = z.strictObject({
   full: z.record(z.string(), z.string()),
   single: z.record(z.string(), z.string()),
@@ -13,7 +13,7 @@ const Killers = z.strictObject({
 
 const FILE = new URL('killers.json', import.meta.url)
 
-/** What to do after a change of the histories or of the mutants. */
+/** The advice after a change of the histories or of the mutants. */
 export const RECORD_ANEW = 'record the killers anew: npm run test:long -- mutants --record'
 
 /** `npm run test:long -- mutants --record` sets it to 1. */
@@ -23,7 +23,7 @@ export function readKillers(path: MoneyPath): Readonly<Record<string, string>> {
   return readAll()[path]
 }
 
-/** Replaces the killers of one path; the names come in the order of the mutants. */
+/** Replaces the killers of one path. The names have the order of the mutants. */
 export function recordKillers(path: MoneyPath, killers: ReadonlyMap<string, string>): void {
   const all = { ...readAll(), [path]: Object.fromEntries(killers) }
   writeFileSync(FILE, `${JSON.stringify(all, null, 2)}\n`)

@@ -1,21 +1,21 @@
 // Plausible mistakes in the money functions, each as a change of their source.
 
 export type Mutant = {
-  /** What is wrong. */
+  /** A description of the mistake. */
   readonly name: string
   /** The function that has the mistake. */
   readonly of: string
-  /** Each text stands in the source exactly once, and becomes the other. */
+  /** Each `from` occurs exactly once in the source and is replaced by `to`. */
   readonly edits: readonly (readonly [from: string, to: string])[]
 }
 
-/** As if a reservation did not store its price version. */
+/** Takes the price of now, as if a reservation did not store its price version. */
 const PRICE_OF_NOW = `left join lateral (
       select * from price_versions v where v.model = r.model and v.effective_from <= at
       order by v.effective_from desc limit 1
     ) p on true`
 
-/** Found by histories, in which one thing happens after the other. */
+/** Mutants that histories reveal. In a history, the calls run one after the other. */
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve does not recognize its replay',
@@ -285,9 +285,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
 ]
 
-/** Found only where several work at once. */
+/** Mutants that only parallel calls reveal. */
 export const PARALLEL_MUTANTS = {
-  /** The row of the account is then newer than the rows counted with it. */
+  /** With this mistake, the account's row is newer than the rows that are counted with it. */
   snapshotTrap: {
     name: 'a reserve locks and reads in one statement',
     of: 'reserve',

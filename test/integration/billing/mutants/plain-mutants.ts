@@ -1,6 +1,6 @@
 import type { Mutant } from './money-mutants.ts'
 
-/** Plausible mistakes in the short ways of batches, found by histories. */
+/** Plausible mistakes in the short ways of batches, which histories reveal. */
 export const PLAIN_MUTANTS: readonly Mutant[] = [
   {
     name: 'a plain reserve holds for its replay again',
@@ -147,7 +147,7 @@ export const PLAIN_MUTANTS: readonly Mutant[] = [
   },
 ]
 
-/** Found only where several work at once. */
+/** Mutants that only parallel calls reveal. */
 export const PLAIN_PARALLEL_MUTANTS = {
   noLockOfReserve: {
     name: 'a plain reserve reads the credits without the lock of the account',

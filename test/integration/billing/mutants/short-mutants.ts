@@ -2,7 +2,7 @@ import type { Mutant } from './money-mutants.ts'
 
 // Plausible mistakes in the short ways of single calls.
 
-/** Found by histories, in which one thing happens after the other. */
+/** Mutants that histories reveal. In a history, the calls run one after the other. */
 export const SHORT_MUTANTS: readonly Mutant[] = [
   {
     name: 'a short reserve holds for its replay again',
@@ -129,9 +129,9 @@ export const SHORT_MUTANTS: readonly Mutant[] = [
   },
 ]
 
-/** Found only where several work at once. */
+/** Mutants that only parallel calls reveal. */
 export const SHORT_PARALLEL_MUTANTS = {
-  /** What was read before the lock decides. */
+  /** With this mistake, the rows that were read before the lock decide. */
   guardApart: {
     name: 'a short reserve checks the credits before its update',
     of: 'reserve_one',

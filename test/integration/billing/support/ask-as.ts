@@ -24,5 +24,5 @@ export function askAs({ askAccount }: { askAccount: AskAccount }, asker: Asker) 
   return ask
 }
 
-/** What a refusal throws. */
+/** Returns the ApiError that a refusal throws, with any message. */
 export const refused = (code: string, param?: string) => ({ code, param, message: expect.any(String) })

@@ -10,7 +10,7 @@ import { loadCatalog } from '#apps/billing/catalog/load-catalog.ts'
 import { migrate } from '#apps/billing/database/migrate.ts'
 import { createMoney, type Money } from '#apps/billing/money/money.ts'
 import { openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
-import { toKysely } from '#apps/billing/database/tables.ts'
+import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import { watchVersions } from '#apps/billing/database/watch-versions.ts'
 import type { Lane } from '#apps/billing/money/lanes/lane.ts'
 import { createMoneyLane, type MoneyAnswer, type MoneyRequest } from '#apps/billing/money/lanes/money-lane.ts'
@@ -110,6 +110,9 @@ export type BillingDatabase = {
     credentials?: ServerCredentials
     lane?: Lane<MoneyRequest, MoneyAnswer>
     pollMs?: number
+    connections?: { readonly ageMs: number; readonly graceMs: number }
+    /** Called for each money call. */
+    onCall?: () => void
   }): Promise<BillingServer>
   loadModels(models: readonly ModelSpec[]): Promise<void>
   createAccount(nano: bigint): Promise<{ accountId: string; keyId: string; secret: string }>
@@ -222,7 +225,14 @@ export async function openBillingDatabase(
     async serve({ address = '127.0.0.1:0', credentials, pollMs = 60_000, ...given } = {}) {
       const metrics = createMetrics(new Registry(), () => 0)
       const monotonicMs = () => performance.now()
-      const lane = given.lane ?? createMoneyLane({ money, log, monotonicMs, onBatch: () => undefined })
+      const own = given.lane ?? createMoneyLane({ money, log, monotonicMs, onBatch: () => undefined })
+      const lane = {
+        ...own,
+        submit: async (request: MoneyRequest) => {
+          given.onCall?.()
+          return await own.submit(request)
+        },
+      }
       const versions = watchVersions({ url, pool: servicePool, log, pollMs })
       const { server, endStreams } = createBillingService({
         pool: servicePool,
@@ -233,6 +243,7 @@ export async function openBillingDatabase(
         metrics,
         nowMs,
         log,
+        ...(given.connections === undefined ? {} : { connections: given.connections }),
       })
       const port = await bindGrpc(server, address, credentials)
       return {

@@ -6,11 +6,13 @@ import { scratchLog } from '../../../support/run-folder.ts'
 
 export type BillingProcess = RunningProcess & {
   opsUrl: string
-  /** Status and text of `/readyz`; null while the operators' port is closed. */
+  /** Returns the status and the text of `/readyz`; null while the operators' port is closed. */
   readiness(): Promise<{ status: number; text: string } | null>
 }
 
-/** The variables that every serving replica needs, with ports of its own, besides those of its servers. */
+/**
+ * Returns the variables that every serving replica needs, with ports of its own, but without the servers' addresses.
+ */
 export async function billingEnvironment(
   fields: Readonly<Record<string, string>>,
 ): Promise<Record<string, string>> {
@@ -23,7 +25,7 @@ export async function billingEnvironment(
   }
 }
 
-/** Runs billing with exactly these variables and the compile cache, and does not wait for anything. */
+/** Starts billing with exactly these variables and the compile cache. Does not wait until it is ready. */
 export async function startBilling(env: Readonly<Record<string, string>>): Promise<BillingProcess> {
   const port = await freePort()
   const opsUrl = `http://127.0.0.1:${port}`

@@ -6,7 +6,7 @@ import { createPatientClient } from './patient-client.ts'
 
 export type ManagedAccount = Awaited<ReturnType<typeof openManagedAccount>>
 
-/** Billing with an account of 10,000 nano-credits, which has an API key and a management key. */
+/** Opens billing with an account of 10,000 nano-credits, which has an API key and a management key. */
 export async function openManagedAccount() {
   const database = await openBillingDatabase()
   const { address, stop } = await database.serve()
@@ -25,7 +25,7 @@ export async function openManagedAccount() {
     ...actsOf(manager.id),
     actsOf,
     lookUp: async (secret: string) => await billing.lookUpManagementKey(hashApiKey(secret)),
-    /** The newest first. */
+    /** Returns the audit log of a target, newest entry first. */
     async auditOf(target: string) {
       const { data } = await database.operator.call(ADMIN.listAudit, { target })
       return data.map(({ actor, role, action, details }) => ({ actor, role, action, details }))
@@ -38,7 +38,7 @@ export async function openManagedAccount() {
     },
   }
 
-  /** What a management key does. Each throws the ApiError of a refusal. */
+  /** Returns the operations of a management key. Each throws the ApiError of a refusal. */
   function actsOf(managementKeyId: string) {
     const ask = askAs(billing, { managementKeyId })
     const once = (key: string | undefined) => (key === undefined ? {} : { 'idempotency-key': key })

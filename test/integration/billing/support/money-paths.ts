@@ -3,13 +3,18 @@ import { expect } from 'vitest'
 import type { Mutant } from '../mutants/money-mutants.ts'
 
 /**
- * The ways of a single reserve or settlement. `single`: as billing takes it, by `reserve_one` and `settle_one`. `batch`:
- * by the short way of batches, `reserve_plain` and `settle_plain`. `full`: by `reserve` and `settle`, as every batch.
+ * The ways of a single reserve or settlement:
+ *
+ * - `single`: `reserve_one` and `settle_one`, which billing uses for a single call;
+ * - `batch`: `reserve_plain` and `settle_plain`, the short way of batches;
+ * - `full`: `reserve` and `settle`, which can handle every batch.
  */
 export const PATHS = ['single', 'batch', 'full'] as const
 export type MoneyPath = (typeof PATHS)[number]
 
-/** Written as mutants: the short way of single calls leaves each of them to that of batches. */
+/**
+ * Changes, written as mutants, with which the short way of single calls leaves every call to the short way of batches.
+ */
 const TO_BATCHES: readonly Mutant[] = [
   {
     name: 'a single reserve is a batch',
@@ -37,7 +42,7 @@ const TO_BATCHES: readonly Mutant[] = [
   },
 ]
 
-/** Written as mutants: nothing is plain. */
+/** Changes, written as mutants, with which no call may take the short way of batches. */
 const CLOSED: readonly Mutant[] = [
   {
     name: 'no reserve is plain',
@@ -66,12 +71,12 @@ const CHANGES = { single: [], batch: TO_BATCHES, full: CLOSED } as const satisfi
   readonly Mutant[]
 >
 
-/** Lets a database of its own, until its `close`, take this path alone. */
+/** Changes a test's own database so that it uses only this path, until the database is closed. */
 export async function choosePath(pool: Pool, path: MoneyPath): Promise<void> {
   for (const change of CHANGES[path]) await changeFunction(pool, change)
 }
 
-/** Changes a function's source; returns what puts it back as it was. */
+/** Changes a function's source. Returns a function that restores the source. */
 export async function changeFunction(pool: Pool, { name, of, edits }: Mutant): Promise<() => Promise<void>> {
   const { rows } = await pool.query<{ source: string }>(
     "select pg_get_functiondef(oid) as source from pg_proc where proname = $1 and pronamespace = 'public'::regnamespace",

@@ -7,7 +7,7 @@ import type { AnsweringOperation } from '#libs/admin-contract/operation.ts'
 
 export type Asked = { status: number; body: unknown }
 
-/** An operator of the admin interface. `ask` sends any request, also a wrong one, and returns refusals as well. */
+/** An operator of the admin interface. `ask` sends any request, valid or not, and returns refusals too. */
 export type Operator = ReturnType<typeof createOperator>
 
 export function createOperator(app: FastifyInstance, token: string) {
@@ -19,7 +19,7 @@ export function createOperator(app: FastifyInstance, token: string) {
     return { status: response.statusCode, body: isJson ? response.json() : response.body }
   }
 
-  /** The parsed answer of an operation. Throws for a refusal. */
+  /** Returns the parsed answer of an operation. Throws for a refusal. */
   async function call<Op extends AnsweringOperation>(
     operation: Op,
     input: Readonly<Record<string, unknown>>,
@@ -61,7 +61,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.outp
   return schema.parse(value)
 }
 
-/** The error object with any message. */
+/** Returns the error object of a refusal, with any message. */
 export function refusal(code: string, param?: string) {
   return {
     error: {

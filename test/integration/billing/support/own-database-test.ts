@@ -1,7 +1,7 @@
 import { test as base } from 'vitest'
 import { openBillingDatabase } from './billing-database.ts'
 
-/** Tests that each have a database of their own. */
+/** A `test` in which each test has a database of its own. */
 export const test = base.extend('database', async ({}, { onCleanup }) => {
   const database = await openBillingDatabase()
   onCleanup(() => database.close())

@@ -13,12 +13,12 @@ import {
   type BillingDatabase,
 } from './billing-database.ts'
 
-/** Shorter than the time that a statement may wait for a lock. */
+/** The polling ends before a statement gives up waiting for a lock. */
 const PATIENT = { timeout: 4_000 }
 
 /**
- * Twenty reserves at once on a key whose limit is enough for five; more than five wait for the account's lock before the
- * first runs. Returns their answers.
+ * Makes twenty reserves at once with a key whose limit is enough for five. More than five of them wait for the
+ * account's lock before the first one runs. Returns the answers.
  */
 export async function reserveBehindLock(database: BillingDatabase): Promise<string[]> {
   const { money, operator, pool } = database
@@ -36,10 +36,10 @@ export async function reserveBehindLock(database: BillingDatabase): Promise<stri
 }
 
 /**
- * Twenty plain reserves at once on credits for three; as many as the pool has connections wait for the account's lock
- * before the first runs. Every other one shares its batch with a call of another account, so that it takes the way of
- * batches: of those that wait more than three have read the credits, if their way reads them without the lock. Returns
- * their answers.
+ * Makes twenty plain reserves at once with credits for three. Before the first one runs, as many of them as the pool
+ * has connections wait for the account's lock. Every second reserve shares its batch with a call of another account, so
+ * that it takes the short way of batches. If a way reads the credits without the lock, more than three of the waiting
+ * reserves have read credits that are enough for each of them. Returns the answers.
  */
 export async function reservePlainBehindLock(database: BillingDatabase): Promise<string[]> {
   const { money, pool } = database
@@ -63,8 +63,8 @@ export async function reservePlainBehindLock(database: BillingDatabase): Promise
 }
 
 /**
- * A settlement that found an open hold waits for a release of it, which frees it. Returns the settlement's result and
- * what the account holds: another hold of it stays.
+ * A settlement that has found an open hold waits for a release of the same hold, which commits first. Returns the
+ * settlement's result, and the amount that the account still holds for another reservation.
  */
 export async function settleDuringRelease(
   database: BillingDatabase,
@@ -87,8 +87,8 @@ export async function settleDuringRelease(
 }
 
 /**
- * A batch of two reserves, the greater id first, waits for a release of the smaller one, whose transaction then releases
- * the greater one as well. Returns the batch's answers, or the code of its error.
+ * A batch of two reserves, with the greater id first, waits for a transaction that has released the smaller id and then
+ * releases the greater id too. Returns the batch's answers, or the code of its error.
  */
 export async function reserveDuringReleases({ pool, createAccount }: BillingDatabase): Promise<string[]> {
   const { keyId } = await createAccount(7_000n)
@@ -109,7 +109,9 @@ export async function reserveDuringReleases({ pool, createAccount }: BillingData
   return await answers
 }
 
-/** An expiry that found a hold overdue waits for an extend that adds an hour. Returns the final state of the hold. */
+/**
+ * An expiry that has found an overdue hold waits for an extend that adds an hour. Returns the final state of the hold.
+ */
 export async function expireDuringExtend(database: BillingDatabase): Promise<string> {
   const { money, pool } = database
   const { keyId } = await database.createAccount(7_000n)
@@ -133,7 +135,7 @@ export async function expireDuringExtend(database: BillingDatabase): Promise<str
   return only(rows).state
 }
 
-/** The error's code where it throws. */
+/** Returns the answers of plain reserves, or the code of the error that they throw. */
 async function askPlain(pool: Pool, calls: readonly ReserveCall[]): Promise<string[]> {
   const values = [
     calls.map(({ reservationId }) => reservationId),
@@ -156,7 +158,7 @@ async function askPlain(pool: Pool, calls: readonly ReserveCall[]): Promise<stri
   }
 }
 
-/** The number of sessions that wait for a lock. */
+/** Returns the number of sessions that wait for a lock. */
 async function countWaiting(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
     `select count(*)::integer from pg_stat_activity

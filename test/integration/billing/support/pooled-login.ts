@@ -10,6 +10,9 @@ const SETTINGS = {
   statement_timeout: '5s',
   idle_in_transaction_session_timeout: '5s',
   jit: 'off',
+  timezone: 'UTC',
+  search_path: 'public',
+  row_security: 'off',
 }
 
 export type PooledLogin = {
@@ -26,7 +29,7 @@ export type PooledLogin = {
  */
 export async function createPooledLogin(
   admin: Pool,
-  settings: Readonly<Partial<Record<keyof typeof SETTINGS, string | null>>> = {},
+  settings: Readonly<Record<string, string | null>> = {},
 ): Promise<PooledLogin> {
   const [name, password] = [`pooled_${randomUUID().replaceAll('-', '')}`, 'test']
   await admin.query(`create role ${name} login password '${password}' in role ${SERVICE_ROLE}`)

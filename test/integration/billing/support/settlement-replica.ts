@@ -13,24 +13,26 @@ import { NO_TRACING } from '#libs/telemetry/tracing.ts'
 import { log, type BillingDatabase } from './billing-database.ts'
 
 export type SettlementReplica = {
-  /** Sum of the alarms of one kind. */
+  /** Returns the number of alarms of one kind. */
   alarms(kind: string): Promise<number>
   writtenOffCredits(): Promise<number>
-  /** How often it observed the model's stream. */
+  /** Returns how often the replica has observed the model's stream. */
   looks(model: string): number
-  /** How many settlements each commit had so far. */
+  /** Returns, for each commit so far, its number of settlements. */
   commits(): readonly number[]
-  /** How many commits failed. */
+  /** Returns how many commits have failed. */
   failedCommits(): number
-  /** How often entries vanished from a stream. */
+  /** Returns how often entries have vanished from a stream. */
   losses(): Promise<number>
   deadLetters(): Readonly<Record<string, number>>
-  /** Of a model, in seconds; undefined when there is none. */
+  /** Returns the age of a model's watermark in seconds; undefined if it has no watermark. */
   watermarkAge(model: string): Promise<number | undefined>
   stop(): Promise<void>
 }
 
-/** One replica's consumer and sweeper. Entries of others count as abandoned after `claimIdleMs`. */
+/**
+ * Starts the consumer and the sweeper of one replica. It claims entries that others have left alone for `claimIdleMs`.
+ */
 export function startReplica(options: {
   database: BillingDatabase
   redis: RedisPlace

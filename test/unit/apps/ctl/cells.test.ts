@@ -6,7 +6,7 @@ test.each([
   ['1500000000', '1.5'],
   ['-2500000000', '-2.5'],
   ['-1', '-0.000000001'],
-  // A cost that no int64 holds, of a settlement that reports nonsense.
+  // The cost of a settlement with wrong numbers may exceed an int64.
   ['99999999999999999999999', '99999999999999.999999999'],
   [null, null],
 ])('%s nano-credits are shown as %s', (nano, credits) => {

@@ -19,19 +19,25 @@ function runsLocally() {
 
 test('the bus of a running npm start is the default', () => {
   runsLocally()
-  expect(findBus({ MILLRACE_HOME: home })).toEqual([{ mode: 'single', url: 'redis://:secret@127.0.0.1:1' }])
+  expect(findBus({ MILLRACE_HOME: home })).toEqual({
+    cell: undefined,
+    servers: [{ mode: 'single', url: 'redis://:secret@127.0.0.1:1' }],
+  })
 })
 
 test('the environment comes first, with the variables of the workers', () => {
   runsLocally()
   const url = 'rediss://bus.example:6380'
-  expect(findBus({ MILLRACE_HOME: home, BUS_REDIS_URL: url })).toEqual([{ mode: 'single', url }])
+  expect(findBus({ MILLRACE_HOME: home, BUS_REDIS_URL: url, CELL: 'north' })).toEqual({
+    cell: 'north',
+    servers: [{ mode: 'single', url }],
+  })
   const sentinel = {
     BUS_REDIS_MODE: 'sentinel',
     BUS_REDIS_URL: 'redis://bus',
     BUS_REDIS_SENTINELS: 'a:1,b:2',
   }
-  expect(findBus(sentinel)).toMatchObject([
+  expect(findBus(sentinel).servers).toMatchObject([
     { mode: 'sentinel', url: 'redis://bus', sentinels: ['a:1', 'b:2'] },
   ])
 })

@@ -4,7 +4,9 @@ import { followExport } from '#apps/ctl/follow-export.ts'
 
 type Asked = { limit: number; cursor: string | undefined }
 
-/** A ledger of so many entries, whose cursors are their numbers; each answer comes in pieces of so many letters. */
+/**
+ * Creates a ledger of this many entries. Their cursors are their numbers. Answers come in pieces of this many letters.
+ */
 function ledgerOf(
   entries: number,
   { format, pieces = 7 }: { format: 'csv' | 'jsonl'; pieces?: number },

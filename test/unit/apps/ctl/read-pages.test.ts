@@ -3,7 +3,7 @@ import type { Admin, Given } from '#apps/ctl/admin.ts'
 import { readPages } from '#apps/ctl/read-pages.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 
-/** A list of numbers, the cursor being the last one of a page. */
+/** Creates an admin interface with a list of numbers. The cursor of a page is its last number. */
 function adminOf(count: number): { admin: Admin; asked: Given[] } {
   const asked: Given[] = []
   const admin: Admin = {

@@ -56,7 +56,7 @@ function startKeeper() {
     next: 'loading',
     ...fields,
   })
-  /** A pod is seen, gets a node after 1 s, and serves after `loadingMs` more. */
+  /** A pod appears, gets a node after 1 s, and serves `loadingMs` later. */
   const run = (uid: string, loadingMs: number, image = 'engine:1') => {
     starts.note({ byPool: new Map([['pool', [podOf(uid, 'unscheduled')]]]), ended: [] })
     starts.note({ byPool: new Map([['pool', [podOf(uid, 'loading')]]]), ended: [end(uid, { image })] })

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { COMPILE_CACHE } from '#scripts/servers/compile-cache.ts'
 
 it('without the native tokenizers library a worker does not start, and logs platform and remedy', async () => {
-  // As on a platform without a build: Node refuses to load native code.
+  // Node refuses to load native code here, as on a platform for which there is no build.
   const run = promisify(execFile)(process.execPath, ['--no-addons', 'apps/worker/main.ts'], {
     env: {
       NODE_COMPILE_CACHE: COMPILE_CACHE,

@@ -63,10 +63,10 @@ export const declined = (fields: Partial<GenerationDeclined>): GenerationEvent =
 })
 
 export type Given = {
-  /** What the engine gives, one after the other. */
+  /** The engine's messages, in order. */
   engine?: (run: RunningGeneration) => AsyncIterable<EngineTokens | EngineEnd>
   job?: Partial<GenerationJob>
-  /** Of the answered claim: ids of earlier epochs, the time that is left. */
+  /** Fields of the claim's answer, such as the ids of earlier epochs and the remaining time. */
   claimed?: Partial<ClaimedGeneration>
   inputs?: TokenizedInputs
   /** Embeds the inputs; without it, all of them. */
@@ -82,11 +82,11 @@ export type Given = {
   engineWindow?: number
   render?: (run: RunningGeneration) => Promise<typeof PROMPT>
   constrain?: () => EngineConstraint | null
-  /** Offers a tool. */
+  /** The request offers a tool. */
   tools?: boolean
   prefixTenant?: string
   sentPrefixes?: SentPrefixes
-  /** Ends with the first call. */
+  /** The output ends after the first call. */
   singleCall?: boolean
 }
 

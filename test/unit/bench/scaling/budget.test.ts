@@ -4,7 +4,7 @@ import { simulateBudget, type BudgetOutcome } from '../../../../bench/scaling/bu
 
 const SEEDS = Array.from({ length: runs(2, 8) }, (_, index) => index + 1)
 
-/** Beyond the drain of the pods that are given back: to be sure of the shortage, and until the HPA has looked. */
+/** The time beyond the drain of the returned pods: to confirm the shortage, and until the HPA checks again. */
 const MOST_BEYOND_DRAIN_S = 30
 
 const outcomes: readonly BudgetOutcome[] = SEEDS.map(simulateBudget)

@@ -2,11 +2,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { runs } from '#test/support/long.ts'
 import { compare, type Comparison } from '../../../../bench/scaling/compare.ts'
 
-// The load is random, and the means of the bursts are stable with eight seeds; each seed gives the same numbers each time,
-// so that two of them notice a change of the rules as well.
+// The load is random. With eight seeds, the means of the trace with bursts are stable. A seed gives the same numbers
+// each time, so two seeds are enough to notice a change of the rules.
 const SEEDS = runs(2, 8)
 
-/** In percent of the requests, by trace. */
+/** The most requests whose clients may give up, in percent, by trace. */
 const MOST_GAVE_UP: Readonly<Record<string, number>> = {
   'step 3→24→48': 3,
   'sine 4–36': 0.2,

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { followRenewals } from '#libs/certificates/follow-renewals.ts'
 import { until } from '../../../support/until.ts'
 
-/** Follows what `read` returns. `untilRead` resolves when it was called so many times more. */
+/** Follows the results of `read`. `untilRead` resolves when `read` has been called this many more times. */
 function follow(read: () => Promise<string>) {
   const [lines, used]: [string[], string[]] = [[], []]
   let reads = 0

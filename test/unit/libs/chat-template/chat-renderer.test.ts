@@ -45,7 +45,7 @@ const RecordedTool = z
     description: tool.description === 'null' ? null : tool.description,
   }))
 
-/** Our requests have text content only, and always ask for an answer. */
+/** Cases that our requests cannot express: they have only text content, and always ask for an answer. */
 const inexpressible = new Set(['content-parts', 'no-generation-prompt'])
 const expressible = recordedChats.conversations.filter((chat) => !inexpressible.has(chat.name))
 const forged = expressible.filter((chat) => chat.name === 'special-tokens-in-content')

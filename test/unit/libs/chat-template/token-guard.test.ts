@@ -23,7 +23,7 @@ async function encode({ messages, tools }: Chat): Promise<Uint32Array> {
   return ids
 }
 
-/** How often each of these tokens is in a prompt. */
+/** Returns how often each of these tokens occurs in a prompt. */
 async function count(chat: Chat, tokens: readonly AddedToken[]): Promise<number[]> {
   const ids = await encode(chat)
   return tokens.map(({ id }) => ids.filter((other) => other === id).length)
@@ -81,7 +81,7 @@ function toChat({ texts, call, tool }: Choice, write: Write): Chat {
     const args = JSON.stringify({ [write(call[0])]: [write(call[1])] })
     const broken = { id: write(call[0]), name: write(call[1]), arguments: `{${write(call[0])}` }
     const whole = { id: write(call[1]), name: write(call[0]), arguments: args }
-    // A model may write its own markers; here only tokens flagged special are counted.
+    // A model may write its own markers, so only tokens with the flag `special` are counted here.
     return { role, content, reasoning: content, toolCalls: [whole, broken] }
   })
   if (tool === null) return { messages, tools: [] }
@@ -290,7 +290,7 @@ describe('a megabyte', () => {
       const text = part.repeat(Math.ceil(1_000_000 / part.length))
       const startedMs = cpuMs()
       expect(toPieces(guardText(text, 'all')).join('')).toBe(text)
-      // It takes some 20 ms; anything quadratic takes minutes.
+      // This takes about 20 ms. With quadratic work it would take minutes.
       expect(cpuMs() - startedMs).toBeLessThan(3_000)
     },
   )

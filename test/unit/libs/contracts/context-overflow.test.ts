@@ -3,7 +3,10 @@ import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 
 const message = toOverflowMessage({ contextWindow: 32_768, tokens: 40_000 })
 
-/** What the frameworks look for, word for word as in their code; those that are lower case look at the text in lower case. */
+/**
+ * The patterns that frameworks search for, copied from their code. Lower-case patterns are matched with lower-case
+ * text.
+ */
 const PATTERNS: readonly (readonly [framework: string, pattern: RegExp])[] = [
   ['langchain-openai, an answer with 400', /prompt is too long/],
   ['langchain-openai, an error within a stream', /exceeds the context window/],
@@ -23,7 +26,7 @@ test.each(PATTERNS)('%s recognizes an overflow by its words', (_framework, patte
 })
 
 test('the words never look like a refusal for another reason', () => {
-  // Strands and LiteLLM read these as a rate limit, or as money.
+  // Strands and LiteLLM take these words for a rate limit or for missing credits.
   expect(message).not.toMatch(/rate limit|too many requests|quota|billing|credit/i)
 })
 

@@ -13,7 +13,7 @@ import { isJsonObject } from '#libs/json-schema/json-schema.ts'
 const MARKER = '水'.repeat(1_000)
 const MARKER_BYTES = 3_000
 
-/** For each string of a schema, by its path, a value of the schema in which that string is the marker. */
+/** Returns, for each string of a schema, its path and a value of the schema in which this string is the marker. */
 function* markings(schema: z.core.JSONSchema.BaseSchema, path = ''): Generator<[string, unknown]> {
   if (schema.const !== undefined || schema.enum !== undefined) return
   for (const variants of [schema.anyOf, schema.oneOf]) {
@@ -36,7 +36,7 @@ function* markings(schema: z.core.JSONSchema.BaseSchema, path = ''): Generator<[
   }
 }
 
-/** The fixed texts and empty values that a schema asks for. */
+/** Returns a value with the fixed texts and empty values that a schema requires. */
 function sample(schema: z.core.JSONSchema.BaseSchema): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
@@ -94,7 +94,7 @@ describe('a string of a request', () => {
   })
 
   it.each(marked)('%s is counted', (_path, request) => {
-    // Only as text: the marker need not fit the field's own rules.
+    // The marker is only counted as text, so it need not match the field's own rules.
     expect(sizeOf(Object.assign(chat(), request)).bytes).toBeGreaterThanOrEqual(MARKER_BYTES)
   })
 })

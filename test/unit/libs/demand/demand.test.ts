@@ -16,7 +16,7 @@ test('a queue needs the share of a slot that it uses within the target wait, at 
 })
 
 test('11.8 a second of 7.35 s, with 261 waiting and 64 slots full, are short of 87 slots', () => {
-  // ⌈11.8 × 7.35⌉ = 87 to keep up, ⌈261 × 7.35 ÷ 30⌉ = 64 for the queue, of which there are 64.
+  // ⌈11.8 × 7.35⌉ = 87 slots for new requests and ⌈261 × 7.35 ÷ 30⌉ = 64 for the queue are needed; there are 64.
   expect(shortOfSlots({ ...LOAD, waiting: 261, running: 64, askedPerS: 11.8 })).toBe(87)
 })
 

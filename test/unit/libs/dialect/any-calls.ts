@@ -34,7 +34,7 @@ export const TRANSLATED: ReadonlySet<ToolCallFormatName> = new Set([...UNQUOTED,
 /** Formats without markers: calls after text are text too. */
 export const UNMARKED: ReadonlySet<ToolCallFormatName> = new Set(['json', 'pythonic'])
 
-/** Without the characters that only JSON can escape within a value. */
+/** Text without the characters that only JSON can escape within a value. */
 const plainText = fc
   .string({ unit: 'grapheme', maxLength: 20 })
   .map((text) => text.replaceAll(/[<\n\r]/g, '·'))
@@ -49,7 +49,7 @@ const markedText = fc.constantFrom(
   '<',
 )
 
-/** Any calls of `search` and `world_clock` that the format can express. */
+/** Generates any calls of `search` and `world_clock` that the format can express. */
 export function anyCalls(format: ToolCallFormatName): fc.Arbitrary<CallToWrite[]> {
   const text = UNQUOTED.has(format) ? plainText : fc.oneof(plainText, markedText)
   const args = fc.record(

@@ -3,7 +3,7 @@ import { checkToolName } from '#libs/dialect/check-tool-name.ts'
 import { TOOL_CALL_FORMAT_NAMES, TOOL_CALL_FORMATS, type ToolCallFormatName } from '#libs/dialect/formats.ts'
 import { parseWith } from './parse-under-test.ts'
 
-/** Callable in every format. */
+/** Names that every format can call. */
 const PLAIN = [
   'get_weather',
   'getWeather',
@@ -14,7 +14,7 @@ const PLAIN = [
   'météo',
   'x'.repeat(200),
 ]
-/** As MCP servers have them; Python has no such names. */
+/** Names that MCP servers use and that Python does not allow. */
 const MCP = ['fs/read', 'ns:fn', '1st', 'server__tool', '@scope/tool', 'a:1', 'functions.f', '$ref']
 const ODD = [
   'my tool',
@@ -40,7 +40,7 @@ const JSON_TEXT = '{"city": "Paris"}'
 
 const allowedBy = (format: ToolCallFormatName) => NAMES.filter((name) => checkToolName(format, name) === null)
 
-/** The output at once, and character by character. */
+/** Parses the output at once, and character by character. */
 const read = (format: ToolCallFormatName, output: string, name: string) =>
   [[output], Array.from(output)].map((pieces) => parseWith(format, pieces, { names: [name] }))
 

@@ -216,7 +216,7 @@ function callsOf(constraint: EngineConstraint | null): CallsShape {
   return output.calls
 }
 
-/** The output of an engine that writes each tag once, with these arguments. */
+/** Returns the output of an engine that writes each tag once, with these arguments. */
 const written = ({ section, tags, separator }: CallsShape, args: string) =>
   (section?.begin ?? '') +
   tags.map(({ begin, end }) => begin + args + end).join(separator) +
@@ -245,7 +245,7 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
     const tools = FORCED.tools.slice(0, 1)
     const output = written(callsOf(constrain({ ...FORCED, tools }, family)), '{"text": "a"}')
     const calls = [{ name: 'search', args: { text: 'a' }, json: '{"text": "a"}' }]
-    // A grammar for harmony begins after the reasoning, so it includes the header that else the template writes.
+    // A grammar for harmony begins after the reasoning, so it includes the header that otherwise the template writes.
     const start = format === 'harmony' ? '<|start|>assistant' : ''
     expect(output).toBe(start + TOOL_CALL_FORMATS[readAs].write(calls))
   })

@@ -4,14 +4,14 @@ import { createParser, END_IDS, merge } from './parse-tokens.ts'
 
 type Options = Parameters<typeof createParser>[0]
 
-/** What a gateway receives at once: all ids since the last group ride on the first event of this one. */
+/** The events that a gateway receives at once. The first event carries all ids since the previous group. */
 type Group = { readonly ids: readonly number[]; readonly events: readonly GenerationEvent[] }
 
 type Run = {
   readonly groups: readonly Group[]
   /** The events that are sent together with the end. */
   readonly rest: readonly GenerationEvent[]
-  /** `completion`: null where the parser may end it within a chunk, because chunks end elsewhere after a cut. */
+  /** `completion` is null if the parser may end within a chunk, because chunks have other boundaries after a cut. */
   readonly counts: {
     readonly completion: number | null
     readonly reasoning: number
@@ -19,15 +19,16 @@ type Run = {
   }
 }
 
-/** How many ids each chunk of an engine has, in turn. */
+/** The number of ids in each chunk of an engine, in order. */
 export type Chunking = readonly number[]
 
-/** Written by an engine that goes on behind the end of an output. */
+/** An id that an engine writes if it continues after the end of an output. */
 const BEHIND_THE_END = 264
 
 /**
- * Generates these ids on one worker up to every group that its gateway can have received last, then on another worker.
- * Returns the places, counted in ids, at which events or counts differ from those of an undisturbed run.
+ * Lets one worker generate these ids up to a group, and another worker continue; repeats this for every group that the
+ * gateway can have received last. Returns the cuts, counted in ids, after which events or counts differ from an
+ * undisturbed run.
  */
 export function brokenCuts(
   ids: readonly number[],
@@ -48,7 +49,7 @@ export function brokenCuts(
   return broken
 }
 
-/** A worker's run, from the beginning or after the ids that another one had sent. */
+/** Runs a worker from the beginning, or after the ids that another worker has sent. */
 function generate(
   ids: readonly number[],
   { options, chunking, after = [] }: { options: Options; chunking: Chunking; after?: readonly number[] },
@@ -56,7 +57,7 @@ function generate(
   const parser = createParser(options)
   const groups: Group[] = []
   const isOver = replayOutput(parser, { ids: after, endIds: [...END_IDS] })
-  // Without an end token it was cut by its limit, which the worker knows.
+  // An output without an end token was cut by its token limit, which the worker knows.
   const goesOn = END_IDS.has(ids.at(-1) ?? -1) ? [BEHIND_THE_END] : []
   const missing = ids.slice(after.length)
   let pending: number[] = []

@@ -9,13 +9,13 @@ import { cutAnywhere, everyCut } from './cuts.ts'
 import { countWork } from './count-work.ts'
 import { parserOf, parseWith } from './parse-under-test.ts'
 
-/** The texts that calls begin with, where the format marks them. */
+/** Returns the texts with which calls begin, if the format marks calls. */
 function beginningsOf({ section, list, calls }: TextSyntax): readonly string[] {
   const opens = section === undefined ? Object.keys(calls ?? {}) : [section.open]
   return [...opens, ...(list?.openers ?? [])]
 }
 
-/** A text and random cuts of it, between characters as tokens have them. */
+/** Generates a text and random cuts of it. Cuts are between characters, like the boundaries of decoded tokens. */
 const cutText = (text: fc.Arbitrary<string>) =>
   text.chain((whole) => {
     const characters = Array.from(whole)
@@ -224,7 +224,7 @@ const HARMONY = [
   'final',
 ]
 
-/** The same text with the cut moved out of a surrogate pair: no decoder returns half a character. */
+/** Moves cuts out of surrogate pairs, because no decoder returns half a character. */
 function wholeCharacters(pieces: readonly string[]): string[] {
   const [first = '', ...rest] = pieces
   const torn = /[\uD800-\uDBFF]$/.test(first)

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { guessFamily } from '#libs/dialect/guess-family.ts'
 
-/** The particular texts of each family's templates. */
+/** The texts that identify each family's templates. */
 const TEMPLATES = [
   ['gpt-oss', 'gpt_oss', '<|start|>assistant<|channel|>final<|message|>'],
   ['deepseek-v3.2', 'deepseek_v32', '<｜DSML｜function_calls>'],

@@ -14,7 +14,7 @@ function run(stops: string[], pieces: readonly string[]): Result {
   return { text, matched: matcher.matched() }
 }
 
-/** The definition, by trial: the match that ends first, of those the longest. */
+/** Finds by trial the match that ends first; if several end there, the longest. */
 function expected(stops: string[], text: string): Result {
   for (let end = 1; end <= text.length; end++) {
     const ending = stops.filter((stop) => stop !== '' && text.slice(0, end).endsWith(stop))
@@ -92,6 +92,6 @@ it('a stop string counts where it ends: what ends too early is text, what ends l
   expect(shown(['ab'], 'xab', 'c')).toEqual(['xabc', null])
   expect(shown(['ab'], 'xa', 'bc')).toEqual(['x', 'ab'])
   expect(shown(['ab'], 'ab', 'cabd')).toEqual(['abc', 'ab'])
-  // The early one is the beginning of the one that counts.
+  // The match that ends too early is the beginning of the match that counts.
   expect(shown(['aba'], 'xaba', 'bay')).toEqual(['xab', 'aba'])
 })

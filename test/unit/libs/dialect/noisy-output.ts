@@ -4,17 +4,17 @@ import type { CallToWrite } from '#libs/dialect/tool-call-format.ts'
 import type { Random } from '#test/chaos/random.ts'
 import { UNMARKED } from './any-calls.ts'
 
-/** An output as models write them, and what it says, as its writer knows it. */
+/** An output with a model's usual mistakes, and its reasoning, text and calls, which the writer knows. */
 export type NoisyOutput = {
   readonly text: string
   readonly startsInReasoning: boolean
-  /** Without blanks. */
+  /** The reasoning, without blanks. */
   readonly reasoning: string
   readonly answer: string
   readonly calls: readonly { readonly name: string; readonly args: unknown }[]
 }
 
-/** What a writer has written so far. */
+/** The output that a writer has written so far. */
 type Page = {
   text: string
   reasoning: string
@@ -23,9 +23,14 @@ type Page = {
 }
 
 /**
- * Writes reasoning, text and calls with the mistakes that models make: calls within the reasoning, markup that is only
- * mentioned, sections without their markers, several calls in a block, close tags that are missing at the end or there
- * twice, arguments that are null.
+ * Writes reasoning, text and calls with the mistakes that models make:
+ *
+ * - calls within the reasoning;
+ * - markup that is only mentioned;
+ * - sections without their markers;
+ * - several calls in a block;
+ * - close tags that are missing at the end or that occur twice;
+ * - arguments that are null.
  */
 export function writeNoisily(family: ModelFamily, random: Random): NoisyOutput {
   const page: Page = { text: '', reasoning: '', answer: '', calls: [] }
@@ -71,7 +76,7 @@ function writeParts(page: Page, options: Part): void {
   const { family, random, part } = options
   const words = () => random.pick(WORDS).repeat(random.int(1, 2))
   if (family.toolCalls === 'none' || family.toolCalls === 'harmony') return say(page, part, words())
-  // Without markers calls are calls only where nothing stands before them.
+  // In a format without markers, a call counts only if no text comes before it.
   if (UNMARKED.has(family.toolCalls)) {
     if (random.chance(0.5)) return writeCalls(page, options)
     return say(page, part, random.pick(['{"name": "Ada", "parameters": {"age": 36}}', '[1, 2]', 'Hello']))
@@ -83,7 +88,9 @@ function writeParts(page: Page, options: Part): void {
   }
 }
 
-/** The markup of a call in a sentence. Control tokens stand for themselves alone, so no model mentions them. */
+/**
+ * Returns a sentence that mentions a call's markup. A model cannot mention control tokens, because they are never text.
+ */
 function mention(family: ModelFamily, random: Random): string {
   if (family.toolCalls !== 'hermes') return 'a call '
   return random.pick(['The form is <tool_call>{...}</tool_call>. ', 'I write <tool_call> here. '])

@@ -15,7 +15,7 @@ describe('as models write them', () => {
   ]
 
   it.for<[string, string, object[]]>([
-    // Thinking that mentions the markup of a call goes on, and behind a call too.
+    // Reasoning that mentions the markup of a call continues, also after a call.
     [
       'qwen3',
       '<think>The format is <tool_call>{...}</tool_call>. I answer.</think>Hello',
@@ -34,7 +34,7 @@ describe('as models write them', () => {
         { type: 'text-delta', text: 'Hello' },
       ],
     ],
-    // The beginning of a tag that no tag follows stands before the call; line breaks next to the call are markup.
+    // A begun tag that is never completed is text before the call. Line breaks next to the call are markup.
     [
       'qwen3',
       `<think>I ask. </thi<tool_call>${CALLED}</tool_call>\n\nThen I answer.</think>Hello`,
@@ -45,7 +45,7 @@ describe('as models write them', () => {
         { type: 'text-delta', text: 'Hello' },
       ],
     ],
-    // Several calls in one block, in a list, in a fence.
+    // Several calls stand in one block, in a list, or in a code fence.
     ['hermes', `<tool_call>${CALLED}\n${ROME}</tool_call>`, [...call(0, 'Paris'), ...call(1, 'Rome')]],
     ['hermes', `<tool_call>[${CALLED}, ${ROME}]</tool_call>`, [...call(0, 'Paris'), ...call(1, 'Rome')]],
     ['hermes', `<tool_call>\n\`\`\`json\n${CALLED}\n\`\`\`\n</tool_call>`, call(0, 'Paris')],
@@ -59,7 +59,7 @@ describe('as models write them', () => {
       `<tool_call>${CALLED}\n{"no": "call"}</tool_call>`,
       [...call(0, 'Paris'), { type: 'text-delta', text: '{"no": "call"}</tool_call>' }],
     ],
-    // Without a marker an answer in JSON is a call only of a tool that was offered.
+    // In a format without markers, an answer in JSON is a call only if it names an offered tool.
     ['llama3', CALLED, call(0, 'Paris')],
     [
       'llama3',
@@ -80,7 +80,7 @@ describe('as models write them', () => {
         { type: 'tool-call-delta', index: 0, text: '{"x": 1}' },
       ],
     ],
-    // Arguments that are null are none.
+    // Arguments that are null count as no arguments.
     ['hermes', '<tool_call>{"name": "clock", "arguments": null}</tool_call>', none()],
     ['gpt-oss', '<|channel|>commentary to=functions.clock<|message|>null<|call|>', none()],
     ['gpt-oss', '<|channel|>commentary to=functions.clock<|message|> null', none()],

@@ -116,7 +116,7 @@ describe('every format, as recorded from a real engine with a forced output', ()
   })
 })
 
-/** A tokenizer in which every marker of the text is one special token, and the ids of the text with it. */
+/** Returns a tokenizer in which every marker of the text is one special token, and the ids of the text with it. */
 async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number[]]> {
   const marker = /(<[|｜][^<>]*[|｜]>|\[[A-Z_]+\]|<\/?\w*:?tool_call>|<\/?think>)/
   const texts: string[] = []
@@ -180,7 +180,7 @@ it.for<[string, string, object[]]>([
       options,
     ).events,
   ).toEqual(thought)
-  // The template has closed the thinking.
+  // In this case the template has closed the reasoning.
   expect(parse([await tokenizer.encode(output)], options).events).toEqual(events)
 })
 
@@ -251,7 +251,7 @@ it.for<[string, string, boolean]>([
   ['hermes', '<tool_call>{"name": "get_weather", "arguments": {"city": "Par', true],
   ['hermes', '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>', false],
   ['hermes', '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}', false],
-  // The first call's arguments are no part of the second one's.
+  // The first call's arguments are not a part of the second call's arguments.
   [
     'hermes',
     '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call><tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}',
@@ -282,7 +282,7 @@ it('stops after the first call where only one is allowed, in the middle of a chu
   expect([...events, ...parser.finish()]).toEqual(call(0, 'Paris'))
   expect(parser.push(two)).toEqual({ events: [], stopped: true })
 
-  // Spelled in pieces, the close tag shares its last token with what follows.
+  // If the close tag is split into several tokens, its last token may also contain the beginning of the next text.
   const shared = 443
   expect(tokenizer.decode([shared])).toMatch(/^>./)
   const after = createParser({ singleCall: true })

@@ -15,7 +15,7 @@ export const recordings = z
   .min(10)
   .parse(readFixture('recorded-outputs.json'))
 
-/** All formats as both recorded releases of vLLM wrote them, forced by a regular expression. */
+/** Outputs in all formats. Both recorded releases of vLLM wrote them, forced by a regular expression. */
 export const forced = z
   .array(
     z.object({ vllm: z.string(), name: z.string(), text: z.string(), chunks: z.array(z.array(z.int())) }),

@@ -4,7 +4,7 @@ import { clock, search } from './any-calls.ts'
 
 export type Parts = { text: string; calls: { name: string; arguments: string }[] }
 
-/** Further names in the outputs of the tests: without markers only the names of tools are calls. */
+/** Further tool names in the tests' outputs. In formats without markers, only a known tool name makes a call. */
 const OTHERS = ['f', 'g', 'get_weather', 'clock', 'weather.get-now'].map((name) => ({
   name,
   description: null,

@@ -45,7 +45,7 @@ describe.for(FAMILIES.map((family) => [family.name, family] as const))('%s', ([,
   })
 })
 
-/** An output of the family: a thought, a text and calls, each where there is one. */
+/** Writes an output of the family with the given reasoning, text and calls. */
 function write(
   { reasoning, toolCalls }: NamedFamily,
   given: {

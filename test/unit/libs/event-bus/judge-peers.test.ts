@@ -9,7 +9,7 @@ const LIMITS: JudgeLimits = {
   cutOffMs: 15_000,
   stallMs: 1_250,
 }
-/** A worker that was heard a second ago. */
+/** A worker whose last heartbeat came a second ago. */
 const HEARD: JudgedPeer = {
   kind: 'worker',
   wasHeard: true,
@@ -20,7 +20,7 @@ const HEARD: JudgedPeer = {
   nextLookMs: 0,
   key: 'not-read',
 }
-/** This process has listened for long, the bus echoed just now, the queue Redis answers. */
+/** Clocks of a process that has listened for a long time. The bus echoed just now, and the queue Redis answers. */
 const CLOCKS: Clocks = {
   nowMs: 100_000,
   startedMs: 0,

@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A publisher, the gateways that are late, and what each published message of a gateway's channel has. */
+/** Sets up a publisher, the set of late gateways, and the list of the messages that are published to gateways. */
 function setUp() {
   const late = new Set<string>()
   const texts: string[] = []
@@ -36,7 +36,7 @@ function setUp() {
     seq += 1
     publisher.send(gateway, [{ stream: 1, epoch: 1, seq, event: text(content), ids: [seq] }], urgent)
   }
-  /** The published messages: a frame's number and its texts, a pulse's last number. */
+  /** Returns the published messages in short form: a frame's number and texts, or a pulse's last number. */
   const published = () =>
     texts.map((message) => {
       const decoded = decodeGatewayMessage(message)
@@ -125,7 +125,7 @@ test('a frame for a late gateway is split at 256 kB', () => {
   late.add('gateway')
   const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(100_000))
   for (const content of contents) send('gateway', content)
-  // The estimate of a text is twice its length, so that each is a frame.
+  // A text's size is estimated as twice its length, so each text becomes a frame of its own.
   expect(published()).toEqual([
     [1, contents[0]],
     [2, contents[1]],

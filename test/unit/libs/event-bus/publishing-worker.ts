@@ -20,7 +20,7 @@ export const ended: GenerationEvent = {
 }
 export const lost = (reason: string) => ({ type: 'stream-lost', reason })
 
-/** A worker: its publisher, and how far its streams are. */
+/** A worker: its publisher, and the state of its streams. */
 export type Worker = {
   readonly publisher: EventPublisher
   /** Sends one event as a group of its own. */
@@ -65,7 +65,7 @@ export function createWorker(options: {
   }
 }
 
-/** Reads what an inbox has, without waiting for more. */
+/** Reads the events that an inbox already has, without waiting for more. */
 export async function read(inbox: StreamInbox): Promise<InboxEvent[]> {
   const events: InboxEvent[] = []
   inbox.close()

@@ -23,7 +23,7 @@ test('events of closed streams, of old epochs and of other workers are counted, 
     ['stop', 'worker-1', [closed, raised].map(({ stream }) => ({ stream, epoch: 1 }))],
     ['stop', 'worker-2', [{ stream: taken.stream, epoch: 1 }]],
   ])
-  // Repeated once a second, not with each frame.
+  // The stop is repeated once a second, not at each frame.
   worker.send(closed.stream, text('b'))
   deliver()
   expect(await sentByNow()).toEqual([])

@@ -3,8 +3,8 @@ import { createEventReceiver } from '#libs/event-bus/receive-events.ts'
 import { createWorker, GATEWAY } from './publishing-worker.ts'
 
 /**
- * A gateway, and two workers whose messages wait in `bus` until they are delivered. `sentByNow` returns the control
- * messages since it was called last.
+ * Creates a gateway, and two workers whose messages wait in `bus` until they are delivered. `sentByNow` returns the
+ * control messages that were sent since its last call.
  */
 export function createGateway() {
   let sent: unknown[] = []

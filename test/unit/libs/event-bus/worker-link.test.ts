@@ -43,7 +43,8 @@ test('frames that arrive again do not ask for the ones behind them, a gap of its
   worker.send(inbox.stream, text('f'))
   deliver()
   expect(await sentByNow()).toEqual([])
-  // 6 was lost after the first question, and 8 after the second: neither waits for the next second.
+  // Frame 6 was lost after the first request, and frame 8 after the second. Both are requested before a second has
+  // passed.
   resend(4)
   deliver()
   worker.send(inbox.stream, text('g'))
@@ -69,7 +70,7 @@ test('a frame of which something was dropped comes again, even if all numbers ha
   deliver([first])
   worker.pulse()
   deliver()
-  // The second frame is missing for stream a alone.
+  // Only stream `a` lacks the second frame.
   expect((await sentByNow()).at(-1)).toEqual(['resend', 'worker-1', 3])
   resend(3)
   deliver()
@@ -126,7 +127,7 @@ test('a link that starts late asks for what came before, and no longer once its 
   expect(await sentByNow()).toEqual([['resend', 'worker-1', 1]])
   resend(1)
   deliver()
-  // The gateway forgets the worker, which keeps only what was not acknowledged.
+  // The gateway forgets the worker. The worker keeps only the frames that were not acknowledged.
   worker.publisher.acknowledge(GATEWAY, 2)
   receiver.loseWorker('worker-1', 'worker-dead')
   b.raise({ restart: false })

@@ -12,14 +12,17 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Only dates step; timers run on, as they do on a machine whose clock is set. */
+/** Moves only the dates. Timers are not affected, as on a machine whose clock is set. */
 function stepClock(byMs: number): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + byMs })
 }
 
 const isWithin = (limitMs: number) => (ms: number | undefined) => ms !== undefined && ms > 0 && ms <= limitMs
 
-/** A server that answers a health check or not, and how long each of its calls may take by what the client sent. */
+/**
+ * Starts a server. If `answers`, it answers health checks. `limits` has the time limit that the client sent with each
+ * call.
+ */
 async function startServer({ answers }: { answers: boolean }) {
   const limits: number[] = []
   const server = new Server()
@@ -58,7 +61,7 @@ test('a call that is not answered ends at its limit by whatever the clock has st
   const answer = callUnary(checkHealth, {}, { timeoutMs: 2_000 })
   stepClock(-HOUR_MS)
   await expect(answer).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED })
-  // The server's limit as well, or it would work on.
+  // The server must get the limit too, or it would keep working after the client has given up.
   expect(limits[0]).toSatisfy(isWithin(2_000))
 })
 

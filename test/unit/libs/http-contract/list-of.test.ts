@@ -115,7 +115,7 @@ type List = { readonly path: string; readonly wrong: unknown }
 /** A value that no field takes. */
 const WRONG: unknown[] = [[]]
 
-/** Every list and record below a node, each with a value of the whole in which all of its entries are wrong. */
+/** Returns every list and record below a node, each with a complete value in which all of its entries are wrong. */
 function findLists(node: Node, path: readonly string[] = [], wrap = (value: unknown) => value): List[] {
   const alternatives = [...(node.anyOf ?? []), ...(node.oneOf ?? [])]
   const found = alternatives.flatMap((one) => findLists(one, path, wrap))
@@ -140,7 +140,7 @@ function isTyped(schema: unknown): boolean {
   return typeof schema === 'object' && schema !== null && Object.keys(schema).length > 0
 }
 
-/** A value that the node takes, with its required fields alone. */
+/** Returns a valid value of the node that has only the required fields. */
 function smallest(node: Node): unknown {
   if (node.const !== undefined) return node.const
   if (node.enum !== undefined) return node.enum[0]
@@ -159,7 +159,7 @@ function isOnTheWay(issue: string, list: string): boolean {
   return issue !== '' && (list.startsWith(issue) || issue.startsWith(list))
 }
 
-/** With those within unions and names. */
+/** Counts issues, including issues within unions and within names. */
 function countIssues(issues: readonly z.core.$ZodIssue[]): number {
   let count = issues.length
   for (const issue of issues) {

@@ -110,7 +110,7 @@ it('leaves no connection behind', async () => {
   const address = await serve((call) => send(call, bundle))
   await fetchModelFiles(address)
   const [server] = servers.splice(0)
-  // Ends only when no client is connected any more.
+  // The server closes only when no client is connected.
   const closed = Promise.withResolvers<Error | undefined>()
   server?.tryShutdown(closed.resolve)
   expect(await closed.promise).toBeUndefined()

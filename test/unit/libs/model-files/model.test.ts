@@ -5,7 +5,7 @@ import { createModel } from '#libs/model-files/model.ts'
 const files = await readModelFolder('models/tiny')
 const tiny = await createModel(files)
 
-/** The tiny model with other content in some of its files. */
+/** Returns the tiny model with other content in some of its files. */
 const variant = async (changed: Record<string, string>) =>
   await createModel(
     new Map([...files, ...Object.entries(changed).map(([name, text]) => [name, Buffer.from(text)] as const)]),

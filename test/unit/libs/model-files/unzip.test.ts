@@ -8,7 +8,7 @@ import { IS_LONG } from '#test/support/long.ts'
 const LIMITS = { entries: 50, unpackedBytes: 1_000_000 }
 const bundle = await bundleTokenizer('models/tiny')
 
-/** The bundle with `from` replaced by another text of the same length everywhere. */
+/** Returns the bundle with every `from` replaced by another text of the same length. */
 function forge(from: string | Buffer, to: string | Buffer): Buffer {
   const [old, next] = [Buffer.from(from), Buffer.from(to)]
   const forged = Buffer.from(bundle)
@@ -111,7 +111,7 @@ describe('refused is', () => {
   })
 })
 
-/** The bundle whose directory lists its first file twice. */
+/** Returns a bundle whose directory lists its first file twice. */
 function doubled(): Buffer {
   const end = bundle.length - 22
   const start = bundle.readUInt32LE(end + 16)

@@ -31,7 +31,10 @@ test('what is deleted while a map is read is not read any more, and what is set 
   expect(map.size).toBe(0)
 })
 
-/** In a process of its own with little memory for new objects: by how many MB of deleted values the old ones grow. */
+/**
+ * A program that runs in a separate process with little memory for new objects. It prints by how many MB of deleted
+ * values the memory of old objects grows.
+ */
 const CHURN = `
 import { getHeapSpaceStatistics } from 'node:v8'
 import { ShortLivedMap } from '#libs/short-lived/short-lived-map.ts'

@@ -6,7 +6,7 @@ import { redactCredentials, toLoggableError, toPrintedError } from '#libs/teleme
 
 const SECRET = 'hunter2secret'
 
-/** As libraries make them: with what they hang on their errors, and with what their messages quote. */
+/** Errors as libraries make them, with the objects that they attach and the inputs that their messages quote. */
 const LEAKS: Readonly<Record<string, () => unknown>> = {
   'a reply of Redis, with its command': () =>
     Object.assign(new Error('BUSY Redis is busy running a script.'), {
@@ -39,7 +39,7 @@ const LEAKS: Readonly<Record<string, () => unknown>> = {
   'a message that quotes a request': () => Object.assign(new Error(SECRET), { quotesRequest: true }),
   'a message that was changed later': () => {
     const error = new Error(`one\n    at ${SECRET}`)
-    // Node writes it when it is first read.
+    // Node creates the stack text when it is first read.
     if (error.stack === undefined) throw new Error('there is a stack')
     error.message = 'another'
     return error

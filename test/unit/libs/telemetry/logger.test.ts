@@ -3,7 +3,7 @@ import { createLogger } from '#libs/telemetry/logger.ts'
 
 const SECRET = 'hunter2secret'
 
-/** What is written by these calls. */
+/** Returns the log lines that these calls write. */
 function written(act: (log: ReturnType<typeof createLogger>) => void): string {
   let text = ''
   act(createLogger('test', 'trace', { write: (line) => void (text += line) }))

@@ -28,7 +28,7 @@ test('two metrics tell how late the event loop was since they were read, without
     await expect
       .poll(async () => {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
-        // The sample that is overdue is taken when the loop has turned.
+        // The overdue sample is taken in the next turn of the event loop.
         await nextTurn()
         await nextTurn()
         const lags = await readLags(registry)
@@ -47,7 +47,7 @@ const SAMPLED = { interval: 200, timeout: 20_000 }
 const P99 = 'nodejs_eventloop_lag_p99_seconds'
 const LONGEST = 'nodejs_eventloop_lag_max_seconds'
 
-/** The 99th percentile, and the longest. */
+/** Returns the 99th percentile of the delays, and the longest delay. */
 async function readLags(registry: Registry): Promise<[p99: number, longest: number]> {
   const text = await registry.metrics()
   const read = (name: string) => Number(new RegExp(String.raw`^${name}\S* (\S+)$`, 'm').exec(text)?.[1])

@@ -15,7 +15,7 @@ const read = (path: string): unknown => JSON.parse(readFileSync(`${FOLDER}/${pat
 
 export const referenceTexts = z.array(z.string()).min(250).parse(read('texts.json'))
 
-/** One small tokenizer of each kind, and what Python's tokenizers does with it. */
+/** One small tokenizer of each kind, with the results of Python's package `tokenizers` for it. */
 export const referenceTokenizers = ['byte-level-bpe', 'byte-fallback-bpe', 'unigram', 'wordpiece'].map(
   (kind) => ({
     kind,

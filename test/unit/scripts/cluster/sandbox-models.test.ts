@@ -10,7 +10,7 @@ const Worker = z.object({ model: z.string(), files: z.string(), engine: z.string
 
 const isSandbox = ({ model }: { model: string }) => model.startsWith('test/')
 
-/** What differs between two ways to run the same engine. */
+/** Returns the engines without the fields that differ between two ways to run the same engine. */
 const withoutAddress = (engines: readonly EngineConfig[]) =>
   engines.map((engine) => ({ ...engine, listen: '' }))
 
@@ -20,14 +20,14 @@ const DOCUMENT = readFileSync('docs/sandbox.md', 'utf8')
 
 const planned = z.array(EngineConfig).parse((await planModels(undefined)).engines)
 
-/** The JSON of a folded block of deploy/compose.yaml. */
+/** Returns the JSON value of a folded block in deploy/compose.yaml. */
 function readCompose(variable: string): unknown {
   const compose = readFileSync('deploy/compose.yaml', 'utf8')
   const block = new RegExp(`${variable}: >-\\n((?: {8,}.*\\n)+)`, 'u').exec(compose)?.[1]
   return JSON.parse(block ?? '')
 }
 
-/** The two JSON blocks of docs/sandbox.md: engines, workers. */
+/** Returns the values of the two JSON blocks in docs/sandbox.md: engines and workers. */
 function readDocument(): [unknown, unknown] {
   const [engines = '', workers = ''] = Array.from(
     DOCUMENT.matchAll(/```json\n(.*?)```/gsu),

@@ -23,7 +23,7 @@ const ALLOWED = [
   'performance.now()',
 ]
 
-/** The lines of `expressions` that the linter of this repository refuses. */
+/** Returns the lines of `expressions` that this repository's linter refuses. */
 function lint(expressions: readonly string[]): number[] {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-lint-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { installWithApt } from '#scripts/servers/apt.ts'
 
-/** A program in the place of apt-get, which notes its calls; `script` decides how each ends. */
+/** Creates a program that replaces apt-get. It notes its calls; `script` decides how each call ends. */
 function createApt(script: string) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-apt-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -8,9 +8,9 @@ import type { GrammarUse } from '#libs/json-schema/limits.ts'
 import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Rejects bounds that no value satisfies, and counts that take the engine's grammar library (xgrammar) minutes: it would
- * refuse the whole schema without naming a place. Bounds that the library cannot hold are accepted; `fitBounds` removes
- * them from the grammar.
+ * Rejects bounds that no value satisfies, and counts for which the engine's grammar library (xgrammar) would compile
+ * for minutes. The library would refuse the whole schema without naming a place. Bounds that the library cannot
+ * represent are accepted; `fitBounds` removes them from the grammar.
  */
 export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): SchemaProblem | null {
   for (const subschema of subschemas) {
@@ -29,10 +29,16 @@ export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): 
 
 type Found = { readonly at: readonly string[]; readonly text: string }
 
-/** Each may be followed by any later one, so the size of the grammar grows with their square. */
+/**
+ * Each optional property may be followed by any later one, so the size of the grammar grows with the square of their
+ * number.
+ */
 const MAX_OPTIONAL = 1_000
 const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties in one object`
-/** Summed over all objects of a request with `minProperties` or `maxProperties`: their grammars have a state for each count. */
+/**
+ * The limit of optional properties over all objects of a request with `minProperties` or `maxProperties`, because the
+ * grammar of such an object has a state for each count.
+ */
 const MAX_COUNTED = 64
 const TOO_MANY_COUNTED = `expected at most ${MAX_COUNTED} optional properties where they are counted`
 const MAX_COUNT = 2 ** 31 - 1
@@ -53,11 +59,11 @@ function findImpossible(schema: JsonSchema): Found | null {
   for (const [least, most] of PAIRS) {
     const [low, high] = [boundOf(schema, least), boundOf(schema, most)]
     if (low === null || high === null) continue
-    // Between two excluded integers there must be a third one.
+    // Between two excluded integers there must be another integer.
     const isInside =
       least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && allowsIntegersAlone(schema)
     const mayMeet = !least.startsWith('exclusive') && !most.startsWith('exclusive')
-    // Greater integers are rounded: two that seem equal may differ.
+    // Greater integers are rounded, so two bounds that seem equal may differ.
     const isRounded = Math.abs(low) > Number.MAX_SAFE_INTEGER
     const room = high - low - (isInside && !isRounded ? 1 : 0)
     if (mayMeet || isRounded ? room < 0 : room <= 0) {
@@ -67,7 +73,7 @@ function findImpossible(schema: JsonSchema): Found | null {
   return findFalse(schema) ?? findMissingPlaces(schema)
 }
 
-/** The bound as the integers that are left see it. */
+/** Returns a bound. If only integers are allowed, the bound is rounded; it still allows the same integers. */
 function boundOf(schema: JsonSchema, keyword: string): number | null {
   const bound = schema[keyword]
   if (typeof bound !== 'number') return null
@@ -75,7 +81,10 @@ function boundOf(schema: JsonSchema, keyword: string): number | null {
   return keyword === 'minimum' || keyword === 'exclusiveMaximum' ? Math.ceil(bound) : Math.floor(bound)
 }
 
-/** `false` as a value's own schema. Under `additionalProperties` and `items` it only forbids more, and is supported. */
+/**
+ * Finds a value whose own schema is `false`. `false` under `additionalProperties` or `items` only forbids more values,
+ * and is supported.
+ */
 function findFalse(schema: JsonSchema): Found | null {
   for (const keyword of ['properties', 'patternProperties', 'anyOf', 'oneOf', 'allOf', 'prefixItems']) {
     const inner = Object.entries(Object(schema[keyword])).find(([, one]) => one === false)
@@ -106,7 +115,10 @@ function findUncountable(schema: JsonSchema): Found | null {
   return null
 }
 
-/** No output is as long as a count that the library cannot hold; a greatest count beyond it excludes nothing. */
+/**
+ * Least counts above what the library can represent are refused, because no output is that long. Greatest counts above
+ * that limit exclude nothing.
+ */
 const LEAST_COUNTS = ['minLength', 'minItems', 'minProperties'] as const
 
 function countOptional({ properties, required }: JsonSchema): number {

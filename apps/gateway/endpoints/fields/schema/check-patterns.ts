@@ -3,7 +3,10 @@ import type { GrammarUse } from '#libs/json-schema/limits.ts'
 import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 import { readPattern } from './read-pattern.ts'
 
-/** Steps that counts repeat. Measured: compiling more, in one pattern or in all of a request, stops the engine for seconds. */
+/**
+ * The largest numbers of steps that counted repetitions may add, in one pattern and in all patterns of a request.
+ * Measured: compiling more of them stops the engine for seconds.
+ */
 const MAX_REPEATED_IN_ONE = 1_000
 const MAX_REPEATED_IN_ALL = 5_000
 
@@ -18,7 +21,10 @@ export function checkPatterns(subschemas: readonly Subschema[], use: GrammarUse)
   return null
 }
 
-/** Returns why the engine cannot compile a pattern within reason, or null; adds its repetitions to `use`. */
+/**
+ * Returns the reason why the engine cannot compile a pattern in reasonable time, or null. Adds the pattern's
+ * repetitions to `use`.
+ */
 export function findPatternProblem(
   source: string,
   use: GrammarUse,
@@ -45,7 +51,7 @@ function patternsOf({ pattern, patternProperties }: Subschema['schema']): { sour
   return [...own, ...names.map((name) => ({ source: name, at: ['patternProperties', name] }))]
 }
 
-/** The specification asks for the flag `u`; many patterns use escapes that are valid only without it. */
+/** The specification requires the flag `u`, but many patterns use escapes that are valid only without it. */
 function isPattern(source: string): boolean {
   return canParse(source, 'u') || canParse(source, '')
 }

@@ -1,8 +1,8 @@
-/** A grammar in the EBNF of the engine's grammar library (xgrammar), by what it costs to compile. */
+/** The cost of compiling a grammar in the EBNF of the engine's grammar library (xgrammar). */
 type ReadGrammar = {
-  /** Why the library cannot compile it, or null. */
+  /** The reason why the library cannot compile the grammar, or null. */
   readonly problem: string | null
-  /** How many steps its counted repetitions add. */
+  /** How many steps the grammar's counted repetitions add. */
   readonly repeated: number
 }
 
@@ -13,7 +13,10 @@ const MAX_LEVELS = 64
 const NOT_EBNF =
   'expected rules such as root ::= "yes" | "no", with a rule root; grammars of other notations are not supported'
 
-/** Reads a grammar from left to right, without recursion. What a rule refers to is compiled once, not at each reference. */
+/**
+ * Reads a grammar from left to right, without recursion. A rule counts once, because it is compiled once and not at
+ * each reference.
+ */
 export function readGrammar(source: string): ReadGrammar {
   const refuse = (problem: string): ReadGrammar => ({ problem, repeated: 0 })
   if (!/(?:^|\s)root\s*::=/.test(source)) return refuse(NOT_EBNF)

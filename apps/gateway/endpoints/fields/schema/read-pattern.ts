@@ -1,22 +1,25 @@
-/** A regular expression by the limits of the engine's grammar library (xgrammar). */
+/** The cost of compiling a regular expression in the engine's grammar library (xgrammar). */
 export type ReadPattern = {
-  /** Why the library cannot compile it, or null. */
+  /** The reason why the library cannot compile the pattern, or null. */
   readonly problem: string | null
-  /** How many steps its counted repetitions add. */
+  /** How many steps the pattern's counted repetitions add. */
   readonly repeated: number
 }
 
 /** Higher counts fail in the library's cache, after the engine has accepted the request. */
 const MAX_COUNT = 128
-/** Loose steps that a counted group may repeat. Measured: with more, compiling the grammar takes minutes. */
+/** How many loose steps a counted group may repeat. Measured: with more, compiling the grammar takes minutes. */
 const MAX_LOOSE = 128
 
-/** Steps of a part of the pattern, counts multiplied. `loose`: those whose number of repetitions is open. */
+/**
+ * The steps of a part of the pattern, with counted repetitions multiplied out. `loose`: the steps that may repeat a
+ * variable number of times.
+ */
 type Steps = { readonly all: number; readonly loose: number }
 
 /**
- * Reads a regular expression of ECMA-262 from left to right, without recursion: groups may nest as deep as the
- * pattern is long. `isInJson`: it is about a string within JSON.
+ * Reads an ECMA-262 regular expression from left to right. There is no recursion, so groups may nest as deep as the
+ * pattern is long. `isInJson`: true if the pattern constrains a string within JSON.
  */
 export function readPattern(source: string, { isInJson = true } = {}): ReadPattern {
   const groups: Steps[] = []
@@ -98,7 +101,10 @@ function problemOf(text: string, isInJson: boolean): string | null {
     : null
 }
 
-/** The library writes a pattern's characters into the JSON unescaped: these would end or break the string. */
+/**
+ * True for a character that would end or break a JSON string. The library writes a pattern's characters into the JSON
+ * unescaped.
+ */
 function isEscapedInJson(text: string): boolean {
   if (/^\\[tnvfr0"\\]$/.test(text) || /^\\c/i.test(text)) return true
   const code = /^\\[xu]\{?([\da-f]+)\}?$/i.exec(text)?.[1]

@@ -1,9 +1,9 @@
-{{/* Peers of a rule; none given: every pod of the cluster. */}}
+{{/* The peers of a rule. If no peers are given, every pod of the cluster is a peer. */}}
 {{- define "millrace.peers" -}}
 {{- if . }}{{ toYaml . }}{{ else }}- namespaceSelector: {}{{ end }}
 {{- end }}
 
-{{/* One rule of egress: to (none: any address) and ports. */}}
+{{/* One egress rule. Takes ports, and to; without to, any address is allowed. */}}
 {{- define "millrace.egress" -}}
 - ports:
     {{- range .ports }}
@@ -15,13 +15,13 @@
   {{- end }}
 {{- end }}
 
-{{/* One rule of egress to a component of the release: root, component, port. */}}
+{{/* One egress rule to a component of the release. Takes root, component, port. */}}
 {{- define "millrace.toComponent" -}}
 - ports: [{ protocol: TCP, port: {{ .port }} }]
   to: {{ include "millrace.fromComponents" (dict "root" .root "components" (list .component)) | nindent 4 }}
 {{- end }}
 
-{{/* Peers: components of the release. */}}
+{{/* Peers that are components of the release. Takes root, components. */}}
 {{- define "millrace.fromComponents" -}}
 {{- $root := .root }}
 {{- range $i, $component := .components }}

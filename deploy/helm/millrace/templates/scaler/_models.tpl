@@ -1,4 +1,4 @@
-{{/* The scaler's configuration, as apps/scaler/config.ts reads it: times in seconds. */}}
+{{/* The scaler's configuration in the form that apps/scaler/config.ts reads. Times are in seconds. */}}
 {{- define "millrace.scalerModels" -}}
 {{- $root := . }}
 {{- $pools := list }}

@@ -1,12 +1,12 @@
-{{/* The engine of a worker's pod. All take root, model (its values) and pool (of millrace.pools). */}}
+{{/* The engine of a worker's pod. All templates take root, model (the model's values) and pool (an entry of millrace.pools). */}}
 
-{{/* Where the engine reads the weights: a folder of their volume, or a name to download. */}}
+{{/* The folder in the volume from which the engine reads the weights, or the name that it downloads. */}}
 {{- define "millrace.weightsPath" -}}
 {{- $weights := .model.weights | default dict }}
 {{- if $weights.download }}{{ $weights.path }}{{ else }}/weights/{{ $weights.path | default "" | trimAll "/" }}{{ end }}
 {{- end }}
 
-{{/* The container's environment as a map. Values of the model win. */}}
+{{/* The container's environment as a map. The model's values override the defaults. */}}
 {{- define "millrace.engineEnv" -}}
 {{- $own := dict
   "HOME" "/cache" "USER" "millrace" "XDG_CACHE_HOME" "/cache" "XDG_CONFIG_HOME" "/cache/config"
@@ -28,12 +28,15 @@
 {{- toJson (list $engine) }}
 {{- end }}
 
-{{/* The name of the model's file in models/: one of the image, or the rendered one. */}}
+{{/* The name of the model's file in models/: a file of the image, or the file that the chart renders. */}}
 {{- define "millrace.modelFiles" -}}
 {{- .model.files | default .pool.key }}
 {{- end }}
 
-{{/* The model's file, or nothing where one of the image is used. Its folder is that of the weights, or of a ConfigMap. */}}
+{{/*
+The content of the model's file; empty if a file of the image is used. The file names the folder with the model's small
+files, which is mounted from the weights or from a ConfigMap; a simulated engine without a ConfigMap uses models/tiny.
+*/}}
 {{- define "millrace.modelManifest" -}}
 {{- if not .model.files }}
 {{- $folder := .pool.key }}
@@ -42,7 +45,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Mounts of the model's file and folder: the worker's, and the simulator's. */}}
+{{/* The mounts of the model's file and folder, in the containers of the worker and of the simulator. */}}
 {{- define "millrace.modelMounts" -}}
 {{- if not .model.files }}
 - { name: model, mountPath: /app/models/{{ .pool.key }}.json, subPath: model.json, readOnly: true }
@@ -55,7 +58,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Requests, limits and claims of the engine. GPUs of a simulated one are numbers only. */}}
+{{/* Requests, limits and claims of the engine. A simulated engine uses none of its GPUs. */}}
 {{- define "millrace.engineResources" -}}
 {{- $simulated := include "millrace.simulated" .root }}
 {{- $resources := dict "requests" (dict "cpu" "20m" "memory" "128Mi") "limits" (dict "memory" "768Mi") }}
@@ -71,9 +74,9 @@
 {{- end }}
 
 {{/*
-Engine and worker start and end together, and the engine ends last: so it is an init container that stays. It has no startup
-probe, so the worker starts beside it and loads the tokenizer while the engine loads weights. It listens on loopback alone,
-where no probe reaches it: the worker watches it, and asks for a restart by a file.
+The engine is a native sidecar: an init container that keeps running. So it starts before the worker and ends after it. It has
+no startup probe, so the worker does not wait for it and loads the tokenizer while the engine loads weights. It listens only
+on loopback, where no network probe reaches it: the worker watches it, and requests a restart by creating a file.
 */}}
 {{- define "millrace.engine" -}}
 {{- $root := .root }}
@@ -118,7 +121,7 @@ where no probe reaches it: the worker watches it, and asks for a restart by a fi
   livenessProbe:
     exec: { command: [test, "!", -e, /run/millrace/restart-engine] }
     periodSeconds: 5
-    # A busy node may be slow to start a process; that is no reason to end an engine.
+    # A busy node may need long to start the probe's process; the engine must not be restarted for that.
     timeoutSeconds: 30
     failureThreshold: 1
     terminationGracePeriodSeconds: 15
@@ -133,7 +136,7 @@ where no probe reaches it: the worker watches it, and asks for a restart by a fi
     {{- include "millrace.modelMounts" . | trim | nindent 4 }}
     {{- else }}
     {{- $image := mergeOverwrite (deepCopy $defaults.image) (deepCopy (dig "engine" "image" dict .model)) }}
-    {{- /* Compiled kernels are those of one image, one model and one kind of GPU. */}}
+    {{- /* Compiled kernels are valid for one image, one model and one kind of GPU. */}}
     {{- $subPath := printf "%s/%s/%s" (sha256sum (include "millrace.image" (dict "image" $image "tag" "latest")) | trunc 12) .pool.key (.pool.gpu.class | default "gpu") }}
     - { name: cache, mountPath: /cache{{ if $defaults.cacheVolume }}, subPath: {{ $subPath }}{{ end }} }
     - { name: shm, mountPath: /dev/shm }

@@ -14,7 +14,7 @@ const RECEIPT: Receipt = {
   outputTokens: 50,
   deadlineMs: 1_893_456_600_000,
   priceVersion: 7n,
-  // Beyond what a JavaScript number holds exactly.
+  // A JavaScript number cannot represent this value exactly.
   inputPriceNano: 2n ** 63n - 1n,
   cachedInputPriceNano: 0n,
   outputPriceNano: 600_000_000n,

@@ -2,13 +2,16 @@ import { expect, test } from 'vitest'
 import { createQueueClocks } from '#apps/billing/settlements/queue-clocks.ts'
 
 const HOUR_MS = 3_600_000
-/** Of a server when this process's monotonic clock begins. */
+/** The time of a server whose clock is right when this process's monotonic clock is 0. */
 const START_MS = Date.parse('2030-01-01T00:00:00Z')
 
 function setUp() {
   const clock = { ms: 1_000 }
   const clocks = createQueueClocks(() => clock.ms)
-  /** A server answers after `tookMs`, half of it on the way there; its clock is ahead by `aheadMs`. */
+  /**
+   * Reads a server's clock, which is ahead by `aheadMs`. The answer takes `tookMs`; half of it passes before the
+   * reading.
+   */
   const read = ({ model = 'chat', aheadMs = 0, tookMs = 2 }) => {
     const sentMs = clock.ms
     clock.ms += tookMs

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRoundReader } from '#apps/billing/settlements/read-round.ts'
 
-/** Streams in memory: how many entries of each model are unread. */
+/** Sets up streams in memory. `backlog` has the number of unread entries of each model. */
 function setUp(backlog: Record<string, number>) {
   const left = new Map(Object.entries(backlog))
   const replies: number[] = []

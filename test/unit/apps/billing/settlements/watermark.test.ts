@@ -13,7 +13,7 @@ function look({ at, last, delivered, pending, runId = 'run-1' }: Look): Observed
   return { runId, timeMs: at, stream }
 }
 
-/** The tracker's result after each observation. */
+/** Returns the tracker's result after each observation. */
 function watermarks(looks: Look[]) {
   const tracker = createWatermarkTracker()
   return looks.map((next) => tracker.judge('m', look(next))?.untilMs ?? null)

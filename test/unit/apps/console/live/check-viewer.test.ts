@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { createCheckViewer } from '#apps/console/live/check-viewer.ts'
 
-/** `answer` is billing's next status, or null where it does not answer; `asked` are the tokens that reached it. */
+/**
+ * `answer` is the status of billing's next answer, or null if billing does not answer. `asked` has the received tokens.
+ */
 function setUp() {
   const state: { nowMs: number; answer: number | null } = { nowMs: 0, answer: 200 }
   const asked: string[] = []
@@ -65,7 +67,7 @@ test('no more than a thousand tokens are remembered, and the others are asked ab
   await check('late')
   await check('late')
   expect(asked.filter((token) => token === 'late')).toHaveLength(2)
-  // The old ones are forgotten, which makes room.
+  // The old answers are forgotten, so there is room again.
   state.nowMs = 5_000
   await check('late')
   await check('late')

@@ -48,7 +48,7 @@ function gateway(model: Partial<ModelReport>, fields: Partial<GatewayReport> = {
   }
 }
 
-/** A watched picture at 100 s; `pass` lets seconds pass, with the messages of each. */
+/** Sets up a watched picture at 100 s. `pass` lets seconds pass, each with its messages. */
 function setUp() {
   const clock = { ms: 100_000 }
   const picture = createPicture({ nowMs: () => clock.ms, unixMs: () => clock.ms })
@@ -89,9 +89,9 @@ test('rates, waiting and shortage of a model follow from capacities, reports and
     tokensPerS: { completion: 300 },
     refusedPerS: { model_busy: 3 },
     meanGenerationMs: 7_350,
-    // ⌈12 × 7.35⌉ = 89 to keep up, ⌈261 × 7.35 ÷ 30⌉ = 64 for the queue, of which there are 64.
+    // ⌈12 × 7.35⌉ = 89 slots for new requests and ⌈261 × 7.35 ÷ 30⌉ = 64 for the queue are needed; there are 64.
     shortSlots: 89,
-    // 64 slots of 7.35 s each drain 8.7 a second, more than the 5 that were measured.
+    // 64 slots of 7.35 s each can end 8.7 generations per second, more than the measured 5.
     expectedWaitMs: 30_000,
   })
   expect(picture.now().problems.map(({ name }) => name)).toEqual(['ModelShort'])
@@ -153,7 +153,7 @@ test('unwatched, a worker of which something came within 40 s is not silent', ()
   picture.setWatched(false)
   pass(30)
   expect(picture.workers().workers).toMatchObject([{ state: 'ready' }])
-  // Watching begins: what it has not sent before that says nothing.
+  // Watching begins now, so missing messages from the time before do not count.
   picture.setWatched(true)
   pass(4)
   expect(picture.workers().workers).toMatchObject([{ state: 'ready' }])

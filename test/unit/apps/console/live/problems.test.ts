@@ -84,7 +84,7 @@ function gateway(fields: Partial<ProcessNow> = {}): ProcessNow {
 
 const SHORT = model({ state: 'short', shortSlots: 87, waiting: 261, expectedWaitMs: 30_000 })
 
-/** Each problem alone, and how long it lasts before it is shown. */
+/** The facts of each problem alone, and the time that it must last before it is shown. */
 const CASES: readonly [name: string, facts: Partial<Facts>, forMs: number][] = [
   ['RedisDown', { sources: { busAwayMs: 0, queueAwayMs: 5_001 } }, 0],
   ['RedisMemory', { cluster: { ...QUIET.cluster, redisMemory: 0.81 } }, 0],
@@ -101,7 +101,7 @@ const CASES: readonly [name: string, facts: Partial<Facts>, forMs: number][] = [
   ['MixedVersions', { cluster: { ...QUIET.cluster, versions: { '1.0.0': 3, '1.1.0': 1 } } }, 600_000],
 ]
 
-/** Problems over time; `at` is the answer at a moment. */
+/** Sets up problems over time. `at` returns the shown problems at a time. */
 function setUp() {
   let nowMs = 0
   const problems = createProblems(() => nowMs)
@@ -119,7 +119,7 @@ test.each(CASES)('%s is shown when it has lasted long enough, with its beginning
   const found = at(forMs, facts).find((problem) => problem.name === name)
   expect(found).toMatchObject({ since: '1970-01-01T00:00:00.000Z' })
   expect(at(forMs + 1, {})).toEqual([])
-  // It begins anew.
+  // The time of the problem begins anew.
   const again = at(forMs + 2, facts).find((problem) => problem.name === name)
   expect(again?.since).toBe(forMs > 0 ? undefined : new Date(forMs + 2).toISOString())
 })
@@ -141,7 +141,7 @@ test('what is well, or only not known, is no problem', () => {
   const facts: Partial<Facts> = {
     models: [
       model(),
-      // Nobody asks for it.
+      // No request asks for this model.
       model({ id: 'idle', state: 'unserved' }),
       model({ id: 'starting', state: 'warming', waiting: 3 }),
       model({ id: 'off', state: 'switched-off' }),

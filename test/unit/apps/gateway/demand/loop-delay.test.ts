@@ -14,7 +14,7 @@ async function block(options: { steps: number; stepMs: number }) {
 test('an event loop that is blocked for 100 ms at a time has a delay of that order', async () => {
   const delay = createLoopDelay()
   await block({ steps: 5, stepMs: 100 })
-  // Less the period of the sampling timer, whose firing a block delays by a part of itself.
+  // The measured delay may be shorter by one period of the sampling timer, because a block may begin within a period.
   expect(delay.p99Ms()).toBeGreaterThan(50)
   delay.close()
 })
@@ -24,7 +24,7 @@ test('the value is that of the last complete window: a stall of the present one 
   await block({ steps: 5, stepMs: 100 })
   for (let second = 0; second < 5; second += 1) delay.tick()
   const first = delay.p99Ms()
-  // The first sample after the start of a window has nothing before it to be late against.
+  // The first sample of a window has no earlier sample, so its delay is unknown.
   await block({ steps: 3, stepMs: 300 })
   expect(delay.p99Ms()).toBe(first)
   for (let second = 0; second < 5; second += 1) delay.tick()

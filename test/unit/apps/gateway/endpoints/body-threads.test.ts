@@ -18,7 +18,7 @@ function createThread(limits: Partial<BodyThreadLimits> = {}) {
   onTestFinished(async () => await threads.close())
   return {
     close: threads.close,
-    /** `body`: an object, or a JSON text. */
+    /** Prepares `body`, an object or a JSON text. */
     prepare: async (body: unknown, account = 'a', isWaiting = () => true) => {
       const text = typeof body === 'string' ? body : JSON.stringify(body)
       const owner = { id: account, isWaiting }
@@ -33,13 +33,13 @@ const chat = (content: string, more: object = {}) => ({
   ...more,
 })
 
-/** A body of so many values that it keeps the thread busy, and needs more memory than a small heap has. */
+/** Returns a body with so many values that it keeps the thread busy and needs more memory than a small heap has. */
 const heavy = () => withObjects(100_000, (index) => `{"k${index}":1}`)
 
 /** The largest body with the largest number of values. */
 const largest = () => withObjects(330_000, (index) => `{"${`${index}é`.padEnd(80, 'x')}":{}}`)
 
-/** A text and no object: this process would need as long for so many objects as the thread does. */
+/** Returns JSON text, not an object, because this process would need as long to make the objects as the thread does. */
 function withObjects(count: number, toObject: (index: number) => string): string {
   const objects = Array.from({ length: count }, (_, index) => toObject(index))
   return `${JSON.stringify(chat('Hi')).slice(0, -1)},"metadata":[${objects.join(',')}]}`
@@ -76,7 +76,7 @@ it('leaves the event loop free while it works', async () => {
   const { prepare } = createThread()
   await prepare(chat('the thread has started'))
   const [preparing, turns] = [prepare(heavy()).then(() => 'prepared'), twentyTurns()]
-  // If the event loop did the work, there would be one or two turns meanwhile.
+  // If the event loop did the work, only one or two turns would pass in this time.
   expect(await Promise.race([preparing, turns])).toBe('turned')
   expect(await preparing).toBe('prepared')
 })

@@ -38,7 +38,7 @@ const args = (index: number, value: string): OutputEvent => ({ type: 'tool-call-
 /** Quotes, control characters, a lone surrogate, and all characters at which Python's splitlines splits. */
 const AWKWARD = '"\\\n\r\t\b\u0000\u001c\v\f ä€𝄞 \ud800 \u0085\u2028\u2029 </script>'
 
-/** Batches of events as a worker sends them, up to the end of the stream. */
+/** Batches of events in the form in which a worker sends them, up to the end of the stream. */
 const TURNS: Readonly<Record<string, readonly (readonly OutputEvent[])[]>> = {
   text: [[text('Hel')], [text('lo')], [], [end()]],
   'merged-deltas': [

@@ -14,7 +14,7 @@ function setUp(options: {
   random?: number
   full?: boolean
   barred?: boolean
-  /** What the scaler published of the model. */
+  /** The state of the model that the scaler published. */
   state?: Pick<ModelState, 'state' | 'etaMs'>
 }) {
   const clock = { nowMs: 0 }
@@ -68,7 +68,7 @@ test('as many may be ahead as slots are free now and generations end within the 
       { slots: 4, running: 4, meanMs: 3_000 },
     ],
   })
-  // 8 slots at 2 s each drain 4 a second: 120 in 30 s, and one slot is free.
+  // 8 slots at 2 s each end 4 generations per second, so 120 in 30 s; one more slot is free.
   expect(admit(generationCall()).mostAhead).toBe(121)
 })
 
@@ -250,7 +250,7 @@ test('refusals that more workers would prevent count as demand, others do not', 
 
 test('an account with plainly too many waiting in this gateway is refused before any reservation; others are not', () => {
   const { admit, refusal, demanded } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
-  // 6 may be ahead, and 2 of its own may have been claimed without the gateway's knowledge.
+  // 6 generations may be ahead, and 2 of the account's own may have been claimed without the gateway's knowledge.
   const admitted = Array.from({ length: 9 }, () => admit(generationCall()))
   expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 5 })
   expect(demanded()).toMatchObject({ busy: 1 })

@@ -11,10 +11,10 @@ import { generationJob } from '../../../../support/generation-job.ts'
 export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0 }
 export const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
 
-/** Epoch and number of a job's id: the generation's own part is random. */
+/** Returns the epoch and the number in a job's id, without the generation's id, which is random. */
 const short = (id: string) => id.slice(id.indexOf('.') + 1)
 
-/** The record answers with these in order; the last one repeats. */
+/** Sets up a dispatched generation. The record gives these answers in order and repeats the last one. */
 export function setUp(
   answers: (Lift | Error)[] = [WAITING],
   options: {
@@ -24,7 +24,7 @@ export function setUp(
     startsAtMs?: number
     lifted?: Promise<void>
     jobsFail?: boolean
-    /** A job of the model waits, whenever it is asked. */
+    /** If true, a job of the model always waits. */
     jobsWait?: boolean
     pace?: Pace
   } = {},
@@ -133,7 +133,7 @@ export function setUp(
 
 export const NEXT = { restart: false, need: '', hold: null, engineDeaths: { count: 0, mostTokens: 0 } }
 
-/** Waits for the pace that another generation does not leave. */
+/** Sets up a generation that waits for its turn to be read again, because another generation does not end its turn. */
 export async function paced(options: NonNullable<Parameters<typeof setUp>[1]>) {
   const pace = createPace(1)
   const running = new Promise(() => {})

@@ -51,10 +51,10 @@ export const end = (completionTokens: number): GenerationEvent => ({
 type Send = (events: readonly (GenerationEvent | readonly [GenerationEvent, readonly number[]])[]) => void
 
 type Given = {
-  /** What the workers do, one for each epoch, once it is queued. */
+  /** The actions of the workers, one for each epoch, which run once the epoch is queued. */
   epochs?: ((send: Send, inbox: StreamInbox) => void)[]
   begin?: () => void
-  /** Admission throws it. */
+  /** The error that admission throws. */
   refusal?: ApiError
   call?: Partial<GenerationCall>
 }

@@ -213,7 +213,7 @@ test('vectors are passed on as they come, and again only those that are new', as
   expect(settled).toMatchObject([{ outcome: 'completed', promptTokens: 3 }])
 })
 
-/** A metric's lines of one label set each, without buckets. */
+/** Returns a metric's lines, one for each set of labels, without buckets. */
 async function countsOf(registry: Registry, name: string) {
   const text = await registry.metrics()
   return text.split('\n').filter((line) => line.startsWith(`${name}_count{`))

@@ -23,7 +23,7 @@ function setUp(call: Partial<GenerationCall> = {}) {
     nowMs: () => clock.nowMs,
   })
   const observed = observe(generationCall({ receivedMs: 0, ...call }))
-  /** The values of this metric that are neither buckets nor zero, by name and labels. */
+  /** Returns the values of this metric by name and labels, without buckets and zeros. */
   const values = async (start: string) => {
     const lines = (await registry.metrics()).split('\n').filter((line) => line.startsWith(start))
     return lines.filter((line) => !line.includes('_bucket') && !line.endsWith(' 0'))

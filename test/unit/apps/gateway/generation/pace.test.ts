@@ -3,7 +3,7 @@ import { createPace } from '#apps/gateway/generation/pace.ts'
 
 const NEVER = new Promise<void>(() => {})
 
-/** Enters with each of these sizes; `went` lists the indices that may go, in order. */
+/** Enters the pace with each of these sizes. `went` lists the indices that may proceed, in order. */
 function setUp(most: number, sizes: readonly number[]) {
   const pace = createPace(most)
   const went: number[] = []

@@ -9,7 +9,7 @@ import { generationJob } from '../../../../support/generation-job.ts'
 import { modelSpec } from '../../../../support/model-spec.ts'
 
 const TERMS = { outputTokens: 100, deadlineMs: 1_000 }
-/** The queue Redis' clock, less this process's monotonic clock. */
+/** The difference between the queue Redis' clock and this process's monotonic clock. */
 const QUEUE_AHEAD_MS = 1_800_000_000_000
 
 function setUp(answer: () => HoldAnswer) {

@@ -17,7 +17,7 @@ const ENDING: Ending = {
   timing: decodeTiming('5,1,20,300,stop,,0,1'),
 }
 
-/** `answers` are those of the record, in order; the last one repeats. */
+/** `answers` has the record's answers, in order; the last one repeats. */
 function setUp(
   answers: (Settled | Error)[] = [RECORDED],
   bounds: { mostHeld?: number; mostBytes?: number } = {},
@@ -98,7 +98,7 @@ test('it is kept until billing’s mark has passed its answer', async () => {
   await settlements.tick()
   add()
   await settlements.drain()
-  // The run id is read before the first one is sent, so it is not sent again.
+  // The run id is read before the first settlement is sent, so the settlement is not sent again.
   await settlements.tick()
   await settlements.drain()
   expect(log).toEqual([SETTLES])
@@ -120,7 +120,7 @@ test('after a change of the run id it is sent again, also one that was answered 
   await settlements.drain()
   const before = log.length
   mark.runId = 'b'
-  // Committed by the other run: that says nothing about this settlement.
+  // This mark belongs to another run of Redis, so it does not cover the settlement.
   mark.committedMs = 1e9
   await settlements.tick()
   await settlements.drain()

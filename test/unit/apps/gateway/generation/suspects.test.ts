@@ -10,7 +10,7 @@ function setUp() {
   return { suspects, open }
 }
 
-/** Present at a death of an earlier epoch. */
+/** Opens a generation that was present at an engine's death in an earlier epoch. */
 function openTried(open: ReturnType<typeof setUp>['open']) {
   const opened = open()
   opened.given.tokens = 50

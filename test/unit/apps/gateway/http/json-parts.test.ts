@@ -4,7 +4,7 @@ import { jsonParts } from '#apps/gateway/http/json-parts.ts'
 
 const blank = fc.stringMatching(/^[ \t\r\n]{0,2}$/)
 
-/** A JSON text with blanks wherever JSON allows them. */
+/** Generates JSON texts with blanks at every place where JSON allows them. */
 const spaced = fc
   .tuple(fc.jsonValue({ maxDepth: 4 }), blank, fc.boolean())
   .map(([value, space, pretty]) => space + JSON.stringify(value, null, pretty ? 2 : 0) + space)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createRefusalRate } from '#apps/gateway/http/refusal-rate.ts'
 
-/** Two refused bodies a second of an account: 20 at once, 10 from one address. */
+/** Allows an account two refused bodies per second: 20 at once, 10 from one address. */
 function createRate() {
   let now = 5_000_000
   const rate = createRefusalRate({ perS: 2, nowMs: () => now })

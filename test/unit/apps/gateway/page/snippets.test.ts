@@ -12,7 +12,7 @@ function snippet(name: string): string {
 }
 
 test('a shell reads the address and the body as they are, whatever is in a path or the id of a model', () => {
-  // `curl` is a function that prints its arguments, one a line.
+  // A shell function replaces `curl`. It prints its arguments, one a line.
   const script = `curl() { printf '%s\\n' "$@"; }\n${snippet('curl')}\n${snippet('Environment')}\necho "$OPENAI_BASE_URL"`
   const words = execFileSync('sh', ['-c', script], { encoding: 'utf8', env: { OPENAI_API_KEY: 'k' } }).split(
     '\n',

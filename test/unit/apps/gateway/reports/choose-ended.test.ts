@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { chooseEnded } from '#apps/gateway/reports/choose-ended.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 
-/** Requests that took 1, 2, 3 … s, ended with these codes. */
+/** Returns requests that ended with these codes after 1, 2, 3, … s. */
 function ends(codes: readonly (string | null)[]) {
   const clock = { nowMs: 0 }
   const book = createRequestBook({ nowMs: () => clock.nowMs })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createGatherTime } from '#apps/gateway/servers/gather-time.ts'
 
-/** An event loop that the test lets run: `run` adds time in which it was in use, and time in which it was not. */
+/** Creates a fake event loop. `run` adds time in which it was busy, and time in which it was idle. */
 function openLoop() {
   let [active, idle] = [0, 0]
   return {

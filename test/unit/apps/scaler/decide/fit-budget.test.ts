@@ -16,7 +16,7 @@ function given(pools: readonly BudgetPool[], gpus: number) {
   return Object.fromEntries(fit(pools, gpus).given)
 }
 
-/** What is given once every delay has passed, with the pods unchanged. */
+/** Returns the replicas that the pools get when every delay has passed and the pods have not changed. */
 function entitled(pools: readonly BudgetPool[], gpus: number): Map<string, number> {
   const { state } = fit(pools, gpus)
   return new Map(fit(pools, gpus, { state, nowMs: 100_000 }).given)
@@ -166,8 +166,8 @@ describe('for any pools', () => {
     )
   })
 
-  // The next three are true for replicas of one size: where sizes differ, a large replica that comes to fit takes the room
-  // of several small ones.
+  // The next three rules hold only for replicas of equal size. With different sizes, a large replica that fits now
+  // takes the room of several small ones.
   test('a higher priority never gives a pool less', () => {
     fc.assert(
       fc.property(alike, fc.nat(60), (pools, spare) => {

@@ -120,7 +120,7 @@ test('speed is measured in windows of 10 s with busy slots, and known after 30 o
   expect(reader.load('chat').decodePerReplica).toBeNull()
   seconds(20, 8, 500)
   expect(reader.load('chat')).toMatchObject({ decodePerReplica: 500, prefillPerReplica: 500 })
-  // With few slots busy a worker is fast for each of them, which says nothing about a full one.
+  // A worker with few busy slots is fast in each of them. This does not show the speed of a full worker.
   seconds(600, 2, 4_000)
   expect(reader.load('chat').decodePerReplica).toBeLessThan(1_000)
 })

@@ -65,9 +65,9 @@ test('a lost message heals, and what came during an outage of the bus is no burs
 })
 
 test.each([
-  // All of ten clients are refused and mark what they repeat: the load is that of ten.
+  // Ten clients are all refused and mark their repeated requests, so the load is that of ten clients.
   { counters: { fresh: 60, repeated: 600, busy: 600 }, perSecond: 1 },
-  // They do not mark it: each refusal counts half.
+  // These clients do not mark repeated requests, so each refusal counts half.
   { counters: { fresh: 660, busy: 600 }, perSecond: 6 },
   { counters: { fresh: 60, unserved: 60 }, perSecond: 0.5 },
   { counters: { fresh: 60, accepted: 60 }, perSecond: 1 },

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { ConstraintError } from '#apps/simulator/constraints/constraint-error.ts'
 import { valueFor } from '#apps/simulator/constraints/json-value.ts'
 
-/** Each level has ten of the next: 10^levels values. */
+/** Returns a schema in which each level has ten of the next: 10^levels values. */
 const wide = (levels: number): object =>
   levels === 0 ? { type: 'null' } : { type: 'array', minItems: 10, items: wide(levels - 1) }
 
@@ -148,7 +148,7 @@ test('a written value fits its schema, for any schema', () => {
         .tuple(fc.dictionary(fc.constantFrom(...names), tie('child')), fc.subarray([...names]))
         .map(([properties, required]) => ({ type: 'object', properties, required })),
     ),
-    // Only below an instance: what refers to itself at once is no schema, and ajv does not end on it.
+    // A reference may stand only below a property or item. ajv never ends on a schema that refers to itself directly.
     child: fc.oneof(
       tie('schema'),
       fc.constantFrom(...names).map((name) => ({ $ref: `#/$defs/${name}` })),
@@ -162,7 +162,7 @@ test('a written value fits its schema, for any schema', () => {
       try {
         value = valueFor(whole, { ...hints, variant })
       } catch (error) {
-        // A recursion that cannot end has no value.
+        // A schema with an endless recursion has no value.
         if (error instanceof ConstraintError) return
         throw error
       }

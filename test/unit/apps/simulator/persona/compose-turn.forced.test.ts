@@ -8,7 +8,7 @@ const tag = (name: string) => ({
   end: '}\n</tool_call>',
 })
 
-/** The grammar of a turn that is one call of any of these tools. */
+/** Returns the grammar of a turn that is one call of any of these tools. */
 const oneOf = (names: readonly string[]) => {
   const format = {
     type: 'tags_with_separator',

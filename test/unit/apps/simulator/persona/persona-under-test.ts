@@ -47,13 +47,13 @@ export const weather: ToolDefinition = {
 }
 export const clock: ToolDefinition = { name: 'worldClock', description: null, parameters: null }
 
-/** The ids of a chat as a worker sends them. */
+/** Returns the ids of a chat's prompt, as a worker sends them. */
 export async function promptOf({ messages, tools = [], thinking = null }: Chat): Promise<Uint32Array> {
   const switches: Record<string, boolean> = thinking === null ? {} : { enable_thinking: thinking }
   return await tokenizer.encodePieces(renderer.render({ messages, tools, switches }))
 }
 
-/** The persona's answer after these ids, without the end token. */
+/** Returns the persona's answer after these ids, without the end token. */
 export async function continueFrom(
   promptIds: Uint32Array,
   chat: Pick<Chat, 'family' | 'constraint'>,

@@ -13,7 +13,7 @@ import {
 } from './persona-under-test.ts'
 import { runs } from '#test/support/long.ts'
 
-/** The cuts after which the answer does not go on with exactly the tokens that are missing. */
+/** Returns the cuts after which the answer does not continue with exactly the missing tokens. */
 async function brokenCuts(prompt: Uint32Array, chat: Pick<Chat, 'family' | 'constraint'>): Promise<number[]> {
   const whole = await continueFrom(prompt, chat)
   const broken: number[] = []

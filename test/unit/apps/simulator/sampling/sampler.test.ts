@@ -5,7 +5,7 @@ import type { Script } from '#apps/simulator/sampling/script.ts'
 const EOS = 90
 const OTHER_EOS = 91
 
-/** Ids are letters: 0 is `a`, 1 is `b`, … ; 90 and 91 end a text. */
+/** Ids stand for letters: 0 is `a`, 1 is `b`, and so on. The ids 90 and 91 end a text. */
 const model = {
   maxModelLen: 100,
   vocabularySize: 100,

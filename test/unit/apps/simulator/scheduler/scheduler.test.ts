@@ -10,7 +10,7 @@ import {
 
 type Limits = { blocks?: number; blockSize?: number; maxNumSeqs?: number; maxNumBatchedTokens?: number }
 
-/** A scheduler whose steps take one unit of time, and a record of what each step worked on. */
+/** Creates a scheduler whose steps take one unit of time, and a list of the work of each step. */
 function setUp(limits: Limits = {}) {
   const pool = createBlockPool({ blocks: limits.blocks ?? 100, blockSize: limits.blockSize ?? 4 })
   const steps: Work[] = []
@@ -28,7 +28,7 @@ function setUp(limits: Limits = {}) {
     pool,
     scheduler,
     steps,
-    /** Goes on until nothing is to do; returns the outputs of each step. */
+    /** Runs until there is no more work. Returns the outputs of each step. */
     run(maxSteps = 1_000): Output[][] {
       const all: Output[][] = []
       for (let i = 0; i < maxSteps; i++) {
@@ -125,7 +125,7 @@ describe('the prefix cache', () => {
     expect(cachedOf(ids(9))).toBe(0)
     expect(cachedOf(ids(9))).toBe(8)
     expect(cachedOf(ids(11))).toBe(8)
-    // Two full blocks are there, but the model must see one token.
+    // Two full blocks are cached, but the model must compute at least one token.
     expect(cachedOf(ids(8))).toBe(4)
     expect(cachedOf([0, 1, 2, 3, 9, 9, 9, 9, 9])).toBe(4)
     expect(cachedOf([7, ...ids(9)])).toBe(0)
@@ -156,7 +156,7 @@ describe('the prefix cache', () => {
     cachedOf(ids(9, 100))
     cachedOf(ids(9, 200))
     expect(cachedOf(ids(9, 100))).toBe(8)
-    // Needs two blocks of those that only the cache holds: the second prompt's.
+    // This prompt needs two more blocks, which are taken from the cache: the second prompt's blocks.
     cachedOf(ids(9, 300))
     expect(cachedOf(ids(9, 100))).toBe(8)
     expect(cachedOf(ids(9, 200))).toBeLessThan(8)
@@ -187,7 +187,7 @@ describe('the prefix cache', () => {
 
 describe('a full cache', () => {
   test('the latest sequence gives up its blocks and computes again, and loses nothing of its output', () => {
-    // Each sequence ends with four blocks; only six are there.
+    // Each sequence has four blocks at its end, but there are only six blocks.
     const { scheduler, steps, run } = setUp({ blockSize: 4, blocks: 6 })
     const [first, second] = [sequence(ids(6, 10), 10), sequence(ids(6, 50), 10)]
     scheduler.add(first)
@@ -199,7 +199,7 @@ describe('a full cache', () => {
     expect(tokensOf(second)).toEqual(ids(10, 1000))
     const ends = outputs.filter((output) => output.ended).map((output) => output.sequence)
     expect(ends).toEqual([first, second])
-    // Prompts twelve tokens long, and the second one computed some of it twice.
+    // The prompts have twelve tokens in total, and a part of the second prompt was computed twice.
     expect(steps.reduce((sum, step) => sum + step.prefillTokens, 0)).toBeGreaterThan(12)
   })
 
@@ -210,13 +210,13 @@ describe('a full cache', () => {
     const outputs = run().flat()
     const endOfFirst = outputs.findIndex((output) => output.sequence === first && output.ended)
     const startOfThird = outputs.findIndex((output) => output.sequence === third)
-    // The third one's one block is free all the time.
+    // The third sequence needs one block, which is free all the time.
     expect(startOfThird).toBeGreaterThan(endOfFirst)
     expect(outputs.filter((output) => output.sequence === second)).toHaveLength(10)
   })
 
   test('a preempted sequence does not start again in the same step', () => {
-    // The second one's blocks would do for its first chunk, and it would be thrown out again at once.
+    // The free blocks are enough for the second sequence's first chunk, but then it would be preempted at once.
     const { scheduler, steps, run } = setUp({ blockSize: 4, blocks: 6, maxNumBatchedTokens: 4 })
     scheduler.add(sequence(ids(8, 10), 12))
     scheduler.add(sequence(ids(8, 50), 12, false))
@@ -261,7 +261,7 @@ test('whatever comes and goes, every sequence gets its tokens and no block stays
   })
   fc.assert(
     fc.property(fc.array(anySequence, { minLength: 1, maxLength: 12 }), (wanted) => {
-      // Fifty tokens and one for the block that the last of them opens: the least that one sequence needs.
+      // The least that one sequence needs: blocks for fifty tokens, and one more block, which the last token opens.
       const { scheduler, pool } = setUp({ blocks: 13, blockSize: 4, maxNumSeqs: 4, maxNumBatchedTokens: 16 })
       const made = wanted.map((each) => ({
         ...each,

@@ -14,7 +14,7 @@ async function connect(given: {
   maxNumSeqs?: number
   reasoning?: ModelFamily['reasoning']
   isGeneration?: boolean
-  /** By which the worker calls the engine. */
+  /** The host with which the worker calls the engine. */
   host?: string
 }) {
   const { address, stop } = await startEngineServer({
@@ -46,7 +46,7 @@ it('takes the limits that the engine reports, and the configured one first', asy
 })
 
 it('warns once of an engine on another host, and never of one on this host', async () => {
-  // A name for this host that does not show it.
+  // This address is this host, although it does not look local.
   const { warnings } = await connect({ server: { maxNumSeqs: 8 }, host: '0.0.0.0' })
   expect(warnings).toEqual([expect.stringContaining('two workers on one engine take twice its slots')])
   for (const host of ['localhost', '127.0.0.1']) {

@@ -11,7 +11,7 @@ const load = (running: number, kvUsage: number | null): EngineLoad => ({
   version: null,
 })
 
-/** A minute with `running` generations that use this share of the cache. */
+/** Lets a minute pass in which `running` generations use this share of the cache. */
 function afterMinute(running: number, kvUsage: number) {
   const slots = createEffectiveSlots(64)
   for (let second = 0; second < 60; second += 1) slots.note(load(running, kvUsage), running)
@@ -30,7 +30,7 @@ test('small generations leave the number of places, and never more', () => {
 })
 
 test('a generation that is larger than the others takes the room of several', () => {
-  // Of 40 at their mean size; the large one is a sample as well.
+  // 40 generations of the mean size would fit. The large generation counts as a sample too, so the result is 20.
   expect(afterMinute(10, 0.25).note(load(1, 0.5), 1)).toBe(20)
 })
 

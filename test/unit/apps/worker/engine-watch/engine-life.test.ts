@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** An engine that loads, and a request that a supervisor could see. */
+/** Sets up an engine that loads, and the restart request that a supervisor would see. */
 function setUp({ withRequest = true } = {}) {
   const state = { refused: true, draining: false, requested: '', writable: true }
   const restarts: RestartReason[] = []
@@ -45,7 +45,7 @@ function setUp({ withRequest = true } = {}) {
     life.noteSign('healthy')
     life.noteReady(true)
   }
-  /** As the watch reports it. */
+  /** Reports the loss of the engine, as the watch does. */
   function lose(sign: 'dead' | 'silent' | 'unanswered') {
     life.noteSign(sign)
     life.noteReady(false)

@@ -11,7 +11,7 @@ import { recordings } from './recordings.ts'
 const { Generate } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine.service
 const encode = (message: GenerateResponse) => Generate.responseSerialize(message)
 
-/** What the reflecting decoder makes of the same bytes, in our words. */
+/** Decodes the same bytes with the reflection decoder, and returns the result with our names. */
 function byReflection(bytes: Buffer) {
   const { chunk, complete }: GenerateResponse__Output = Generate.responseDeserialize(bytes)
   if (chunk) {
@@ -108,7 +108,7 @@ describe('decodeChunk', () => {
     fc.assert(
       fc.property(fields, fc.boolean(), fc.infiniteStream(fc.nat()), (values, packed, order) => {
         const [ids, promptTokens, cachedTokens, unknown] = values
-        // Unpacked ids keep their order among themselves: they travel as one piece.
+        // Unpacked ids must keep their order, so they are moved together.
         const idField = packed
           ? delimited(1, ids.flatMap(varint))
           : ids.flatMap((id) => [...varint(8), ...varint(id)])

@@ -9,11 +9,11 @@ import type { Recording } from './recordings.ts'
 
 export type GenerateCall = ServerWritableStream<GenerateRequest__Output, GenerateResponse>
 
-/** A real gRPC server that speaks vLLM's protocol and does what a test says. */
+/** Starts a real gRPC server for vLLM's protocol; the test defines its answers. */
 export async function startEngineServer(options: {
   generate?: (call: GenerateCall) => void
   healthy?: () => boolean
-  /** `onCall` alone never answers. */
+  /** An entry with only `onCall` never answers. */
   unary?: Record<string, { code: number; details: string } | { reply: object } | { onCall: () => void }>
 }) {
   const { service } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
@@ -23,7 +23,7 @@ export async function startEngineServer(options: {
     Generate(call: GenerateCall) {
       seen.requests.push(call.request)
       call.on('cancelled', () => {
-        // grpc-js says this at every end of a call.
+        // grpc-js emits this event at every end of a call.
         if (!call.writableEnded) seen.cancelled += 1
       })
       options.generate?.(call)

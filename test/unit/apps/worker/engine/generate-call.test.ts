@@ -15,7 +15,10 @@ const COMPLETE: CompleteMessage = {
   matchedStop: null,
 }
 
-/** A call whose messages a test gives. `log` lists the tokens passed on, and the calls of `cancel` and `onAbandoned`. */
+/**
+ * Starts a call whose messages a test gives. `log` lists the returned tokens and the calls of `cancel` and
+ * `onAbandoned`.
+ */
 function start(given: {
   onTokens?: (leaving: AbortController) => boolean
   toError?: (failure: CallFailure, hasTokens: boolean) => Promise<EngineError>

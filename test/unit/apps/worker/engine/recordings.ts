@@ -53,7 +53,7 @@ const Complete = z
     ...(body.matched_stop_str !== undefined && { matchedStopStr: body.matched_stop_str }),
   }))
 
-/** `omitted` stands for the frames that a recording leaves out of a long stream. */
+/** The type `omitted` stands for frames of a long stream that the recording leaves out. */
 const Frame = z.discriminatedUnion('type', [
   z.object({ type: z.literal('chunk'), body: Chunk }),
   z.object({ type: z.literal('complete'), body: Complete }),

@@ -15,7 +15,7 @@ afterEach(() => {
 
 const GRACE_MS = 10_000
 
-/** Runs that end as soon as they are stopped; those with tokens have 11 of them, at a gap of 100 ms. */
+/** Sets up runs that end as soon as they are stopped. A run with tokens has 11 tokens with gaps of 100 ms. */
 function setUp() {
   const { running } = runningUnderTest()
   const slots = createSlots(10)

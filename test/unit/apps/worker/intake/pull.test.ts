@@ -12,13 +12,13 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A record in which `waiting` generations wait, and jobs that a test hands over. */
+/** Sets up a record in which `waiting` generations wait, and jobs that the test hands over. */
 function setUp(capacity: number) {
   const state = {
     waiting: 0,
     claims: 0,
     ready: true,
-    /** Of jobs that were taken without waiting for one. */
+    /** The number of jobs that were taken without waiting. */
     taken: 0,
     done: 0,
     passed: 0,
@@ -119,7 +119,7 @@ test('a full worker waits for no job, and claims when it has room again', async 
 test('a job that reaches a worker which has filled up meanwhile is passed on', async () => {
   const { state, slots, job, pass } = setUp(1)
   state.waiting = 1
-  // It waits for a job, and claims without.
+  // While the worker waits for a job, it claims without one.
   await pass(1_000)
   expect(slots.running()).toBe(1)
   expect(await job()).toBe(true)
@@ -178,7 +178,7 @@ test('a claim that failed gives its slot back', async () => {
 
 test('a worker that may not pull waits for no job and claims nothing, until it may', async () => {
   const { pull, state, job, pass } = setUp(1)
-  // It waits already.
+  // The worker already waits for a job.
   await pass(0)
   state.ready = false
   state.waiting = 1
@@ -217,7 +217,7 @@ test('while the queue is paused it waits for no job and claims nothing, until th
   await pass(1_000)
   expect([pull.isPaused(), state.pauses, state.claims]).toEqual([true, 1, 1])
   state.waiting = 2
-  // It had begun to wait before.
+  // The worker had begun to wait before this moment.
   await job()
   expect([state.claims, state.passed]).toEqual([1, 1])
   expect(await job()).toBe(false)

@@ -14,7 +14,7 @@ function openThreads() {
   return threads
 }
 
-/** `encoder`, and the number of times it was asked. */
+/** Wraps `encoder` and counts its calls. */
 function counted(encoder: Encoder) {
   const calls = { count: 0 }
   return {
@@ -81,7 +81,7 @@ describe('the calling thread', async () => {
     expect(started).toEqual([])
   })
 
-  // Each of the threads starts a tokenizer, and one of them encodes for seconds.
+  // Each thread loads a tokenizer, and one of them encodes for seconds.
   it('leaves a thread to the others while one has a text of megabytes', { timeout: 120_000 }, async () => {
     const encoder = openThreads().wrapEncoder(native, file.json)
     const ended: string[] = []

@@ -23,7 +23,10 @@ const unusable: ModelFiles = new Map([...tiny, ['tokenizer.json', Buffer.from('{
 const refusal = (code: number, details: string) =>
   new ModelFetchError(details, Object.assign(new Error(details), { code }))
 
-/** Served models whose engines answer with `toAnswer`, or with the tiny model's files where it returns nothing. */
+/**
+ * Creates served models. Engines answer with the result of `toAnswer`, or with the tiny model's files if it is
+ * undefined.
+ */
 function servedModels(toAnswer: (engine: string) => Error | ModelFiles | undefined = () => undefined) {
   const logged: string[] = []
   const asked: string[] = []

@@ -11,7 +11,7 @@ const tokenizer = await loadTokenizer('models/tiny')
 const encode = async (text: string) => Array.from(await tokenizer.encode(text))
 const end = (finishReason: 'stop' | 'length'): EngineEnd => ({ ...END, finishReason })
 
-/** Continues after `ids`; without an engine, asking it fails. */
+/** Continues a generation after `ids`. Without a given engine, a call of the engine fails. */
 const continueAfter = async (ids: readonly number[], given: Given = {}) =>
   await processUnderTest(tokenizer, {
     ...given,
@@ -45,7 +45,7 @@ test('a continued chat repeats nothing: the engine gets the ids behind the promp
 test('bill and cap stay those of the first claim, also where the prompt is rendered differently', async () => {
   const { events, requests } = await continueAfter(await encode('one'), {
     claimed: { promptTokens: 2 },
-    // Pays two tokens of input, and four of output at twice the price.
+    // The hold pays for two input tokens, and for four output tokens, which cost twice as much.
     job: { hold: { ...generationJob().hold, amountNano: '10', clamped: true } },
     async *engine() {
       yield end('length')

@@ -58,7 +58,7 @@ test('a claim is published with the first events, before them and once; else wit
   silent.claimed(claim)
   running.pulse()
   expect(events().slice(2)).toEqual([claim])
-  // It sent something; the next pulse lists it.
+  // The stream has sent an event, so the next pulse lists the stream.
   const listed = { stream: 6, epoch: 1, lastSeq: 1, state: 'running' }
   expect(pulses.at(-1)?.[1]).not.toContainEqual(listed)
   running.pulse()
@@ -265,7 +265,7 @@ test('a gateway that asks receives what runs, what has ended, what may be claime
     { stream: 6, epoch: 1, nonce: 'b' },
     { stream: 7, epoch: 1, nonce: 'open-nonce' },
     { stream: 8, epoch: 1, nonce: 'c' },
-    // An epoch that is not the one it runs.
+    // This epoch is not the epoch that the worker runs.
     { stream: 5, epoch: 3, nonce: 'd' },
   ])
   expect(pulses).toEqual([

@@ -12,7 +12,7 @@ afterEach(() => {
 
 type Fields = { deaths?: number; mostTokens?: number; kind?: 'chat' | 'embedding' }
 
-/** The runs of one engine; `gives` lets one of them have so many tokens more. */
+/** Sets up the runs of one engine. `gives` adds this many tokens to a run's output. */
 function setUp() {
   const trials = createTrials(() => Date.now())
   const began: string[] = []

@@ -13,7 +13,7 @@ function collect() {
   return { parser, out }
 }
 
-/** A call stands in the place of null. */
+/** Parses pieces of text. A null stands for a call. */
 function parse(pieces: readonly (string | null)[]): string {
   const { parser, out } = collect()
   for (const piece of pieces) {
@@ -35,7 +35,7 @@ describe('wherever the answer is cut', () => {
     ['<response>Hello</resp', 'Hello</resp'],
     ['<resp', '<resp'],
     ['\n', '\n'],
-    // What does not begin or end the answer is no markup.
+    // A tag that is neither at the beginning nor at the end of the answer is text.
     ['Hello</response>', 'Hello</response>'],
     [' Use <response> and </response>', ' Use <response> and </response>'],
     ['<response>Close it by </response>, then go on.</response>', 'Close it by </response>, then go on.'],

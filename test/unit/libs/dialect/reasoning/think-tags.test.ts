@@ -6,7 +6,7 @@ import { cutAnywhere, everyCut } from '../cuts.ts'
 
 type Parts = { reasoning: string; text: string }
 
-/** A call stands in the place of null. */
+/** Parses pieces of text. A null stands for a call. */
 function parse(pieces: readonly (string | null)[], startsInReasoning = false): Parts {
   const parts = { reasoning: '', text: '' }
   const parser = createThinkTags({

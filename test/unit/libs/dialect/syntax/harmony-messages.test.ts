@@ -33,7 +33,7 @@ const WELL_FORMED: [string, Partial<Parts>][] = [
     '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": 1}<|call|>',
     { calls: [['f', '{"a": 1}']] },
   ],
-  // The control token ends the recipient, with a blank before it or without.
+  // The control token ends the recipient's name, with or without a blank before it.
   [
     '<|channel|>commentary to=functions.f<|constrain|>json<|message|>{"a": 1}<|call|>',
     { calls: [['f', '{"a": 1}']] },
@@ -42,7 +42,7 @@ const WELL_FORMED: [string, Partial<Parts>][] = [
     '<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.f<|message|>{}<|call|>',
     { text: 'I look.', calls: [['f', '{}']] },
   ],
-  // The recipient may stand before the channel, in the header that the template began.
+  // The recipient may come before the channel, in the header that the template has begun.
   [' to=functions.f<|channel|>commentary json<|message|>{}<|call|>', { calls: [['f', '{}']] }],
   ['<|channel|>commentary to=functions.f<|message|><|call|>', { calls: [['f', '{}']] }],
   [
@@ -52,7 +52,7 @@ const WELL_FORMED: [string, Partial<Parts>][] = [
 ]
 
 const MALFORMED: [string, Partial<Parts>][] = [
-  // A recipient makes a call of any channel's message, and control tokens end every name.
+  // A message with a recipient is a call in every channel, and control tokens end every name.
   ['<|channel|>analysis to=functions.f<|message|>{}<|call|>', { calls: [['f', '{}']] }],
   ['<|channel|>commentary to=functions.f<|channel|>commentary<|message|>x<|end|>', { text: 'x' }],
   ['<|start|>assistant to=f<|channel|>commentary<|message|>{}', { calls: [['f', '{}']] }],

@@ -17,14 +17,14 @@ const CALLS: [string, Partial<Parts>][] = [
     '[weather.get-now(größe=1, max-n=2)]',
     { calls: [{ name: 'weather.get-now', arguments: '{"größe": 1, "max-n": 2}' }] },
   ],
-  // As Llama 4 may mark them.
+  // Llama 4 may mark calls like this.
   ['<|python_start|>[f(a=1)]<|python_end|>', { calls: [f('{"a": 1}')] }],
   [
     'Let me see. <|python_start|>[f(a=1), g()]<|python_end|>',
     { text: 'Let me see.', calls: [f('{"a": 1}'), g('{}')] },
   ],
   ['<|python_start|>print(1)<|python_end|>', { text: 'print(1)' }],
-  // In JSON, as some templates ask for them.
+  // Some templates ask for calls in JSON.
   ['{"name": "f", "parameters": {"a": "["}}', { calls: [f('{"a": "["}')] }],
   ['{"name": "f", "parameters": {}}; {"name": "g", "parameters": {}}', { calls: [f('{}'), g('{}')] }],
   ['[{"name": "f", "parameters": {}}, {"name": "g", "parameters": {}}]', { calls: [f('{}'), g('{}')] }],

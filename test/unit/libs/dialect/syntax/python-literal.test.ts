@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createPythonLiteral } from '#libs/dialect/syntax/python-literal.ts'
 import { everyCut } from '../cuts.ts'
 
-/** What goes out, and what follows the literal or does not fit into it. */
+/** Returns the JSON output, and the text that follows the literal or does not belong to it. */
 function read(pieces: readonly string[]) {
   const parts = { json: '', rest: '' }
   const literal = createPythonLiteral((json) => (parts.json += json))

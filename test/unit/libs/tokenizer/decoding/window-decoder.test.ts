@@ -14,7 +14,7 @@ function streamed(decoder: ReturnType<typeof create>, ids: readonly number[]): s
   return [...ids.map((id) => stream.push(id)), stream.flush()]
 }
 
-/** Whether every run of byte tokens is UTF-8. */
+/** Returns whether every run of byte tokens is valid UTF-8. */
 function isText({ tokens }: TokenizerFile, ids: readonly number[]): boolean {
   const bytes = ids.map((id) => toByte(tokens[id] ?? '') ?? 0)
   return !Buffer.from(bytes).toString('utf8').includes('\uFFFD')

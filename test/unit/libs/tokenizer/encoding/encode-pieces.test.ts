@@ -11,7 +11,10 @@ import { referenceTexts, referenceTokenizers } from '../reference-tokenizers.ts'
 
 const tiny = parseTokenizerFile(readFileSync('models/tiny/tokenizer.json', 'utf8'))
 
-/** Added tokens of every kind that a tokenizer.json can have, which overlap, contain blanks or take them along. */
+/**
+ * Added tokens of every kind that a tokenizer.json can have. They overlap, contain blanks, or include the blanks beside
+ * them.
+ */
 const UNUSUAL = [
   { content: '<|a|>' },
   { content: '<|a|><|b|>' },
@@ -113,7 +116,7 @@ function withTokens(file: TokenizerFile, added: readonly { content: string }[]):
   return parseTokenizerFile(JSON.stringify({ ...json, added_tokens: [...json.added_tokens, ...tokens] }))
 }
 
-/** The rule in one line for each piece: the first as it is, the others after a special token. */
+/** Encodes piece by piece, in the simplest way: the first piece alone, each other piece after a special token. */
 async function encodeOneByOne(file: TokenizerFile, encoder: Encoder, pieces: readonly string[]) {
   const leader = file.addedTokens.find((token) => token.special && !token.rstrip && !token.normalized)
   const ids: number[] = []

@@ -18,7 +18,7 @@ const File = z.looseObject({
 export function createJavascriptEncoder(json: string): Encoder {
   const file = File.parse(JSON.parse(json))
   const normalizers = [file.normalizer, ...(file.normalizer?.normalizers ?? [])]
-  // The second argument is tokenizer_config.json, some of whose options the native library does not have.
+  // The second argument is tokenizer_config.json. It is empty, because the native library lacks some of its options.
   const tokenizer = new Tokenizer(file, {})
   const setsHanApart = normalizers.some((normalizer) => normalizer?.handle_chinese_chars === true)
   const lowers = normalizers.some(

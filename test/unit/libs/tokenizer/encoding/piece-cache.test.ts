@@ -8,7 +8,7 @@ it('keeps no more bytes than it may, whatever the number of texts', () => {
   const texts = Array.from({ length: 1_000 }, (_, i) => String(i).padStart(500, 'x'))
   for (const text of texts) cache.set(text, ids(100))
   const kept = texts.filter((text) => cache.get(text) !== undefined)
-  // Each takes 1,000 bytes of text, 400 of ids, and what an entry takes.
+  // An entry takes 1,000 bytes of text, 400 bytes of ids, and a fixed overhead.
   expect(kept.length).toBeGreaterThan(40)
   expect(kept.length).toBeLessThanOrEqual(100_000 / 1_400)
 })

@@ -12,7 +12,7 @@ const byteLevel = referenceTokenizers.find(({ kind }) => kind === 'byte-level-bp
 if (byteLevel === undefined) throw new Error('there is no byte-level tokenizer')
 const { json } = byteLevel.file
 
-/** How models of these families cut a text into words, as their tokenizer.json has it. */
+/** The patterns with which models of these families cut a text into words, copied from their tokenizer.json. */
 const PATTERNS: Record<string, readonly string[]> = {
   'GPT-2': [],
   'Llama 3': [
@@ -37,7 +37,7 @@ type Changes = {
   readonly added_tokens?: readonly object[]
 }
 
-/** The byte-level tokenizer with other steps. */
+/** Returns the byte-level tokenizer with these steps changed. */
 function changed({ model, ...changes }: Changes): TokenizerFile {
   const file = JSON.parse(json)
   return parseTokenizerFile(JSON.stringify({ ...file, ...changes, model: { ...file.model, ...model } }))
@@ -89,8 +89,8 @@ const plainTexts = fc
   .map((parts) => parts.join(''))
 
 /**
- * Texts, random ones or of these, that are not plain or have other ids than with the library, with the seed that finds
- * them again; null without any.
+ * Searches random texts and the texts `own` for one that is not plain, or whose ids differ from the library's. Returns
+ * it with the seed that finds it again; null if there is none.
  */
 async function findDifference(file: TokenizerFile, own: readonly string[] = []): Promise<unknown> {
   const { native, plain } = await open(file)

@@ -4,7 +4,7 @@ import { createLane, LaneOverloaded, type Parallel } from '#apps/billing/money/l
 type Batch = { calls: readonly string[]; answer: () => void; fail: (error: Error) => void }
 
 /**
- * A lane whose batches the test answers and whose clock it turns; the answer to a call is the call itself in capitals.
+ * Creates a lane. The test answers its batches and sets its clock. The answer to a call is the call itself in capitals.
  */
 function createTestLane(
   options: {
@@ -23,7 +23,7 @@ function createTestLane(
       batches.push({ calls, answer: () => resolve(calls.map((call) => call.toUpperCase())), fail: reject })
       return promise
     },
-    // 'r1' and 'r2' are of one kind, 's1' is of another; 'r1' and 's1' have one subject.
+    // 'r1' and 'r2' are calls of the same kind, 's1' is of another kind. 'r1' and 's1' have the same subject.
     kindOf: (call) => call.slice(0, 1),
     subjectOf: (call) => /\d+/.exec(call)?.[0] ?? '',
     ...(options.parallel && { parallel: options.parallel }),
@@ -33,7 +33,7 @@ function createTestLane(
     stuckMs: options.stuckMs ?? 500,
     monotonicMs: () => clock.ms,
   })
-  /** A batch starts in the turn after that of its calls and of the batch before. */
+  /** Waits until a batch may start: in the turn after its calls arrived and the previous batch ended. */
   const turn = async () => {
     for (let turns = 0; turns < 2; turns += 1) await new Promise((resolve) => setImmediate(resolve))
   }
@@ -195,11 +195,11 @@ test('refuses when the full batches that wait would take too long', async () => 
   await answerAfter(20)
   answers.push(lane.submit('r2'))
   await turn()
-  // Two full batches take 40 ms; behind three, a call would wait 60.
+  // Two full batches take 40 ms. Behind three batches, a call would wait for 60 ms.
   for (const call of ['r3', 'r4', 'r5', 'r6', 'r7', 'r8']) answers.push(lane.submit(call))
   await expect(lane.submit('r9')).rejects.toBeInstanceOf(LaneOverloaded)
   await answerAfter(16)
-  // Each takes 16 ms now, and two wait.
+  // A batch now takes 16 ms, and two batches wait.
   answers.push(lane.submit('r10'))
   for (let batches = 0; batches < 4; batches += 1) await answerAfter(1)
   expect(await Promise.all(answers)).toHaveLength(9)

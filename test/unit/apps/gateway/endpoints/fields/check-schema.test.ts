@@ -6,7 +6,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 
 type Schema = Parameters<CheckSchema>[0]
 
-/** The error that the caller receives; null for a schema that is accepted. */
+/** Returns the error that the caller receives; null if the schema is accepted. */
 function problemOf(schema: Schema): string | null {
   try {
     createCheckSchema()(schema, 'response_format')
@@ -199,7 +199,7 @@ describe('what would stop the engine or break its answer', () => {
     expect(problemOf(schema)).toBeNull()
   })
 
-  /** Each but the last refers to the next through a property. */
+  /** Returns a chain of schemas. Each but the last refers to the next through a property. */
   const chain = (length: number, last: object): Schema => ({
     $ref: '#/$defs/d0',
     $defs: Object.fromEntries([
@@ -307,7 +307,7 @@ it('what is accepted compiles, and what only refers wrongly is refused', () => {
       )
       if (problem !== null) return
       accepted += 1
-      // Neither compiling nor validating a value ends where a schema refers to itself without end.
+      // If a schema refers to itself without end, compiling it or validating a value with it never ends.
       ajv.compile(whole)({ a: { a: [{}] }, b: [[{ c: 1 }]] })
     }),
     { numRuns: 100 },

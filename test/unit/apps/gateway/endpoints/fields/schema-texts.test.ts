@@ -13,7 +13,7 @@ import { PYTHON_NUMBERS } from '#test/support/python-numbers.ts'
 const model = modelSpec({ id: 'demo', tools: true })
 const chat = chatCompletions.prepare
 
-/** The request that a worker gets for a body's text: it crosses a thread and Redis. */
+/** Returns the request that a worker gets for a body's text, after it has passed a thread and Redis. */
 function requestOf(json: string, prepare: Prepare<Prepared> = chat): ChatRequest {
   const { request } = structuredClone(prepareBody(prepare, Buffer.from(json), { find: () => model }))
   const read = GenerationRequest.parse(JSON.parse(JSON.stringify(request)))
@@ -98,7 +98,7 @@ it('a schema without such numbers travels without its text', () => {
   expect(request.tools).toEqual([expect.not.objectContaining({ parametersText: expect.anything() })])
 })
 
-/** A JSON text, and what Python prints of it. */
+/** A JSON text, and the text that Python prints for its value. */
 type Written = { readonly json: string; readonly python: string }
 
 const scalar = fc.oneof(

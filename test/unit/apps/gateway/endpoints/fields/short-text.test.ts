@@ -16,7 +16,7 @@ const BODIES = {
 type Documented = z.core.JSONSchema.BaseSchema
 const toSchema = (schema: unknown): Documented => (isJsonObject(schema) ? schema : {})
 
-/** The paths of all strings in a body, with the schema of each. */
+/** Returns the path and the schema of each string in a body. */
 function* stringsOf(schema: Documented, path: string): Generator<[string, Documented]> {
   for (const one of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) yield* stringsOf(toSchema(one), path)
   if ([schema.type].flat().includes('string')) yield [path, schema]
@@ -32,7 +32,7 @@ const isBounded = ({ const: fixed, enum: options, maxLength, pattern }: Document
   fixed !== undefined ||
   options !== undefined ||
   (maxLength !== undefined && maxLength <= 1_024) ||
-  // Anchored, without open repetitions.
+  // The pattern is anchored and has no unlimited repetitions.
   (pattern !== undefined && !/[*+]|,\}/.test(pattern))
 
 const STRUCTURED = [
@@ -48,7 +48,7 @@ const STRUCTURED = [
   'structured_outputs.regex',
 ]
 
-/** Text of any length becomes a part of the request, whose size counts all of its text; the rest has a maximum. */
+/** Strings of any length, which count towards the request's size. All other strings have a maximum length. */
 const COUNTED = [
   ...['chat', 'completions', 'responses'].flatMap((body) => STRUCTURED.map((field) => `${body}.${field}`)),
   'chat.messages[].content',

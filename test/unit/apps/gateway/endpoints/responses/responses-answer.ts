@@ -7,7 +7,7 @@ import { modelSpec } from '#test/support/model-spec.ts'
 
 const MODEL = modelSpec({ id: 'org/demo', contextWindow: 8_192, reasoning: true, defaultEffort: 'low' })
 
-/** A request as the endpoint prepares it, with model and input unless the body names others. */
+/** Returns a request as the endpoint prepares it. Model and input have defaults, which the body can replace. */
 export function prepare(body: Record<string, unknown>, changes: Partial<ModelSpec> = {}) {
   const model = { ...MODEL, ...changes }
   const find = (id: string) => (id === model.id ? model : null)

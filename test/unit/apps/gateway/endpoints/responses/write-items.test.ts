@@ -78,7 +78,7 @@ function writtenOf(item: ResponseObject['output'][number]): string {
   return item.type === 'function_call' ? item.arguments : item.content.map((part) => part.text).join('')
 }
 
-/** A client's view of a full stream: for each item the concatenated deltas, and the item of `output_item.done`. */
+/** Returns a client's view of a full stream: for each item, its joined deltas and the item of `output_item.done`. */
 function assemble(events: Event[]) {
   const deltas = new Map<string, string>()
   for (const { item, item_id: id, delta } of events) {

@@ -24,7 +24,7 @@ import {
 
 afterEach(closeAll)
 
-/** What both transports make of the same answer. */
+/** Returns how the same answer ends on both transports. */
 async function endingsOfBoth(answer: Answer): Promise<Record<string, Ending>> {
   const { address } = await serve(answer)
   const endings: Record<string, Ending> = {}
@@ -69,7 +69,7 @@ describe('beside grpc-js', () => {
           const expected = {
             messages: messages.map((bytes) => Buffer.from(bytes).toString('latin1')),
             code: status[code],
-            // A good end has no details of its own.
+            // A successful end has no details.
             details: code === 0 ? '' : details,
           }
           const endings = await Promise.all(transports.map(async (each) => await listen(each).ended))
@@ -91,7 +91,7 @@ describe('beside grpc-js', () => {
       stream.respond({ ':status': code, 'content-type': 'text/html' })
       stream.end('<html>')
     }
-  // With trailers still owed, or node would end the stream well before it resets it.
+  // Trailers are still missing at the reset, or Node would end the stream successfully before it resets it.
   const reset =
     (code: number): Answer =>
     (stream) => {
@@ -231,7 +231,7 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
         if (count === 1) running.pause()
       },
     })
-    // Before the first message nothing is paused.
+    // Nothing is paused before the first message.
     await expect.poll(() => messages.length).toBeGreaterThan(0)
     await settled(() => accepted)
     expect(accepted).toBeLessThan(100)
@@ -262,7 +262,7 @@ function oversized(): Buffer {
   return prefix
 }
 
-/** A deadline as it is sent: a number and its unit. */
+/** Converts a deadline from its wire form, a number and a unit, to ms. */
 function toMs(timeout: string): number {
   const unit = { n: 1e-6, u: 1e-3, m: 1, S: 1e3, M: 6e4, H: 3.6e6 }[timeout.slice(-1)]
   return Number(timeout.slice(0, -1)) * (unit ?? Number.NaN)

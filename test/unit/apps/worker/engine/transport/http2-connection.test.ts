@@ -146,7 +146,7 @@ describe('http2 alone', () => {
         if (count === 3) running.pause()
       },
     })
-    // It is paused at the third message.
+    // The call is paused at the third message.
     await expect.poll(() => messages.length).toBeGreaterThanOrEqual(3)
     await settled(() => messages.length)
     call.resume()
@@ -168,7 +168,7 @@ describe('http2 alone', () => {
         if (count === 1) running.pause()
       },
     })
-    // Answered on the same connection, hence behind the trailers.
+    // The answer comes on the same connection, so after the trailers.
     await expect.poll(() => sessions).not.toHaveLength(0)
     const [session] = sessions
     const { promise: trailersSent, resolve: sent } = Promise.withResolvers<void>()

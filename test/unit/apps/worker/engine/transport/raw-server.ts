@@ -7,14 +7,14 @@ import {
 } from 'node:http2'
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
-/** What a server does with a call, on HTTP/2 itself: also what no gRPC library would send. */
+/** A server's handling of a call on the level of HTTP/2, so that it can send what no gRPC library would send. */
 export type Answer = (stream: ServerHttp2Stream, call: SeenCall) => void
 
 export type SeenCall = {
   readonly headers: Readonly<Record<string, unknown>>
   /** The framed request, when all of it has arrived. */
   readonly request: Promise<Buffer>
-  /** How the client reset the stream, when it is closed; 0 for a good end. */
+  /** Resolves, when the stream is closed, with the code of the client's reset; 0 without a reset. */
   readonly closed: Promise<number>
   readonly session: Http2Session
 }
@@ -26,7 +26,7 @@ export type RawServer = {
   readonly stop: () => Promise<void>
 }
 
-/** A plaintext HTTP/2 server on a port of the kernel's choice, or on `port`. */
+/** Starts a plaintext HTTP/2 server on `port`; 0 lets the kernel choose a port. */
 export async function startRawServer(answer: Answer, port = 0): Promise<RawServer> {
   const calls: SeenCall[] = []
   const sessions: ServerHttp2Session[] = []
@@ -63,7 +63,7 @@ export async function startRawServer(answer: Answer, port = 0): Promise<RawServe
   }
 }
 
-/** A TCP server that leaves what comes to `onSocket`. */
+/** Starts a TCP server that passes each connection to `onSocket`. */
 export async function startTcpServer(onSocket: (socket: Socket) => void) {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
@@ -97,14 +97,14 @@ function addressOf(server: Http2Server | Server): string {
   return `127.0.0.1:${address.port}`
 }
 
-/** A message with its prefix. */
+/** Returns a message with its gRPC prefix. */
 export function framed(message: Uint8Array): Buffer {
   const prefix = Buffer.alloc(5)
   prefix.writeUInt32BE(message.length, 1)
   return Buffer.concat([prefix, message])
 }
 
-/** `bytes` in pieces that end at `cuts`. */
+/** Splits `bytes` into pieces that end at `cuts`. */
 export function split(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const ends = [...new Set([...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].sort(
     (a, b) => a - b,

@@ -14,7 +14,7 @@ export const METHOD = {
 export const HEADERS = { ':status': 200, 'content-type': 'application/grpc' }
 export const REQUEST = Buffer.from('request')
 
-/** What the current test has opened. Each file that imports this one closes it after each test: `afterEach(closeAll)`. */
+/** The resources that the current test has opened. Each importing file closes them: `afterEach(closeAll)`. */
 export const closers: (() => unknown)[] = []
 export async function closeAll(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close()
@@ -68,7 +68,7 @@ export async function ask(transport: Transport, options: { timeoutMs?: number; s
   }
 }
 
-/** Headers, the pieces each in a turn of their own, then the trailers. */
+/** Answers with headers, then the pieces, each in a separate turn of the event loop, then the trailers. */
 export function answerWith(pieces: readonly Buffer[], trailers: Readonly<Record<string, string>>): Answer {
   return (stream) => {
     stream.respond(HEADERS, { waitForTrailers: true })
@@ -83,7 +83,7 @@ function writeAll(stream: ServerHttp2Stream, pieces: readonly Buffer[]): void {
   else stream.write(piece, () => setImmediate(() => writeAll(stream, rest)))
 }
 
-/** One message and a good end. */
+/** Answers with one message and a successful end. */
 export const fine = answerWith([framed(Buffer.from('answer'))], { 'grpc-status': '0' })
 export const answered = { code: 'OK', messages: ['answer'] }
 

@@ -8,7 +8,7 @@ const INPUTS = Array.from({ length: 200 }, (_, index) => Uint32Array.of(index, 0
 
 const openRun = () => runningUnderTest().running.open(claimedGeneration(), () => {})
 
-/** An engine whose vectors name their input; `atIndex` is what happens there. */
+/** Sets up an engine whose vectors contain the index of their input. `atIndex` is called for each index. */
 function setUp(given: { atIndex?: (index: number) => void; deliver?: () => Promise<void> } = {}) {
   const seen = { running: 0, most: 0, calls: 0, cancelled: 0 }
   const delivered: { first: number; promptTokens: number; values: number[] }[] = []

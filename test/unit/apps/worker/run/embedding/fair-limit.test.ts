@@ -5,7 +5,7 @@ const NEVER = new AbortController().signal
 
 const settled = async () => await new Promise((resolve) => setImmediate(resolve))
 
-/** Work that records its start and runs until the test ends it. */
+/** Creates works that record their start and run until the test ends them. */
 function createWorks() {
   const begun: string[] = []
   const ends = new Map<string, () => void>()

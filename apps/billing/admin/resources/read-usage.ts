@@ -1,22 +1,26 @@
 import { sql, type Kysely } from 'kysely'
 import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
-import { readSpan, selectUsage } from '../admin/resources/usage.ts'
-import type { Tables } from '../database/tables.ts'
-import type { Scope } from './scope.ts'
+import type { Tables } from '../../database/tables.ts'
+import { readSpan, selectUsage } from './usage.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 
-/** Nano-credits, in all and since the beginning of the day, the week and the month in UTC. Weeks begin on Monday. */
+/**
+ * The charges in nano-credits: in total, and since the beginning of the day, the week and the month in UTC. Weeks begin
+ * on Monday.
+ */
 export type Usage = Pick<AccountKey['nano'], 'usage' | 'usage_daily' | 'usage_weekly' | 'usage_monthly'>
 
 const NOTHING: Usage = { usage: '0', usage_daily: '0', usage_weekly: '0', usage_monthly: '0' }
 
 type UsageRow = { id: string; total: string; day: string; week: string; month: string }
 
-/** What keys or an account were charged since `since`, which is not after the first request of any of them. */
+/**
+ * Returns the charges of keys or of an account since `since`, which must not be after the first request of any of them.
+ */
 export async function readUsage(
   db: Kysely<Tables>,
-  { column, ids, since }: { column: Scope['column']; ids: readonly string[]; since: Date },
+  { column, ids, since }: { column: 'account_id' | 'key_id'; ids: readonly string[]; since: Date },
   now: Date,
 ): Promise<(id: string) => Usage> {
   const start = new Date(Math.floor(since.getTime() / HOUR_MS) * HOUR_MS)

@@ -1,0 +1,40 @@
+import { sql, type Kysely } from 'kysely'
+import type { KeyLimits } from '#libs/admin-contract/resources/keys.ts'
+import { readUsage, type Usage } from './read-usage.ts'
+import type { SpendPeriod, Tables } from '../../database/tables.ts'
+import type { AdminContext } from '../implement.ts'
+
+const USAGE_OF: Readonly<Record<SpendPeriod, keyof Usage>> = {
+  day: 'usage_daily',
+  week: 'usage_weekly',
+  month: 'usage_monthly',
+  total: 'usage',
+}
+
+/**
+ * Locks the account of a key, so that none of its holds ends or begins until the end of the transaction. It comes before
+ * the lock of the key, as in the functions that move money.
+ */
+export async function lockAccountOf(db: Kysely<Tables>, keyId: string): Promise<void> {
+  await sql`
+    select from accounts where id = (select account_id from api_keys where id = ${keyId}) for no key update`.execute(
+    db,
+  )
+}
+
+/**
+ * Makes a new spend limit, or one with another kind of period, count what the key has spent in its present period.
+ * `before`: the key before the change. The account must be locked.
+ */
+export async function countPeriod(
+  { db, now }: Pick<AdminContext, 'db' | 'now'>,
+  before: { id: string; created_at: Date; spend_period: SpendPeriod | null },
+  { spendLimit }: KeyLimits,
+): Promise<void> {
+  if (spendLimit == null || spendLimit.period === before.spend_period) return
+  const usageOf = await readUsage(db, { column: 'key_id', ids: [before.id], since: before.created_at }, now)
+  const charged = usageOf(before.id)[USAGE_OF[spendLimit.period]]
+  await sql`select count_period(key => ${before.id}, charged => ${charged}::numeric, at => ${now})`.execute(
+    db,
+  )
+}

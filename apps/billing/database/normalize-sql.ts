@@ -1,0 +1,61 @@
+/** Space and comments up to the end of a line; a string; a quoted name; the beginning of a dollar quote; a word. */
+const TOKEN =
+  /(?<space>(?:\s|--[^\n]*)+)|(?<block>\/\*)|(?<text>\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*")|(?<dollar>\$(?:[A-Za-z_]\w*)?\$)|(?<word>[A-Za-z_][\w$]*)|(?<other>.)/gs
+
+/** After these words a dollar quote has code. */
+const BEFORE_CODE: ReadonlySet<string> = new Set(['as', 'do'])
+
+/**
+ * Returns SQL without comments and with one space in place of each space, so that two texts that mean the same to
+ * PostgreSQL up to their comments and line breaks are equal. Strings and quoted names stay as they are. The code of
+ * functions and of `do` blocks is treated like the rest, and every other dollar quote like a string. Throws a SyntaxError
+ * for a comment or a dollar quote without an end.
+ */
+export function normalizeSql(sql: string): string {
+  const parts: string[] = []
+  let word = ''
+  const token = new RegExp(TOKEN)
+  for (let match = token.exec(sql); match !== null; match = token.exec(sql)) {
+    const { space, block, dollar } = match.groups ?? {}
+    const [text] = match
+    if (space !== undefined) {
+      parts.push(' ')
+      continue
+    }
+    if (block !== undefined) {
+      token.lastIndex = endOfComment(sql, match.index)
+      parts.push(' ')
+      continue
+    }
+    if (dollar === undefined) {
+      parts.push(text)
+    } else {
+      const end = sql.indexOf(dollar, token.lastIndex)
+      if (end === -1) throw new SyntaxError(`${dollar} has no end`)
+      const quoted = sql.slice(token.lastIndex, end)
+      parts.push(dollar, BEFORE_CODE.has(word) ? normalizeSql(quoted) : quoted, dollar)
+      token.lastIndex = end + dollar.length
+    }
+    word = text.toLowerCase()
+  }
+  return collapse(parts)
+}
+
+/** Block comments may be nested. */
+function endOfComment(sql: string, start: number): number {
+  const edge = /\/\*|\*\//g
+  edge.lastIndex = start
+  let depth = 0
+  for (let match = edge.exec(sql); match !== null; match = edge.exec(sql)) {
+    depth += match[0] === '/*' ? 1 : -1
+    if (depth === 0) return edge.lastIndex
+  }
+  throw new SyntaxError('a comment has no end')
+}
+
+function collapse(parts: readonly string[]): string {
+  return parts
+    .filter((part, index) => part !== ' ' || parts[index - 1] !== ' ')
+    .join('')
+    .trim()
+}

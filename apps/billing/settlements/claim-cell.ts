@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { databaseClaimKey, queueIdKey } from '#libs/generation-record/keys.ts'
+import type { RedisClient } from '#libs/redis/connect-redis.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+/** The names of both servers, for operators: without a login. */
+export type CellPlaces = { readonly cell: string; readonly queue: string; readonly database: string }
+
+export type CellClaim = {
+  /**
+   * Resolves with true when the claim is held, and with false when a server does not answer, so that its claim is not
+   * known. While another cell holds one of the two places it waits, and calls `onWait`.
+   */
+  first(onWait: (reason: string) => void): Promise<boolean>
+  /** Resolves once the claim is held. */
+  readonly held: Promise<void>
+  stop(): void
+}
+
+const DEFAULT_LIMITS = { everyMs: 10_000, lastingMs: 60_000 }
+
+/**
+ * Claims the queue Redis for this billing's database, and the database for this queue, every `everyMs`. A claim ends by
+ * itself when nobody has renewed it for `lastingMs`, so a database or a queue that is replaced needs no further step.
+ *
+ * Two cells whose queues, or whose databases, are one and the same would charge each other's generations and expire each
+ * other's holds. They meet by accident: a copied setting, a second release with the first one's URL. Billing is the one
+ * process that knows both places, so billing refuses: while another cell holds one of them, it takes no settlement and
+ * no call. It calls `onLost` if it learns of the other cell later, after a server did not answer for long.
+ *
+ * A queue that lost its id (it was emptied) gets back the id that this process knows, so that the database's claim stays.
+ */
+export function claimCell(options: {
+  redis: RedisClient
+  pool: Pool
+  places: CellPlaces
+  onLost: (reason: string) => void
+  log: Logger
+  limits?: typeof DEFAULT_LIMITS
+}): CellClaim {
+  const { redis, pool, places, onLost, log, limits = DEFAULT_LIMITS } = options
+  const stopping = new AbortController()
+  const keys = [databaseClaimKey(), queueIdKey()] as const
+  const held = Promise.withResolvers<void>()
+  let queueId: string = randomUUID()
+  let databaseId: string | null = null
+
+  /** Returns the reason for which the claim is not held; null if it is. */
+  async function claim(): Promise<string | null> {
+    databaseId ??= DatabaseRow.parse((await pool.query(READ_DATABASE_ID)).rows[0]).id
+    const claiming = [databaseId, places.database, limits.lastingMs, queueId] as const
+    const [id, otherDatabase] = ClaimReply.parse(await redis.eval(CLAIM_DATABASE, 2, ...keys, ...claiming))
+    const { cell, queue, database } = places
+    if (otherDatabase !== '') {
+      return `the queue Redis ${queue} serves the database ${otherDatabase} in the cell ${cell}, and not ${database}`
+    }
+    queueId = id
+    const { rows } = await pool.query('select holder from claim_queue($1, $2, $3)', [
+      queueId,
+      queue,
+      `${limits.lastingMs} ms`,
+    ])
+    const { holder } = HolderRow.parse(rows[0])
+    return holder === null
+      ? null
+      : `the database ${database} serves the queue Redis ${holder}, and not ${queue}`
+  }
+
+  /** Claims once. Returns whether the claim is held; null if that is not known. */
+  async function look(onRefused: (reason: string) => void): Promise<boolean | null> {
+    try {
+      const reason = await claim()
+      if (reason !== null) {
+        log.error({ cell: places.cell }, `${reason}: two cells share it; give each its own, or names by CELL`)
+        onRefused(reason)
+        return false
+      }
+      held.resolve()
+      return true
+    } catch (error) {
+      if (!stopping.signal.aborted) log.warn({ err: error }, 'the claim of the cell was not renewed')
+      return null
+    }
+  }
+
+  const pause = async () => {
+    await sleep(limits.everyMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+  }
+
+  async function renew() {
+    for (;;) {
+      await pause()
+      if (stopping.signal.aborted) return
+      await look(onLost)
+    }
+  }
+
+  return {
+    held: held.promise,
+    async first(onWait) {
+      for (;;) {
+        const answer = await look(onWait)
+        if (answer !== false || stopping.signal.aborted) {
+          void renew()
+          return answer === true
+        }
+        await pause()
+      }
+    },
+    stop: () => stopping.abort(),
+  }
+}
+
+const CLAIM_DATABASE = readFileSync(new URL('./scripts/claim-database.lua', import.meta.url), 'utf8')
+
+/** A copy of a database has another number, except perhaps on another server. */
+const READ_DATABASE_ID = `
+  select format('%s.%s', c.database_id, d.oid) as id
+  from cell c, pg_database d where d.datname = current_database()`
+
+const ClaimReply = z.tuple([z.uuid(), z.string()])
+const DatabaseRow = z.object({ id: z.string() })
+const HolderRow = z.object({ holder: z.string().nullable() })

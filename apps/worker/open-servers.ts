@@ -1,0 +1,39 @@
+import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { busRights, queueRights } from '#libs/generation-record/rights.ts'
+import type { Releasers } from '#libs/lifecycle/releasers.ts'
+import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { refuseUnfitQueue } from '#libs/redis/refuse-unfit-queue.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { WorkerConfig } from './config.ts'
+import type { BusServer } from './worker-bus.ts'
+
+/** Opens the connections to the queue Redis, and to every server of the bus. */
+export async function openRedisServers(opening: {
+  config: Readonly<WorkerConfig>
+  releasers: Releasers
+  log: Logger
+}) {
+  const { config, releasers, log } = opening
+  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
+  const connectQueue = async (role: string, patience: RedisPatience) => {
+    const options = { place: toQueueRedis(config), name: `worker-${role}`, patience, log }
+    return releasers.add(role, await connectRedis({ ...options, rights: queueRights() }), disconnect)
+  }
+  const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
+    const connect = async (role: string, patience: RedisPatience) => {
+      const options = { place, name: `worker-${role}`, patience, log }
+      return releasers.add(role, await connectRedis({ ...options, rights: busRights() }), disconnect)
+    }
+    return {
+      bus: await connect('bus', 'fail-fast'),
+      subscriber: await connect('bus-subscriber', 'patient'),
+    }
+  }
+  const queueRedis = await connectQueue('queue', 'fail-fast')
+  await refuseUnfitQueue(queueRedis, { log })
+  const jobsRedis = await connectQueue('jobs', 'patient')
+  const [firstPlace, ...otherPlaces] = toBusRedis(config)
+  const firstServer = await connectBus(firstPlace)
+  const servers = [firstServer, ...(await Promise.all(otherPlaces.map(connectBus)))] as const
+  return { queueRedis, jobsRedis, servers }
+}

@@ -1,0 +1,51 @@
+import type { Rights } from '#libs/redis/rights.ts'
+import { keyPrefix } from './keys.ts'
+
+/**
+ * The rights that a process needs on the queue Redis for its commands and for the commands inside scripts, BullMQ's
+ * included: one command of each kind of access. docs/operators.md has the same as access rules.
+ */
+export function queueRights(): Rights {
+  const prefix = keyPrefix()
+  const key = `${prefix}rights`
+  return {
+    prefix,
+    commands: [
+      ['GET', key],
+      ['HMGET', key, 'a'],
+      ['ZRANGEBYSCORE', key, '0', '1'],
+      ['SMEMBERS', key],
+      ['LRANGE', key, '0', '1'],
+      ['XRANGE', key, '-', '+'],
+      ['XINFO', 'STREAM', key],
+      ['TYPE', key],
+      ['PTTL', key],
+      ['SET', key, 'a'],
+      ['DEL', key],
+      ['HSET', key, 'a', 'b'],
+      ['ZADD', key, '1', 'a'],
+      ['SADD', key, 'a'],
+      ['LPUSH', key, 'a'],
+      ['XADD', key, '*', 'a', 'b'],
+      ['XREADGROUP', 'GROUP', 'a', 'b', 'STREAMS', key, '>'],
+      ['XGROUP', 'CREATE', key, 'a', '0'],
+      ['PEXPIRE', key, '1'],
+      ['BZPOPMIN', key, '1'],
+      ['EVAL', 'return 1', '1', key],
+      ['EVALSHA', '0'.repeat(40), '1', key],
+      ['TIME'],
+      ['INFO', 'server'],
+      ['PING'],
+    ],
+  }
+}
+
+/** The rights that a process needs on each bus server. */
+export function busRights(): Rights {
+  const prefix = keyPrefix()
+  const key = `${prefix}rights`
+  return {
+    prefix,
+    commands: [['PUBLISH', key, 'a'], ['SET', key, 'a', 'PX', '1'], ['GET', key], ['DEL', key], ['PING']],
+  }
+}

@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Cluster, ReplyError, type Redis } from 'ioredis'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { RedisClient } from './connect-redis.ts'
+
+/** The rights that a Redis user must have, named as in access rules (`ACL SETUSER`). */
+export type Rights = {
+  /** Commands with arguments that a server accepts. They are never run. */
+  readonly commands: readonly (readonly [string, ...string[]])[]
+  /** All keys and channels of the commands begin with it. */
+  readonly prefix: string
+}
+
+const LOOK_EVERY_MS = 1_000
+const LOG_EVERY_MS = 10_000
+
+/**
+ * Resolves once the user of this connection has all `rights`. While some are missing it logs them, as the access rules
+ * that would give them. Nothing else may use the connection meanwhile. A server that does not answer has no part in
+ * this: the connection reports it.
+ */
+export async function awaitRights(
+  redis: RedisClient,
+  rights: Rights,
+  { log, ...fields }: { log: Logger; redis: string; server: string },
+): Promise<void> {
+  let loggedMs = -Infinity
+  for (;;) {
+    const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis]
+    const found = await Promise.all(nodes.map(async (node) => await findMissing(node, rights)))
+    const missing = [...new Set(found.flat())]
+    if (missing.length === 0) return
+    if (performance.now() - loggedMs >= LOG_EVERY_MS) {
+      log.error({ ...fields, missing }, 'the Redis user lacks rights: give it those of docs/operators.md')
+      loggedMs = performance.now()
+    }
+    await sleep(LOOK_EVERY_MS)
+  }
+}
+
+/**
+ * Returns the access rules that the user lacks. A server checks the rights of a command when a transaction takes it,
+ * and a transaction that is discarded runs nothing.
+ */
+export async function findMissing(redis: Redis, { commands, prefix }: Rights): Promise<string[]> {
+  const begun = await refusalOf(redis.call('MULTI'), prefix)
+  if (begun !== null) return [begun]
+  const refusals = await Promise.all(
+    commands.map(async ([command, ...args]) => await refusalOf(redis.call(command, ...args), prefix)),
+  )
+  const discarded = await refusalOf(redis.call('DISCARD'), prefix)
+  // The transaction would stay open.
+  if (discarded !== null) redis.disconnect(true)
+  return [...refusals, discarded].flatMap((rule) => rule ?? [])
+}
+
+async function refusalOf(answer: Promise<unknown>, prefix: string): Promise<string | null> {
+  try {
+    await answer
+    return null
+  } catch (error) {
+    return error instanceof Error && error instanceof ReplyError ? toRule(error.message, prefix) : null
+  }
+}
+
+/** Returns the access rule that a server's refusal asks for; null for every other error. */
+export function toRule(message: string, prefix: string): string | null {
+  if (!isRefusal(message)) return null
+  const command = /run the '([^']+)' command/i.exec(message)?.[1]
+  if (command !== undefined) return `+${command}`
+  return /channel/i.test(message) ? `&${prefix}*` : `~${prefix}*`
+}
+
+/** Returns whether a server refused a command, or a command of a script, by its access rules. */
+const isRefusal = (message: string) =>
+  /^NOPERM|ACL failure in script|The user executing the script can't/.test(message)
+
+/** Called with each error reply of a server. */
+export type OnErrorReply = (error: Error & { command?: { name: string } }) => void
+
+/**
+ * Returns a function that logs commands which the access rules of the server refuse, each command at most every 10 s.
+ * Their callers only see that a command failed, and try again.
+ */
+export function reportRefusals({
+  log,
+  ...fields
+}: {
+  log: Logger
+  redis: string
+  server: string
+}): OnErrorReply {
+  const loggedMs = new Map<string, number>()
+  return ({ message, command }) => {
+    if (!isRefusal(message)) return
+    const name = command?.name ?? ''
+    if (performance.now() - (loggedMs.get(name) ?? -Infinity) < LOG_EVERY_MS) return
+    loggedMs.set(name, performance.now())
+    log.error({ ...fields, command: name, reply: message }, 'the Redis user lacks a right')
+  }
+}

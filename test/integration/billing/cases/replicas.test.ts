@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createBillingClient, type BillingClient } from '#libs/billing-client/billing-client.ts'
+import { readHostPort } from '#libs/config/host-port.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { openBillingDatabase, type BillingDatabase, type BillingServer } from '../support/billing-database.ts'
+
+let database: BillingDatabase
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+})
+afterAll(async () => {
+  await database.expectReconciled()
+  await database.close()
+})
+
+/** A replica whose `calls` counts the money calls that it gets. */
+async function startReplica(options: Parameters<BillingDatabase['serve']>[0] = {}) {
+  const replica = { calls: 0, address: '', stop: async () => {} }
+  const server: BillingServer = await database.serve({ ...options, onCall: () => (replica.calls += 1) })
+  onTestFinished(server.stop)
+  return Object.assign(replica, server)
+}
+
+/** A gateway's client, with what it noticed of its streams and calls. */
+function startClient(address: string) {
+  const client: BillingClient = createBillingClient({ address, timeoutMs: 20_000, streamAgeMs: 150 })
+  onTestFinished(client.close)
+  const failures: unknown[] = []
+  const states: boolean[] = []
+  const onState = (connected: boolean) => void states.push(connected)
+  client.watchKeys({ onChanges: () => {}, onState })
+  client.watchCatalog({ onCatalog: () => {}, onState })
+  return {
+    failures,
+    states,
+    /** Makes one call, and returns how many calls this replica has got. */
+    callsOf: (replica: { calls: number }) => async () => {
+      await client.release(randomUUID()).catch((error: unknown) => failures.push(error))
+      return replica.calls
+    },
+  }
+}
+
+const POLL = { interval: 20 }
+
+test('replicas at several addresses share the calls, and one that comes back gets its share', async () => {
+  const [first, address] = [await startReplica(), `127.0.0.1:${await freePort()}`]
+  const second = await startReplica({ address })
+  const client = startClient(`${first.address},${address}`)
+  await expect.poll(client.callsOf(first), POLL).toBeGreaterThan(2)
+  await expect.poll(client.callsOf(second), POLL).toBeGreaterThan(2)
+  await second.stop()
+  const before = first.calls
+  await expect.poll(client.callsOf(first), POLL).toBeGreaterThan(before + 2)
+  const again = await startReplica({ address })
+  await expect.poll(client.callsOf(again), POLL).toBeGreaterThan(2)
+  expect(client.failures).toEqual([])
+})
+
+test('behind one address, connections end at their age, and a new replica gets calls; nothing is cut off', async () => {
+  // The grace is that of ten streams: the machine may be busy.
+  const connections = { ageMs: 300, graceMs: 1_500 }
+  const first = await startReplica({ connections })
+  const targets = [first.address]
+  let opened = 0
+  const service = createServer((socket) => {
+    const target = connect(readHostPort(targets[opened % targets.length] ?? first.address))
+    opened += 1
+    socket.pipe(target).pipe(socket)
+    for (const [one, other] of [
+      [socket, target],
+      [target, socket],
+    ] as const) {
+      one.on('error', () => other.destroy())
+      one.on('close', () => other.destroy())
+    }
+  }).listen(0, '127.0.0.1')
+  await once(service, 'listening')
+  onTestFinished(() => void service.close())
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion, typescript/consistent-type-assertions
+  const { port } = service.address() as AddressInfo
+  const client = startClient(`127.0.0.1:${port}`)
+  await expect.poll(client.callsOf(first), POLL).toBeGreaterThan(2)
+  expect(opened).toBe(1)
+
+  const second = await startReplica({ connections })
+  targets.push(second.address)
+  await expect.poll(client.callsOf(second), POLL).toBeGreaterThan(2)
+  const before = first.calls
+  await expect.poll(client.callsOf(first), POLL).toBeGreaterThan(before + 2)
+  // The first connection has been closed for long, its grace included.
+  await expect.poll(async () => [await client.callsOf(first)(), opened][1], POLL).toBeGreaterThan(8)
+  expect(client.failures).toEqual([])
+  expect(client.states).toEqual([true, true])
+})

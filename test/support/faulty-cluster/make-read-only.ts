@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+
+/**
+ * Makes sessions of the database `url` read-only for `ms`. The sessions of before end, as in a failover. Those that begin
+ * meanwhile stay read-only for as long as they last.
+ */
+export async function makeReadOnly(url: string, ms: number): Promise<void> {
+  const name = new URL(url).pathname.slice(1)
+  await ask(url, [
+    `alter database ${name} set default_transaction_read_only = on`,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and application_name = 'millrace-billing'`,
+  ])
+  await sleep(ms)
+  await ask(url, [`alter database ${name} reset default_transaction_read_only`])
+}
+
+/** On a session that may write, whatever the default is. */
+async function ask(url: string, statements: readonly string[]): Promise<void> {
+  const client = new Client({ connectionString: url, options: '-c default_transaction_read_only=off' })
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
