@@ -113,6 +113,7 @@ test('tools without a look into the cluster keep the number by `keep`, and hand 
       'template',
       RELEASE,
       CHART,
+      '--no-hooks',
       ...inNamespace,
       '--values',
       toFile(values),
