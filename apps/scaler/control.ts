@@ -6,6 +6,7 @@ import { runWithin, traceStep, type Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
 import type { ActOnPods, PodOrders } from './act-on-pods.ts'
 import type { Answers } from './answers.ts'
+import type { KedaSwitches } from './decide/keda-switches.ts'
 import type { PodView } from './decide/types.ts'
 import type { Lead } from './lead.ts'
 import type { LoadOf } from './load-models.ts'
@@ -22,7 +23,8 @@ import type { StartTimesKeeper } from './start-times.ts'
 export type Cluster = {
   /** Joins pods with their workers' reports. `nowMs` is in Unix ms. */
   join(nowMs: number): JoinedPods
-  isPaused(pool: string): boolean
+  /** Returns the switches of the ScaledObject with this name. */
+  switchesOf(name: string): KedaSwitches
   replicasOf(deployment: string): number | null
   /** How long the watches have not followed the API server; Infinity before their first lists. */
   behindMs(): number
@@ -170,7 +172,7 @@ export function startControl(options: ControlOptions): Control {
         loadOf: (model) => loads.get(model) ?? options.loadOf(model, waitingOf(model)),
         waitingOf,
         podsOf,
-        isPaused: cluster.isPaused,
+        switchesOf: cluster.switchesOf,
         gateways: options.demand.gateways(),
         gatewayReplicas: gateway === null ? null : cluster.replicasOf(gateway.deployment),
         starts: starts.current(),

@@ -31,8 +31,8 @@ export function createExplainModels(options: {
 /** Returns one clause for the need, and one for each pool whose number is not steady. */
 export function toWords(report: ModelReport): string {
   const pools = report.pools.flatMap((pool) => {
-    const words = REASONS[pool.reason]
-    return words === undefined ? [] : [`${pool.pool}: ${pool.target}, ${words}`]
+    const words = [REASONS[pool.reason], PAUSES[pool.pause]].filter((one) => one !== undefined)
+    return words.length === 0 ? [] : [`${pool.pool}: ${pool.target}, ${words.join(', ')}`]
   })
   return [`${report.need} needed: ${needWords(report)}`, ...pools].join('; ')
 }
@@ -69,6 +69,12 @@ const REASONS: Readonly<Record<string, string>> = {
   idle: 'goes to zero',
   step: 'goes down a step',
   window: 'kept until less was wanted throughout its window, and for the next step',
+}
+
+/** Words for a pause of one direction. One of both is a `ChangeReason`. */
+const PAUSES: Readonly<Record<string, string>> = {
+  in: 'its ScaledObject is paused for scaling in',
+  out: 'its ScaledObject is paused for scaling out',
 }
 
 const seconds = (ms: number) => (ms / 1_000).toFixed(1)

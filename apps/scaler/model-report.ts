@@ -13,7 +13,8 @@ const PoolReport = z.object({
   given: number,
   target: number,
   reason: z.string(),
-  paused: z.boolean(),
+  /** The directions in which KEDA may not change the number, by annotations of the ScaledObject. */
+  pause: z.enum(['none', 'in', 'out', 'both']),
   /** Pods by phase. */
   pods: z.record(z.string(), number),
   /** The numbers of pods that the scaler has cordoned and released. */

@@ -1,6 +1,7 @@
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import type { Waiting } from '#libs/generation-record/count-waiting.ts'
 import { decideRound, type ClassGpus, type PoolChange } from './decide/decide-round.ts'
+import { isFrozen, type KedaSwitches } from './decide/keda-switches.ts'
 import { predictStart, predictWholeStart } from './decide/predict-start.ts'
 import {
   NO_BUDGET_STATE,
@@ -20,7 +21,8 @@ export type RoundInput = {
   readonly loadOf: (model: string) => ModelLoad & { readonly ready: number }
   readonly waitingOf: (model: string) => Waiting
   readonly podsOf: (pool: string) => readonly PodView[]
-  readonly isPaused: (pool: string) => boolean
+  /** The switches of a ScaledObject, which has the name of its pool or Deployment. */
+  readonly switchesOf: (name: string) => KedaSwitches
   /** The load of all gateways; null when none reports. */
   readonly gateways: { openStreams: number; loopDelayMs: number } | null
   /** The replicas in the spec of the gateways' Deployment; null when unknown. */
@@ -50,7 +52,7 @@ export function planRound(input: RoundInput): Round {
     pools: pools.map((spec) => ({
       spec,
       pods: input.podsOf(spec.pool),
-      isPaused: input.isPaused(spec.pool),
+      switches: input.switchesOf(spec.pool),
     })),
   }))
   const state = { pools: before?.pools ?? {}, budget: before?.budget ?? NO_BUDGET_STATE }
@@ -81,11 +83,12 @@ export function planRound(input: RoundInput): Round {
   return { next, changes: decided.changes, gpus: decided.gpus }
 }
 
-function planGateways({ scaler, before, gateways, gatewayReplicas, nowMs }: RoundInput) {
+function planGateways({ scaler, before, gateways, gatewayReplicas, switchesOf, nowMs }: RoundInput) {
   const pool = scaler.gateway
   if (pool === null) return null
   const state = before?.gateway ?? { target: gatewayReplicas ?? pool.min, lastDownMs: nowMs }
-  return scaleGateways({ pool, state, load: gateways, nowMs })
+  const switches = switchesOf(pool.deployment)
+  return scaleGateways({ pool, state, load: gateways, switches, replicas: gatewayReplicas, nowMs })
 }
 
 type Changes = ReadonlyMap<string, PoolChange>
@@ -111,7 +114,7 @@ function toModelState(
 ): ModelState {
   const { ready } = input.loadOf(model)
   const target = pools.reduce((sum, { pool }) => sum + (now.changes.get(pool)?.target ?? 0), 0)
-  const isOff = pools.every(({ max }) => max === 0)
+  const isOff = pools.every((spec) => spec.max === 0 || isHeldAtZero(spec.pool, input, now.changes))
   const isStarved = now.sinceMs !== null && input.nowMs - now.sinceMs >= STARVED_MS
   const state = ((): ModelState['state'] => {
     if (ready > 0) return 'serving'
@@ -121,6 +124,12 @@ function toModelState(
   })()
   const etaMs = state === 'warming' || state === 'stopped' ? toEtaMs(pools, input) : null
   return { model, state, ready, target, etaMs }
+}
+
+/** Returns whether a pool has no replica and KEDA starts none: an operator has paused it. */
+function isHeldAtZero(pool: string, input: RoundInput, changes: Changes): boolean {
+  const hasNone = input.podsOf(pool).length === 0 && (changes.get(pool)?.target ?? 0) === 0
+  return hasNone && input.switchesOf(pool).isOutPaused
 }
 
 /** Returns the time until the next worker is ready; for a model without a starting pod, the duration of a start. */
@@ -165,11 +174,17 @@ function toPoolReport(
     given: change?.given ?? 0,
     target: change?.target ?? 0,
     reason: change?.reason ?? '',
-    paused: input.isPaused(pool),
+    pause: toPause(input.switchesOf(pool)),
     pods,
     cordoned: change?.state.cordoned.length ?? 0,
     released: change?.state.released.length ?? 0,
   }
+}
+
+function toPause(switches: KedaSwitches): ModelReport['pools'][number]['pause'] {
+  if (isFrozen(switches)) return 'both'
+  if (switches.isInPaused) return 'in'
+  return switches.isOutPaused ? 'out' : 'none'
 }
 
 const round = (value: number) => Math.round(value * 1_000) / 1_000

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { ObjectMeta } from '#libs/kubernetes/follow-objects.ts'
+import type { KedaSwitches } from './decide/keda-switches.ts'
 import type { PodPhase, PodView } from './decide/types.ts'
 import type { CapacityReader } from './signals/read-capacity.ts'
 
 /** The label of a worker's pod that names its pool. */
 export const POOL_LABEL = 'millrace/pool'
 export const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost'
-const PAUSED = 'autoscaling.keda.sh/paused'
 
 const Condition = z.object({
   type: z.string(),
@@ -40,9 +40,23 @@ export type Deployment = z.infer<typeof Deployment>
 export const ScaledObject = z.object({ metadata: ObjectMeta })
 export type ScaledObject = z.infer<typeof ScaledObject>
 
-/** Returns whether a ScaledObject is paused: KEDA leaves its replicas alone. */
-export function isPaused({ metadata: { annotations } }: ScaledObject): boolean {
-  return annotations[PAUSED] === 'true' || annotations[`${PAUSED}-replicas`] !== undefined
+/**
+ * Reads the switches of a ScaledObject as KEDA 2.21 does (`scaledobject_types.go`). `paused-replicas` pauses whatever
+ * its value is.
+ */
+export function toSwitches({ metadata: { annotations } }: ScaledObject): KedaSwitches {
+  const isOn = (name: string) => toBoolean(annotations[`autoscaling.keda.sh/${name}`])
+  const isPaused = annotations['autoscaling.keda.sh/paused-replicas'] !== undefined || isOn('paused')
+  return {
+    isOutPaused: isPaused || isOn('paused-scale-out'),
+    isInPaused: isPaused || isOn('paused-scale-in'),
+    isForcedActive: isOn('force-activation'),
+  }
+}
+
+/** Go's `strconv.ParseBool`; KEDA takes any other text as true. */
+function toBoolean(text: string | undefined): boolean {
+  return text !== undefined && !['0', 'f', 'F', 'false', 'False', 'FALSE'].includes(text)
 }
 
 /** A pod whose phase changed. */

@@ -1,3 +1,4 @@
+import { isFrozen, type KedaSwitches } from './decide/keda-switches.ts'
 import type { GatewayPool } from './scaler-models.ts'
 import type { GatewayState } from './snapshot.ts'
 
@@ -10,22 +11,36 @@ const STEP_MS = 300_000
 /**
  * Computes the number of gateways: open streams divided by the streams that one gateway may have. A quarter is added
  * while the event loop of the median gateway is late by more than 50 ms (99th percentile). The number rises at once and
- * falls by one in 5 min. Without reports it does not change.
+ * falls by one in 5 min. Without reports it does not change. While KEDA is paused in a direction, the number does not
+ * move in it either, so that KEDA does not jump when the pause ends.
  */
 export function scaleGateways(input: {
   pool: GatewayPool
   state: GatewayState
   /** The load of all gateways; null when none reports. */
   load: { openStreams: number; loopDelayMs: number } | null
+  switches: KedaSwitches
+  /** The replicas in the spec of the Deployment; null when unknown. */
+  replicas: number | null
   nowMs: number
 }): GatewayState {
-  const { pool, state, load, nowMs } = input
-  const clamp = (replicas: number) => Math.min(pool.max, Math.max(pool.min, replicas))
-  const held = clamp(state.target)
+  const { pool, state, load, switches, nowMs } = input
+  const replicas = input.replicas ?? state.target
+  if (isFrozen(switches)) return { target: replicas, lastDownMs: nowMs }
+  const clamp = (number: number) => Math.min(pool.max, Math.max(pool.min, number))
+  const held = clamp(toHeld(switches, { target: state.target, replicas }))
   if (load === null) return { ...state, target: held }
   const byStreams = load.openStreams / pool.streamsPerPod
   const need = clamp(Math.ceil(load.loopDelayMs > LATE_MS ? byStreams * LATE_FACTOR : byStreams))
+  if (need > held && switches.isOutPaused) return { ...state, target: held }
+  if (need < held && switches.isInPaused) return { target: held, lastDownMs: nowMs }
   if (need >= held) return { target: need, lastDownMs: need > held ? nowMs : state.lastDownMs }
   const isDue = state.lastDownMs === null || nowMs - state.lastDownMs >= STEP_MS
   return isDue ? { target: held - 1, lastDownMs: nowMs } : { ...state, target: held }
+}
+
+/** Returns the number that holds until now. A paused direction cannot bring the replicas to the target. */
+function toHeld(switches: KedaSwitches, now: { target: number; replicas: number }): number {
+  if (switches.isOutPaused) return Math.min(now.target, now.replicas)
+  return switches.isInPaused ? Math.max(now.target, now.replicas) : now.target
 }

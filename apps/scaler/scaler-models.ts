@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { floorNow } from './decide/floors.ts'
+import { checkFloor } from './decide/floors.ts'
 import type { PoolSpec } from './decide/types.ts'
 
 const count = z.int().min(0)
@@ -8,7 +8,7 @@ const Floor = z
   .strictObject({ cron: z.string(), timezone: z.string(), min: count })
   .superRefine((floor, context) => {
     try {
-      floorNow({ min: 0, floors: [floor] }, 0)
+      checkFloor(floor)
     } catch (error) {
       context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) })
     }

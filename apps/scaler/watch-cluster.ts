@@ -2,7 +2,8 @@ import { followObjects } from '#libs/kubernetes/follow-objects.ts'
 import type { KubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Cluster } from './control.ts'
-import { createJoinPods, Deployment, isPaused, Pod, POOL_LABEL, ScaledObject } from './pods.ts'
+import { NO_SWITCHES } from './decide/keda-switches.ts'
+import { createJoinPods, Deployment, Pod, POOL_LABEL, ScaledObject, toSwitches } from './pods.ts'
 import type { CapacityReader } from './signals/read-capacity.ts'
 
 export type WatchedCluster = Cluster & { readonly podsPath: string; stop(): Promise<void> }
@@ -38,8 +39,10 @@ export function watchCluster(options: {
   return {
     podsPath,
     join: (unixMs) => join(pods.current().values(), unixMs),
-    isPaused: (pool) =>
-      [...scaledObjects.current().values()].some((object) => named(object, pool) && isPaused(object)),
+    switchesOf(name) {
+      const found = [...scaledObjects.current().values()].find((object) => named(object, name))
+      return found === undefined ? NO_SWITCHES : toSwitches(found)
+    },
     replicasOf(name) {
       const found = [...deployments.current().values()].find((object) => named(object, name))
       return found === undefined ? null : (found.spec.replicas ?? 1)

@@ -1,4 +1,5 @@
 import { decideRound, type DecideState, type PoolChange } from '#apps/scaler/decide/decide-round.ts'
+import { NO_SWITCHES } from '#apps/scaler/decide/keda-switches.ts'
 import { NO_BUDGET_STATE, type ModelLoad, type PodView, type PoolSpec } from '#apps/scaler/decide/types.ts'
 import { HPA_PERIOD_S } from './kubernetes.ts'
 import { createRandom, type Random } from './random.ts'
@@ -171,7 +172,7 @@ function toModel(pool: Pool, nowS: number) {
     idleForMs: 0,
   }
   const pods = [...pool.pods].map((pod) => toView(pool, pod, nowS))
-  return { model: pool.spec.model, load, pools: [{ spec: pool.spec, pods, isPaused: false }] }
+  return { model: pool.spec.model, load, pools: [{ spec: pool.spec, pods, switches: NO_SWITCHES }] }
 }
 
 function toView({ spec }: Pool, pod: SimulatedPod, nowS: number): PodView {

@@ -1,4 +1,5 @@
 import { decideRound, type DecideState } from '#apps/scaler/decide/decide-round.ts'
+import { NO_SWITCHES } from '#apps/scaler/decide/keda-switches.ts'
 import type { Demand } from '#libs/event-bus/scaling-signals.ts'
 import { NO_BUDGET_STATE, type ModelLoad, type PodView, type PoolSpec } from '#apps/scaler/decide/types.ts'
 import { createDemandReader } from '#apps/scaler/signals/read-demand.ts'
@@ -45,7 +46,7 @@ export function createOurRule(spec: Partial<PoolSpec> = {}): Scaling {
       restS = isAtRest ? restS + 1 : 0
       const load = toLoad(signals, { freshPerS, unserved, idleForMs: restS * 1000 })
       const pods = [...fleet.pods].map((pod) => toView(pod, nowS))
-      const models = [{ model: MODEL, load, pools: [{ spec: pool, pods, isPaused: false }] }]
+      const models = [{ model: MODEL, load, pools: [{ spec: pool, pods, switches: NO_SWITCHES }] }]
       const round = decideRound({ models, budget: {}, state, hpaTolerance: 0, nowMs })
       state = round.state
       const change = round.changes.get(pool.pool)

@@ -47,6 +47,18 @@ export const REFUSED_BY_SCHEMA: readonly BadValues[] = [
     '/models/llama-8b/scale/floors/0',
     model({ scale: { floors: [{ cron: '0 8 * * *' }] } }),
   ),
+  bad(
+    'a floor that begins each minute',
+    '/models/llama-8b/scale/floors/0/cron',
+    model({ scale: { floors: [{ cron: '* 8-19 * * 1-5', min: 1 }] } }),
+  ),
+  bad(
+    'a floor with seconds',
+    '/models/llama-8b/scale/floors/0/cron',
+    model({ scale: { floors: [{ cron: '0 0 8 * * *', min: 1 }] } }),
+  ),
+  bad('root as the user', '/podSecurity/runAsUser', { podSecurity: { runAsUser: 0 } }),
+  bad('an unknown address family', '/services/ipFamilies/0', { services: { ipFamilies: ['IPv5'] } }),
   bad('GPUs on several nodes', '/models/llama-8b/gpu', model({ gpu: { nodes: 2 } })),
   bad('a negative budget', '/scaler/gpuBudget/h100', { scaler: { gpuBudget: { h100: -1 } } }),
   bad('an id with a blank', '/models/llama-8b/id', model({ id: 'my model' })),
@@ -120,6 +132,11 @@ export const REFUSED_BY_RULES: readonly BadValues[] = [
     'a floor above the maximum',
     'models.llama-8b.scale.floors[0].min: 9',
     model({ scale: { floors: [{ cron: '0 8 * * *', min: 9 }] } }),
+  ),
+  bad(
+    'a floor of a night in one range',
+    'models.llama-8b.scale.floors[0].cron: hour: 22-6 ends before it begins',
+    model({ scale: { floors: [{ cron: '0 22-6 * * *', min: 1 }] } }),
   ),
   bad('zero without a scaler', 'need scaler.enabled', {
     scaler: { enabled: false },

@@ -7,7 +7,15 @@ import { z } from 'zod'
 export const CHART = fileURLToPath(new URL('../../deploy/helm/millrace', import.meta.url))
 
 /** The value sets in `ci/`, by the first part of the file's name. */
-export const VALUE_SETS = ['minimal', 'dev', 'production', 'sentinel', 'cluster', 'many-models'] as const
+export const VALUE_SETS = [
+  'minimal',
+  'dev',
+  'production',
+  'sentinel',
+  'cluster',
+  'many-models',
+  'openshift',
+] as const
 export type ValueSet = (typeof VALUE_SETS)[number]
 
 const Values = z.record(z.string(), z.unknown())

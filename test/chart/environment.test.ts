@@ -56,7 +56,7 @@ describe.each(VALUE_SETS)('the value set %s', (set) => {
     }
     const expected = ['billing', 'gateway', 'scaler', 'worker']
     if (set === 'dev') expected.push('simulator')
-    if (!['minimal', 'many-models'].includes(set)) expected.push('console')
+    if (!['minimal', 'many-models', 'openshift'].includes(set)) expected.push('console')
     expect([...seen].toSorted()).toEqual(expected.toSorted())
   })
 

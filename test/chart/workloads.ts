@@ -51,7 +51,7 @@ const PodSpec = z.looseObject({
   terminationGracePeriodSeconds: z.int().default(30),
   securityContext: z.looseObject({
     runAsNonRoot: z.boolean(),
-    runAsUser: z.int(),
+    runAsUser: z.int().optional(),
     seccompProfile: z.looseObject({ type: z.string() }),
   }),
   initContainers: z.array(Container).default([]),

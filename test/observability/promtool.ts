@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-const LIMIT_MS = 120_000
+/** The alerts over days cost half a minute of an idle processor. */
+const LIMIT_MS = 600_000
 
 /**
  * The path of Prometheus' promtool: of the Kubernetes lab (KUBE_LAB_BIN, else ~/.cache/kube-lab), else from the PATH; null

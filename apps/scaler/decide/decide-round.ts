@@ -1,5 +1,6 @@
 import { fitBudget } from './fit-budget.ts'
 import { floorNow } from './floors.ts'
+import { boundSpec, isFrozen, type KedaSwitches } from './keda-switches.ts'
 import { computeNeed, type Need } from './need.ts'
 import { adoptPool, planChange, protectedWant, type Change } from './plan-change.ts'
 import { splitNeed } from './split-need.ts'
@@ -18,8 +19,7 @@ export type RoundModel = {
     readonly spec: PoolSpec
     /** All pods of the pool, including pods that are being deleted. */
     readonly pods: readonly PodView[]
-    /** True if the pool's ScaledObject is paused. */
-    readonly isPaused: boolean
+    readonly switches: KedaSwitches
   }[]
 }
 
@@ -45,8 +45,6 @@ export type ClassGpus = {
  *
  * A pool rises only into GPUs that are physically free: the budget without the GPUs of existing, ordered and deleting
  * pods. Pools rise by priority, so a freed GPU goes to the pool to which the budget gives it.
- *
- * @throws an error for a floor's expression or time zone that does not exist.
  */
 export function decideRound(input: {
   readonly models: readonly RoundModel[]
@@ -72,9 +70,12 @@ export function decideRound(input: {
   const changes = new Map<string, PoolChange>()
   for (const pool of pools.toSorted((a, b) => b.spec.priority - a.spec.priority)) {
     const { spec, state, pods } = pool
-    const given = fitted.given.get(spec.pool) ?? pool.want
+    // A budget that is too small takes nothing from a pool that KEDA does not lower.
+    const least = pool.switches.isInPaused ? spec.min : 0
+    const given = Math.max(least, fitted.given.get(spec.pool) ?? pool.want)
     const freeGpus = freeFor(free, spec)
-    const change = planChange({ ...pool, raw: pool.want, given, freeGpus, hpaTolerance, nowMs })
+    const isPaused = isFrozen(pool.switches)
+    const change = planChange({ ...pool, isPaused, raw: pool.want, given, freeGpus, hpaTolerance, nowMs })
     changes.set(spec.pool, { ...change, want: pool.want, given })
     if (spec.gpuClass !== null)
       free.set(
@@ -94,9 +95,10 @@ export function decideRound(input: {
 }
 
 type AskedPool = {
+  /** With the minimum and the maximum that the pool's switches leave. */
   readonly spec: PoolSpec
   readonly pods: readonly PodView[]
-  readonly isPaused: boolean
+  readonly switches: KedaSwitches
   readonly isIdle: boolean
   readonly state: PoolState
   readonly want: number
@@ -117,7 +119,9 @@ function askModel(
   const known = model.pools.map((pool) => {
     const kept = state.pools[pool.spec.pool] ?? adoptPool(pool.pods, nowMs)
     const released = new Set(kept.released.map(({ uid }) => uid))
-    return { ...pool, state: kept, target: kept.target, floor: floorNow(pool.spec, nowMs), released }
+    const existing = pool.pods.filter(({ phase }) => phase !== 'deleting').length
+    const spec = boundSpec(pool.spec, pool.switches, { target: kept.target, existing })
+    return { ...pool, spec, state: kept, target: kept.target, floor: floorNow(spec, nowMs), released }
   })
   const wanted = splitNeed({ raw: need.raw, isIdle, pools: known })
   const floor = known.reduce((sum, pool) => sum + pool.floor, 0)

@@ -4,24 +4,57 @@ import type { PoolSpec } from './types.ts'
 type Floor = PoolSpec['floors'][number]
 
 /**
- * Returns the least number of replicas at this time: the highest of `min` and of the floors whose cron expression matches
- * the current minute in their time zone. So `* 8-19 * * 1-5` applies from 08:00 to 19:59 on working days.
+ * Returns the least number of replicas at this time: the higher of `min` and of the floor in force. A floor begins at
+ * each time that its cron expression matches in its time zone, and is in force until the next floor begins, however
+ * long that takes. So `0 8 * * 1-5` with another floor at `0 20 * * 1-5` applies from 08:00 to 19:59 on working days,
+ * and the other one in the nights and on the weekend. Of floors that begin at the same time the highest is in force.
  *
- * @throws an error for an expression or a time zone that does not exist.
+ * Each floor must be one that `checkFloor` accepts.
  */
 export function floorNow(spec: Pick<PoolSpec, 'min' | 'floors'>, nowMs: number): number {
-  const minute = new Date(Math.floor(nowMs / 60_000) * 60_000)
-  const matching = spec.floors.filter((floor) => parse(floor).match(minute))
-  return Math.max(spec.min, ...matching.map(({ min }) => min))
+  const begun = spec.floors.map((floor) => ({ min: floor.min, sinceMs: begunMs(floor, nowMs) }))
+  const [inForce] = begun.toSorted((a, b) => b.sinceMs - a.sinceMs || b.min - a.min)
+  return Math.max(spec.min, inForce?.min ?? 0)
 }
 
-/** Each expression is parsed once, because floors are read each second. */
-const parsed = new WeakMap<Floor, Cron>()
-
-function parse(floor: Floor): Cron {
-  const known = parsed.get(floor)
-  if (known !== undefined) return known
-  const cron = new Cron(floor.cron, { timezone: floor.timezone, paused: true, mode: '5-part' })
-  parsed.set(floor, cron)
-  return cron
+/**
+ * Checks the configuration of a floor.
+ *
+ * @throws an error for an expression or a time zone that does not exist, for an expression that no date matches, and
+ * for one without a number for the minute: `* 8-19 * * *` means a span of time, but a floor has a beginning alone.
+ */
+export function checkFloor(floor: Omit<Floor, 'min'>): void {
+  const [minute = ''] = floor.cron.trim().split(/\s+/)
+  if (minute.includes('*')) {
+    throw new Error(
+      `'${floor.cron}': expected a minute in place of ${minute}, as in '0 8 * * 1-5'; a floor is in force until the next one begins`,
+    )
+  }
+  const beginsAt = parse(floor)
+  if (beginsAt.nextRun(new Date(0)) === null) throw new Error(`no date matches '${floor.cron}'`)
 }
+
+/** When a floor began the last time, and when it begins again. */
+type Turn = { readonly sinceMs: number; readonly untilMs: number }
+
+/** The turn of each floor, because floors are read each second and a search in the calendar takes much longer. */
+const turns = new WeakMap<Floor, Turn>()
+
+function begunMs(floor: Floor, nowMs: number): number {
+  const known = turns.get(floor)
+  if (known !== undefined && known.sinceMs <= nowMs && nowMs < known.untilMs) return known.sinceMs
+  const turn = findTurn(floor, nowMs)
+  turns.set(floor, turn)
+  return turn.sinceMs
+}
+
+/** croner finds the runs strictly before and after a time, and looks back over at most 400 years. */
+function findTurn(floor: Floor, nowMs: number): Turn {
+  const beginsAt = parse(floor)
+  const [since] = beginsAt.previousRuns(1, new Date(nowMs + 1))
+  const until = beginsAt.nextRun(new Date(nowMs))
+  return { sinceMs: since?.getTime() ?? 0, untilMs: until?.getTime() ?? Infinity }
+}
+
+const parse = ({ cron, timezone }: Omit<Floor, 'min'>) =>
+  new Cron(cron, { timezone, paused: true, mode: '5-part' })

@@ -50,7 +50,7 @@ export type ChangeInput = {
   /** True if no request was offered, waiting or running for the configured time. */
   readonly isIdle: boolean
   readonly pods: readonly PodView[]
-  /** True if the ScaledObject is paused, so that Kubernetes keeps the present pods. */
+  /** True if KEDA leaves the pool alone, so that Kubernetes keeps the present pods. */
   readonly isPaused: boolean
   /** The relative change that the HPA ignores: 0 if the cluster knows the HPA's field `tolerance`, else 0.1. */
   readonly hpaTolerance: number

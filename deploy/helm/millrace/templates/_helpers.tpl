@@ -3,7 +3,7 @@
 {{/* Labels that never change: of selectors. Takes root and component. */}}
 {{- define "millrace.selector" -}}
 app.kubernetes.io/name: millrace
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
@@ -21,6 +21,17 @@ name: {{ .name }}
 namespace: {{ .root.Release.Namespace }}
 labels:
   {{- include "millrace.labels" . | nindent 2 }}
+{{- end }}
+
+{{/* How Services get addresses, for each Service's spec. */}}
+{{- define "millrace.ipFamilies" -}}
+{{- with .Values.services.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .Values.services.ipFamilies }}
+ipFamilies:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* Takes image (repository, tag, digest) and the tag of an image that names none. */}}
@@ -59,7 +70,7 @@ docs/operations/kubernetes.md.
 {{- $given := dig "pools" dict $model }}
 {{- if not $given }}{{ $given = dict "" dict }}{{ end }}
 {{- range $name, $pool := $given }}
-{{- $scale := mergeOverwrite (deepCopy $root.Values.scaleDefaults) (deepCopy (dig "scale" dict $model)) (deepCopy (pick $pool "min" "max" "floors")) }}
+{{- $scale := mergeOverwrite (deepCopy $root.Values.scaleDefaults) (deepCopy (dig "scale" dict $model)) (deepCopy (pick $pool "min" "max" "keep" "floors")) }}
 {{- $drain := int (dig "drainSeconds" $root.Values.deadlineSeconds $model) }}
 {{- if dig "spot" false $pool }}{{ $drain = max 0 (sub (int (dig "noticeSeconds" 0 $pool)) 45) }}{{ end }}
 {{- $gpu := mergeOverwrite (dict "class" "" "count" 0 "resource" "nvidia.com/gpu" "claimTemplate" "") (deepCopy (dig "gpu" dict $model)) }}

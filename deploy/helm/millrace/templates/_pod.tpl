@@ -1,11 +1,17 @@
 {{/* The parts that the pods of all roles share. */}}
 
-{{/* What the restricted level of Pod Security asks of a pod. fsGroup: secrets are readable by their group alone. */}}
+{{/*
+What the restricted level of Pod Security asks of a pod: root, and uid of a pod with an image of another maker. Where the
+cluster gives the ids (podSecurity.setIds: false), it must give an fsGroup: secrets are readable by their group alone.
+*/}}
 {{- define "millrace.podSecurity" -}}
+{{- $security := .root.Values.podSecurity }}
 runAsNonRoot: true
-runAsUser: {{ . }}
-runAsGroup: {{ . }}
-fsGroup: {{ . }}
+{{- if $security.setIds }}
+runAsUser: {{ int64 (.uid | default $security.runAsUser) }}
+runAsGroup: {{ int64 (.uid | default $security.runAsGroup) }}
+fsGroup: {{ int64 (.uid | default $security.fsGroup) }}
+{{- end }}
 seccompProfile: { type: RuntimeDefault }
 {{- end }}
 
@@ -15,60 +21,84 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
-{{/*
-The fields of a pod before its containers. Takes root, component, values (the workload's part of the values), and grace
-where it is not 30 s; account: the name of its ServiceAccount; token: whether the pod calls the API server.
-*/}}
-{{- define "millrace.podFields" -}}
-{{- $values := .values | default dict }}
-{{- if .account }}
-serviceAccountName: {{ .account }}
+{{/* The fields of `pods` and of a workload's own values together, as JSON: root and values. The workload's own win. */}}
+{{- define "millrace.podValues" -}}
+{{- $all := .root.Values.pods }}
+{{- $own := .values | default dict }}
+{{- $fields := dict "tolerations" (concat (get $own "tolerations" | default list) (get $all "tolerations" | default list) | uniq) }}
+{{- range $name := list "nodeSelector" "podAnnotations" "podLabels" }}
+{{- $_ := set $fields $name (mergeOverwrite (deepCopy (get $all $name | default dict)) (deepCopy (get $own $name | default dict))) }}
 {{- end }}
-automountServiceAccountToken: {{ .token | default false }}
-enableServiceLinks: false
-{{- with .root.Values.image.pullSecrets }}
-imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
+{{- range $name := list "affinity" "priorityClassName" "runtimeClassName" "schedulerName" }}
+{{- $_ := set $fields $name (get $own $name | default (get $all $name)) }}
 {{- end }}
-securityContext:
-  {{- include "millrace.podSecurity" 1000 | nindent 2 }}
-{{- if .grace }}
-terminationGracePeriodSeconds: {{ .grace }}
-{{- end }}
-{{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
-{{- end }}
-{{- with $values.nodeSelector }}
-nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with $values.tolerations }}
-tolerations:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with $values.affinity }}
-affinity:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+{{- toJson $fields }}
 {{- end }}
 
-{{/* metadata of a pod: root, component, values, and annotations of the template's own. */}}
-{{- define "millrace.podMetadata" -}}
-{{- $values := .values | default dict }}
-labels:
-  {{- include "millrace.selector" . | nindent 2 }}
-  {{- with .labels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
-  {{- with $values.podLabels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
-{{- $annotations := mergeOverwrite (deepCopy (.annotations | default dict)) (deepCopy ($values.podAnnotations | default dict)) }}
-{{- with .root.Values.secrets.checksum }}{{ $_ := set $annotations "millrace/secrets-checksum" . }}{{ end }}
-{{- with $annotations }}
-annotations:
-  {{- toYaml . | nindent 2 }}
+{{/*
+The metadata and the spec of a pod up to its containers. Every pod of the chart begins with it, so that none lacks a field of
+the values. Takes root, component, values (the workload's part of the values), and where they are needed: labels,
+annotations, account (the name of its ServiceAccount), token (it calls the API server), grace (seconds, where it is not 30),
+spread (it has several pods), zones (whenUnsatisfiable of the spread over zones), uid (of another maker's image), isData (the
+pod holds data, so a changed Secret does not replace it), restartPolicy.
+*/}}
+{{- define "millrace.podTemplate" -}}
+{{- $root := .root }}
+{{- $fields := include "millrace.podValues" . | fromJson }}
+{{- $annotations := mergeOverwrite (deepCopy (.annotations | default dict)) $fields.podAnnotations }}
+{{- if and $root.Values.secrets.checksum (not .isData) }}
+{{- $_ := set $annotations "millrace/secrets-checksum" $root.Values.secrets.checksum }}
 {{- end }}
+metadata:
+  labels:
+    {{- toYaml (merge (include "millrace.selector" . | fromYaml) (deepCopy (.labels | default dict)) $fields.podLabels) | nindent 4 }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  {{- with .restartPolicy }}
+  restartPolicy: {{ . }}
+  {{- end }}
+  {{- with .account }}
+  serviceAccountName: {{ . }}
+  {{- end }}
+  automountServiceAccountToken: {{ .token | default false }}
+  enableServiceLinks: false
+  {{- with $root.Values.image.pullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    {{- include "millrace.podSecurity" . | trim | nindent 4 }}
+  {{- with .grace }}
+  terminationGracePeriodSeconds: {{ . }}
+  {{- end }}
+  {{- range $name := list "priorityClassName" "runtimeClassName" "schedulerName" }}
+  {{- with get $fields $name }}
+  {{ $name }}: {{ . | quote }}
+  {{- end }}
+  {{- end }}
+  {{- with $fields.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $fields.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $fields.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if .spread }}
+  {{- $given := get (.values | default dict) "topologySpreadConstraints" }}
+  {{- if not (kindIs "slice" $given) }}{{ $given = include "millrace.spread" . | fromYamlArray }}{{ end }}
+  {{- with $given }}
+  topologySpreadConstraints:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- end }}
 {{- end }}
 
 {{/* Spreads the pods of a component over nodes and zones: root, component, zones (whenUnsatisfiable), labels. */}}
@@ -82,40 +112,6 @@ annotations:
   labelSelector:
     matchLabels:
       {{- toYaml $selector | nindent 6 }}
-{{- end }}
-{{- end }}
-
-{{/* Environment of every role. `nodeOptions`: further ones of a role. */}}
-{{- define "millrace.commonEnv" -}}
-- { name: LOG_LEVEL, value: {{ .Values.logLevel }} }
-- { name: OPS_HOST, value: 0.0.0.0 }
-- { name: OPS_PORT, value: "9100" }
-- { name: NODE_OPTIONS, value: --max-old-space-size-percentage=65{{ with .nodeOptions }} {{ . }}{{ end }} }
-{{- end }}
-
-{{/* Of the roles that send traces. */}}
-{{- define "millrace.tracesEnv" -}}
-{{- if .Values.monitoring.otlpEndpoint }}
-- { name: OTLP_ENDPOINT, value: {{ .Values.monitoring.otlpEndpoint | quote }} }
-- { name: TRACE_RATIO, value: {{ .Values.monitoring.traceRatio | quote }} }
-{{- end }}
-{{- end }}
-
-{{/* Where the Redis servers of a role are: root, and which ("queue", "bus"). URLs come as files. */}}
-{{- define "millrace.redisEnv" -}}
-{{- $root := .root }}
-{{- range .which }}
-{{- $redis := get $root.Values.redis . }}
-{{- $prefix := printf "%s_REDIS" (upper .) }}
-{{- if $root.Values.dev.enabled }}{{ $redis = dict "mode" "single" }}{{ end }}
-- { name: {{ $prefix }}_MODE, value: {{ $redis.mode }} }
-- { name: {{ $prefix }}_URL_FILE, value: /etc/millrace/secrets/{{ . }}-redis-url }
-{{- if eq $redis.mode "sentinel" }}
-- { name: {{ $prefix }}_SENTINELS, value: {{ join "," $redis.sentinels | quote }} }
-{{- if $redis.sentinelPasswordSecret.name }}
-- { name: {{ $prefix }}_SENTINEL_PASSWORD_FILE, value: /etc/millrace/secrets/{{ . }}-redis-sentinel-password }
-{{- end }}
-{{- end }}
 {{- end }}
 {{- end }}
 

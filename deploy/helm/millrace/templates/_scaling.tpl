@@ -4,6 +4,39 @@
 {{- end }}
 
 {{/*
+spec.replicas of a Deployment that is scaled, or nothing: root, name, keep (of its values). Without it Kubernetes keeps the
+number that a scaler set. But where the manifest before had a number, as of a Deployment that was not scaled, Helm would
+remove it, and Kubernetes put 1: there the manifest goes on naming the live number, until someone else owns the field. The
+annotation says that it did; `keep` is for tools that cannot look into the cluster.
+*/}}
+{{- define "millrace.scaledReplicas" -}}
+{{- $live := lookup "apps/v1" "Deployment" .root.Release.Namespace .name }}
+{{- if not $live }}
+{{- if not (kindIs "invalid" .keep) }}{{ int .keep }}{{ end }}
+{{- else if and (eq (dig "metadata" "annotations" "millrace/replicas" "" $live) "named") (not (include "millrace.replicasOfOthers" $live)) }}
+{{- int $live.spec.replicas }}
+{{- end }}
+{{- end }}
+
+{{/*
+"true" where a Deployment's manifest is applied by the server and a scaler or a person owns spec.replicas beside it: then the
+field stays when the manifest leaves it out. A client that patches, as Helm 3, removes it whoever owns it.
+*/}}
+{{- define "millrace.replicasOfOthers" -}}
+{{- $isApplied := false }}
+{{- $isOwned := false }}
+{{- range $manager := .metadata.managedFields }}
+{{- $fields := dig "fieldsV1" "f:spec" dict $manager }}
+{{- if hasKey $fields "f:template" }}
+{{- if eq $manager.operation "Apply" }}{{ $isApplied = true }}{{ end }}
+{{- else if hasKey $fields "f:replicas" }}
+{{- $isOwned = true }}
+{{- end }}
+{{- end }}
+{{- if and $isApplied $isOwned }}true{{ end }}
+{{- end }}
+
+{{/*
 The ScaledObject of a pool: root, component, name, min, max. All damping is in the scaler, which knows the pods; so the HPA
 follows at once. `tolerance` is text, as KEDA writes it back: a number would become KEDA's own field, and the next upgrade would
 fail with a conflict. There is no `fallback` by default: without it KEDA changes nothing as long as no scaler answers.

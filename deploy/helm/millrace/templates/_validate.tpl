@@ -98,6 +98,9 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- $problems = append $problems (printf "%s.min: %d is above max, %d" $at $min $max) }}
 {{- end }}
 {{- range $i, $floor := $pool.scale.floors }}
+{{- with include "millrace.cronProblem" $floor.cron }}
+{{- $problems = append $problems (printf "%s.floors[%d].cron: %s" $at $i .) }}
+{{- end }}
 {{- if gt (int $floor.min) $max }}
 {{- $problems = append $problems (printf "%s.floors[%d].min: %d is above max, %d" $at $i (int $floor.min) $max) }}
 {{- end }}
@@ -192,7 +195,7 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- $problems = append $problems (printf "%s.drainSeconds: no generation takes longer than deadlineSeconds, %d" $at (int $root.Values.deadlineSeconds)) }}
 {{- end }}
 {{- if $model.pools }}
-{{- range $field := list "min" "max" "floors" }}
+{{- range $field := list "min" "max" "keep" "floors" }}
 {{- if hasKey ($model.scale | default dict) $field }}
 {{- $problems = append $problems (printf "%s.scale.%s: with pools, each pool has its own" $at $field) }}
 {{- end }}

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { NO_SWITCHES } from '#apps/scaler/decide/keda-switches.ts'
 import type { ModelLoad, PodView } from '#apps/scaler/decide/types.ts'
 import { toWords } from '#apps/scaler/explain-models.ts'
 import { planRound, type RoundInput } from '#apps/scaler/plan-round.ts'
@@ -75,7 +76,7 @@ function plan(
     loadOf: () => ({ ...LOAD, ...load }),
     waitingOf: () => ({ count: 0, oldestMs: null }),
     podsOf: () => pods,
-    isPaused: () => false,
+    switchesOf: () => NO_SWITCHES,
     gateways: null,
     gatewayReplicas: null,
     starts: {},
@@ -123,6 +124,34 @@ test('a model without a GPU is starved after ten minutes, and no longer once a p
   const later = plan({ load, pods: [loading], before, nowMs: NOW + 601_000 })
   expect(stateOf(later)?.state).toBe('warming')
   expect(later.next.starving).toEqual({})
+})
+
+test('a paused pool at zero is off: no request starts it, and it lacks no GPU', () => {
+  const load = { unserved: true }
+  for (const pause of [{ isOutPaused: true }, { isOutPaused: true, isInPaused: true }]) {
+    const switchesOf = () => ({ ...NO_SWITCHES, ...pause })
+    const round = plan({ load, switchesOf })
+    expect(stateOf(round)).toMatchObject({ state: 'off', target: 0, etaMs: null })
+    expect(round.next.starving).toEqual({})
+    const loading: PodView = { ...POD, phase: 'loading' }
+    expect(stateOf(plan({ load, switchesOf, pods: [loading] }))?.state).toBe('warming')
+  }
+  const switchesOf = () => ({ ...NO_SWITCHES, isInPaused: true })
+  expect(stateOf(plan({ load, switchesOf }))).toMatchObject({ state: 'warming', target: 1 })
+})
+
+test('the report says in which directions a pool is paused', () => {
+  const pauseOf = (pause: object) => {
+    const report = stateOf(plan({ pods: [POD], switchesOf: () => ({ ...NO_SWITCHES, ...pause }) }))
+    return [report?.pools[0]?.pause, report === undefined ? '' : toWords(report).split('; ')[1]]
+  }
+  expect(pauseOf({})).toEqual(['none', undefined])
+  expect(pauseOf({ isInPaused: true })).toEqual(['in', 'pool: 1, its ScaledObject is paused for scaling in'])
+  expect(pauseOf({ isOutPaused: true })[0]).toBe('out')
+  expect(pauseOf({ isInPaused: true, isOutPaused: true })).toEqual([
+    'both',
+    'pool: 1, its ScaledObject is paused',
+  ])
 })
 
 test('a pool that was never seen keeps what Kubernetes has', () => {

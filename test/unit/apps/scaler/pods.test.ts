@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { createJoinPods, Deployment, isPaused, Pod, ScaledObject } from '#apps/scaler/pods.ts'
+import { describe, expect, test } from 'vitest'
+import { createJoinPods, Deployment, Pod, ScaledObject, toSwitches } from '#apps/scaler/pods.ts'
 import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
 
 const NOW = Date.parse('2026-01-01T12:00:00Z')
@@ -126,13 +126,39 @@ test('the end of a phase is reported once, with its duration', () => {
   expect(later.byPool.get('pool')?.[0]?.sincePhaseMs).toBe(4_000)
 })
 
-test('a ScaledObject is paused by either annotation of KEDA', () => {
-  const toObject = (annotations: object) =>
-    ScaledObject.parse({ metadata: { name: 'pool', uid: '1', annotations } })
-  expect(isPaused(toObject({}))).toBe(false)
-  expect(isPaused(toObject({ 'autoscaling.keda.sh/paused': 'true' }))).toBe(true)
-  expect(isPaused(toObject({ 'autoscaling.keda.sh/paused': 'false' }))).toBe(false)
-  expect(isPaused(toObject({ 'autoscaling.keda.sh/paused-replicas': '4' }))).toBe(true)
+describe('the switches of a ScaledObject', () => {
+  const switchesOf = (annotations: Record<string, string>) => {
+    const named = Object.entries(annotations).map(([name, value]) => [`autoscaling.keda.sh/${name}`, value])
+    const metadata = { name: 'pool', uid: '1', annotations: Object.fromEntries(named) }
+    const { isOutPaused, isInPaused, isForcedActive } = toSwitches(ScaledObject.parse({ metadata }))
+    return [isOutPaused, isInPaused, isForcedActive]
+  }
+
+  test('`paused` and `paused-replicas` pause both directions, the others one of them', () => {
+    expect(switchesOf({})).toEqual([false, false, false])
+    expect(switchesOf({ paused: 'true' })).toEqual([true, true, false])
+    expect(switchesOf({ 'paused-scale-in': 'true' })).toEqual([false, true, false])
+    expect(switchesOf({ 'paused-scale-out': 'true' })).toEqual([true, false, false])
+    expect(switchesOf({ 'force-activation': 'true' })).toEqual([false, false, true])
+    expect(switchesOf({ paused: 'false', 'paused-scale-in': 'true' })).toEqual([false, true, false])
+  })
+
+  test.each(['0', 'f', 'F', 'false', 'False', 'FALSE'])('%s is false, as in KEDA', (value) => {
+    expect(switchesOf({ paused: value, 'paused-scale-in': value, 'paused-scale-out': value })).toEqual([
+      false,
+      false,
+      false,
+    ])
+  })
+
+  test.each(['1', 't', 'T', 'true', 'True', 'TRUE', '', 'yes', 'no', 'fALSE'])(
+    '"%s" is true, as in KEDA',
+    (value) => expect(switchesOf({ paused: value })).toEqual([true, true, false]),
+  )
+
+  test.each(['4', '0', '', 'four'])('`paused-replicas` pauses with the value "%s"', (value) => {
+    expect(switchesOf({ 'paused-replicas': value, paused: 'false' })).toEqual([true, true, false])
+  })
 })
 
 test('a Deployment without a number of replicas can be read', () => {

@@ -8,7 +8,7 @@ const POOL = {
   gpus: 2,
   min: 0,
   max: 8,
-  floors: [{ cron: '* 8-19 * * 1-5', timezone: 'Europe/Berlin', min: 2 }],
+  floors: [{ cron: '0 8 * * 1-5', timezone: 'Europe/Berlin', min: 2 }],
   priority: 50,
   order: 1,
   slots: 64,
@@ -37,8 +37,16 @@ test.each([
   [{ pools: [{ ...POOL, min: 9 }] }, 'pools.0.min: min is above max'],
   [{ pools: [{ ...POOL, floors: [{ cron: 'never', timezone: 'UTC', min: 1 }] }] }, 'pools.0.floors.0'],
   [
-    { pools: [{ ...POOL, floors: [{ cron: '* * * * *', timezone: 'Nowhere', min: 1 }] }] },
+    { pools: [{ ...POOL, floors: [{ cron: '0 8 * * *', timezone: 'Nowhere', min: 1 }] }] },
     'pools.0.floors.0',
+  ],
+  [
+    { pools: [{ ...POOL, floors: [{ cron: '* 8-19 * * 1-5', timezone: 'UTC', min: 1 }] }] },
+    "pools.0.floors.0: '* 8-19 * * 1-5': expected a minute",
+  ],
+  [
+    { pools: [{ ...POOL, floors: [{ cron: '0 8 30 2 *', timezone: 'UTC', min: 1 }] }] },
+    'pools.0.floors.0: no date matches',
   ],
   [{ pools: [{ ...POOL, utilisation: 1 }] }, 'utilisation'],
   [{ pools: [POOL, POOL] }, 'mr-chat is there twice'],

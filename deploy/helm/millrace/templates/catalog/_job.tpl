@@ -14,7 +14,7 @@
 
 {{/* The publishing Job's spec. It cannot change once it exists, so the Job's name is the hash of it. */}}
 {{- define "millrace.catalogJob" -}}
-{{- $it := dict "root" . "component" "catalog" }}
+{{- $it := dict "root" . "component" "catalog" "values" .Values.catalog }}
 backoffLimit: 10
 # A refusal is final; a lost node is not.
 podFailurePolicy:
@@ -22,11 +22,7 @@ podFailurePolicy:
     - { action: FailJob, onExitCodes: { containerName: publish, operator: In, values: [1, 2] } }
     - { action: Ignore, onPodConditions: [{ type: DisruptionTarget, status: "True" }] }
 template:
-  metadata:
-    {{- include "millrace.podMetadata" $it | nindent 4 }}
-  spec:
-    restartPolicy: Never
-    {{- include "millrace.podFields" $it | nindent 4 }}
+  {{- include "millrace.podTemplate" (merge (dict "restartPolicy" "Never") $it) | trim | nindent 2 }}
     containers:
       - name: publish
         image: {{ include "millrace.appImage" . | quote }}
@@ -40,7 +36,8 @@ template:
           - {{ printf "%s %s" (include "millrace.catalog" .) (include "millrace.keptModels" .) | sha256sum | trunc 16 }}
           - {{ include "millrace.keptModels" . | quote }}
           - {{ .Values.catalog.reason | quote }}
-        resources: { requests: { cpu: 20m, memory: 128Mi }, limits: { memory: 512Mi } }
+        resources:
+          {{- toYaml .Values.catalog.resources | nindent 10 }}
         securityContext:
           {{- include "millrace.containerSecurity" . | nindent 10 }}
         volumeMounts:

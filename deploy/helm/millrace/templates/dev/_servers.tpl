@@ -1,4 +1,4 @@
-{{/* What the pods of Redis and PostgreSQL share. */}}
+{{/* The Service of Redis or PostgreSQL: root, component, name, port. */}}
 {{- define "millrace.devService" }}
 ---
 apiVersion: v1
@@ -6,13 +6,10 @@ kind: Service
 metadata:
   {{- include "millrace.metadata" . | nindent 2 }}
 spec:
+  {{- with include "millrace.ipFamilies" .root | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   selector:
     {{- include "millrace.selector" . | nindent 4 }}
   ports: [{ name: {{ .component }}, port: {{ .port }}, targetPort: {{ .component }} }]
-{{- end }}
-{{- define "millrace.devPod" }}
-automountServiceAccountToken: false
-enableServiceLinks: false
-securityContext:
-  {{- include "millrace.podSecurity" 999 | nindent 2 }}
 {{- end }}

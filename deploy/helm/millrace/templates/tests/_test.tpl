@@ -1,6 +1,6 @@
 {{/* One test: root, name, script, account, token, env (YAML), mounts (YAML), volumes (YAML). */}}
 {{- define "millrace.test" -}}
-{{- $it := merge (dict "component" "test") . }}
+{{- $it := merge (dict "component" "test" "values" .root.Values.tests) . }}
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -10,11 +10,7 @@ spec:
   backoffLimit: 0
   activeDeadlineSeconds: 600
   template:
-    metadata:
-      {{- include "millrace.podMetadata" $it | nindent 6 }}
-    spec:
-      restartPolicy: Never
-      {{- include "millrace.podFields" $it | nindent 6 }}
+    {{- include "millrace.podTemplate" (merge (dict "restartPolicy" "Never") $it) | trim | nindent 4 }}
       containers:
         - name: test
           image: {{ include "millrace.appImage" .root | quote }}
@@ -24,8 +20,9 @@ spec:
             - |
               {{- .root.Files.Get (printf "files/scripts/%s.mjs" .script) | nindent 14 }}
           env:
-            {{- .env | trim | nindent 12 }}
-          resources: { requests: { cpu: 20m, memory: 128Mi }, limits: { memory: 512Mi } }
+            {{- include "millrace.env" (dict "env" .env) | trim | nindent 12 }}
+          resources:
+            {{- toYaml .root.Values.tests.resources | nindent 12 }}
           securityContext:
             {{- include "millrace.containerSecurity" . | nindent 12 }}
           volumeMounts:

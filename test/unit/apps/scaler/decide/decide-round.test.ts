@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decideRound, type RoundModel } from '#apps/scaler/decide/decide-round.ts'
+import { NO_SWITCHES, type KedaSwitches } from '#apps/scaler/decide/keda-switches.ts'
 import { NO_BUDGET_STATE, type PodView, type PoolSpec } from '#apps/scaler/decide/types.ts'
 import { runs } from '#test/support/long.ts'
 import { toLoad, toPod, toPods, toSpec, toState } from './fixtures.ts'
@@ -8,9 +9,12 @@ import { runHistory } from './pool-history.ts'
 
 const NOW_MS = 10_000_000
 
-function toModel(spec: PoolSpec, fields: { running?: number; pods?: readonly PodView[] } = {}): RoundModel {
+type ModelFields = { running?: number; pods?: readonly PodView[]; switches?: Partial<KedaSwitches> }
+
+function toModel(spec: PoolSpec, fields: ModelFields = {}): RoundModel {
   const load = toLoad({ running: fields.running ?? 0 })
-  return { model: spec.model, load, pools: [{ spec, pods: fields.pods ?? [], isPaused: false }] }
+  const switches = { ...NO_SWITCHES, ...fields.switches }
+  return { model: spec.model, load, pools: [{ spec, pods: fields.pods ?? [], switches }] }
 }
 
 function decide(models: readonly RoundModel[], targets: Readonly<Record<string, number>>, gpus = 8) {
@@ -31,7 +35,7 @@ describe('one round', () => {
   })
 
   test('a floor that is above the need is the deciding term', () => {
-    const floors = [{ cron: '* * * * *', timezone: 'UTC', min: 3 }]
+    const floors = [{ cron: '0 0 * * *', timezone: 'UTC', min: 3 }]
     const round = decide([toModel(toSpec({ pool: 'a', model: 'a', floors }))], { a: 0 })
     expect(round.changes.get('a')?.target).toBe(3)
     expect(round.needs.get('a')?.term).toBe('floor')
@@ -72,6 +76,93 @@ describe('one round', () => {
     const spec = toSpec({ ...H100, pool: 'a', model: 'a' })
     const round = decide([toModel(spec, { pods: toPods(3) })], {})
     expect(round.state.pools['a']).toMatchObject({ target: 3, windowSinceMs: NOW_MS })
+  })
+})
+
+describe('a pool whose ScaledObject is paused', () => {
+  const spec = toSpec({ ...H100, pool: 'a', model: 'a', downWindowMs: 0 })
+  const other = toSpec({ ...H100, pool: 'b', model: 'b' })
+  const changeOf = (fields: ModelFields, target: number, over: Partial<PoolSpec> = {}) =>
+    decide([toModel({ ...spec, ...over }, fields)], { a: target }).changes.get('a')
+
+  test('for scaling in keeps its pods, cordons none, and rises', () => {
+    const switches = { isInPaused: true }
+    expect(changeOf({ switches, pods: toPods(4) }, 4)).toMatchObject({ target: 4, cordon: [] })
+    expect(changeOf({ switches, pods: toPods(4), running: 6 }, 4)).toMatchObject({
+      target: 6,
+      reason: 'rise',
+    })
+    // Nobody removes a pod that was marked before the pause: it serves again.
+    const marked = toPod('a', { phase: 'cordoned', cordonTerm: 1, deletionCost: -1000 })
+    const pods = [marked, toPod('b')]
+    const released = [{ uid: 'a', sinceMs: 0, isForced: false, markedMs: 1, loweredMs: 2, replacedMs: null }]
+    const state = { pools: { a: toState(1, { released }) }, budget: NO_BUDGET_STATE }
+    const models = [toModel(spec, { switches, pods })]
+    const round = decideRound({ models, budget: {}, state, hpaTolerance: 0, nowMs: NOW_MS })
+    expect(round.changes.get('a')).toMatchObject({ target: 2, cordon: [], uncordon: ['a'], release: [] })
+  })
+
+  test('for scaling in gives nothing back to a budget that is too small', () => {
+    const models = [
+      toModel(spec, { switches: { isInPaused: true }, pods: toPods(4), running: 4 }),
+      toModel({ ...other, priority: 90 }, { running: 6 }),
+    ]
+    const round = decide(models, { a: 4, b: 0 }, 3)
+    expect(round.changes.get('a')).toMatchObject({ target: 4, cordon: [] })
+    expect(round.changes.get('b')?.target).toBe(0)
+  })
+
+  test('for scaling out falls, lets cordoned pods serve again, and orders no pod', () => {
+    const switches = { isOutPaused: true }
+    expect(changeOf({ switches, pods: toPods(2), running: 6 }, 2)).toMatchObject({ target: 2, cordon: [] })
+    expect(changeOf({ switches, running: 6 }, 0)).toMatchObject({ target: 0, isActive: false })
+    expect(changeOf({ switches, running: 6 }, 0, { min: 2 })?.target).toBe(0)
+    const state = {
+      pools: { a: toState(3, { cordoned: [{ uid: 'a', sinceMs: 0 }] }) },
+      budget: NO_BUDGET_STATE,
+    }
+    const models = [toModel(spec, { switches, pods: toPods(3), running: 9 })]
+    const back = decideRound({ models, budget: {}, state, hpaTolerance: 0, nowMs: NOW_MS })
+    expect(back.changes.get('a')).toMatchObject({ target: 3, cordon: [], reason: 'uncordon' })
+    const idle = { ...toModel(spec, { switches, pods: toPods(3) }), load: toLoad({ idleForMs: 9e9 }) }
+    expect(decide([idle], { a: 3 }).changes.get('a')).toMatchObject({ reason: 'idle' })
+  })
+
+  test('for scaling out leaves the GPUs and the load that it cannot take to others', () => {
+    const paused = { isOutPaused: true }
+    const models = [
+      toModel({ ...spec, priority: 90 }, { switches: paused, pods: toPods(1), running: 8 }),
+      toModel(other, { running: 7 }),
+    ]
+    expect(decide(models, { a: 1, b: 0 }).changes.get('b')?.target).toBe(7)
+    const pools = [
+      { spec: { ...spec, max: 5 }, pods: toPods(1), switches: { ...NO_SWITCHES, ...paused } },
+      { spec: { ...spec, pool: 'spot', order: 2 }, pods: [], switches: NO_SWITCHES },
+    ]
+    const round = decide([{ model: 'a', load: toLoad({ running: 4 }), pools }], { a: 1, spot: 0 })
+    expect([round.changes.get('a')?.target, round.changes.get('spot')?.target]).toEqual([1, 3])
+  })
+
+  test('for both keeps the pods that it has, whatever the load and the budget', () => {
+    const switches = { isInPaused: true, isOutPaused: true }
+    expect(changeOf({ switches, pods: toPods(3), running: 8 }, 7)).toMatchObject({
+      target: 3,
+      want: 3,
+      reason: 'paused',
+    })
+    expect(changeOf({ switches, pods: [], running: 8 }, 0)).toMatchObject({ target: 0, want: 0 })
+  })
+
+  test('a pool that KEDA keeps active has one replica that serves, though nothing is asked', () => {
+    const idle = (switches: Partial<KedaSwitches>) => ({
+      ...toModel(spec, { switches, pods: toPods(1) }),
+      load: toLoad({ idleForMs: 9e9 }),
+    })
+    expect(decide([idle({})], { a: 1 }).changes.get('a')?.cordon).toHaveLength(1)
+    expect(decide([idle({ isForcedActive: true })], { a: 1 }).changes.get('a')).toMatchObject({
+      target: 1,
+      cordon: [],
+    })
   })
 })
 

@@ -1,4 +1,5 @@
 import { decideRound, type DecideState, type PoolChange } from '#apps/scaler/decide/decide-round.ts'
+import { NO_SWITCHES } from '#apps/scaler/decide/keda-switches.ts'
 import { NO_BUDGET_STATE, type PodView, type PoolSpec } from '#apps/scaler/decide/types.ts'
 import { toLoad, toPod, toSpec } from './fixtures.ts'
 
@@ -41,7 +42,7 @@ export function runHistory(steps: readonly HistoryStep[]): string[] {
     const models = worlds.map(({ spec, pods }, index) => ({
       model: spec.model,
       load: toLoad({ freshPerS: needs[index] ?? 0, meanServiceMs: 1000 }),
-      pools: [{ spec, pods: [...pods.values()], isPaused: false }],
+      pools: [{ spec, pods: [...pods.values()], switches: NO_SWITCHES }],
     }))
     const round = decideRound({ models, budget: { h100: HISTORY_BUDGET }, state, hpaTolerance: 0, nowMs })
     // As through a snapshot.

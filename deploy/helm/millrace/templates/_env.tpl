@@ -1,0 +1,63 @@
+{{/* Environments of containers. */}}
+
+{{/*
+The environment of a container: env (its entries, as YAML) and extra (extraEnv of the values). An entry of extraEnv replaces
+the chart's of the same name, and an earlier one of its own: of two Kubernetes would keep one, and Helm 4 fails.
+*/}}
+{{- define "millrace.env" -}}
+{{- $extra := dict }}
+{{- $names := list }}
+{{- range .extra }}
+{{- $names = append (without $names .name) .name }}
+{{- $_ := set $extra .name . }}
+{{- end }}
+{{- range .env | fromYamlArray }}
+{{- if not (hasKey $extra .name) }}
+- {{ toJson . }}
+{{- end }}
+{{- end }}
+{{- range $names }}
+- {{ toJson (get $extra .) }}
+{{- end }}
+{{- end }}
+
+{{/* host:port of a listener: root and port. An IPv6 address is in brackets. */}}
+{{- define "millrace.listen" -}}
+{{- $host := .root.Values.listenAddress }}
+{{- if contains ":" $host }}[{{ $host }}]{{ else }}{{ $host }}{{ end }}:{{ .port }}
+{{- end }}
+
+{{/* Environment of every role. `nodeOptions`: further ones of a role. */}}
+{{- define "millrace.commonEnv" -}}
+- { name: LOG_LEVEL, value: {{ .Values.logLevel }} }
+- { name: CELL, value: {{ .Values.cell | quote }} }
+- { name: OPS_HOST, value: {{ .Values.listenAddress | quote }} }
+- { name: OPS_PORT, value: "9100" }
+- { name: NODE_OPTIONS, value: --max-old-space-size-percentage=65{{ with .nodeOptions }} {{ . }}{{ end }} }
+{{- end }}
+
+{{/* Of the roles that send traces. */}}
+{{- define "millrace.tracesEnv" -}}
+{{- if .Values.monitoring.otlpEndpoint }}
+- { name: OTLP_ENDPOINT, value: {{ .Values.monitoring.otlpEndpoint | quote }} }
+- { name: TRACE_RATIO, value: {{ .Values.monitoring.traceRatio | quote }} }
+{{- end }}
+{{- end }}
+
+{{/* Where the Redis servers of a role are: root, and which ("queue", "bus"). URLs come as files. */}}
+{{- define "millrace.redisEnv" -}}
+{{- $root := .root }}
+{{- range .which }}
+{{- $redis := get $root.Values.redis . }}
+{{- $prefix := printf "%s_REDIS" (upper .) }}
+{{- if $root.Values.dev.enabled }}{{ $redis = dict "mode" "single" }}{{ end }}
+- { name: {{ $prefix }}_MODE, value: {{ $redis.mode }} }
+- { name: {{ $prefix }}_URL_FILE, value: /etc/millrace/secrets/{{ . }}-redis-url }
+{{- if eq $redis.mode "sentinel" }}
+- { name: {{ $prefix }}_SENTINELS, value: {{ join "," $redis.sentinels | quote }} }
+{{- if $redis.sentinelPasswordSecret.name }}
+- { name: {{ $prefix }}_SENTINEL_PASSWORD_FILE, value: /etc/millrace/secrets/{{ . }}-redis-sentinel-password }
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
