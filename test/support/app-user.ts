@@ -1,5 +1,3 @@
-import { Redis } from 'ioredis'
-
 /** The rights of the Redis user that docs/operators.md gives to gateways, workers, billing and scalers, one rule each. */
 export const APP_RULES = [
   '~mr2:main:*',
@@ -27,14 +25,12 @@ export const appUser = (password: string, but: readonly string[] = []): readonly
   ...APP_RULES.filter((rule) => !but.includes(rule)),
 ]
 
-/** Creates that user on a server, and returns the URL with its login. `url` is that of an administrator. */
-export async function createAppUser(url: string): Promise<string> {
-  const password = 'of-the-apps'
-  const owner = new Redis(url)
-  try {
-    await owner.call('ACL', 'SETUSER', ...appUser(password))
-  } finally {
-    owner.disconnect()
-  }
-  return Object.assign(new URL(url), { username: 'millrace', password }).href
+const PASSWORD = 'of-the-apps'
+
+/** The setting of a server that has this user at each start; users that commands create are gone after a restart. */
+export const APP_USER_SETTING = { user: appUser(PASSWORD).join(' ') }
+
+/** Returns the URL with the login of that user. */
+export function asAppUser(url: string): string {
+  return Object.assign(new URL(url), { username: 'millrace', password: PASSWORD }).href
 }

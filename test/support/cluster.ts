@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createAdminClient, type AdminClient } from '#libs/admin-contract/admin-client.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { createAppUser } from './app-user.ts'
+import { APP_USER_SETTING, asAppUser } from './app-user.ts'
 import { createBillingDatabase } from './billing-template.ts'
 import { freePort } from './free-port.ts'
 import { startApp, type RunningApp } from './processes.ts'
@@ -85,11 +85,11 @@ export async function startCluster(options: {
   logLevel?: string
 }): Promise<TestCluster> {
   const plans = options.workers ?? [[{ model: 'demo-chat', files: 'demo' }]]
-  const redis = await createRedis()
+  // The apps have the rights of the documents and no more, so every test shows that these are enough.
+  const redis = await createRedis(APP_USER_SETTING)
+  const appUrl = asAppUser(redis.url)
   const database = await createBillingDatabase()
   const logging = { LOG_LEVEL: options.logLevel ?? 'info' }
-  // The apps have the rights of the documents and no more, so every test shows that these are enough.
-  const appUrl = await createAppUser(redis.url)
   const urls = { QUEUE_REDIS_URL: appUrl, BUS_REDIS_URL: appUrl }
   const [grpcPort, adminPort] = [await freePort(), await freePort()]
   const adminUrl = `http://127.0.0.1:${adminPort}`
