@@ -94,7 +94,10 @@ export function createJobQueue(options: {
   async function tidy(model: string, queue: Queue): Promise<void> {
     const [jobs, { count }] = await Promise.all([queue.getWaitingCount(), countWaiting(model)])
     const surplus = Math.min(MOST_CLEANED, jobs - count)
-    if (surplus > 0) await queue.clean(SURPLUS_AGE_MS, surplus, 'wait')
+    if (surplus <= 0) return
+    const removed = await queue.clean(SURPLUS_AGE_MS, surplus, 'wait')
+    // The rest are too young, or too many for one call.
+    if (removed.length < jobs - count) tidySoon(model, queue)
   }
 
   /** The last change of a queue may leave jobs over as well, so a comparison follows every change. */

@@ -189,6 +189,15 @@ test('jobs that outnumber the generations that wait are removed, the oldest firs
     .toEqual(['left-over.3', 'left-over.4', 'young.1'])
 })
 
+test('a job too many that was young at the comparison is removed by a later one, without another change', async () => {
+  const model = newModel()
+  const own = createJobQueue({ redis, countWaiting: async () => ({ count: 0 }), tidyAfterMs: 200 })
+  onTestFinished(async () => await own.close())
+  await own.add(queuedJob(model))
+  const bull = openBull(model)
+  await expect.poll(async () => await counts(bull)).toEqual(NOTHING)
+})
+
 test('a worker knows whether an operator has paused the queue, and gets no job until it is resumed', async () => {
   const model = newModel()
   const bull = openBull(model)
