@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ScaledObject, toSwitches } from '#apps/scaler/pods.ts'
 import { until } from '../support/until.ts'
@@ -16,6 +16,10 @@ beforeAll(async () => {
 })
 
 afterAll(async () => await stage.close())
+
+const NAMES = ['paused', 'paused-replicas', 'paused-scale-in', 'paused-scale-out']
+
+afterEach(async () => void (await annotate(...NAMES.map((name) => `autoscaling.keda.sh/${name}-`))))
 
 const Rules = z.object({ selectPolicy: z.string().default('') }).prefault({})
 const Hpas = z.object({
@@ -54,7 +58,6 @@ test.each([
   ['paused=true', BOTH],
   ['paused=1', BOTH],
   ['paused=no', BOTH],
-  ['paused=', BOTH],
   ['paused-replicas=2', BOTH],
   ['paused-replicas=0', BOTH],
   ['paused-scale-in=true', { isOutPaused: false, isInPaused: true }],
@@ -65,7 +68,6 @@ test.each([
   await annotate(`autoscaling.keda.sh/${annotation}`)
   await until(async () => JSON.stringify(await readHpa()) === JSON.stringify(expected), 60_000, 500)
   expect(toSwitches(ScaledObject.parse(await get('scaledobject', POOL)))).toMatchObject(expected)
-  await annotate(`autoscaling.keda.sh/${annotation.split('=')[0]}-`)
 })
 
 test.each(['paused=F', 'paused=false', 'paused-scale-in=0', 'paused-scale-out=FALSE'])(
@@ -79,6 +81,5 @@ test.each(['paused=F', 'paused=false', 'paused-scale-in=0', 'paused-scale-out=FA
     const expected = { isOutPaused: other === 'paused-scale-out', isInPaused: other === 'paused-scale-in' }
     await until(async () => JSON.stringify(await readHpa()) === JSON.stringify(expected), 60_000, 500)
     expect(toSwitches(ScaledObject.parse(await get('scaledobject', POOL)))).toMatchObject(expected)
-    await annotate(`autoscaling.keda.sh/${annotation.split('=')[0]}-`, `autoscaling.keda.sh/${other}-`)
   },
 )
