@@ -42,8 +42,11 @@ const get = async (path: string, { apiKey }: TestAccount) =>
 /** Waits for the receipt of a settled request with its timing, and compares it with billing's books. */
 async function receiptOf(id: string, account: TestAccount) {
   const read = async () => Answer.parse(await (await get(`/generation?id=${id}`, account)).json()).data
-  await expect.poll(async () => (await read()).status, { ...WAIT, interval: 1_100 }).toBe('settled')
-  const receipt = await read()
+  // The timing is written after the settlement.
+  const isWhole = ({ status, streamed }: z.infer<typeof Answer>['data']) =>
+    status === 'settled' && streamed !== null
+  let receipt = await read()
+  await expect.poll(async () => isWhole((receipt = await read())), { ...WAIT, interval: 1_100 }).toBe(true)
   const request = id.replace(/^(chatcmpl-|resp_|cmpl-)/, '')
   const { settlement } = await cluster.admin.call(ADMIN.readRequest, { request })
   expect(receipt).toMatchObject({

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createDatabase, createPostgres, type TestPostgres } from '../../../support/postgres.ts'
@@ -25,7 +26,8 @@ async function start(env: Readonly<Record<string, string>>): Promise<BillingProc
 }
 
 const serve = async (fields: Readonly<Record<string, string>>) =>
-  await start(await billingEnvironment({ QUEUE_REDIS_URL: redis.url, ...fields }))
+  // Each database is a cell of its own.
+  await start(await billingEnvironment({ QUEUE_REDIS_URL: redis.url, CELL: `c${randomUUID()}`, ...fields }))
 
 async function query(url: string, text: string): Promise<Client> {
   // Whatever the defaults of the database are.
