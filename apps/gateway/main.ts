@@ -36,6 +36,9 @@ import { createPace } from './generation/pace.ts'
 import { createPoisonBound } from './generation/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
 import { createRecovery } from './generation/recovery.ts'
+import { createCreditLine } from './generation/credit-line.ts'
+import { createExpectedOutput } from './generation/expected-output.ts'
+import { createGrowHold } from './generation/grow-hold.ts'
 import { createReserve } from './generation/reserve.ts'
 import { createSettlements } from './generation/settlements.ts'
 import { createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
@@ -206,9 +209,12 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const inputEstimate = createInputEstimate()
   const { suspectShortage, ...authentication } = createAuthentication({ billing, nowMs, wallClockMs })
+  const expectedOutput = createExpectedOutput()
   const reserve = createReserve({
     billing,
     inputEstimate,
+    expectedOutput,
+    creditLine: createCreditLine({ limitMs: config.CREDIT_WAIT_MS, onEnd: metrics.noteCreditWait }),
     releaseHold: settlements.releaseHold,
     toQueueMs: queueClock.toQueueMs,
     onShortage: suspectShortage,
@@ -264,6 +270,13 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       suspects,
       inputEstimate,
       outputEstimate: createOutputEstimate(),
+      expectedOutput,
+      growHold: createGrowHold({
+        billing,
+        answerHold: (worker, answered) => void control.hold(worker, answered),
+        onGrowth: metrics.noteHoldGrowth,
+        log,
+      }),
       gateway,
       nowMs,
       showsCost: config.USAGE_COST === 'on',

@@ -228,6 +228,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       running.forgetSettled(gateway, settled)
     },
     onVectorsTaken: noteTaken,
+    onHold: running.answerHold,
     onDrain: drain.start,
     onCordon: (term, forMs) => cordon.cordon(term, forMs),
     onUncordon: (term) => cordon.uncordon(term),

@@ -13,7 +13,16 @@ export type ReserveCall = {
   readonly outputTokens: number
   /** The generation's hard deadline, Unix milliseconds. */
   readonly deadlineMs: number
+  /** Lets a small balance hold less than `outputTokens`; absent: the hold never has to grow. */
+  readonly rolling?: RollingHold
 }
+
+/**
+ * The output of a hold that grows while its generation runs. `expectedTokens` (at least 1): what the answer will
+ * probably need. `leastTokens`: while other holds are open, a grant of less is refused, because more credits may become
+ * available.
+ */
+export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 
 /** Replaces a hold's amount, once, with exact numbers. */
 export type ReplaceCall = {
@@ -39,7 +48,7 @@ export type HoldAnswer =
       readonly status: 'granted'
       readonly amountNano: NanoCredits
       readonly outputTokens: number
-      /** `outputTokens` was limited by the available money, not by the caller or the model. */
+      /** The available money pays for less than was expected or, in an extend, wanted. */
       readonly clamped: boolean
       readonly prices: HoldPrices
       /** The grant, signed by billing. The settlement of the generation carries it. */

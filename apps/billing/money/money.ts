@@ -128,6 +128,8 @@ export function createMoney(options: {
       deadline: toTimestamp(only.deadlineMs),
       grace: toInterval(holdGraceMs),
       at: now(),
+      expected: only.rolling?.expectedTokens ?? null,
+      minimum: only.rolling?.leastTokens ?? null,
     }).catch(noneOfDuplicate)
   }
 
@@ -158,6 +160,8 @@ export function createMoney(options: {
     deadlines: calls.map(({ deadlineMs }) => toTimestamp(deadlineMs)),
     grace: toInterval(holdGraceMs),
     at: now(),
+    expecteds: calls.map(({ rolling }) => rolling?.expectedTokens ?? null),
+    minimums: calls.map(({ rolling }) => rolling?.leastTokens ?? null),
   })
 
   const toSettlements = (settlements: readonly Settlement[]) => ({
@@ -172,7 +176,7 @@ export function createMoney(options: {
   })
 
   /** `reservation` has the fields of the receipt that the row lacks. */
-  function toHoldAnswer(row: HoldRow, reservation: ReserveCall): HoldAnswer {
+  function toHoldAnswer(row: HoldRow, { rolling: _, ...reservation }: ReserveCall): HoldAnswer {
     switch (row.status) {
       case 'granted': {
         const { amount, granted_output: outputTokens, was_clamped: clamped } = row

@@ -3,7 +3,8 @@ import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { affordableOutput } from '#libs/money/price.ts'
 
 export type OutputCap =
-  | { readonly status: 'capped'; readonly maxTokens: number }
+  /** `maxTokens` may be generated; `paidTokens` of them are paid by the hold as it is. */
+  | { readonly status: 'capped'; readonly maxTokens: number; readonly paidTokens: number }
   /** The estimated input was too low, and the account's credits did not limit the hold: an exact hold is needed. */
   | { readonly status: 'hold-too-small' }
   /** The account's credits limited the hold, and it does not pay the exact input and one token of output. */
@@ -12,25 +13,40 @@ export type OutputCap =
   | { readonly status: 'prompt-too-long' }
 
 /**
- * Turns the hold's amount into the engine's output cap: the tokens that the rest of the amount pays after the exact
- * input, within the context window and the caller's limit. So no charge can exceed its hold, and a wrong estimate
- * neither creates debt nor shortens an answer that could be paid.
+ * Returns the engine's output cap, which is the caller's limit within the context window, and how much of it is paid:
+ * the tokens that the rest of the hold's amount pays after the exact input. The run passes on no token beyond that
+ * (`paid-output.ts`). So no charge can exceed its hold, and a wrong estimate neither creates debt nor shortens an answer
+ * that could be paid.
+ *
+ * A hold that pays all tokens that it was granted for is large enough, also if the limit is higher: it grows.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
   if (wanted < 1) return { status: 'prompt-too-long' }
 
   const { hold } = job
-  const affordable = affordableOf(hold, { input: promptTokens, limit: wanted })
-  if (affordable === wanted) return { status: 'capped', maxTokens: wanted }
-  if (!hold.clamped) return { status: 'hold-too-small' }
-  if (affordable === null || affordable < 1) return { status: 'insufficient-credits' }
-  return { status: 'capped', maxTokens: affordable }
+  const paidTokens = affordableOf(hold, { input: promptTokens, limit: wanted }) ?? 0
+  if (!hold.clamped && paidTokens < Math.min(wanted, hold.outputTokens)) return { status: 'hold-too-small' }
+  if (paidTokens < 1) return { status: 'insufficient-credits' }
+  return { status: 'capped', maxTokens: wanted, paidTokens }
+}
+
+/** Returns how many tokens of output this amount pays after the prompt, at most `limit`. */
+export function paidOutput(hold: Hold, amountNano: string, tokens: { input: number; limit: number }): number {
+  return affordableOf({ ...hold, amountNano }, tokens) ?? 0
 }
 
 export type OutputFit =
-  /** `maxTokens` may still come; 0 if earlier epochs have written all that is allowed. */
-  | { readonly status: 'fits'; readonly maxTokens: number }
+  /**
+   * `maxTokens` may still come; 0 if earlier epochs have written all that is allowed. The hold pays `paidTokens` of the
+   * `mostTokens` that all epochs together may write.
+   */
+  | {
+      readonly status: 'fits'
+      readonly maxTokens: number
+      readonly paidTokens: number
+      readonly mostTokens: number
+    }
   /** An engine with this window can run it: the model allows so many tokens, and they are needed. */
   | { readonly status: 'window-too-small'; readonly window: number }
   | Exclude<OutputCap, { readonly status: 'capped' }>
@@ -50,7 +66,13 @@ export function fitOutput(
   const used = tokens.rendered + tokens.written
   const left = Math.max(0, Math.min(cap.maxTokens - tokens.written, job.contextWindow - used))
   if (left > 0 && used >= engineWindow) return { status: 'window-too-small', window: used + 1 }
-  return { status: 'fits', maxTokens: left === 0 ? 0 : Math.min(left, engineWindow - used) }
+  const { paidTokens, maxTokens: mostTokens } = cap
+  return {
+    status: 'fits',
+    maxTokens: left === 0 ? 0 : Math.min(left, engineWindow - used),
+    paidTokens,
+    mostTokens,
+  }
 }
 
 /** Returns whether the hold pays the exact input of a request without output. */

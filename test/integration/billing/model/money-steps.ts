@@ -46,6 +46,13 @@ const reserve = fc.record({
   input,
   output,
   deadlineS,
+  rolling: fc.option(
+    fc.record({
+      expectedTokens: fc.integer({ min: 1, max: 120 }),
+      leastTokens: fc.integer({ min: 0, max: 120 }),
+    }),
+    { nil: null },
+  ),
 })
 const replace = fc.record({
   id: anyId,

@@ -63,6 +63,33 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [['free := free - needed;', '']],
   },
   {
+    name: 'a reserve holds all wanted tokens as long as they can be paid',
+    of: 'reserve',
+    edits: [['affordable >= 8 * price_tokens(', 'affordable >= price_tokens(']],
+  },
+  {
+    name: 'a reserve grants less than the least while others hold credits',
+    of: 'reserve',
+    edits: [['case when others_held > 0 then', 'case when false then']],
+  },
+  {
+    name: 'a reserve waits for credits that nobody holds',
+    of: 'reserve',
+    edits: [['case when others_held > 0 then', 'case when true then']],
+  },
+  {
+    name: 'a reserve takes the holds of other keys for those of its limit',
+    of: 'reserve',
+    edits: [
+      ['case when affordable < free then key_helds[call.key_number] else account_held end', 'account_held'],
+    ],
+  },
+  {
+    name: 'a reserve calls its expectation a shortage of money',
+    of: 'reserve',
+    edits: [['clamps[call.n] := granted < target', 'clamps[call.n] := granted < most']],
+  },
+  {
     name: 'every period of a budget is a day',
     of: 'period_start',
     edits: [["date_trunc(period, at, 'UTC')", "date_trunc('day', at, 'UTC')"]],
