@@ -19,8 +19,7 @@ export type ReserveCall = {
 
 /**
  * The output of a hold that grows while its generation runs. `expectedTokens` (at least 1): what the answer will
- * probably need. `leastTokens`: while other holds are open, a grant of less is refused, because more credits may become
- * available.
+ * probably need. Less than `leastTokens` is not granted.
  */
 export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 

@@ -30,6 +30,7 @@ export const FILE_MODELS = {
     like: 'demo-chat',
     engine: { model: 'credits/slow', files: 'demo', stepMs: 20, sequenceMs: 0 },
   },
+  'credits-race': { like: 'demo-chat', engine: { model: 'credits/race', files: 'demo', ...QUICK } },
   embeddings: {
     like: 'demo-embed',
     // The engine is fast enough for thousands of inputs, and slow enough to be interrupted in the middle of them.

@@ -10,7 +10,7 @@ import type { Caller } from '../callers/caller.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { CreditLine } from './credit-line.ts'
 import type { InputEstimate } from './estimate-input.ts'
-import type { ExpectedOutput } from './expected-output.ts'
+import type { Expectation, ExpectedOutput } from './expected-output.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { insufficientCredits } from './insufficient-credits.ts'
 import { orUnavailable } from './or-unavailable.ts'
@@ -47,26 +47,34 @@ export function createReserve(deps: {
   const { billing, inputEstimate, expectedOutput, creditLine, releaseHold, toQueueMs, onShortage } = deps
 
   /**
-   * Asks until the request is granted or its wait is over. It waits only if credits that others hold would pay for it,
-   * and after the wait it takes half of what it probably needs as well: more often than not that is enough.
+   * Asks for the output that the answer will probably need. If only credits that others hold are in the way, it waits,
+   * and then takes as much as the usual answer needs: a cut answer helps less than a 402 after which the caller tries
+   * again. If nobody holds any, there is nothing to wait for: it takes what the credits pay.
    */
   async function askPatiently(
     { caller, model, signal }: GenerationCall,
-    wanted: { readonly inputTokens: number; readonly expectedTokens: number },
-    ask: (leastTokens: number) => Promise<HoldAnswer>,
+    wanted: Wanted,
+    ask: Ask,
   ): Promise<HoldAnswer> {
     const { accountId, keyId } = caller
+    const { likely, usual } = wanted
+    const canPay = (credits: bigint) => paysOneToken(credits, model, wanted)
+    const mayBeGranted = (answer: HoldAnswer): answer is Shortage =>
+      isShortage(answer) && answer.heldNano > 0n && canPay(answer.availableNano + answer.heldNano)
+
     let line = creditLine.open(keyId, accountId)
     if (line === null) {
-      const first = await ask(wanted.expectedTokens)
-      if (!mayBeGranted(first, model, wanted)) return first
-      line = first.status === 'key-limit' ? keyId : accountId
+      const answer = await ask(likely)
+      if (!isShortage(answer)) return answer
+      if (answer.heldNano === 0n && canPay(answer.availableNano)) return await ask(1)
+      if (!mayBeGranted(answer)) return answer
+      line = answer.status === 'key-limit' ? keyId : accountId
     }
     const waited = await creditLine.wait(line, signal, async () => {
-      const answer = await ask(wanted.expectedTokens)
-      return mayBeGranted(answer, model, wanted) ? null : answer
+      const answer = await ask(likely)
+      return mayBeGranted(answer) ? null : answer
     })
-    return waited ?? (await ask(Math.ceil(wanted.expectedTokens / 2)))
+    return waited === null || isShortage(waited) ? await ask(usual) : waited
   }
 
   return {
@@ -79,7 +87,9 @@ export function createReserve(deps: {
           : Math.max(1, model.contextWindow - outputTokens)
       const estimate = inputEstimate.estimate(model.id, size) + size.grammarTokens
       const inputTokens = Math.min(estimate, mostInput)
-      const expectedTokens = Math.min(outputTokens, expectedOutput.expect(model.id, caller.accountId))
+      const expected = expectedOutput.expect(model.id, caller.accountId)
+      const likely = Math.min(outputTokens, expected.likely)
+      const usual = Math.min(likely, expected.usual)
       const ask = async (leastTokens: number) => {
         const answer = billing.reserve({
           reservationId: id,
@@ -88,12 +98,12 @@ export function createReserve(deps: {
           inputTokens,
           outputTokens,
           deadlineMs: toQueueMs(deadlineMs),
-          ...(outputTokens > 0 && { rolling: { expectedTokens, leastTokens } }),
+          ...(outputTokens > 0 && { rolling: { expectedTokens: likely, leastTokens } }),
         })
         return await orUnavailable(answer, NO_BILLED_REQUESTS)
       }
       try {
-        const held = await askPatiently(call, { inputTokens, expectedTokens }, ask)
+        const held = await askPatiently(call, { inputTokens, likely, usual }, ask)
         if (isShortage(held)) onShortage(caller)
         return toHold(held)
       } catch (error) {
@@ -111,22 +121,25 @@ export function createReserve(deps: {
   }
 }
 
+/** The estimated input, and the expected output within the caller's limit. */
+type Wanted = Expectation & { readonly inputTokens: number }
+
+type Ask = (leastTokens: number) => Promise<HoldAnswer>
+
 type Shortage = Extract<HoldAnswer, { readonly status: 'insufficient-credits' | 'key-limit' }>
 
 const isShortage = (answer: HoldAnswer): answer is Shortage =>
   answer.status === 'insufficient-credits' || answer.status === 'key-limit'
 
-/** True if the request is refused now, but could be granted if other requests gave back what they hold. */
-function mayBeGranted(
-  answer: HoldAnswer,
+/** True if these credits pay the input and one token of output; for embeddings, the input. */
+function paysOneToken(
+  credits: bigint,
   { inputPriceNano, outputPriceNano }: ModelSpec,
-  { inputTokens, expectedTokens }: { readonly inputTokens: number; readonly expectedTokens: number },
+  wanted: Wanted,
 ): boolean {
-  if (!isShortage(answer) || answer.heldNano === 0n) return false
-  const all = toNanoCredits(answer.availableNano + answer.heldNano)
   const prices = { inputPriceNano: BigInt(inputPriceNano), outputPriceNano: BigInt(outputPriceNano) }
-  const limit = Math.min(1, expectedTokens)
-  return affordableOutput(all, prices, { input: inputTokens, limit }) === limit
+  const limit = Math.min(1, wanted.likely)
+  return affordableOutput(toNanoCredits(credits), prices, { input: wanted.inputTokens, limit }) === limit
 }
 
 const NO_BILLED_REQUESTS = 'The service cannot take billed requests right now.'

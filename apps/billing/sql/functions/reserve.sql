@@ -7,7 +7,7 @@
 -- Out: one row per call, `ord` counting from 1. status:
 --      granted               amount, granted_output, was_clamped (the credits pay for fewer tokens than the call
 --                            expects) and the three prices; account_id and price_version for the receipt
---      insufficient-credits  available and held of the account
+--      insufficient-credits  available and held of the account, which cannot pay the input and the minimum
 --      key-limit             the account could pay, but not within the key's spend limit: available and held of its period
 --      key-rate              the key's minute is full; there is room when the minute of `at` is over
 --      key-invalid           key unknown, disabled, revoked or expired, or its account closed
@@ -16,8 +16,7 @@
 --
 -- The hold of a call that costs at most an eighth of the available credits pays for all wanted tokens, so that it never
 -- has to grow. Otherwise the hold pays for the expected tokens, and `extend` makes it larger while the generation runs;
--- otherwise for as many as the credits pay for. Fewer than the minimum are refused while other holds are open, because
--- their credits may become available; without other holds there is nothing to wait for.
+-- otherwise for as many as the credits pay for, but not for fewer than the minimum.
 --
 -- A repeated call returns the same answer. Calls of one account are answered in order of arrival. A key's minute is
 -- full once the granted requests or tokens reach the limit. So the last grant of a minute may exceed the limit of
@@ -62,7 +61,6 @@ declare
   free bigint;
   account_held bigint;
   affordable bigint;
-  others_held bigint;
   most integer;
   target integer;
   enough integer;
@@ -148,13 +146,12 @@ begin
     end if;
     most := output_limit(call.output, call.max_output, call.context_window, call.input);
     affordable := least(free, key_frees[call.key_number]);
-    others_held := case when affordable < free then key_helds[call.key_number] else account_held end;
     target := least(most, coalesce(call.expected, most));
     if target < most and affordable >= 8 * price_tokens(
       call.input, 0, most, call.input_price, call.cached_input_price, call.output_price) then
       target := most;
     end if;
-    enough := case when others_held > 0 then least(target, coalesce(call.minimum, 0)) else 0 end;
+    enough := least(target, coalesce(call.minimum, 0));
     granted := affordable_output(affordable, call.input, target, call.input_price, call.output_price);
     if granted is null or granted < enough then
       if affordable < free

@@ -156,7 +156,7 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
       expect(await reserve(call)).toMatchObject({ amountNano: 700n, clamped: false })
     })
 
-    test('while others hold credits no less than the least is granted, without others as little as is left', async () => {
+    test('no less than the least is granted, where that is less than is expected', async () => {
       const { accountId, keyId } = await database.createAccount(699n)
       await reserve(reserveCall(keyId, { rolling }))
       const second = reserveCall(keyId, { rolling })
@@ -167,28 +167,27 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
       })
       await database.operator.topUp(accountId, { nano: 1n, idempotencyKey: 'one' })
       expect(await reserve(second)).toMatchObject({ amountNano: 300n, outputTokens: 10, clamped: true })
-      const alone = await database.createAccount(259n)
-      expect(await reserve(reserveCall(alone.keyId, { rolling }))).toMatchObject({
-        amountNano: 250n,
-        outputTokens: 5,
-        clamped: true,
-      })
+      const few = reserveCall(keyId, { outputTokens: 5, rolling: { expectedTokens: 5, leastTokens: 5 } })
+      await database.operator.topUp(accountId, { nano: 250n, idempotencyKey: 'few' })
+      expect(await reserve(few)).toMatchObject({ amountNano: 250n, outputTokens: 5, clamped: false })
     })
 
-    test('a spend limit is compared like a balance: with what its own key holds', async () => {
+    test('a spend limit is compared like a balance', async () => {
       const { accountId, keyId } = await database.createAccount(100_000n)
       const spendLimit = { amountNano: '650', period: 'day' } as const
       const limited = await database.operator.createKey(accountId, { spendLimit })
       await reserve(reserveCall(keyId))
-      const small = reserveCall(limited.keyId, { rolling })
-      expect(await reserve(small)).toMatchObject({ amountNano: 400n, clamped: false })
+      expect(await reserve(reserveCall(limited.keyId, { rolling }))).toMatchObject({
+        amountNano: 400n,
+        clamped: false,
+      })
       expect(await reserve(reserveCall(limited.keyId, { rolling }))).toEqual({
         status: 'key-limit',
         availableNano: 250n,
         heldNano: 400n,
       })
-      await database.money.settle([settlement(small.reservationId, { completionTokens: 20 })])
-      expect(await reserve(reserveCall(limited.keyId, { rolling }))).toMatchObject({
+      const less = { expectedTokens: 20, leastTokens: 5 }
+      expect(await reserve(reserveCall(limited.keyId, { rolling: less }))).toMatchObject({
         amountNano: 250n,
         outputTokens: 5,
         clamped: true,

@@ -241,12 +241,10 @@ function toWanted({ account, key, budget, price }: Payer, call: ReserveCall) {
   const expected = Math.min(all, rolling.expectedTokens)
   const free = account.posted - account.held
   const left = budgetLeft(key, budget)
-  const isKeyShort = left !== null && left < free
   const cost = priceTokens({ input: inputTokens, cachedInput: 0, output: all }, price.prices)
-  const isRich = cost * 8n <= (isKeyShort ? left : free)
+  const isRich = cost * 8n <= (left !== null && left < free ? left : free)
   const most = isRich ? all : expected
-  const others = isKeyShort ? (budget?.held ?? 0n) : account.held
-  return { inputTokens, most, atLeast: others > 0n ? Math.min(most, rolling.leastTokens) : 0 }
+  return { inputTokens, most, atLeast: Math.min(most, rolling.leastTokens) }
 }
 
 /** Null: no budget counts the hold, or its key has no limit any more. */

@@ -68,21 +68,19 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [['affordable >= 8 * price_tokens(', 'affordable >= price_tokens(']],
   },
   {
-    name: 'a reserve grants less than the least while others hold credits',
+    name: 'a reserve grants less than the least',
     of: 'reserve',
-    edits: [['case when others_held > 0 then', 'case when false then']],
+    edits: [['or granted < enough then', 'then']],
   },
   {
-    name: 'a reserve waits for credits that nobody holds',
+    name: 'a reserve wants the least also where less is expected',
     of: 'reserve',
-    edits: [['case when others_held > 0 then', 'case when true then']],
+    edits: [['enough := least(target, coalesce(call.minimum, 0))', 'enough := coalesce(call.minimum, 0)']],
   },
   {
-    name: 'a reserve takes the holds of other keys for those of its limit',
+    name: 'a limit of a key that leaves less than the least is called a lack of credits',
     of: 'reserve',
-    edits: [
-      ['case when affordable < free then key_helds[call.key_number] else account_held end', 'account_held'],
-    ],
+    edits: [[') >= enough then', ') is null then']],
   },
   {
     name: 'a reserve calls its expectation a shortage of money',

@@ -9,35 +9,40 @@ function learned(lengths: readonly number[], { model = 'a', account = 'x' } = {}
   return output
 }
 
-test('before anything is known, 1,024 tokens are expected', () => {
-  expect(createExpectedOutput().expect('a', 'x')).toBe(1_024)
+test('before anything is known, 1,024 tokens are likely and 128 usual', () => {
+  expect(createExpectedOutput().expect('a', 'x')).toEqual({ likely: 1_024, usual: 128 })
+})
+
+test('the usual length is the median of the account, or of the model', () => {
+  const output = learned(Array.from({ length: 21 }, (_, at) => at))
+  expect([output.expect('a', 'x').usual, output.expect('a', 'new').usual]).toEqual([10, 10])
 })
 
 test('after twenty answers the 95th percentile and a tenth more are expected, at least 256', () => {
-  expect(learned(Array.from({ length: 20 }, () => 300)).expect('a', 'x')).toBe(330)
+  expect(learned(Array.from({ length: 20 }, () => 300)).expect('a', 'x').likely).toBe(330)
   const hundreds = Array.from({ length: 20 }, (_, at) => 100 * (at + 1))
-  expect(learned(hundreds).expect('a', 'x')).toBe(2_090)
-  expect(learned(Array.from({ length: 20 }, () => 10)).expect('a', 'x')).toBe(256)
+  expect(learned(hundreds).expect('a', 'x').likely).toBe(2_090)
+  expect(learned(Array.from({ length: 20 }, () => 10)).expect('a', 'x').likely).toBe(256)
 })
 
 test('only the latest 64 answers count', () => {
   const lengths = [...Array.from({ length: 100 }, () => 5_000), ...Array.from({ length: 64 }, () => 400)]
-  expect(learned(lengths).expect('a', 'x')).toBe(440)
+  expect(learned(lengths).expect('a', 'x').likely).toBe(440)
 })
 
 test('an account of which little is known has what others have, at least what it had itself', () => {
   const output = learned(Array.from({ length: 20 }, () => 400))
-  expect(output.expect('a', 'new')).toBe(440)
+  expect(output.expect('a', 'new').likely).toBe(440)
   output.learn('a', 'new', whole(3_000))
-  expect(output.expect('a', 'new')).toBe(3_300)
-  expect(output.expect('b', 'x')).toBe(1_024)
+  expect(output.expect('a', 'new').likely).toBe(3_300)
+  expect(output.expect('b', 'x').likely).toBe(1_024)
 })
 
 test('an answer that a limit has cut says only that answers may be longer', () => {
   const output = learned(Array.from({ length: 20 }, () => 400))
   for (let turn = 0; turn < 64; turn += 1) output.learn('a', 'x', { tokens: 8, isCut: true })
-  expect(output.expect('a', 'x')).toBe(440)
+  expect(output.expect('a', 'x').likely).toBe(440)
   output.learn('a', 'x', { tokens: 900, isCut: true })
   output.learn('a', 'x', { tokens: 900, isCut: true })
-  expect(output.expect('a', 'x')).toBe(990)
+  expect(output.expect('a', 'x').likely).toBe(990)
 })

@@ -30,7 +30,7 @@ function setUp(answer: () => HoldAnswer, { line = null as string | null } = {}) 
       },
     },
     inputEstimate: createInputEstimate(),
-    expectedOutput: { expect: () => 40 },
+    expectedOutput: { expect: () => ({ likely: 40, usual: 15 }) },
     creditLine: {
       open: (...names) => names.find((name) => name === line) ?? null,
       // Two questions, then the wait is over.
@@ -192,12 +192,12 @@ describe('credits that others hold', () => {
     expect(calls[0]?.rolling).toEqual({ expectedTokens: 40, leastTokens: 40 })
   })
 
-  test('are given up after the wait, when half of what is expected is enough; then it is 402', async () => {
+  test('are given up after the wait, when the usual output is enough; then it is 402', async () => {
     const { reserve, calls, short: reported } = setUp(() => held)
     await expect(reserve.estimated(generationCall(), TERMS)).rejects.toMatchObject({
       code: 'insufficient_credits',
     })
-    expect([leasts(calls), reported.length]).toEqual([[40, 40, 40, 20], 1])
+    expect([leasts(calls), reported.length]).toEqual([[40, 40, 40, 15], 1])
   })
 
   test('are not waited for where they would not be enough, nor where nobody holds any', async () => {
@@ -208,6 +208,20 @@ describe('credits that others hold', () => {
       })
       expect([calls.length, waited]).toEqual([1, []])
     }
+  })
+
+  test('are not waited for where nobody holds any: as little as can be paid is granted', async () => {
+    const answers = [short({ available: 1_000_000_000n, held: 0n }), granted]
+    const { reserve, calls, waited } = setUp(() => answers.shift() ?? granted)
+    await reserve.estimated(generationCall(), TERMS)
+    expect([leasts(calls), waited]).toEqual([[40, 1], []])
+  })
+
+  test('that have been spent meanwhile end the wait', async () => {
+    const answers = [held, short({ available: 1_000_000_000n, held: 0n }), granted]
+    const { reserve, calls } = setUp(() => answers.shift() ?? granted)
+    await reserve.estimated(generationCall(), TERMS)
+    expect(leasts(calls)).toEqual([40, 40, 15])
   })
 
   test('of a spend limit are waited for in the line of the key', async () => {
