@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { recordKey, waitingKey } from '#libs/generation-record/keys.ts'
 import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
@@ -12,7 +13,6 @@ import { startChatOk } from '../support/start-chat.ts'
 
 /** No other file asks for them: a gateway's estimate of a prompt depends on the prompts before. */
 const { model } = FILE_MODELS.credits.engine
-const SLOW = FILE_MODELS['credits-slow'].engine.model
 const RACE = FILE_MODELS['credits-race'].engine.model
 const PRICES = demoPrices(FILE_MODELS.credits.like)
 
@@ -85,6 +85,45 @@ describe('fifty at once on credits for ten', () => {
     )
     expect((await cluster.balance(account)).posted).toBe(credits - charged)
   })
+})
+
+/** An account whose credits pay for so many tokens of output after this prompt. */
+async function accountFor({ content, output }: { content: string; output: number }) {
+  const probe = await cluster.createAccount('1')
+  const fields = { max_tokens: 1 }
+  const call = { baseUrl: cluster.baseUrl, model: RACE, content }
+  const { promptTokens: input } = await chatOk({ ...call, apiKey: probe.apiKey, fields })
+  const credits = priceTokens({ input, cachedInput: 0, output }, PRICES)
+  const account = await cluster.createAccount(formatCredits(credits))
+  return { account, credits, call: { ...call, apiKey: account.apiKey } }
+}
+
+const growths = async (answer: string) => {
+  const [gateway] = cluster.gateways
+  return await cluster.metric(gateway, 'millrace_gateway_hold_growths_total', { answer })
+}
+
+test('an answer that is longer than expected is whole: its hold grows up to the balance', async () => {
+  const { account, call } = await accountFor({ content: 'Go on [[tokens=1900]]', output: 1_902 })
+  const before = await growths('granted')
+  const answer = await chatOk(call)
+  expect(answer).toMatchObject({ finishReason: 'stop', completionTokens: 1_901 })
+  expect((await growths('granted')) - before).toBeGreaterThanOrEqual(2)
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('a key that is revoked meanwhile ends the stream behind its last paid token', async () => {
+  const { account, credits, call } = await accountFor({ content: 'On [[tokens=6000]]', output: 2_048 })
+  const { answer, firstText } = startChatOk(call)
+  await firstText
+  await cluster.admin.call(ADMIN.revokeKey, { key: account.keyId })
+  const { finishReason, completionTokens, ...prompt } = await answer
+  expect(finishReason).toBe('length')
+  // The model's maximum is 2,048.
+  expect(completionTokens).toBeLessThan(2_000)
+  await expectBalancedBooks(cluster, [account])
+  const usage = { input: prompt.promptTokens, cachedInput: prompt.cachedTokens, output: completionTokens }
+  expect((await cluster.balance(account)).posted).toBe(credits - priceTokens(usage, PRICES))
 })
 
 test('money clamps the output, and the answer says length', async () => {

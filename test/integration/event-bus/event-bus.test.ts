@@ -284,6 +284,11 @@ test('control messages reach only their worker; unknown fields and unknown messa
       ['ask', 'gateway-1', [{ stream: 4, epoch: 2, nonce: 'n' }]],
       ['acknowledge', 'gateway-1', 9, [4, 5]],
       ['vectors-taken', 'a key'],
+      [
+        'hold',
+        'gateway-1',
+        expect.objectContaining({ stream: 4, epoch: 2, amountNano: '9223372036854775807', isFinal: true }),
+      ],
       ['drain'],
       ['cordon', 3, 10_000],
       ['cordon', null, null],

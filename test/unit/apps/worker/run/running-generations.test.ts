@@ -183,13 +183,30 @@ test('a stream is urgent up to its first output, in each epoch', () => {
     urgent.length = 0
     const run = open(5, epoch)
     run.send([claim])
+    run.send([{ type: 'generation-short', amountNano: '1', moreTokens: 256 }])
     run.send([{ type: 'prompt-cached', cachedTokens: 1 }, text('a')])
     run.send([text('b')])
     expect(urgent.map((group) => group.map(({ event }) => event.type))).toEqual([
       ['generation-claimed'],
+      ['generation-short'],
       ['prompt-cached', 'text-delta'],
     ])
   }
+})
+
+test('an answer about the hold reaches the run of exactly its epoch', () => {
+  const { open, running } = setUp()
+  const [old, run] = [open(5, 1), open(5, 2)]
+  const answers: unknown[] = []
+  old.onHold = () => answers.push('an earlier epoch')
+  run.onHold = (answered) => answers.push(answered)
+  const answered = { stream: 5, amountNano: '9', isFinal: false }
+  for (const epoch of [1, 2, 3]) running.answerHold(GATEWAY, { ...answered, epoch })
+  running.answerHold('another gateway', { ...answered, epoch: 2 })
+  expect(answers).toEqual([{ amountNano: '9', isFinal: false }])
+  run.close()
+  running.answerHold(GATEWAY, { ...answered, epoch: 2 })
+  expect(answers).toHaveLength(1)
 })
 
 test('an ended stream is remembered until its gateway has settled it; a settled one stops', () => {
