@@ -22,9 +22,9 @@ import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from './config.ts'
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
 import { createAdmit } from './generation/admit.ts'
+import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createEndGeneration } from './generation/end-generation.ts'
-import { createInputEstimate } from './generation/estimate-input.ts'
 import { createOutputEstimate } from './generation/estimate-output.ts'
 import { createGenerate } from './generation/generate.ts'
 import { createGenerationMetrics } from './generation/generation-metrics.ts'
@@ -36,10 +36,6 @@ import { createPace } from './generation/pace.ts'
 import { createPoisonBound } from './generation/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
 import { createRecovery } from './generation/recovery.ts'
-import { createCreditLine } from './generation/credit-line.ts'
-import { createExpectedOutput } from './generation/expected-output.ts'
-import { createGrowHold } from './generation/grow-hold.ts'
-import { createReserve } from './generation/reserve.ts'
 import { createSettlements } from './generation/settlements.ts'
 import { createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
 import { createSuspects } from './generation/suspects.ts'
@@ -207,17 +203,16 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('reports', reporter, { run: () => reporter.stop() })
 
-  const inputEstimate = createInputEstimate()
   const { suspectShortage, ...authentication } = createAuthentication({ billing, nowMs, wallClockMs })
-  const expectedOutput = createExpectedOutput()
-  const reserve = createReserve({
+  const { reserve, ...holds } = createHolds({
     billing,
-    inputEstimate,
-    expectedOutput,
-    creditLine: createCreditLine({ limitMs: config.CREDIT_WAIT_MS, onEnd: metrics.noteCreditWait }),
     releaseHold: settlements.releaseHold,
     toQueueMs: queueClock.toQueueMs,
     onShortage: suspectShortage,
+    creditWaitMs: config.CREDIT_WAIT_MS,
+    control,
+    metrics,
+    log,
   })
   const generate = createGenerate({
     admit: createAdmit({
@@ -268,15 +263,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         streamSettled: inboxes.settled,
       }),
       suspects,
-      inputEstimate,
       outputEstimate: createOutputEstimate(),
-      expectedOutput,
-      growHold: createGrowHold({
-        billing,
-        answerHold: (worker, answered) => void control.hold(worker, answered),
-        onGrowth: metrics.noteHoldGrowth,
-        log,
-      }),
+      ...holds,
       gateway,
       nowMs,
       showsCost: config.USAGE_COST === 'on',

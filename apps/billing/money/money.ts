@@ -175,8 +175,9 @@ export function createMoney(options: {
     at: now(),
   })
 
-  /** `reservation` has the fields of the receipt that the row lacks. */
-  function toHoldAnswer(row: HoldRow, { rolling: _, ...reservation }: ReserveCall): HoldAnswer {
+  /** `call` has the fields of the receipt that the row lacks. */
+  function toHoldAnswer(row: HoldRow, call: ReserveCall): HoldAnswer {
+    const { rolling: _, ...reservation } = call
     switch (row.status) {
       case 'granted': {
         const { amount, granted_output: outputTokens, was_clamped: clamped } = row

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 export type Expectation = {
   /** Answers seldom exceed it. A hold on a small balance pays for this much at first. */
   readonly likely: number
-  /** About half of the answers do not exceed it. */
+  /** Three of four answers do not exceed it. */
   readonly usual: number
 }
 
@@ -15,7 +15,8 @@ export type ExpectedOutput = {
   learn(model: string, accountId: string, answer: { readonly tokens: number; readonly isCut: boolean }): void
 }
 
-const QUANTILE = 0.95
+const LIKELY_QUANTILE = 0.95
+const USUAL_QUANTILE = 0.75
 /** A hold exceeds the quantile by a tenth, so that holds of answers of about one length do not have to grow. */
 const MARGIN = 10
 /** Growing costs a call of billing, which a smaller hold would not be worth. */
@@ -86,7 +87,7 @@ class Lengths {
     if (this.#expectation !== null) return this.#expectation
     const sorted = this.#ring.slice(0, Math.min(this.#noted, REMEMBERED)).sort()
     const quantile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? 0
-    this.#expectation = { likely: toExpected(quantile(QUANTILE)), usual: quantile(1 / 2) }
+    this.#expectation = { likely: toExpected(quantile(LIKELY_QUANTILE)), usual: quantile(USUAL_QUANTILE) }
     return this.#expectation
   }
 }

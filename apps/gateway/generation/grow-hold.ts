@@ -16,7 +16,7 @@ export type GrowHold = (
   short: GenerationShort,
 ) => void
 
-/** What billing said to a larger hold. `short`: others hold the credits, so a later request may succeed. */
+/** The answers of billing to a larger hold. `short`: others hold the credits, so a later request may succeed. */
 export const HOLD_GROWTHS = ['granted', 'short', 'refused', 'unavailable'] as const
 export type HoldGrowth = (typeof HOLD_GROWTHS)[number]
 

@@ -4,8 +4,8 @@
  * beyond what the hold pays.
  *
  * PAID
- *   Every token so far is passed on. Near the end of what is paid, a larger hold is requested, and again every 250 ms
- *   until the hold is large enough or an answer is final.
+ *   Every token so far is passed on. Near the end of what is paid, a larger hold is requested, and again
+ *   after 0.5 s and each second until the hold is large enough or an answer is final.
  *   - More tokens come than are paid: UNPAID. If the last answer was final: OVER.
  *
  * UNPAID
@@ -20,7 +20,7 @@
 
 /** The gateway's answer to a request for a larger hold. */
 export type HoldAnswered = {
-  /** What the hold is now; unchanged if nothing more can be paid. */
+  /** The hold as it is now; unchanged if nothing more can be paid. */
   readonly amountNano: string
   /** True if no larger hold will come, so that nothing is gained by waiting. */
   readonly isFinal: boolean
@@ -42,7 +42,9 @@ export type PaidOutput = {
   close(): void
 }
 
-const ASK_AGAIN_MS = 250
+/** The pauses before a request is repeated. Money that is missing is seldom there a moment later. */
+const FIRST_PAUSE_MS = 500
+const LAST_PAUSE_MS = 1_000
 /** The engine goes on meanwhile, in vain if no money comes; and a restart of billing takes a few seconds. */
 const GIVE_UP_MS = 3_000
 /** A larger hold is requested when no more than this part of what is paid is left, and at least this many tokens. */
@@ -72,6 +74,7 @@ export function createPaidOutput(options: {
   let isFinal = false
   let over = false
   let askTimer: NodeJS.Timeout | undefined
+  let pauseMs = FIRST_PAUSE_MS
   let giveUpTimer: NodeJS.Timeout | undefined
   let onPassedOn: (() => void) | null = null
   let askFrom = toAskFrom()
@@ -86,7 +89,8 @@ export function createPaidOutput(options: {
     askTimer = undefined
     if (given < askFrom || over) return
     ask(Math.min(mostTokens - paid, Math.max(STEP_TOKENS, Math.floor(paid * STEP_SHARE))))
-    askTimer = setTimeout(askWhileShort, ASK_AGAIN_MS)
+    askTimer = setTimeout(askWhileShort, pauseMs)
+    pauseMs = LAST_PAUSE_MS
   }
 
   function passOn(count: number): Ids {
@@ -132,6 +136,7 @@ export function createPaidOutput(options: {
 
     raise(paidTokens, final) {
       if (over) return
+      if (paidTokens > paid) pauseMs = FIRST_PAUSE_MS
       paid = Math.max(paid, paidTokens)
       isFinal ||= final
       askFrom = toAskFrom()

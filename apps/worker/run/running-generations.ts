@@ -31,8 +31,8 @@ export type RunningGenerations = {
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
   /** The runs of all engines that have not ended. */
   live(): RunningGeneration[]
-  /** Stops the epochs of a gateway's stream up to this one, also if the stream is not open yet. */
-  stopStream(gateway: string, stopped: StreamEpoch): void
+  /** Stops the epochs of a gateway's streams up to these, also if a stream is not open yet. */
+  stopStreams(gateway: string, stopped: readonly StreamEpoch[]): void
   /** Passes the answer to a request for a larger hold to the run of exactly this epoch. */
   answerHold(gateway: string, answered: AnsweredHold): void
   /** Stops the runs of a gateway that receives nothing. They are settled only if the gateway dies. */
@@ -195,10 +195,12 @@ export function createRunningGenerations(deps: {
         .flatMap((streams) => streams.values())
         .flatMap(({ run }) => (run === null ? [] : [run]))
         .toArray(),
-    stopStream(gateway, { stream, epoch }) {
-      const tracked = gateways.get(gateway)?.get(stream)
-      if (tracked !== undefined && tracked.epoch <= epoch) tracked.run?.stop('unwanted')
-      stoppedEarly.set(keyOf(gateway, stream), { epoch, stoppedMs: nowMs() })
+    stopStreams(gateway, stopped) {
+      for (const { stream, epoch } of stopped) {
+        const tracked = gateways.get(gateway)?.get(stream)
+        if (tracked !== undefined && tracked.epoch <= epoch) tracked.run?.stop('unwanted')
+        stoppedEarly.set(keyOf(gateway, stream), { epoch, stoppedMs: nowMs() })
+      }
     },
     answerHold(gateway, { stream, epoch, amountNano, isFinal }) {
       const tracked = gateways.get(gateway)?.get(stream)

@@ -6,6 +6,7 @@ import { runHistory } from '../model/money-history.ts'
 import { IS_RECORDING, readKillers, RECORD_ANEW, recordKillers } from './killers.ts'
 import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
 import { PLAIN_MUTANTS, PLAIN_PARALLEL_MUTANTS } from './plain-mutants.ts'
+import { ROLLING_MUTANTS } from './rolling-mutants.ts'
 import { SHORT_MUTANTS, SHORT_PARALLEL_MUTANTS } from './short-mutants.ts'
 import { history, batchHistory, singleHistory, type History } from '../model/money-steps.ts'
 import { changeFunction } from '../support/money-paths.ts'
@@ -28,7 +29,7 @@ const SEED = 20_300_701
 const HISTORIES = 100
 
 describe.each([
-  { path: 'full', mutants: MUTANTS, histories: history },
+  { path: 'full', mutants: [...MUTANTS, ...ROLLING_MUTANTS], histories: history },
   { path: 'single', mutants: SHORT_MUTANTS, histories: singleHistory },
   { path: 'batch', mutants: PLAIN_MUTANTS, histories: batchHistory },
 ] as const)('on the $path path of single calls', ({ path, mutants, histories }) => {

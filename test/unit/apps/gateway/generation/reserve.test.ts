@@ -12,7 +12,7 @@ const TERMS = { outputTokens: 100, deadlineMs: 1_000 }
 /** The queue Redis' clock, less this process's monotonic clock. */
 const QUEUE_AHEAD_MS = 1_800_000_000_000
 
-function setUp(answer: () => HoldAnswer, { line = null as string | null } = {}) {
+function setUp(answer: () => HoldAnswer, { line = '' } = {}) {
   const calls: ReserveCall[] = []
   const replaced: ReplaceCall[] = []
   const released: string[] = []
