@@ -27,7 +27,10 @@ export const SHORT_MUTANTS: readonly Mutant[] = [
   {
     name: 'a short reserve works for a closed account',
     of: 'reserve_one',
-    edits: [["and a.status = 'active'", '']],
+    edits: [
+      ["and a.status = 'active'\n      and a.posted", 'and a.posted'],
+      ["and a.status = 'active' and a.posted", 'and a.posted'],
+    ],
   },
   {
     name: 'a short reserve ignores the limit of the key',
