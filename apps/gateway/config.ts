@@ -81,6 +81,8 @@ const Fields = z.object({
   /** A queued or interrupted generation ends when no worker has served its model for this long. */
   NO_WORKER_LIMIT_MS: z.coerce.number().int().min(1_000).default(60_000),
   HOLD_GRACE_MS: HoldGraceMs,
+  /** How long a request waits for credits that only other running requests hold; 0: it is refused at once. */
+  CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(3_000),
   PRESENCE_TTL_MS: PresenceTtlMs,
   /** Bytes of requests that may wait for one model in the queue Redis. One account may use a quarter of them. */
   QUEUED_BYTES: z.coerce

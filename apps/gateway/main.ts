@@ -22,9 +22,9 @@ import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from './config.ts'
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
 import { createAdmit } from './generation/admit.ts'
+import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createEndGeneration } from './generation/end-generation.ts'
-import { createInputEstimate } from './generation/estimate-input.ts'
 import { createOutputEstimate } from './generation/estimate-output.ts'
 import { createGenerate } from './generation/generate.ts'
 import { createGenerationMetrics } from './generation/generation-metrics.ts'
@@ -36,7 +36,6 @@ import { createPace } from './generation/pace.ts'
 import { createPoisonBound } from './generation/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
 import { createRecovery } from './generation/recovery.ts'
-import { createReserve } from './generation/reserve.ts'
 import { createSettlements } from './generation/settlements.ts'
 import { createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
 import { createSuspects } from './generation/suspects.ts'
@@ -206,14 +205,16 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('reports', reporter, { run: () => reporter.stop() })
 
-  const inputEstimate = createInputEstimate()
   const { suspectShortage, ...authentication } = createAuthentication({ billing, nowMs, wallClockMs })
-  const reserve = createReserve({
+  const { reserve, ...holds } = createHolds({
     billing,
-    inputEstimate,
     releaseHold: settlements.releaseHold,
     toQueueMs: queueClock.toQueueMs,
     onShortage: suspectShortage,
+    creditWaitMs: config.CREDIT_WAIT_MS,
+    control,
+    metrics,
+    log,
   })
   const generate = createGenerate({
     admit: createAdmit({
@@ -264,8 +265,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         streamSettled: inboxes.settled,
       }),
       suspects,
-      inputEstimate,
       outputEstimate: createOutputEstimate(),
+      ...holds,
       gateway,
       nowMs,
       showsCost: config.USAGE_COST === 'on',

@@ -198,9 +198,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   })
   const { deliver: deliverVectors, noteTaken } = createDeliverVectors({ redisOf, worker })
   await subscribe({
-    onStop(gateway, streams) {
-      for (const stopped of streams) running.stopStream(gateway, stopped)
-    },
+    onStop: running.stopStreams,
     onResend: (gateway, from) => metrics.resentFrames.inc(publisher.resend(gateway, from)),
     onAsk: running.answer,
     onAcknowledge(gateway, number, settled) {
@@ -208,6 +206,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       running.forgetSettled(gateway, settled)
     },
     onVectorsTaken: noteTaken,
+    onHold: running.answerHold,
     onDrain: drain.start,
     onCordon: (term, forMs) => cordon.cordon(term, forMs),
     onUncordon: (term) => cordon.uncordon(term),

@@ -149,6 +149,7 @@ export function serveEngine(deps: {
         metrics.continued.inc({ model: model.name })
         metrics.replayedTokens.inc({ model: model.name }, tokens)
       },
+      onMoneyEnd: () => metrics.moneyEnds.inc({ model: model.name }),
     }),
     runEmbedding: createRunEmbedding({
       worker,

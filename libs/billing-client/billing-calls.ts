@@ -13,7 +13,15 @@ export type ReserveCall = {
   readonly outputTokens: number
   /** The generation's hard deadline, Unix milliseconds. */
   readonly deadlineMs: number
+  /** Lets a small balance hold less than `outputTokens`; absent: the hold never has to grow. */
+  readonly rolling?: RollingHold
 }
+
+/**
+ * The output of a hold that may grow while its generation runs. `expectedTokens` (at least 1) is the number of tokens
+ * that the answer will probably need. A hold for fewer than `leastTokens` is refused.
+ */
+export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 
 /** Replaces a hold's amount, once: `inputTokens` is now the number that a worker has counted. */
 export type ReplaceCall = {
@@ -39,7 +47,7 @@ export type HoldAnswer =
       readonly status: 'granted'
       readonly amountNano: NanoCredits
       readonly outputTokens: number
-      /** `outputTokens` was limited by the available money, not by the caller or the model. */
+      /** The available money pays for less than was expected or, in an extend, wanted. */
       readonly clamped: boolean
       readonly prices: HoldPrices
       /** The grant, signed by billing. The settlement of the generation carries it. */

@@ -35,8 +35,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 /** `Settlement` has the same limit. A larger number is a bug of the sender. */
 const MAX_TOKENS = 1_000_000_000
 
-export function toReserveMessage(call: ReserveCall): Reserve {
-  return { ...call, deadlineMs: String(call.deadlineMs) }
+export function toReserveMessage({ rolling, ...call }: ReserveCall): Reserve {
+  return { ...call, deadlineMs: String(call.deadlineMs), ...rolling }
 }
 
 export function fromReserveMessage(message: Reserve__Output): ReserveCall {
@@ -47,6 +47,12 @@ export function fromReserveMessage(message: Reserve__Output): ReserveCall {
     inputTokens: readTokens('input_tokens', message.inputTokens),
     outputTokens: readTokens('output_tokens', message.outputTokens),
     deadlineMs: readTime('deadline_ms', message.deadlineMs),
+    ...(message.expectedTokens > 0 && {
+      rolling: {
+        expectedTokens: readTokens('expected_tokens', message.expectedTokens),
+        leastTokens: readTokens('least_tokens', message.leastTokens),
+      },
+    }),
   }
 }
 

@@ -16,6 +16,7 @@ export type GenerationEvent =
     }
   | { readonly type: 'tool-call-delta'; readonly index: number; readonly text: string }
   | VectorsReady
+  | GenerationShort
   | GenerationEnd
   | GenerationError
 
@@ -74,6 +75,18 @@ export type VectorsReady = {
   readonly count: number
   /** The prompt tokens of these inputs. */
   readonly promptTokens: number
+}
+
+/**
+ * The hold pays for few more tokens than were generated. Sent again until the gateway answers with a larger hold, or
+ * with a final answer.
+ */
+export type GenerationShort = {
+  readonly type: 'generation-short'
+  /** The hold that the worker knows; the gateway may have a larger one already. */
+  readonly amountNano: string
+  /** How many more tokens the hold should pay for. */
+  readonly moreTokens: number
 }
 
 export const FINISH_REASONS = ['stop', 'length', 'tool-calls'] as const

@@ -12,6 +12,11 @@ export const Hold = z.object({
   outputPriceNano: Int64Text,
   /** Absent in jobs of older gateways. */
   cachedInputPriceNano: Int64Text.optional(),
+  /**
+   * The output tokens that the amount was granted for, beside the estimated input. On a small balance they are fewer
+   * than the caller's limit, and the hold grows while the generation runs.
+   */
+  outputTokens: z.int().min(0),
   /** True if the account's credits limited the amount. A prompt too long for it fails with `insufficient_credits`. */
   clamped: z.boolean(),
   /** The hold as billing granted and signed it; only billing reads it. */

@@ -149,6 +149,18 @@ const CODECS = {
     toValue: (event) => event.cachedTokens,
     fromValue: (value) => ({ type: 'prompt-cached', cachedTokens: readNumber(value) }),
   },
+  'generation-short': {
+    code: 10,
+    toValue: (event) => [event.amountNano, event.moreTokens],
+    fromValue(value) {
+      const [amountNano, moreTokens] = readArray(value)
+      return {
+        type: 'generation-short',
+        amountNano: readText(amountNano),
+        moreTokens: readNumber(moreTokens),
+      }
+    },
+  },
 } as const satisfies Codecs
 
 /** The types that share their code with another type. */

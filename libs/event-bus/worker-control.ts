@@ -11,6 +11,15 @@ export type StreamEpoch = z.infer<typeof StreamEpoch>
 const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
 export type AskedStream = z.infer<typeof AskedStream>
 
+/** The hold of a stream whose worker asked for a larger one. */
+const AnsweredHold = StreamEpoch.extend({
+  /** An int64 amount as text; what it was before if nothing more can be paid. */
+  amountNano: z.string().regex(/^\d{1,19}$/),
+  /** True if no larger hold will come. */
+  isFinal: z.boolean(),
+})
+export type AnsweredHold = z.infer<typeof AnsweredHold>
+
 /** The longest cordon of a scaler, which renews its cordons each second. */
 const LONGEST_CORDON_MS = 600_000
 
@@ -26,6 +35,7 @@ const WorkerControl = z.discriminatedUnion('type', [
     settled: z.array(z.int()),
   }),
   z.object({ type: z.literal('vectors-taken'), key: z.string() }),
+  AnsweredHold.extend({ type: z.literal('hold'), gateway: z.string() }),
   z.object({ type: z.literal('drain') }),
   z
     .object({
@@ -54,6 +64,8 @@ export type ControlSender = {
   acknowledge(worker: string, number: number, settled: readonly number[]): Promise<boolean>
   /** Reports that the vectors of this key have arrived. */
   vectorsTaken(worker: string, key: string): Promise<boolean>
+  /** Answers a `generation-short`. */
+  hold(worker: string, answered: AnsweredHold): Promise<boolean>
 }
 
 /** `onNoSubscriber` is called when a message reached no subscriber: the worker may be dead. */
@@ -87,6 +99,7 @@ export function createControlSender(options: {
     acknowledge: async (worker, number, settled) =>
       await send(worker, { type: 'acknowledge', gateway, number, settled: [...settled] }),
     vectorsTaken: async (worker, key) => await send(worker, { type: 'vectors-taken', key }),
+    hold: async (worker, answered) => await send(worker, { type: 'hold', gateway, ...answered }),
   }
 }
 
@@ -127,6 +140,7 @@ export type ControlHandlers = {
   onAsk: (gateway: string, streams: readonly AskedStream[]) => void
   onAcknowledge: (gateway: string, number: number, settled: readonly number[]) => void
   onVectorsTaken: (key: string) => void
+  onHold: (gateway: string, answered: AnsweredHold) => void
   onDrain: () => void
   /** The term is null for an operator's cordon, which has no end of its own. */
   onCordon: (term: number | null, forMs: number | null) => void
@@ -160,6 +174,8 @@ function handle(message: WorkerControl, handlers: ControlHandlers): void {
       return handlers.onAcknowledge(message.gateway, message.number, message.settled)
     case 'vectors-taken':
       return handlers.onVectorsTaken(message.key)
+    case 'hold':
+      return handlers.onHold(message.gateway, message)
     case 'drain':
       return handlers.onDrain()
     case 'cordon':

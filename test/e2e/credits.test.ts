@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { recordKey, waitingKey } from '#libs/generation-record/keys.ts'
 import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
@@ -12,7 +13,7 @@ import { startChatOk } from '../support/start-chat.ts'
 
 /** No other file uses these models, because a gateway's estimate of a prompt depends on the earlier prompts. */
 const { model } = FILE_MODELS.credits.engine
-const SLOW = FILE_MODELS['credits-slow'].engine.model
+const RACE = FILE_MODELS['credits-race'].engine.model
 const PRICES = demoPrices(FILE_MODELS.credits.like)
 
 let cluster: SharedCluster
@@ -32,51 +33,97 @@ test('without credits the answer is 402 and nothing is enqueued', async () => {
   await expectBalancedBooks(cluster, [account])
 })
 
-test('of fifty at once on credits for ten exactly ten are served, and nothing goes below zero', async () => {
-  const call = {
-    baseUrl: cluster.baseUrl,
-    model: SLOW,
-    content: 'Talk [[tokens=150]]',
-    fields: { max_tokens: 200 },
-  }
-  const probe = await cluster.createAccount('1')
-  const probing = startChatOk({ ...call, apiKey: probe.apiKey })
-  await probing.firstText
-  const { held } = await cluster.balance(probe)
-  await probing.answer
+describe('fifty at once on credits for ten', () => {
+  const ANSWER = { content: 'Talk [[tokens=300]]', tokens: 301 }
+  let promptTokens: number
+  let credits: bigint
 
-  const account = await cluster.createAccount(formatCredits(toNanoCredits(held * 10n)))
-  let lowest = (await cluster.balance(account)).available
-  const answered = new AbortController()
-  const watch = (async () => {
-    while (!answered.signal.aborted) {
-      const { available } = await cluster.balance(account)
-      if (available < lowest) lowest = available
+  beforeAll(async () => {
+    // The gateway learns how long the answers of this model are.
+    const probe = await cluster.createAccount('1')
+    const call = { baseUrl: cluster.baseUrl, model: RACE, content: ANSWER.content, apiKey: probe.apiKey }
+    const answers = await Promise.all(Array.from({ length: 20 }, async () => await chatOk(call)))
+    promptTokens = answers[0]?.promptTokens ?? 0
+    credits = priceTokens({ input: promptTokens, cachedInput: 0, output: ANSWER.tokens }, PRICES) * 10n
+  })
+
+  test.each([
+    ['an honest limit', { max_tokens: 301 }],
+    ['no limit', {}],
+    ['ten times the limit', { max_tokens: 3_010 }],
+  ])('with %s at least nine get their whole answer, and nothing is overspent', async (_, fields) => {
+    const { baseUrl } = cluster
+    const account = await cluster.createAccount(formatCredits(toNanoCredits(credits)))
+    const call = { baseUrl, model: RACE, content: ANSWER.content, fields, apiKey: account.apiKey }
+    let lowest = credits
+    const answered = new AbortController()
+    const watch = (async () => {
+      while (!answered.signal.aborted) {
+        const { available } = await cluster.balance(account)
+        if (available < lowest) lowest = available
+      }
+    })()
+    const answers = await Promise.all(Array.from({ length: 50 }, async () => await chat(call)))
+    answered.abort()
+    await watch
+
+    expect(lowest).toBeGreaterThanOrEqual(0n)
+    const served = answers.filter((answer) => 'text' in answer)
+    const refused = answers.filter((answer) => !('text' in answer))
+    for (const answer of served)
+      expect(answer).toMatchObject({ finishReason: 'stop', completionTokens: ANSWER.tokens })
+    for (const answer of refused) {
+      expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits' } })
     }
-  })()
-  // An answer takes three seconds, so all fifty requests are sent before the first hold is settled.
-  const answers = await Promise.all(
-    Array.from({ length: 50 }, async () => await chat({ ...call, apiKey: account.apiKey })),
-  )
-  answered.abort()
-  await watch
+    expect(served.length).toBeGreaterThanOrEqual(9)
 
-  expect(lowest).toBe(0n)
-  const served = answers.filter((answer) => 'text' in answer)
-  const refused = answers.filter((answer) => !('text' in answer))
-  expect([served.length, refused.length]).toEqual([10, 40])
-  for (const answer of served) expect(answer).toMatchObject({ completionTokens: 151, finishReason: 'stop' })
-  for (const answer of refused) {
-    expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits' } })
-  }
+    await expectBalancedBooks(cluster, [account])
+    const charged = served.reduce(
+      (sum, { promptTokens: input, cachedTokens: cachedInput, completionTokens: output }) =>
+        sum + priceTokens({ input, cachedInput, output }, PRICES),
+      0n,
+    )
+    expect((await cluster.balance(account)).posted).toBe(credits - charged)
+  })
+})
 
-  await expectBalancedBooks(cluster, [probe, account])
-  const charged = served.reduce(
-    (sum, { promptTokens: input, cachedTokens: cachedInput, completionTokens: output }) =>
-      sum + priceTokens({ input, cachedInput, output }, PRICES),
-    0n,
-  )
-  expect((await cluster.balance(account)).posted).toBe(held * 10n - charged)
+/** An account whose credits pay for so many tokens of output after this prompt. */
+async function accountFor({ content, output }: { content: string; output: number }) {
+  const probe = await cluster.createAccount('1')
+  const fields = { max_tokens: 1 }
+  const call = { baseUrl: cluster.baseUrl, model: RACE, content }
+  const { promptTokens: input } = await chatOk({ ...call, apiKey: probe.apiKey, fields })
+  const credits = priceTokens({ input, cachedInput: 0, output }, PRICES)
+  const account = await cluster.createAccount(formatCredits(credits))
+  return { account, credits, call: { ...call, apiKey: account.apiKey } }
+}
+
+const growths = async (answer: string) => {
+  const [gateway] = cluster.gateways
+  return await cluster.metric(gateway, 'millrace_gateway_hold_growths_total', { answer })
+}
+
+test('an answer that is longer than expected is whole: its hold grows up to the balance', async () => {
+  const { account, call } = await accountFor({ content: 'Go on [[tokens=1900]]', output: 1_902 })
+  const before = await growths('granted')
+  const answer = await chatOk(call)
+  expect(answer).toMatchObject({ finishReason: 'stop', completionTokens: 1_901 })
+  expect((await growths('granted')) - before).toBeGreaterThanOrEqual(2)
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('a key that is revoked meanwhile ends the stream behind its last paid token', async () => {
+  const { account, credits, call } = await accountFor({ content: 'On [[tokens=6000]]', output: 2_048 })
+  const { answer, firstText } = startChatOk(call)
+  await firstText
+  await cluster.admin.call(ADMIN.revokeKey, { key: account.keyId })
+  const { finishReason, completionTokens, ...prompt } = await answer
+  expect(finishReason).toBe('length')
+  // The model's maximum is 2,048.
+  expect(completionTokens).toBeLessThan(2_000)
+  await expectBalancedBooks(cluster, [account])
+  const usage = { input: prompt.promptTokens, cachedInput: prompt.cachedTokens, output: completionTokens }
+  expect((await cluster.balance(account)).posted).toBe(credits - priceTokens(usage, PRICES))
 })
 
 test('money clamps the output, and the answer says length', async () => {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { formatCredits } from '#libs/money/nano-credits.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
@@ -199,6 +201,35 @@ test('settlements made while billing is away are charged when it comes back', as
   )
   expect(before - after).toBe(owed)
   await untilServed()
+})
+
+test('a billing that is away while a hold has to grow ends no stream', async () => {
+  const { baseUrl, gateways, billing } = cluster
+  const content = 'On and on [[tokens=240]]'
+  const { promptTokens } = await chatOk({
+    baseUrl,
+    apiKey: account.apiKey,
+    content,
+    fields: { max_tokens: 1 },
+  })
+  // Pays for about 2 s of output.
+  const paid = priceTokens({ input: promptTokens, cachedInput: 0, output: 100 }, demoPrices(ENGINE.model))
+  const poor = await cluster.createAccount(formatCredits(paid))
+  const { answer, firstText } = startChatOk({ baseUrl, apiKey: poor.apiKey, content })
+  await firstText
+  const more = { account: poor.id, credits: '1', idempotencyKey: poor.id, reason: 'test' }
+  await cluster.admin.call(ADMIN.topUp, more)
+  const [gateway] = gateways
+  if (gateway === undefined) throw new Error('there is no gateway')
+  const unanswered = async () =>
+    await cluster.metric(gateway, 'millrace_gateway_hold_growths_total', { answer: 'unavailable' })
+  const before = await unanswered()
+  billing.signal('SIGSTOP')
+  await expect.poll(unanswered, { interval: 20 }).toBeGreaterThan(before)
+  billing.signal('SIGCONT')
+  expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 241 })
+  await untilServed()
+  await expectBalancedBooks(cluster, [poor])
 })
 
 /** Stops a process in the middle of a stream. The stream must end before the process does. */

@@ -128,14 +128,16 @@ test('a spend limit answers 402 and says that it is the limit of the key, while 
 })
 
 test('a spend limit counts what running requests hold, at whatever gateway they run', async () => {
-  const limit = priceTokens({ input: 100, cachedInput: 0, output: 400 }, demoPrices(SLOW))
+  // Less output than any hold expects: the hold takes all of it.
+  const limit = priceTokens({ input: 100, cachedInput: 0, output: 240 }, demoPrices(SLOW))
   const key = await createKey({ spendLimit: { amountNano: limit.toString(), period: 'total' } })
   const { answer, firstText } = startChatOk({
     baseUrl: cluster.baseUrl,
     apiKey: key.secret,
     model: SLOW,
-    content: 'Talk [[tokens=100]]',
-    // This costs more than the limit leaves, so the hold takes the whole limit.
+    // This costs more than the limit leaves, so the hold takes the whole limit. The answer takes longer than the other
+    // request waits for credits.
+    content: 'Talk [[tokens=230]]',
     fields: { max_tokens: 2_000 },
   })
   await firstText

@@ -1,7 +1,11 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { formatCredits } from '#libs/money/nano-credits.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
+import { demoPrices } from '../support/catalog.ts'
 import type { ChatCall } from '../support/chat.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 import { embedOk } from '../support/embeddings.ts'
@@ -189,6 +193,32 @@ test('both workers killed and started again: all kinds of output go on in the mi
   // A grammar cannot continue in the middle of a text, and the client has already received a part.
   expect(await partlySent.answer).toMatchObject({ streamError: { code: 'upstream_error' } })
   expect(await posted([{ account }])).toEqual(before)
+})
+
+test('a generation whose hold has grown goes on elsewhere with the larger hold, and costs the same', async () => {
+  const content = 'Talk on a small balance [[tokens=240]]'
+  const rich = await cluster.createAccount('100')
+  const known = await startChatOk({ baseUrl: cluster.baseUrl, apiKey: rich.apiKey, content }).answer
+  const input = known.promptTokens
+  const cost = (output: number) => priceTokens({ input, cachedInput: 0, output }, demoPrices(ENGINE.model))
+
+  const poor = await cluster.createAccount(formatCredits(cost(60)))
+  const growths = async () =>
+    await cluster.metric(first(cluster.gateways), 'millrace_gateway_hold_growths_total', {
+      answer: 'granted',
+    })
+  const before = await growths()
+  const { answer, firstText } = startChatOk({ baseUrl: cluster.baseUrl, apiKey: poor.apiKey, content })
+  await firstText
+  const rest = formatCredits(cost(250) - cost(60))
+  const topUp = { account: poor.id, credits: rest, idempotencyKey: poor.id, reason: 'test' }
+  await cluster.admin.call(ADMIN.topUp, topUp)
+  await expect.poll(growths, { interval: 20 }).toBeGreaterThan(before)
+  await Promise.all(cluster.workers.map(async (worker) => await worker.kill()))
+  await Promise.all([cluster.restartWorker(0), cluster.restartWorker(1)])
+
+  expect(await answer).toEqual(known)
+  expect(await posted([{ account: poor }])).toEqual([cost(250) - cost(known.completionTokens)])
 })
 
 test('a worker that is frozen and thaws: the client sees one stream', async () => {

@@ -102,6 +102,7 @@ export async function startFakeWorkers(options: {
       onAsk() {},
       onAcknowledge() {},
       onVectorsTaken() {},
+      onHold() {},
       onDrain() {},
       onCordon(term, forMs) {
         worker.cordon = { term, untilMs: nowMs() + (forMs ?? Infinity) }

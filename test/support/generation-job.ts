@@ -15,6 +15,7 @@ export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
       amountNano: '1000000',
       inputPriceNano: '1000000',
       outputPriceNano: '2000000',
+      outputTokens: 100,
       clamped: false,
       receipt: 'receipt',
     },

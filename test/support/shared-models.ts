@@ -26,10 +26,7 @@ export const FILE_MODELS = {
   'ai-sdk': { like: 'demo-chat', engine: { model: 'ai-sdk/narrow', ...NARROW } },
   codex: { like: 'demo-chat', engine: { model: 'codex/narrow', ...NARROW } },
   credits: { like: 'demo-chat', engine: { model: 'credits/quick', files: 'demo', ...QUICK } },
-  'credits-slow': {
-    like: 'demo-chat',
-    engine: { model: 'credits/slow', files: 'demo', stepMs: 20, sequenceMs: 0 },
-  },
+  'credits-race': { like: 'demo-chat', engine: { model: 'credits/race', files: 'demo', ...QUICK } },
   embeddings: {
     like: 'demo-embed',
     // The engine is fast enough for thousands of inputs, and slow enough to be interrupted in the middle of them.

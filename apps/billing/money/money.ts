@@ -130,6 +130,8 @@ export function createMoney(options: {
       deadline: toTimestamp(only.deadlineMs),
       grace: toInterval(holdGraceMs),
       at: now(),
+      expected: only.rolling?.expectedTokens ?? null,
+      minimum: only.rolling?.leastTokens ?? null,
     }).catch(noneOfDuplicate)
   }
 
@@ -160,6 +162,8 @@ export function createMoney(options: {
     deadlines: calls.map(({ deadlineMs }) => toTimestamp(deadlineMs)),
     grace: toInterval(holdGraceMs),
     at: now(),
+    expecteds: calls.map(({ rolling }) => rolling?.expectedTokens ?? null),
+    minimums: calls.map(({ rolling }) => rolling?.leastTokens ?? null),
   })
 
   const toSettlements = (settlements: readonly Settlement[]) => ({
@@ -173,8 +177,9 @@ export function createMoney(options: {
     at: now(),
   })
 
-  /** `reservation` has the fields of the receipt that the row lacks. */
-  function toHoldAnswer(row: HoldRow, reservation: ReserveCall): HoldAnswer {
+  /** `call` has the fields of the receipt that the row lacks. */
+  function toHoldAnswer(row: HoldRow, call: ReserveCall): HoldAnswer {
+    const { rolling: _, ...reservation } = call
     switch (row.status) {
       case 'granted': {
         const { amount, granted_output: outputTokens, was_clamped: clamped } = row

@@ -93,6 +93,8 @@ export type Dispatched = {
   close(): void
   /** Returns the job with its latest hold. */
   job(): GenerationJob
+  /** Replaces the hold by a larger one, with which the generation continues if its worker is lost. */
+  growHold(hold: Hold): void
   /** False before the first lift, and after the record has refused it as `busy`. */
   mayBeQueued(): boolean
 }
@@ -234,10 +236,7 @@ class DispatchedGeneration implements Dispatched {
     this.#epoch = inbox.raise({ restart })
     this.#ids = inbox.ids()
     this.#engineDeaths = engineDeaths
-    if (hold !== null) {
-      this.#current = { ...this.#current, hold }
-      if (this.#packed !== null) this.#packed = repackHold(this.#packed, hold)
-    }
+    if (hold !== null) this.growHold(hold)
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
     this.#isQueued = false
@@ -263,6 +262,11 @@ class DispatchedGeneration implements Dispatched {
 
   job() {
     return this.#current
+  }
+
+  growHold(hold: Hold) {
+    this.#current = { ...this.#current, hold }
+    if (this.#packed !== null) this.#packed = repackHold(this.#packed, hold)
   }
 
   mayBeQueued() {

@@ -77,6 +77,9 @@ export function createGenerate(deps: {
               sendReceived()
               await run.recover(event)
               break
+            case 'generation-short':
+              run.growHold(event)
+              break
             case 'vectors-ready':
               await receiveVectors(event, run)
               break

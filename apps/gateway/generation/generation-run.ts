@@ -2,6 +2,7 @@ import type {
   GenerationDeclined,
   GenerationClaimed,
   GenerationEnd,
+  GenerationShort,
   Usage,
 } from '#libs/contracts/generation-event.ts'
 import type { Hold } from '#libs/contracts/generation-job.ts'
@@ -12,8 +13,10 @@ import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
 import type { OutputEstimate } from './estimate-output.ts'
+import type { ExpectedOutput } from './expected-output.ts'
 import type { GenerationCall, OutputEvent } from './generation-call.ts'
 import type { GenerationStream, OpenStream } from './open-stream.ts'
+import type { GrowHold } from './grow-hold.ts'
 import { toCharge } from './to-charge.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { Recovery } from './recovery.ts'
@@ -29,6 +32,8 @@ export type Run = {
   queue(): Promise<void>
   claimed(claim: GenerationClaimed): void
   promptCached(event: { readonly cachedTokens: number }): void
+  /** Lets the hold grow while the output goes on; returns at once. */
+  growHold(short: GenerationShort): void
   /** Takes the vectors of the next inputs, which have `promptTokens` tokens together. */
   vectors(vectors: readonly Float32Array[], promptTokens: number): void
   /** Returns the number of inputs whose vectors were received. */
@@ -70,6 +75,8 @@ type Deps = {
   readonly suspects: Suspects
   readonly inputEstimate: InputEstimate
   readonly outputEstimate: OutputEstimate
+  readonly expectedOutput: Pick<ExpectedOutput, 'learn'>
+  readonly growHold: GrowHold
   /** Boot id of this gateway. */
   readonly gateway: string
   /** A clock that never goes back. */
@@ -181,6 +188,10 @@ class GenerationRun implements Run {
     this.#progress.promptCached(cachedTokens)
   }
 
+  growHold(short: GenerationShort) {
+    this.#deps.growHold({ dispatched: this.#dispatched, inbox: this.inbox }, short)
+  }
+
   vectors(vectors: readonly Float32Array[], promptTokens: number) {
     this.#outputSeen()
     this.#progress.vectorsReceived(promptTokens)
@@ -197,12 +208,15 @@ class GenerationRun implements Run {
   }
 
   complete(reported: GenerationEnd) {
-    const { showsCost, outputEstimate } = this.#deps
+    const { showsCost, outputEstimate, expectedOutput } = this.#deps
+    const { caller, model } = this.call
     this.#outcome = 'completed'
     const usage = this.#progress.complete(reported.usage)
     const costNano = showsCost ? toCharge(usage, this.#dispatched.job().hold) : null
     this.#end = { ...reported, usage: { ...usage, ...(costNano !== null && { costNano }) } }
-    outputEstimate.learn(this.call.model.id, usage.completionTokens)
+    const isCut = reported.finishReason === 'length'
+    outputEstimate.learn(model.id, usage.completionTokens)
+    expectedOutput.learn(model.id, caller.accountId, { tokens: usage.completionTokens, isCut })
     this.#output.push(this.#end)
   }
 

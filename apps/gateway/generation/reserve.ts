@@ -3,9 +3,14 @@ import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
+import { affordableOutput } from '#libs/money/price.ts'
 import type { Caller } from '../callers/caller.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
+import type { CreditLine } from './credit-line.ts'
 import type { InputEstimate } from './estimate-input.ts'
+import type { Expectation, ExpectedOutput } from './expected-output.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { insufficientCredits } from './insufficient-credits.ts'
 import { orUnavailable } from './or-unavailable.ts'
@@ -15,7 +20,11 @@ import { orUnavailable } from './or-unavailable.ts'
  * `model_unavailable` when billing does not answer.
  */
 export type Reserve = {
-  /** Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. */
+  /**
+   * Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. On a
+   * small balance the hold is for the output that the answer will probably need. Credits that only other running
+   * requests hold are waited for.
+   */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
   /** Replaces the hold by a hold for `promptTokens`, the input tokens that a worker has counted. */
   exact(job: GenerationJob, promptTokens: number): Promise<Hold>
@@ -27,32 +36,75 @@ export type ReleaseHold = (reservationId: string) => void
 export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
   inputEstimate: Pick<InputEstimate, 'estimate'>
+  expectedOutput: Pick<ExpectedOutput, 'expect'>
+  creditLine: CreditLine
   releaseHold: ReleaseHold
   /** Converts a time of the monotonic clock to the queue Redis' clock. */
   toQueueMs: (ownMs: number) => number
   /** Called when the caller cannot pay for this request, and so perhaps for no request at all. */
   onShortage: (caller: Caller) => void
 }): Reserve {
-  const { billing, inputEstimate, releaseHold, toQueueMs, onShortage } = deps
+  const { billing, inputEstimate, expectedOutput, creditLine, releaseHold, toQueueMs, onShortage } = deps
+
+  /**
+   * Asks for the output that the answer will probably need. If only credits that others hold are in the way, it waits,
+   * and then takes as much as the usual answer needs: a cut answer helps less than a 402 after which the caller tries
+   * again. If nobody holds any, there is nothing to wait for: it takes what the credits pay.
+   */
+  async function askPatiently(
+    { caller, model, signal }: GenerationCall,
+    wanted: Wanted,
+    ask: Ask,
+  ): Promise<HoldAnswer> {
+    const { accountId, keyId } = caller
+    const { likely, usual } = wanted
+    const canPay = (credits: bigint) => paysOneToken(credits, model, wanted)
+    const mayBeGranted = (answer: HoldAnswer): answer is Shortage =>
+      isShortage(answer) && answer.heldNano > 0n && canPay(answer.availableNano + answer.heldNano)
+
+    let line = creditLine.open(keyId, accountId)
+    if (line === null) {
+      const answer = await ask(likely)
+      if (!isShortage(answer)) return answer
+      if (answer.heldNano === 0n && canPay(answer.availableNano)) return await ask(1)
+      if (!mayBeGranted(answer)) return answer
+      line = answer.status === 'key-limit' ? keyId : accountId
+    }
+    const waited = await creditLine.wait(line, signal, async () => {
+      const answer = await ask(likely)
+      return mayBeGranted(answer) ? null : answer
+    })
+    return waited === null || isShortage(waited) ? await ask(usual) : waited
+  }
+
   return {
-    async estimated({ id, caller, model, request, size }, { outputTokens, deadlineMs }) {
+    async estimated(call, { outputTokens, deadlineMs }) {
+      const { id, caller, model, request, size } = call
       // Bounded by the context window, because an estimate that is too high must not refuse a request that fits.
       const mostInput =
         request.kind === 'embedding'
           ? request.inputs.length * model.contextWindow
           : Math.max(1, model.contextWindow - outputTokens)
-      const inputTokens = inputEstimate.estimate(model.id, size) + size.grammarTokens
-      const answer = billing.reserve({
-        reservationId: id,
-        keyId: caller.keyId,
-        model: model.id,
-        inputTokens: Math.min(inputTokens, mostInput),
-        outputTokens,
-        deadlineMs: toQueueMs(deadlineMs),
-      })
+      const estimate = inputEstimate.estimate(model.id, size) + size.grammarTokens
+      const inputTokens = Math.min(estimate, mostInput)
+      const expected = expectedOutput.expect(model.id, caller.accountId)
+      const likely = Math.min(outputTokens, expected.likely)
+      const usual = Math.min(likely, expected.usual)
+      const ask = async (leastTokens: number) => {
+        const answer = billing.reserve({
+          reservationId: id,
+          keyId: caller.keyId,
+          model: model.id,
+          inputTokens,
+          outputTokens,
+          deadlineMs: toQueueMs(deadlineMs),
+          ...(outputTokens > 0 && { rolling: { expectedTokens: likely, leastTokens } }),
+        })
+        return await orUnavailable(answer, NO_BILLED_REQUESTS)
+      }
       try {
-        const held = await orUnavailable(answer, NO_BILLED_REQUESTS)
-        if (held.status === 'insufficient-credits' || held.status === 'key-limit') onShortage(caller)
+        const held = await askPatiently(call, { inputTokens, likely, usual }, ask)
+        if (isShortage(held)) onShortage(caller)
         return toHold(held)
       } catch (error) {
         if (mayHaveReserved(error)) releaseHold(id)
@@ -60,11 +112,34 @@ export function createReserve(deps: {
       }
     },
     async exact(job, promptTokens) {
-      const outputTokens = Math.min(job.maxOutputTokens, Math.max(1, job.contextWindow - promptTokens))
+      // A hold that grows stays one: it is replaced by one for the same output.
+      const most = Math.min(job.maxOutputTokens, job.hold.outputTokens)
+      const outputTokens = Math.min(most, Math.max(1, job.contextWindow - promptTokens))
       const answer = billing.replace({ reservationId: job.id, inputTokens: promptTokens, outputTokens })
       return toHold(await orUnavailable(answer, NO_BILLED_REQUESTS))
     },
   }
+}
+
+/** The estimated input, and the expected output within the caller's limit. */
+type Wanted = Expectation & { readonly inputTokens: number }
+
+type Ask = (leastTokens: number) => Promise<HoldAnswer>
+
+type Shortage = Extract<HoldAnswer, { readonly status: 'insufficient-credits' | 'key-limit' }>
+
+const isShortage = (answer: HoldAnswer): answer is Shortage =>
+  answer.status === 'insufficient-credits' || answer.status === 'key-limit'
+
+/** True if these credits pay the input and one token of output; for embeddings, the input. */
+function paysOneToken(
+  credits: bigint,
+  { inputPriceNano, outputPriceNano }: ModelSpec,
+  wanted: Wanted,
+): boolean {
+  const prices = { inputPriceNano: BigInt(inputPriceNano), outputPriceNano: BigInt(outputPriceNano) }
+  const limit = Math.min(1, wanted.likely)
+  return affordableOutput(toNanoCredits(credits), prices, { input: wanted.inputTokens, limit }) === limit
 }
 
 const NO_BILLED_REQUESTS = 'The service cannot take billed requests right now.'
@@ -74,11 +149,13 @@ function mayHaveReserved(error: unknown): boolean {
   return !(error.cause instanceof BillingUnavailable && error.cause.nothingDone)
 }
 
-function toHold(answer: HoldAnswer): Hold {
+/** Returns the hold of a grant; throws the `ApiError` of any other answer. */
+export function toHold(answer: HoldAnswer): Hold {
   switch (answer.status) {
     case 'granted':
       return {
         amountNano: String(answer.amountNano),
+        outputTokens: answer.outputTokens,
         inputPriceNano: String(answer.prices.inputPriceNano),
         outputPriceNano: String(answer.prices.outputPriceNano),
         cachedInputPriceNano: String(answer.prices.cachedInputPriceNano),

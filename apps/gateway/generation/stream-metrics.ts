@@ -2,6 +2,9 @@ import type { Counter, Registry } from 'prom-client'
 import { DECLINE_REASONS } from '#libs/contracts/generation-event.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
+import { CREDIT_WAIT_ENDS, type CreditWaitEnd } from './credit-line.ts'
+import { HOLD_GROWTHS, type HoldGrowth } from './grow-hold.ts'
+
 const RECOVERY_REASONS = [...DECLINE_REASONS, 'worker-dead', 'frames-lost', 'not-running']
 
 export type StreamCounters = {
@@ -10,6 +13,8 @@ export type StreamCounters = {
   readonly resends: Counter
   readonly lateEvents: Counter
   readonly poisoned: Counter
+  noteHoldGrowth(growth: HoldGrowth): void
+  noteCreditWait(end: CreditWaitEnd): void
 }
 
 export function createStreamCounters(registry: Registry): StreamCounters {
@@ -21,8 +26,22 @@ export function createStreamCounters(registry: Registry): StreamCounters {
   })
   // Present from the start, so that the first recovery shows as an increase.
   for (const reason of RECOVERY_REASONS) recoveries.inc({ reason }, 0)
+  const holdGrowths = counter({
+    name: 'millrace_gateway_hold_growths_total',
+    help: 'Requests to billing for larger holds of running generations, by their answer',
+    labelNames: ['answer'],
+  })
+  for (const answer of HOLD_GROWTHS) holdGrowths.inc({ answer }, 0)
+  const creditWaits = counter({
+    name: 'millrace_gateway_credit_waits_total',
+    help: 'Requests that waited for credits which other running requests held, by the end of their wait',
+    labelNames: ['end'],
+  })
+  for (const end of CREDIT_WAIT_ENDS) creditWaits.inc({ end }, 0)
   return {
     recoveries,
+    noteHoldGrowth: (answer) => holdGrowths.inc({ answer }),
+    noteCreditWait: (end) => creditWaits.inc({ end }),
     resends: counter({
       name: 'millrace_gateway_resends_total',
       help: 'Requests to a worker to publish lost frames again',

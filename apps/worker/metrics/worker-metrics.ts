@@ -10,6 +10,7 @@ export type WorkerMetrics = {
   noteHandBack(model: string, reason: GenerationDeclined['reason']): void
   continued: Counter<'model'>
   replayedTokens: Counter<'model'>
+  moneyEnds: Counter<'model'>
   events: Counter
   frames: Counter
   resentFrames: Counter
@@ -98,6 +99,11 @@ export function createWorkerMetrics(options: {
     replayedTokens: counter({
       name: 'millrace_worker_replayed_tokens_total',
       help: 'Output tokens of continued generations, which the engine got as a part of the prompt',
+      labelNames: ['model'],
+    }),
+    moneyEnds: counter({
+      name: 'millrace_worker_money_ends_total',
+      help: 'Answers that were cut, because their hold was used up and could not grow',
       labelNames: ['model'],
     }),
     events: counter({ name: 'millrace_worker_events_total', help: 'Events published' }),

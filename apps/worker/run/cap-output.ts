@@ -3,7 +3,8 @@ import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { affordableOutput } from '#libs/money/price.ts'
 
 export type OutputCap =
-  | { readonly status: 'capped'; readonly maxTokens: number }
+  /** The engine may write `maxTokens`. The hold pays for the first `paidTokens` of them, and may grow. */
+  | { readonly status: 'capped'; readonly maxTokens: number; readonly paidTokens: number }
   /**
    * The gateway's estimate of the input was too low, and the account's credits did not limit the hold: a hold for the
    * counted input is needed.
@@ -17,25 +18,40 @@ export type OutputCap =
   | { readonly status: 'prompt-too-long' }
 
 /**
- * Turns the hold's amount into the engine's output cap: the number of tokens for which the amount pays after the
- * counted input, `promptTokens`. The context window and the caller's limit bound the cap as well. So no charge can
- * exceed its hold, and a wrong estimate of the input neither creates debt nor shortens an answer that could be paid.
+ * Returns the engine's output cap, which is the caller's limit within the context window, and the paid part of it: the
+ * number of tokens for which the hold's amount pays after the counted input, `promptTokens`. The run delivers no token
+ * beyond the paid ones (`paid-output.ts`). So no charge can exceed its hold, and a wrong estimate of the input neither
+ * creates debt nor shortens an answer that could be paid.
+ *
+ * A hold that pays for all tokens that it was granted for is large enough, also if the caller's limit is higher: it grows.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
   if (wanted < 1) return { status: 'prompt-too-long' }
 
   const { hold } = job
-  const affordable = affordableOf(hold, { input: promptTokens, limit: wanted })
-  if (affordable === wanted) return { status: 'capped', maxTokens: wanted }
-  if (!hold.clamped) return { status: 'hold-too-small' }
-  if (affordable === null || affordable < 1) return { status: 'insufficient-credits' }
-  return { status: 'capped', maxTokens: affordable }
+  const paidTokens = affordableOf(hold, { input: promptTokens, limit: wanted }) ?? 0
+  if (!hold.clamped && paidTokens < Math.min(wanted, hold.outputTokens)) return { status: 'hold-too-small' }
+  if (paidTokens < 1) return { status: 'insufficient-credits' }
+  return { status: 'capped', maxTokens: wanted, paidTokens }
+}
+
+/** Returns how many tokens of output this amount pays after the prompt, at most `limit`. */
+export function paidOutput(hold: Hold, amountNano: string, tokens: { input: number; limit: number }): number {
+  return affordableOf({ ...hold, amountNano }, tokens) ?? 0
 }
 
 export type OutputFit =
-  /** The engine may still give `maxTokens`; 0 if earlier epochs have written all tokens that are allowed. */
-  | { readonly status: 'fits'; readonly maxTokens: number }
+  /**
+   * The engine may still write `maxTokens`; 0 if earlier epochs have written all tokens that are allowed. The hold pays
+   * for `paidTokens` of the `mostTokens` that all epochs together may write.
+   */
+  | {
+      readonly status: 'fits'
+      readonly maxTokens: number
+      readonly paidTokens: number
+      readonly mostTokens: number
+    }
   /** The generation needs an engine with a context window of at least `window` tokens. The model allows that many. */
   | { readonly status: 'window-too-small'; readonly window: number }
   | Exclude<OutputCap, { readonly status: 'capped' }>
@@ -55,7 +71,13 @@ export function fitOutput(
   const used = tokens.rendered + tokens.written
   const left = Math.max(0, Math.min(cap.maxTokens - tokens.written, job.contextWindow - used))
   if (left > 0 && used >= engineWindow) return { status: 'window-too-small', window: used + 1 }
-  return { status: 'fits', maxTokens: left === 0 ? 0 : Math.min(left, engineWindow - used) }
+  const { paidTokens, maxTokens: mostTokens } = cap
+  return {
+    status: 'fits',
+    maxTokens: left === 0 ? 0 : Math.min(left, engineWindow - used),
+    paidTokens,
+    mostTokens,
+  }
 }
 
 /** Returns whether the hold pays for the counted input of a request without output. */

@@ -7,12 +7,13 @@ import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
 import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { traceStep } from '#libs/telemetry/span.ts'
-import { fitOutput } from './cap-output.ts'
+import { fitOutput, paidOutput, type OutputFit } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
 import type { RunEnding } from './end-run.ts'
-import type { EngineClient, EngineRequest } from '../engine/engine-client.ts'
+import type { EngineClient, EngineEnd, EngineRequest } from '../engine/engine-client.ts'
 import { EngineError } from '../engine/engine-error.ts'
 import { toErrorType, type CallMeter } from './measure-calls.ts'
+import { createPaidOutput, type PaidOutput } from './paid-output.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
 import type { RunningGeneration } from './running-generation.ts'
 import type { SentPrefixes } from './sent-prefixes.ts'
@@ -29,6 +30,11 @@ import type { EngineWatch } from '../engine-watch/watch-engine.ts'
  */
 export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEnding>
 
+type Fit = Extract<OutputFit, { readonly status: 'fits' }>
+type Ids = readonly number[] | Uint32Array
+/** Where the output of a run goes, and how much of it is paid. */
+type Output = { readonly parser: OutputParser; readonly fit: Fit }
+
 export function createRunChat(deps: {
   worker: string
   model: ChatModel
@@ -42,9 +48,11 @@ export function createRunChat(deps: {
   watch: Pick<EngineWatch, 'tokenSeen'>
   meter: CallMeter
   onReplay: (tokens: number) => void
+  /** Called when an output was cut because the money had ended. */
+  onMoneyEnd: () => void
 }): RunChat {
   const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, trials } = deps
-  const { watch, meter, onReplay } = deps
+  const { watch, meter, onReplay, onMoneyEnd } = deps
 
   return async (run, job) => {
     const { earlierIds: earlier } = run
@@ -91,19 +99,23 @@ export function createRunChat(deps: {
     const finish =
       isOver || fit.maxTokens === 0
         ? toEarlierFinish(isOver)
-        : await generate(run, parser, {
-            requestId: `${job.id}-${run.epoch}`,
-            promptIds: concat(prompt.ids, earlier),
-            sampling: { ...model.samplingDefaults, ...job.request.sampling },
-            maxTokens: fit.maxTokens,
-            // The minimum counts for the whole generation; the cap comes first.
-            minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
-            ignoreEos,
-            endIds,
-            stop: model.engineStops(job.request),
-            constraint,
-            cacheSalt: prefixTenantOf(job),
-          })
+        : await generate(
+            run,
+            { parser, fit },
+            {
+              requestId: `${job.id}-${run.epoch}`,
+              promptIds: concat(prompt.ids, earlier),
+              sampling: { ...model.samplingDefaults, ...job.request.sampling },
+              maxTokens: fit.maxTokens,
+              // The minimum counts for the whole generation; the cap comes first.
+              minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
+              ignoreEos,
+              endIds,
+              stop: model.engineStops(job.request),
+              constraint,
+              cacheSalt: prefixTenantOf(job),
+            },
+          )
     const events = parser.finish()
     run.usage.reasoningTokens = parser.reasoningTokens()
     return { status: 'completed', finishReason: toFinishReason(finish, parser), events }
@@ -124,10 +136,10 @@ export function createRunChat(deps: {
     return false
   }
 
-  /** Generates until the engine, the parser or the deadline ends the output. The deadline counts as `length`. */
+  /** Generates until the engine, the parser, the money or the deadline ends the output. The last two count as `length`. */
   async function generate(
     run: RunningGeneration,
-    parser: OutputParser,
+    output: Output,
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     run.expectOutput(request.maxTokens)
@@ -135,7 +147,7 @@ export function createRunChat(deps: {
     try {
       const finish = await traceCall(run, {
         request,
-        call: async () => await publishOutput(run, parser, request),
+        call: async () => await publishOutput(run, output, request),
       })
       end({ firstMs: run.output.firstMs })
       return finish
@@ -148,7 +160,7 @@ export function createRunChat(deps: {
 
   async function publishOutput(
     run: RunningGeneration,
-    parser: OutputParser,
+    { parser, fit }: Output,
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     const { usage, signal } = run
@@ -157,34 +169,71 @@ export function createRunChat(deps: {
     const prefix = await sentPrefixes.note(request.cacheSalt, request.promptIds)
     const toOwn = (cachedTokens: number) => Math.min(cachedTokens, prefix.knownTokens)
     let stopped = false
-    const end = await engine.generate(request, {
-      signal,
-      onTokens({ ids, cachedTokens }) {
-        if (!isContinued) usage.cachedTokens = toOwn(cachedTokens)
-        const isFirst = !run.hasOutput()
-        if (isFirst) run.span.event('first-token')
-        watch.tokenSeen()
-        run.noteOutput(ids)
-        prefix.push(ids)
-        trials.outputSeen()
-        usage.completionTokens += ids.length
-        const parsed = parser.push(ids)
-        if (isFirst && usage.cachedTokens > 0) {
-          // Sent with the first token, because a generation that ends here is charged without an end event.
-          parsed.events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
-        }
-        run.send(parsed.events)
-        stopped = parsed.stopped
-        return !stopped
-      },
-    })
+    function passOn(ids: Ids) {
+      const isFirst = !run.hasOutput()
+      if (isFirst) run.span.event('first-token')
+      run.noteOutput(ids)
+      prefix.push(ids)
+      usage.completionTokens += ids.length
+      const parsed = parser.push(ids)
+      if (isFirst && usage.cachedTokens > 0) {
+        // Sent with the first token, because a generation that ends here is charged without an end event.
+        parsed.events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
+      }
+      run.send(parsed.events)
+      stopped = parsed.stopped
+      if (stopped) paid.close()
+    }
+    const paid = openPaidOutput(run, fit, passOn)
+    let end: EngineEnd | null
+    try {
+      end = await engine.generate(request, {
+        signal,
+        onTokens({ ids, cachedTokens }) {
+          if (!isContinued) usage.cachedTokens = toOwn(cachedTokens)
+          watch.tokenSeen()
+          trials.outputSeen()
+          const taken = paid.take(ids)
+          if (taken.length > 0) passOn(taken)
+          return !stopped && !paid.isOver()
+        },
+      })
+      if (end !== null && !stopped) await paid.untilPassedOn(signal)
+    } finally {
+      paid.close()
+    }
     if (stopped) return 'stop'
+    if (paid.isOver()) {
+      onMoneyEnd()
+      return 'length'
+    }
     if (end === null) throw new EngineError('unavailable', 'the generation was stopped')
     if (!isContinued) usage.cachedTokens = toOwn(end.cachedTokens)
     const { finishReason } = end
     if (finishReason === 'stop' || finishReason === 'length') return finishReason
     throw toEndError(finishReason, request, run.hasOutput())
   }
+}
+
+/** Opens what the hold pays of a run's output, and follows the gateway's answers about the hold. */
+function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => void): PaidOutput {
+  const { hold } = run.job
+  const { mostTokens, paidTokens } = fit
+  let { amountNano } = hold
+  const paid = createPaidOutput({
+    written: run.earlierIds.length,
+    paidTokens,
+    mostTokens,
+    ask: (moreTokens) => run.send([{ type: 'generation-short', amountNano, moreTokens }]),
+    onPaid,
+  })
+  run.onHold = (answered) => {
+    // Answers may overtake each other, and a hold only grows.
+    if (BigInt(answered.amountNano) > BigInt(amountNano)) amountNano = answered.amountNano
+    const tokens = { input: run.usage.promptTokens, limit: mostTokens }
+    paid.raise(paidOutput(hold, amountNano, tokens), answered.isFinal)
+  }
+  return paid
 }
 
 /** Traces the engine's call with the attributes of the conventions for generative AI; no text is among them. */

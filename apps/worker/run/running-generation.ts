@@ -3,6 +3,7 @@ import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { EngineDeaths } from '#libs/generation-record/pack-job.ts'
+import type { HoldAnswered } from './paid-output.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 
 /**
@@ -34,6 +35,8 @@ export type RunningGeneration = {
   readonly engineDeaths: EngineDeaths
   /** Set when the engine has died or hung. */
   blame: Blame
+  /** Called with the gateway's answer to a request for a larger hold; null until one may be requested. */
+  onHold: ((answered: HoldAnswered) => void) | null
   /** Aborted by `stop`. */
   readonly signal: AbortSignal
   stopReason(): StopReason | null
@@ -100,6 +103,7 @@ export function createRun(
     output,
     engineDeaths,
     blame: 'none',
+    onHold: null,
     signal: abort.signal,
     stopReason: () => reason,
     stop(why) {

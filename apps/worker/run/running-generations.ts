@@ -3,7 +3,7 @@ import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { StreamState } from '#libs/event-bus/frame.ts'
 import type { EventPublisher } from '#libs/event-bus/publish-events.ts'
-import type { AskedStream, StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import type { AnsweredHold, AskedStream, StreamEpoch } from '#libs/event-bus/worker-control.ts'
 import { ShortLivedMap } from '#libs/short-lived/short-lived-map.ts'
 import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import { createRun, type ClaimedGeneration, type RunningGeneration } from './running-generation.ts'
@@ -31,8 +31,10 @@ export type RunningGenerations = {
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
   /** The runs of all engines that have not ended. */
   live(): RunningGeneration[]
-  /** Stops the epochs of a gateway's stream up to the given epoch, also if the stream is not open yet. */
-  stopStream(gateway: string, stopped: StreamEpoch): void
+  /** Stops the epochs of a gateway's streams up to the given epochs, also if a stream is not open yet. */
+  stopStreams(gateway: string, stopped: readonly StreamEpoch[]): void
+  /** Passes the answer to a request for a larger hold to the run of exactly this epoch. */
+  answerHold(gateway: string, answered: AnsweredHold): void
   /** Stops the runs of a gateway that receives nothing. They are settled only if the gateway dies. */
   stopGateway(gateway: string): void
   /** Settles the generations of a dead gateway, also those that have ended, and stops its runs. */
@@ -60,7 +62,7 @@ type TrackedStream = UnreadGeneration & {
   lastSeq: number
   /** Calls of `pulse` since its last event, or since its end. */
   quietPulses: number
-  /** True if the stream has sent more than its claim: further events may wait to be merged. */
+  /** True if the stream has sent output: further events may wait to be merged. */
   hasBegun: boolean
   endedMs: number | null
   run: RunningGeneration | null
@@ -123,7 +125,7 @@ export function createRunningGenerations(deps: {
     })
     tracked.quietPulses = 0
     publisher.send(gateway, entries, !tracked.hasBegun)
-    tracked.hasBegun ||= events.some(({ type }) => type !== 'generation-claimed' && type !== 'prompt-cached')
+    tracked.hasBegun ||= events.some(({ type }) => !BEFORE_OUTPUT.has(type))
   }
 
   function end(tracked: TrackedStream): void {
@@ -193,10 +195,16 @@ export function createRunningGenerations(deps: {
         .flatMap((streams) => streams.values())
         .flatMap(({ run }) => (run === null ? [] : [run]))
         .toArray(),
-    stopStream(gateway, { stream, epoch }) {
+    stopStreams(gateway, stopped) {
+      for (const { stream, epoch } of stopped) {
+        const tracked = gateways.get(gateway)?.get(stream)
+        if (tracked !== undefined && tracked.epoch <= epoch) tracked.run?.stop('unwanted')
+        stoppedEarly.set(keyOf(gateway, stream), { epoch, stoppedMs: nowMs() })
+      }
+    },
+    answerHold(gateway, { stream, epoch, amountNano, isFinal }) {
       const tracked = gateways.get(gateway)?.get(stream)
-      if (tracked !== undefined && tracked.epoch <= epoch) tracked.run?.stop('unwanted')
-      stoppedEarly.set(keyOf(gateway, stream), { epoch, stoppedMs: nowMs() })
+      if (tracked?.epoch === epoch) tracked.run?.onHold?.({ amountNano, isFinal })
     },
     stopGateway(gateway) {
       for (const { run } of gateways.get(gateway)?.values() ?? []) run?.stop('unwanted')
@@ -234,6 +242,13 @@ export function createRunningGenerations(deps: {
     },
   }
 }
+
+/** The events that may come before the first output. */
+const BEFORE_OUTPUT: ReadonlySet<GenerationEvent['type']> = new Set([
+  'generation-claimed',
+  'prompt-cached',
+  'generation-short',
+])
 
 const keyOf = (gateway: string, stream: number) => `${gateway} ${stream}`
 

@@ -98,6 +98,7 @@ async function startWorker(
     onAsk: ignore,
     onAcknowledge: ignore,
     onVectorsTaken: ignore,
+    onHold: ignore,
     onDrain() {
       draining = heeds
       announce()

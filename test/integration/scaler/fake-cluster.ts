@@ -169,6 +169,7 @@ async function startFakeWorker(
     onAsk() {},
     onAcknowledge() {},
     onVectorsTaken() {},
+    onHold() {},
     onDrain() {},
     onCordon(term, forMs) {
       if (term !== null) worker.terms.push(term)

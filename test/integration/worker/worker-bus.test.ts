@@ -56,6 +56,7 @@ beforeAll(async () => {
     onAsk: () => {},
     onAcknowledge: () => {},
     onVectorsTaken: () => {},
+    onHold: () => {},
     onDrain: () => {},
     onCordon: () => {},
     onUncordon: () => {},

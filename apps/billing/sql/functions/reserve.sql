@@ -1,23 +1,29 @@
 -- Sets credits aside for a batch of generations.
 --
 -- In:  arrays of equal length, in order of arrival: ids, key_ids, models, inputs (estimated tokens), outputs (wanted
---      tokens), deadlines; grace (a hold lives until deadline + grace); at (now).
+--      tokens), deadlines; grace (a hold lives until deadline + grace); at (now). expecteds (tokens that the output will
+--      probably need) and minimums (tokens, at most the expected ones); null, the array or an element: the call wants all
+--      of its tokens at once, and takes as few as can be paid.
 -- Out: one row per call, `ord` counting from 1. status:
---      granted               amount, granted_output, was_clamped and the three prices; account_id and price_version for
---                            the receipt
---      insufficient-credits  available and held of the account
+--      granted               amount, granted_output, was_clamped (the credits pay for fewer tokens than the call
+--                            expects) and the three prices; account_id and price_version for the receipt
+--      insufficient-credits  available and held of the account, which cannot pay the input and the minimum
 --      key-limit             the account could pay, but not within the key's spend limit: available and held of its period
 --      key-rate              the key's minute is full; there is room when the minute of `at` is over
 --      key-invalid           key unknown, disabled, revoked or expired, or its account closed
 --      model-unknown         model unknown, disabled, without a price, or not one of the key's models
 --      conflict              id known with other parameters, or no longer held
 --
+-- The hold of a call that costs at most an eighth of the available credits pays for all wanted tokens, so that it never
+-- has to grow. Otherwise the hold pays for the expected tokens, and `extend` makes it larger while the generation runs;
+-- otherwise for as many as the credits pay for, but not for fewer than the minimum.
+--
 -- A repeated call returns the same answer. Calls of one account are answered in order of arrival. A key's minute is
 -- full once the granted requests or tokens reach the limit. So the last grant of a minute may exceed the limit of
 -- tokens: otherwise a call larger than the limit would never be granted.
 create or replace function reserve(
   ids uuid[], key_ids uuid[], models text[], inputs integer[], outputs integer[], deadlines timestamptz[],
-  grace interval, at timestamptz
+  grace interval, at timestamptz, expecteds integer[] default null, minimums integer[] default null
 ) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
@@ -56,6 +62,8 @@ declare
   account_held bigint;
   affordable bigint;
   most integer;
+  target integer;
+  enough integer;
   granted integer;
   needed bigint;
 begin
@@ -65,7 +73,7 @@ begin
 
   for call in
     select c.ord::integer as n, c.first::integer as first, c.id, c.key_id, c.model, c.input, c.output, c.deadline,
-      k.account_id, a.posted, a.held,
+      c.expected, c.minimum, k.account_id, a.posted, a.held,
       k.status = 'active' and a.status = 'active' and (k.expires_at is null or k.expires_at > at) as key_works,
       k.spend_limit, k.requests_per_minute, k.tokens_per_minute,
       period_start(k.spend_period, at) as period, coalesce(b.held, 0) as period_held, coalesce(b.spent, 0) as spent,
@@ -80,8 +88,8 @@ begin
       -- Keys are numbered before the joins. After them, the planner would read api_keys in the order of its index to
       -- sort.
       select *, min(u.ord) over (partition by u.id) as first, dense_rank() over (order by u.key_id) as key_number
-      from unnest(ids, key_ids, models, inputs, outputs, deadlines) with ordinality
-        as u (id, key_id, model, input, output, deadline, ord)
+      from unnest(ids, key_ids, models, inputs, outputs, deadlines, expecteds, minimums) with ordinality
+        as u (id, key_id, model, input, output, deadline, expected, minimum, ord)
     ) c
     left join api_keys k on k.id = c.key_id
     left join accounts a on a.id = k.account_id
@@ -138,10 +146,16 @@ begin
     end if;
     most := output_limit(call.output, call.max_output, call.context_window, call.input);
     affordable := least(free, key_frees[call.key_number]);
-    granted := affordable_output(affordable, call.input, most, call.input_price, call.output_price);
-    if granted is null then
+    target := least(most, coalesce(call.expected, most));
+    if target < most and affordable >= 8 * price_tokens(
+      call.input, 0, most, call.input_price, call.cached_input_price, call.output_price) then
+      target := most;
+    end if;
+    enough := least(target, coalesce(call.minimum, 0));
+    granted := affordable_output(affordable, call.input, target, call.input_price, call.output_price);
+    if granted is null or granted < enough then
       if affordable < free
-        and affordable_output(free, call.input, most, call.input_price, call.output_price) is not null then
+        and affordable_output(free, call.input, target, call.input_price, call.output_price) >= enough then
         statuses[call.n] := 'key-limit';
         frees[call.n] := greatest(affordable, 0);
         helds[call.n] := key_helds[call.key_number];
@@ -170,7 +184,7 @@ begin
     statuses[call.n] := 'granted';
     amounts[call.n] := needed;
     grants[call.n] := granted;
-    clamps[call.n] := granted < most;
+    clamps[call.n] := granted < target;
     prices[call.n] := call.price_version;
     accounts_of[call.n] := account;
     new_calls := new_calls || call.n;

@@ -1,6 +1,6 @@
 -- Sets credits aside for a batch of generations. This is the fast path of the most frequent calls: new ids of active
--- keys without limits, whose accounts can pay for all wanted tokens. A batch with any other call is answered by
--- `reserve` as a whole.
+-- keys without limits, whose accounts can pay for all wanted tokens, with enough credits left that none of the holds has
+-- to grow (`reserve`). A batch with any other call is answered by `reserve` as a whole.
 --
 -- In:  as in `reserve`.
 -- Out: the rows that `reserve` returns for the batch.
@@ -13,7 +13,7 @@
 -- balance makes one of the calls fail.
 create or replace function reserve_plain(
   ids uuid[], key_ids uuid[], models text[], inputs integer[], outputs integer[], deadlines timestamptz[],
-  grace interval, at timestamptz
+  grace interval, at timestamptz, expecteds integer[] default null, minimums integer[] default null
 ) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
@@ -31,9 +31,10 @@ begin
   with known as materialized (
     select c.ord::integer, c.id, c.key_id, c.model, c.input, c.output, c.deadline, k.account_id, g.granted,
       p.id as price_version, p.input_price, p.cached_input_price, p.output_price,
-      price_tokens(c.input, 0, g.granted, p.input_price, p.cached_input_price, p.output_price) as needed
-    from unnest(ids, key_ids, models, inputs, outputs, deadlines) with ordinality
-      as c (id, key_id, model, input, output, deadline, ord)
+      price_tokens(c.input, 0, g.granted, p.input_price, p.cached_input_price, p.output_price) as needed,
+      c.expected < g.granted as may_roll
+    from unnest(ids, key_ids, models, inputs, outputs, deadlines, expecteds) with ordinality
+      as c (id, key_id, model, input, output, deadline, expected, ord)
     join api_keys k on k.id = c.key_id
     join models m on m.id = c.model and m.enabled and (k.models is null or m.id = any (k.models))
     cross join lateral (
@@ -46,13 +47,15 @@ begin
     where k.status = 'active' and (k.expires_at is null or k.expires_at > at)
       and num_nonnulls(k.spend_limit, k.requests_per_minute, k.tokens_per_minute) = 0
   ), wanted as materialized (
-    select account_id, sum(needed) as needed from known group by account_id
+    -- With this rest, each call costs at most an eighth of the credits that the calls before it leave.
+    select account_id, sum(needed) as needed, coalesce(max(needed) filter (where may_roll), 0) * 7 as rest
+    from known group by account_id
   ), plain as materialized (
     select * from known
     where (select count(*) from known) = cardinality(ids)
       and not exists (
         select from wanted w join accounts a on a.id = w.account_id
-        where a.status <> 'active' or a.posted - a.held < w.needed
+        where a.status <> 'active' or a.posted - a.held < w.needed + w.rest
       )
   ), paid as (
     update accounts a set held = a.held + w.needed
@@ -75,7 +78,7 @@ begin
   if not found then
     return query select * from reserve(
       ids => ids, key_ids => key_ids, models => models, inputs => inputs, outputs => outputs, deadlines => deadlines,
-      grace => grace, at => at
+      grace => grace, at => at, expecteds => expecteds, minimums => minimums
     );
   end if;
 end

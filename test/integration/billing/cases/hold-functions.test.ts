@@ -134,6 +134,76 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
       expect(await database.balance(accountId)).toMatchObject({ held: 1_400n })
     })
 
+    // All 50 tokens cost 700, the 20 expected ones 400, the least 10 tokens 300.
+    const rolling = { expectedTokens: 20, leastTokens: 10 }
+
+    test.each([
+      ['a rich account holds all wanted tokens', 5_600n, { amountNano: 700n, outputTokens: 50 }],
+      ['another account the expected ones', 5_599n, { amountNano: 400n, outputTokens: 20 }],
+      ['also with nothing to spare', 400n, { amountNano: 400n, outputTokens: 20 }],
+    ])('of a hold that may grow %s', async (_, nano, hold) => {
+      const { accountId, keyId } = await database.createAccount(nano)
+      const call = reserveCall(keyId, { rolling })
+      const answer = await reserve(call)
+      expect(answer).toMatchObject({ ...hold, clamped: false })
+      expect(await reserve(call)).toEqual(answer)
+      expect(await database.balance(accountId)).toMatchObject({ held: hold.amountNano, openHolds: 1 })
+    })
+
+    test('a hold that may grow to no more than is expected is no hold that grows', async () => {
+      const { keyId } = await database.createAccount(700n)
+      const call = reserveCall(keyId, { rolling: { expectedTokens: 50, leastTokens: 10 } })
+      expect(await reserve(call)).toMatchObject({ amountNano: 700n, clamped: false })
+    })
+
+    test('no less than the least is granted, where that is less than is expected', async () => {
+      const { accountId, keyId } = await database.createAccount(699n)
+      await reserve(reserveCall(keyId, { rolling }))
+      const second = reserveCall(keyId, { rolling })
+      expect(await reserve(second)).toEqual({
+        status: 'insufficient-credits',
+        availableNano: 299n,
+        heldNano: 400n,
+      })
+      await database.operator.topUp(accountId, { nano: 1n, idempotencyKey: 'one' })
+      expect(await reserve(second)).toMatchObject({ amountNano: 300n, outputTokens: 10, clamped: true })
+      const few = reserveCall(keyId, { outputTokens: 5, rolling: { expectedTokens: 5, leastTokens: 5 } })
+      await database.operator.topUp(accountId, { nano: 250n, idempotencyKey: 'few' })
+      expect(await reserve(few)).toMatchObject({ amountNano: 250n, outputTokens: 5, clamped: false })
+    })
+
+    test('a spend limit is compared like a balance', async () => {
+      const { accountId, keyId } = await database.createAccount(100_000n)
+      const spendLimit = { amountNano: '650', period: 'day' } as const
+      const limited = await database.operator.createKey(accountId, { spendLimit })
+      await reserve(reserveCall(keyId))
+      expect(await reserve(reserveCall(limited.keyId, { rolling }))).toMatchObject({
+        amountNano: 400n,
+        clamped: false,
+      })
+      expect(await reserve(reserveCall(limited.keyId, { rolling }))).toEqual({
+        status: 'key-limit',
+        availableNano: 250n,
+        heldNano: 400n,
+      })
+      const less = { expectedTokens: 20, leastTokens: 5 }
+      expect(await reserve(reserveCall(limited.keyId, { rolling: less }))).toMatchObject({
+        amountNano: 250n,
+        outputTokens: 5,
+        clamped: true,
+      })
+    })
+
+    test('in a batch each call is compared with what the earlier ones left', async () => {
+      const { keyId } = await database.createAccount(6_299n)
+      const answers = await database.money.reserve([
+        reserveCall(keyId, { rolling }),
+        reserveCall(keyId, { rolling }),
+        reserveCall(keyId),
+      ])
+      expect(answers).toMatchObject([{ amountNano: 700n }, { amountNano: 400n }, { amountNano: 700n }])
+    })
+
     test('serves the calls of one account in their order, each from what the earlier left', async () => {
       const { keyId } = await database.createAccount(1_000n)
       const batch = [

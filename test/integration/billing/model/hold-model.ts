@@ -48,8 +48,8 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     if (key.tokensPerMinute !== null && rate.tokens >= key.tokensPerMinute) return { status: 'key-rate' }
 
     const budget = openBudget(books, key, nowMs())
-    const wanted = { inputTokens: call.inputTokens, most: outputLimit(call), atLeast: 0 }
-    const paid = afford({ account: key.account, key, budget, price, amount: 0n }, wanted)
+    const payer = { account: key.account, key, budget, price, amount: 0n }
+    const paid = afford(payer, toWanted(payer, call))
     if ('status' in paid) return paid
     const tokens = call.inputTokens + paid.granted
     const isRated = key.requestsPerMinute !== null || key.tokensPerMinute !== null
@@ -234,6 +234,20 @@ function afford(
   }
 }
 
+/** What a reserve asks for: all of its output where that is little of what can be paid, else the expected output. */
+function toWanted({ account, key, budget, price }: Payer, call: ReserveCall) {
+  const { inputTokens, rolling } = call
+  const all = outputLimit(call)
+  if (rolling === undefined) return { inputTokens, most: all, atLeast: 0 }
+  const expected = Math.min(all, rolling.expectedTokens)
+  const free = account.posted - account.held
+  const left = budgetLeft(key, budget)
+  const cost = priceTokens({ input: inputTokens, cachedInput: 0, output: all }, price.prices)
+  const isRich = cost * 8n <= (left !== null && left < free ? left : free)
+  const most = isRich ? all : expected
+  return { inputTokens, most, atLeast: Math.min(most, rolling.leastTokens) }
+}
+
 /** Null: no budget counts the hold, or its key has no limit any more. */
 function budgetLeft(key: Key, budget: Budget | null): bigint | null {
   return budget === null || key.limit === null ? null : key.limit.nano - budget.spent - budget.held
@@ -268,7 +282,7 @@ function outputLimit(call: { model: string; inputTokens: number; outputTokens: n
 }
 
 function toGranted(hold: Hold, call?: ReserveCall): ModelAnswer {
-  const reservation = call ?? { ...hold.call, ...hold.exact, deadlineMs: hold.deadlineMs }
+  const { rolling: _, ...reservation } = call ?? { ...hold.call, ...hold.exact, deadlineMs: hold.deadlineMs }
   const amountNano = toNanoCredits(hold.amount)
   const { clamped, granted } = hold
   return {
@@ -298,4 +312,6 @@ function priceAt(books: Books, model: string, nowMs: number) {
   return begun.toSorted((a, b) => b.fromMs - a.fromMs)[0]
 }
 
-const isSameCall = (a: object, b: object) => JSON.stringify(a) === JSON.stringify(b)
+/** What a call expects is no part of it: a gateway has learned more when it repeats the call. */
+const isSameCall = (a: object, b: object) =>
+  JSON.stringify({ ...a, rolling: null }) === JSON.stringify({ ...b, rolling: null })

@@ -89,6 +89,7 @@ export function createCalls(database: BillingDatabase, books: Books) {
         inputTokens: call.input,
         outputTokens: call.output,
         deadlineMs: deadlineMs(call.deadlineS),
+        ...(call.rolling !== null && { rolling: call.rolling }),
       }))
       return async () => ({
         actual: readAnswers(await money.reserve(sent), sent),

@@ -38,15 +38,27 @@ const isOpen = fc.oneof(
 /** No receipt, or one that is forged, of another reservation, or of an account or price that the database lacks. */
 const WORTHLESS = ['none', 'forged', 'of-another', 'of-no-account', 'of-no-price'] as const
 
-const reserve = fc.record({
-  id: anyId,
-  // One key in ten is unknown.
-  key: fc.oneof({ weight: 9, arbitrary: key }, { weight: 1, arbitrary: fc.constant(KEYS.length) }),
-  model: fc.oneof({ weight: 12, arbitrary: model }, { weight: 1, arbitrary: fc.constant(MODELS.length) }),
-  input,
-  output,
-  deadlineS,
-})
+/** For each call that accepts a hold for fewer tokens, which may grow, there are `plain` calls that want all tokens. */
+const reserveOf = (plain: number) =>
+  fc.record({
+    id: anyId,
+    // One key in ten is unknown.
+    key: fc.oneof({ weight: 9, arbitrary: key }, { weight: 1, arbitrary: fc.constant(KEYS.length) }),
+    model: fc.oneof({ weight: 12, arbitrary: model }, { weight: 1, arbitrary: fc.constant(MODELS.length) }),
+    input,
+    output,
+    deadlineS,
+    rolling: fc.oneof(
+      { weight: plain, arbitrary: fc.constant(null) },
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          expectedTokens: fc.integer({ min: 1, max: 120 }),
+          leastTokens: fc.oneof(fc.constant(1), fc.integer({ min: 0, max: 120 })),
+        }),
+      },
+    ),
+  })
 const replace = fc.record({
   id: anyId,
   input: fc.oneof(input, fc.integer({ min: 400, max: 1_500 })),
@@ -106,12 +118,12 @@ const changedKey = fc.record({
 })
 export type KeySettings = typeof changedKey extends fc.Arbitrary<infer Value> ? Value : never
 
-/** One call or change of billing. A batch has at most `most` calls. */
-const stepOf = (settings: fc.Arbitrary<KeySettings>, most: number) =>
+/** One call or change of billing. A batch has at most `most` calls; `plain` is as in `reserveOf`. */
+const stepOf = (settings: fc.Arbitrary<KeySettings>, most: number, plain: number) =>
   fc.oneof(
     happening('top-up', 3, fc.record({ account, idempotencyKey, nano: fc.bigInt({ min: 1n, max: 900n }) })),
     happening('adjust', 2, fc.record({ account, idempotencyKey, nano: correction })),
-    happening('reserve', 10, fc.record({ calls: batch(reserve, Math.min(most, 4)) })),
+    happening('reserve', 10, fc.record({ calls: batch(reserveOf(plain), Math.min(most, 4)) })),
     happening('replace', 3, fc.record({ calls: batch(replace, Math.min(most, 3)) })),
     happening('extend', 4, fc.record({ calls: batch(extend, Math.min(most, 3)) })),
     happening('release', 2, fc.record({ ids: batch(anyId, Math.min(most, 3)) })),
@@ -143,7 +155,7 @@ const stepOf = (settings: fc.Arbitrary<KeySettings>, most: number) =>
     ),
     happening('seal', 1, fc.record({})),
   )
-const step = stepOf(changedKey, 4)
+const step = stepOf(changedKey, 4, 1)
 export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
 const LENGTH = { minLength: 10, maxLength: 40, size: 'max' } as const
@@ -170,7 +182,7 @@ export const HISTORIES = {
 function seldomSpecial(most: number): fc.Arbitrary<History> {
   return fc.record({
     keys: fc.tuple(seldomLimited(newKey), seldomLimited(newKey), seldomLimited(newKey)),
-    steps: fc.array(stepOf(seldomLimited(changedKey), most), LENGTH),
+    steps: fc.array(stepOf(seldomLimited(changedKey), most, most === 1 ? 2 : 8), LENGTH),
   })
 }
 

@@ -7,6 +7,7 @@ import { IS_RECORDING, readKillers, RECORD_ANEW, recordKillers } from './killers
 import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
 import { PERIOD_MUTANTS } from './period-mutants.ts'
 import { PLAIN_MUTANTS, PLAIN_PARALLEL_MUTANTS } from './plain-mutants.ts'
+import { ROLLING_MUTANTS } from './rolling-mutants.ts'
 import { SHORT_MUTANTS, SHORT_PARALLEL_MUTANTS } from './short-mutants.ts'
 import { history, batchHistory, singleHistory, type History } from '../model/money-steps.ts'
 import { changeFunction } from '../support/money-paths.ts'
@@ -26,10 +27,10 @@ import {
 
 /** The same histories each time, so that a mutant that is caught once is caught always. */
 const SEED = 20_300_701
-const HISTORIES = 100
+const HISTORIES = 300
 
 describe.each([
-  { path: 'full', mutants: [...MUTANTS, ...PERIOD_MUTANTS], histories: history },
+  { path: 'full', mutants: [...MUTANTS, ...PERIOD_MUTANTS, ...ROLLING_MUTANTS], histories: history },
   { path: 'single', mutants: SHORT_MUTANTS, histories: singleHistory },
   { path: 'batch', mutants: PLAIN_MUTANTS, histories: batchHistory },
 ] as const)('on the $path path of single calls', ({ path, mutants, histories }) => {

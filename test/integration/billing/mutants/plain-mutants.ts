@@ -63,6 +63,11 @@ export const PLAIN_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a plain reserve leaves no rest for holds that would grow',
+    of: 'reserve_plain',
+    edits: [[' + w.rest', '']],
+  },
+  {
     name: 'a plain reserve does some calls of a batch',
     of: 'reserve_plain',
     edits: [['where (select count(*) from known) = cardinality(ids)\n      and', 'where']],

@@ -27,7 +27,10 @@ export const SHORT_MUTANTS: readonly Mutant[] = [
   {
     name: 'a short reserve works for a closed account',
     of: 'reserve_one',
-    edits: [["and a.status = 'active'", '']],
+    edits: [
+      ["and a.status = 'active'\n      and a.posted", 'and a.posted'],
+      ["and a.status = 'active' and a.posted", 'and a.posted'],
+    ],
   },
   {
     name: 'a short reserve ignores the limit of the key',
@@ -63,6 +66,26 @@ export const SHORT_MUTANTS: readonly Mutant[] = [
     name: 'a short reserve does not hold its amount',
     of: 'reserve_one',
     edits: [['set held = a.held + needed', 'set held = a.held']],
+  },
+  {
+    name: 'a short reserve holds all wanted tokens as long as they can be paid',
+    of: 'reserve_one',
+    edits: [['then 1 else 8 end', 'then 1 else 1 end']],
+  },
+  {
+    name: 'a short reserve of the expected tokens spends what is held already',
+    of: 'reserve_one',
+    edits: [['a.posted - a.held >= part', 'a.posted >= part']],
+  },
+  {
+    name: 'a short reserve of the expected tokens does not hold its amount',
+    of: 'reserve_one',
+    edits: [['set held = a.held + part', 'set held = a.held']],
+  },
+  {
+    name: 'a short reserve of the expected tokens grants all wanted ones',
+    of: 'reserve_one',
+    edits: [['reserve_one.granted_output := target;', '']],
   },
   {
     name: 'a short reserve keeps no grace',
@@ -136,7 +159,7 @@ export const SHORT_PARALLEL_MUTANTS = {
     name: 'a short reserve checks the credits before its update',
     of: 'reserve_one',
     edits: [
-      ['and a.posted - a.held >= needed', ''],
+      ['and a.posted - a.held >= needed * case when target is null then 1 else 8 end', ''],
       [
         'where k.id = reserve_one.key_id and',
         `where (select a.posted - a.held from accounts a where a.id = k.account_id) >= price_tokens(

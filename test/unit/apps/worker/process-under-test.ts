@@ -97,7 +97,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
   const requests: EngineRequest[] = []
   const handedBack: string[] = []
   const gaveBack: string[] = []
-  const seen = { tokens: 0, failures: 0, replayed: 0 }
+  const seen = { tokens: 0, failures: 0, replayed: 0, moneyEnds: 0 }
   const calls: CallEnding[] = []
   let opened: RunningGeneration | undefined
   const refuse = async () => {
@@ -175,6 +175,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       watch,
       meter: { begin: () => (ending) => calls.push(ending) },
       onReplay: (tokens) => (seen.replayed += tokens),
+      onMoneyEnd: () => (seen.moneyEnds += 1),
     }),
     runEmbedding: createRunEmbedding({
       worker,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { BillingKey, HoldAnswer } from '#libs/billing-client/billing-calls.ts'
+import type { BillingKey, HoldAnswer, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import {
   fromHoldMessage,
   fromKeyMessage,
@@ -64,7 +64,7 @@ const CALL = {
   deadlineMs: 1_893_456_000_123,
 }
 
-function sendReserve(call: typeof CALL) {
+function sendReserve(call: ReserveCall) {
   const message = money.requestDeserialize(
     money.requestSerialize({ calls: [{ seq: '1', call: 'reserve', reserve: toReserveMessage(call) }] }),
   )
@@ -75,12 +75,15 @@ function sendReserve(call: typeof CALL) {
 
 test('a reserve crosses the wire unchanged', () => {
   expect(sendReserve(CALL)).toEqual(CALL)
+  const rolling = { ...CALL, outputTokens: 2_048, rolling: { expectedTokens: 332, leastTokens: 0 } }
+  expect(sendReserve(rolling)).toEqual(rolling)
 })
 
 test.each([
   ['no UUID as id', { reservationId: 'x' }],
   ['no UUID as key', { keyId: '' }],
   ['more tokens than any request has', { inputTokens: 1_000_000_001 }],
+  ['more expected tokens', { rolling: { expectedTokens: 1_000_000_001, leastTokens: 0 } }],
   ['no deadline', { deadlineMs: 0 }],
 ])('a reserve with %s is refused', (_, change) => {
   expect(() => sendReserve({ ...CALL, ...change })).toThrow(RangeError)

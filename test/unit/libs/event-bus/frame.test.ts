@@ -13,6 +13,7 @@ import { FrameError } from '#libs/event-bus/frame-values.ts'
 const EVENTS: readonly GenerationEvent[] = [
   { type: 'generation-claimed', worker: 'worker-1', promptTokens: 12, after: 7, guided: true },
   { type: 'prompt-cached', cachedTokens: 8 },
+  { type: 'generation-short', amountNano: '9223372036854775807', moreTokens: 256 },
   { type: 'reasoning-delta', text: 'Hm.\n' },
   { type: 'text-delta', text: 'Grüße 🌾 "quoted"' },
   { type: 'tool-call-start', index: 0, id: 'call_1', name: 'get_weather' },

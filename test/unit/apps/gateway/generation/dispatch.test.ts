@@ -221,6 +221,17 @@ test('a new hold replaces the old one in the record and in the settlement', asyn
   dispatched.close()
 })
 
+test('with a hold that has grown the generation goes on elsewhere, and is settled', async () => {
+  const { dispatched, lifts } = setUp()
+  await dispatched.begin()
+  const hold = { ...dispatched.job().hold, amountNano: '43', receipt: 'of the larger hold' }
+  dispatched.growHold(hold)
+  await dispatched.again(NEXT)
+  expect(lifts[1]?.job.jobText).toContain('"receipt":"of the larger hold"')
+  expect(dispatched.job().hold).toEqual(hold)
+  dispatched.close()
+})
+
 test('a caller who leaves meanwhile ends the repetition', async () => {
   const { dispatched, leave, lifts } = setUp([WAITING, new Error('closed')])
   await dispatched.begin()

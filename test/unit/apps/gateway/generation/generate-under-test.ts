@@ -3,6 +3,7 @@ import { createDemand } from '#apps/gateway/demand/demand.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
 import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
+import { createExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
 import { createOutputEstimate } from '#apps/gateway/generation/estimate-output.ts'
 import { createGenerate } from '#apps/gateway/generation/generate.ts'
@@ -93,6 +94,7 @@ export function setUp(given: Given) {
       runEpoch()
     },
     close: () => undefined,
+    growHold: () => undefined,
     job: () => job,
     mayBeQueued: () => mayBeQueued,
   }
@@ -146,6 +148,8 @@ export function setUp(given: Given) {
       suspects: createSuspects(),
       inputEstimate: createInputEstimate(),
       outputEstimate: createOutputEstimate(),
+      expectedOutput: createExpectedOutput(),
+      growHold: (_, { moreTokens }) => log.push(`grow by ${moreTokens}`),
       gateway: 'gateway-1',
       nowMs: () => 0,
       showsCost: false,

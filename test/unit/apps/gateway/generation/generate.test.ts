@@ -35,6 +35,19 @@ test('it goes on elsewhere after the ids that were received, and costs what an u
   expect(settled).toMatchObject([{ epoch: 2, outcome: 'completed', promptTokens: 3, completionTokens: 3 }])
 })
 
+test('a worker that runs short of paid tokens has its hold grow while the output goes on', async () => {
+  const { events, log } = setUp({
+    epochs: [
+      (send) => {
+        const short = { type: 'generation-short', amountNano: '1', moreTokens: 256 } as const
+        send([claimed(), [text('Hel'), [1]], short, [text('lo'), [2]], end(2)])
+      },
+    ],
+  })
+  expect(textOf(await collect(events))).toBe('Hello')
+  expect(log).toContain('grow by 256')
+})
+
 test('its cost in the fair order counts the time that the engine takes to compile its grammars', async () => {
   const costOf = async (request: ReturnType<typeof generationJob>['request']) => {
     const { events, costs } = setUp({ epochs: [(send) => send([claimed(), end(1)])], call: { request } })

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
 import { createReserve } from '#apps/gateway/generation/reserve.ts'
 import type { HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
@@ -12,11 +12,12 @@ const TERMS = { outputTokens: 100, deadlineMs: 1_000 }
 /** The difference between the queue Redis' clock and this process's monotonic clock. */
 const QUEUE_AHEAD_MS = 1_800_000_000_000
 
-function setUp(answer: () => HoldAnswer) {
+function setUp(answer: () => HoldAnswer, { line = '' } = {}) {
   const calls: ReserveCall[] = []
   const replaced: ReplaceCall[] = []
   const released: string[] = []
   const short: string[] = []
+  const waited: string[] = []
   const reserve = createReserve({
     billing: {
       async reserve(call) {
@@ -29,11 +30,20 @@ function setUp(answer: () => HoldAnswer) {
       },
     },
     inputEstimate: createInputEstimate(),
+    expectedOutput: { expect: () => ({ likely: 40, usual: 15 }) },
+    creditLine: {
+      open: (...names) => names.find((name) => name === line) ?? null,
+      // Two questions, then the wait is over.
+      async wait(name, _, ask) {
+        waited.push(name)
+        return (await ask()) ?? (await ask())
+      },
+    },
     releaseHold: (id) => released.push(id),
     toQueueMs: (ownMs) => ownMs + QUEUE_AHEAD_MS,
     onShortage: ({ keyId }) => short.push(keyId),
   })
-  return { reserve, calls, replaced, released, short }
+  return { reserve, calls, replaced, released, short, waited }
 }
 
 const granted: HoldAnswer = {
@@ -49,6 +59,7 @@ test('a granted hold travels as text, with the prices that turn it into tokens',
   const { reserve, released } = setUp(() => granted)
   expect(await reserve.estimated(generationCall(), TERMS)).toEqual({
     amountNano: '500',
+    outputTokens: 100,
     inputPriceNano: '1',
     outputPriceNano: '2',
     cachedInputPriceNano: '1',
@@ -155,4 +166,90 @@ test('a reservation that billing was too busy to make is refused, and no hold is
     code: 'model_unavailable',
   })
   expect(released).toEqual([])
+})
+
+describe('credits that others hold', () => {
+  /** Neither the prompt nor a token of output costs more than all of it. */
+  const short = (fields: {
+    available: bigint
+    held: bigint
+    status?: 'insufficient-credits' | 'key-limit'
+  }): HoldAnswer => ({
+    status: fields.status ?? 'insufficient-credits',
+    availableNano: toNanoCredits(fields.available),
+    heldNano: toNanoCredits(fields.held),
+  })
+  const held = short({ available: 0n, held: 1_000_000_000n })
+  const leasts = (calls: readonly ReserveCall[]) => calls.map(({ rolling }) => rolling?.leastTokens)
+
+  test('are waited for: the request is repeated as it was, and granted when they are free', async () => {
+    const answers = [held, held, granted]
+    const { reserve, calls, waited } = setUp(() => answers.shift() ?? granted)
+    const call = generationCall()
+    expect(await reserve.estimated(call, TERMS)).toMatchObject({ amountNano: '500' })
+    expect(waited).toEqual([call.caller.accountId])
+    expect(calls).toEqual([calls[0], calls[0], calls[0]])
+    expect(calls[0]?.rolling).toEqual({ expectedTokens: 40, leastTokens: 40 })
+  })
+
+  test('are given up after the wait, when the usual output is enough; then it is 402', async () => {
+    const { reserve, calls, short: reported } = setUp(() => held)
+    await expect(reserve.estimated(generationCall(), TERMS)).rejects.toMatchObject({
+      code: 'insufficient_credits',
+    })
+    expect([leasts(calls), reported.length]).toEqual([[40, 40, 40, 15], 1])
+  })
+
+  test('are not waited for where they would not be enough, nor where nobody holds any', async () => {
+    for (const answer of [short({ available: 3n, held: 0n }), short({ available: 3n, held: 3n })]) {
+      const { reserve, calls, waited } = setUp(() => answer)
+      await expect(reserve.estimated(generationCall(), TERMS)).rejects.toMatchObject({
+        code: 'insufficient_credits',
+      })
+      expect([calls.length, waited]).toEqual([1, []])
+    }
+  })
+
+  test('are not waited for where nobody holds any: as little as can be paid is granted', async () => {
+    const answers = [short({ available: 1_000_000_000n, held: 0n }), granted]
+    const { reserve, calls, waited } = setUp(() => answers.shift() ?? granted)
+    await reserve.estimated(generationCall(), TERMS)
+    expect([leasts(calls), waited]).toEqual([[40, 1], []])
+  })
+
+  test('that have been spent meanwhile end the wait', async () => {
+    const answers = [held, short({ available: 1_000_000_000n, held: 0n }), granted]
+    const { reserve, calls } = setUp(() => answers.shift() ?? granted)
+    await reserve.estimated(generationCall(), TERMS)
+    expect(leasts(calls)).toEqual([40, 40, 15])
+  })
+
+  test('of a spend limit are waited for in the line of the key', async () => {
+    const answers = [short({ available: 0n, held: 1_000_000_000n, status: 'key-limit' }), granted]
+    const { reserve, waited } = setUp(() => answers.shift() ?? granted)
+    const call = generationCall()
+    await reserve.estimated(call, TERMS)
+    expect(waited).toEqual([call.caller.keyId])
+  })
+
+  test('are waited for behind those who wait already, without a question before', async () => {
+    const call = generationCall()
+    const { reserve, calls, waited } = setUp(() => granted, { line: call.caller.accountId })
+    await reserve.estimated(call, TERMS)
+    expect([calls.length, waited]).toEqual([1, [call.caller.accountId]])
+  })
+})
+
+test('an exact hold that grows stays one', async () => {
+  const { reserve, replaced } = setUp(() => granted)
+  const job = generationJob({ maxOutputTokens: 100 })
+  await reserve.exact({ ...job, hold: { ...job.hold, outputTokens: 40 } }, 10)
+  expect(replaced[0]?.outputTokens).toBe(40)
+})
+
+test('no more output is expected than is wanted, and none of embeddings', async () => {
+  const { reserve, calls } = setUp(() => granted)
+  await reserve.estimated(generationCall(), { ...TERMS, outputTokens: 8 })
+  await reserve.estimated(generationCall(), { ...TERMS, outputTokens: 0 })
+  expect(calls.map(({ rolling }) => rolling)).toEqual([{ expectedTokens: 8, leastTokens: 8 }, undefined])
 })

@@ -1,32 +1,50 @@
 import { assert, bigInt, integer, pre, property, record } from 'fast-check'
 import { expect, test } from 'vitest'
-import { capOutput, coversInput, fitOutput } from '#apps/worker/run/cap-output.ts'
+import { capOutput, coversInput, fitOutput, paidOutput } from '#apps/worker/run/cap-output.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 
 const PRICES = { inputPriceNano: '1000000', outputPriceNano: '2000000' }
-const hold = (amountNano: number, clamped: boolean) => ({
+const hold = (amountNano: number, clamped: boolean, outputTokens = 100) => ({
   ...PRICES,
   amountNano: String(amountNano),
+  outputTokens,
   clamped,
   receipt: 'receipt',
 })
 
 test('a hold that pays everything leaves the limit to the caller and the context window', () => {
   const job = generationJob({ hold: hold(1_000_000, false), maxOutputTokens: 100 })
-  expect(capOutput(job, 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100 })
-  expect(capOutput(job, 4_090, 4_096)).toEqual({ status: 'capped', maxTokens: 6 })
+  expect(capOutput(job, 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 100 })
+  expect(capOutput(job, 4_090, 4_096)).toEqual({ status: 'capped', maxTokens: 6, paidTokens: 6 })
 })
 
 test('a prompt that fills the context window leaves no room', () => {
   const job = generationJob({ hold: hold(1_000_000, true) })
   expect(capOutput(job, 4_096, 4_096)).toEqual({ status: 'prompt-too-long' })
-  expect(capOutput(job, 4_095, 4_096)).toEqual({ status: 'capped', maxTokens: 1 })
+  expect(capOutput(job, 4_095, 4_096)).toEqual({ status: 'capped', maxTokens: 1, paidTokens: 1 })
 })
 
-test('a hold that money had clamped caps the output', () => {
+test('a hold that money had clamped pays a part of the output, and may grow', () => {
   const job = generationJob({ hold: hold(30, true), maxOutputTokens: 100 })
-  expect(capOutput(job, 10, 4_096)).toEqual({ status: 'capped', maxTokens: 10 })
+  expect(capOutput(job, 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 10 })
+})
+
+test('a hold for the expected output is large enough if it pays that output', () => {
+  const job = (amount: number) => generationJob({ hold: hold(amount, false, 20), maxOutputTokens: 100 })
+  expect(capOutput(job(50), 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 20 })
+  expect(capOutput(job(49), 10, 4_096)).toEqual({ status: 'hold-too-small' })
+  // The prompt is shorter than estimated.
+  expect(capOutput(job(70), 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 30 })
+})
+
+test('a larger amount pays more tokens, up to the limit', () => {
+  const tokens = { input: 10, limit: 100 }
+  expect(
+    ['9', '11', '12', '209', '210', '9223372036854775807'].map((nano) =>
+      paidOutput(hold(0, false), nano, tokens),
+    ),
+  ).toEqual([0, 0, 1, 99, 100, 100])
 })
 
 test('a clamped hold that does not pay one token is a matter of money', () => {
@@ -41,11 +59,11 @@ test('a clamped hold that does not pay one token is a matter of money', () => {
 test('a too low estimate that money had not clamped asks for an exact hold, however little is missing', () => {
   const enough = 10 + 2 * 100
   const job = (amount: number) => generationJob({ hold: hold(amount, false), maxOutputTokens: 100 })
-  expect(capOutput(job(enough), 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100 })
+  expect(capOutput(job(enough), 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 100 })
   expect(capOutput(job(enough - 1), 10, 4_096)).toEqual({ status: 'hold-too-small' })
 })
 
-test('using up the cap never costs more than the hold', () => {
+test('the paid tokens never cost more than the hold', () => {
   assert(
     property(
       record({
@@ -57,13 +75,13 @@ test('using up the cap never costs more than the hold', () => {
       ({ amount, input, inputPrice, outputPrice }) => {
         const prices = { inputPriceNano: String(inputPrice), outputPriceNano: String(outputPrice) }
         const job = generationJob({
-          hold: { amountNano: String(amount), ...prices, clamped: true, receipt: 'receipt' },
+          hold: { amountNano: String(amount), ...prices, outputTokens: 1, clamped: true, receipt: 'receipt' },
           maxOutputTokens: 1_000_000,
         })
         const cap = capOutput(job, input, 1_000_000)
         pre(cap.status === 'capped')
         const cost = priceTokens(
-          { input, cachedInput: 0, output: cap.maxTokens },
+          { input, cachedInput: 0, output: cap.paidTokens },
           { inputPriceNano: inputPrice, cachedInputPriceNano: inputPrice, outputPriceNano: outputPrice },
         )
         expect(cost).toBeLessThanOrEqual(amount)
@@ -76,11 +94,12 @@ test('what is written counts towards the cap, and the prompt as it is rendered n
   const job = generationJob({ maxOutputTokens: 100 })
   const fit = (tokens: Partial<Parameters<typeof fitOutput>[1]>, engineWindow = 4_096) =>
     fitOutput(job, { prompt: 10, rendered: 10, written: 0, ...tokens }, engineWindow)
-  expect(fit({})).toEqual({ status: 'fits', maxTokens: 100 })
-  expect(fit({ written: 60 })).toEqual({ status: 'fits', maxTokens: 40 })
-  expect(fit({ written: 100 })).toEqual({ status: 'fits', maxTokens: 0 })
-  expect(fit({ written: 130 })).toEqual({ status: 'fits', maxTokens: 0 })
-  expect(fit({ rendered: 20, written: 60 }, 90)).toEqual({ status: 'fits', maxTokens: 10 })
+  expect(fit({})).toMatchObject({ status: 'fits', maxTokens: 100 })
+  expect(fit({ written: 60 })).toMatchObject({ status: 'fits', maxTokens: 40 })
+  expect(fit({ written: 100 })).toMatchObject({ status: 'fits', maxTokens: 0 })
+  expect(fit({ written: 130 })).toMatchObject({ status: 'fits', maxTokens: 0 })
+  expect(fit({ written: 60 })).toMatchObject({ mostTokens: 100, paidTokens: 100 })
+  expect(fit({ rendered: 20, written: 60 }, 90)).toMatchObject({ status: 'fits', maxTokens: 10 })
 })
 
 test('a larger engine is asked for only where the model allows its window', () => {
@@ -88,8 +107,8 @@ test('a larger engine is asked for only where the model allows its window', () =
   const fit = (contextWindow: number, engineWindow: number) =>
     fitOutput(generationJob({ maxOutputTokens: 100, contextWindow }), tokens, engineWindow)
   expect(fit(4_096, 30)).toEqual({ status: 'window-too-small', window: 31 })
-  expect(fit(4_096, 31)).toEqual({ status: 'fits', maxTokens: 1 })
-  expect(fit(30, 30)).toEqual({ status: 'fits', maxTokens: 0 })
+  expect(fit(4_096, 31)).toMatchObject({ status: 'fits', maxTokens: 1 })
+  expect(fit(30, 30)).toMatchObject({ status: 'fits', maxTokens: 0 })
   expect(fit(10, 5)).toEqual({ status: 'prompt-too-long' })
 })
 

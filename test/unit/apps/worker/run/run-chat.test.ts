@@ -43,16 +43,20 @@ test('a continued chat repeats nothing: the engine gets the ids behind the promp
 })
 
 test('bill and cap stay those of the first claim, also where the prompt is rendered differently', async () => {
-  const { events, requests } = await continueAfter(await encode('one'), {
+  const { events, ids, requests } = await continueAfter(await encode('one'), {
     claimed: { promptTokens: 2 },
     // The hold pays for two input tokens, and for four output tokens, which cost twice as much.
     job: { hold: { ...generationJob().hold, amountNano: '10', clamped: true } },
-    async *engine() {
-      yield end('length')
+    async *engine(run) {
+      run.onHold?.({ amountNano: '10', isFinal: true })
+      for (let step = 0; step < 4; step += 1) yield tokens(await encode('one'))
+      throw new Error('the engine was asked for more')
     },
   })
   expect(events[0]).toMatchObject({ type: 'generation-claimed', promptTokens: 2 })
-  expect(requests[0]?.maxTokens).toBe(4 - (await encode('one')).length)
+  const [one = 0] = await encode('one')
+  expect(requests[0]?.maxTokens).toBe(100 - 1)
+  expect(ids).toEqual([one, one, one])
   expect(events.at(-1)).toMatchObject({ usage: { promptTokens: 2 } })
 })
 

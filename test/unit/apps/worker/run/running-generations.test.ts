@@ -71,7 +71,7 @@ test('a claim is published with the first events, before them and once; else wit
 test('a stop ends its stream alone', () => {
   const { open, running } = setUp()
   const [run, other] = [open(5), open(6)]
-  running.stopStream(GATEWAY, { stream: 5, epoch: 1 })
+  running.stopStreams(GATEWAY, [{ stream: 5, epoch: 1 }])
   expect([run.stopReason(), run.signal.aborted]).toEqual(['unwanted', true])
   expect(other.stopReason()).toBeNull()
   run.close()
@@ -81,14 +81,14 @@ test('a stop ends its stream alone', () => {
 test('a stop of an earlier epoch leaves the later one alone', () => {
   const { open, running } = setUp()
   const run = open(5, 2)
-  running.stopStream(GATEWAY, { stream: 5, epoch: 1 })
+  running.stopStreams(GATEWAY, [{ stream: 5, epoch: 1 }])
   expect(run.stopReason()).toBeNull()
   run.close()
 })
 
 test('a stop that overtakes the claim is remembered, for that epoch alone', () => {
   const { open, running } = setUp()
-  running.stopStream(GATEWAY, { stream: 5, epoch: 1 })
+  running.stopStreams(GATEWAY, [{ stream: 5, epoch: 1 }])
   const stopped = open(5)
   expect(stopped.stopReason()).toBe('unwanted')
   stopped.close()
@@ -116,7 +116,7 @@ test('an epoch that runs or has ended is known, a later one and another gatewayâ
   expect(has(1)).toBe(false)
   const run = open(5, 2)
   expect([has(1), has(2), has(3), has(2, 'gateway-2')]).toEqual([true, true, false, false])
-  running.stopStream(GATEWAY, { stream: 5, epoch: 2 })
+  running.stopStreams(GATEWAY, [{ stream: 5, epoch: 2 }])
   run.close()
   expect(has(2)).toBe(true)
   state.nowMs += 400_000
@@ -183,13 +183,30 @@ test('a stream is urgent up to its first output, in each epoch', () => {
     urgent.length = 0
     const run = open(5, epoch)
     run.send([claim])
+    run.send([{ type: 'generation-short', amountNano: '1', moreTokens: 256 }])
     run.send([{ type: 'prompt-cached', cachedTokens: 1 }, text('a')])
     run.send([text('b')])
     expect(urgent.map((group) => group.map(({ event }) => event.type))).toEqual([
       ['generation-claimed'],
+      ['generation-short'],
       ['prompt-cached', 'text-delta'],
     ])
   }
+})
+
+test('an answer about the hold reaches the run of exactly its epoch', () => {
+  const { open, running } = setUp()
+  const [old, run] = [open(5, 1), open(5, 2)]
+  const answers: unknown[] = []
+  old.onHold = () => answers.push('an earlier epoch')
+  run.onHold = (answered) => answers.push(answered)
+  const answered = { stream: 5, amountNano: '9', isFinal: false }
+  for (const epoch of [1, 2, 3]) running.answerHold(GATEWAY, { ...answered, epoch })
+  running.answerHold('another gateway', { ...answered, epoch: 2 })
+  expect(answers).toEqual([{ amountNano: '9', isFinal: false }])
+  run.close()
+  running.answerHold(GATEWAY, { ...answered, epoch: 2 })
+  expect(answers).toHaveLength(1)
 })
 
 test('an ended stream is remembered until its gateway has settled it; a settled one stops', () => {

@@ -1,0 +1,49 @@
+import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import type { ControlSender } from '#libs/event-bus/worker-control.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { createCreditLine } from './credit-line.ts'
+import { createInputEstimate, type InputEstimate } from './estimate-input.ts'
+import { createExpectedOutput, type ExpectedOutput } from './expected-output.ts'
+import { createGrowHold, type GrowHold } from './grow-hold.ts'
+import { createReserve, type ReleaseHold, type Reserve } from './reserve.ts'
+import type { StreamCounters } from './stream-metrics.ts'
+
+/** The parts that make the holds of generations and let them grow, and the estimates that these parts learn. */
+export type Holds = {
+  readonly reserve: Reserve
+  readonly growHold: GrowHold
+  readonly inputEstimate: InputEstimate
+  readonly expectedOutput: ExpectedOutput
+}
+
+export function createHolds(deps: {
+  billing: Pick<BillingClient, 'reserve' | 'replace' | 'extend'>
+  releaseHold: ReleaseHold
+  toQueueMs: (ownMs: number) => number
+  onShortage: Parameters<typeof createReserve>[0]['onShortage']
+  /** How long a request waits for credits that others hold. */
+  creditWaitMs: number
+  control: Pick<ControlSender, 'hold'>
+  metrics: Pick<StreamCounters, 'noteHoldGrowth' | 'noteCreditWait'>
+  log: Logger
+}): Holds {
+  const { creditWaitMs, control, metrics, log, ...reserving } = deps
+  const inputEstimate = createInputEstimate()
+  const expectedOutput = createExpectedOutput()
+  return {
+    inputEstimate,
+    expectedOutput,
+    reserve: createReserve({
+      ...reserving,
+      inputEstimate,
+      expectedOutput,
+      creditLine: createCreditLine({ limitMs: creditWaitMs, onEnd: metrics.noteCreditWait }),
+    }),
+    growHold: createGrowHold({
+      billing: deps.billing,
+      answerHold: (worker, answered) => void control.hold(worker, answered),
+      onGrowth: metrics.noteHoldGrowth,
+      log,
+    }),
+  }
+}

@@ -1,0 +1,77 @@
+import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
+import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import type { GenerationShort } from '#libs/contracts/generation-event.ts'
+import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import type { AnsweredHold } from '#libs/event-bus/worker-control.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { Dispatched } from './dispatch.ts'
+import { toHold } from './reserve.ts'
+
+/**
+ * Lets the hold of a running generation grow, because its worker has few paid tokens left. Returns at once, so that the
+ * output goes on meanwhile; the worker asks again until it has an answer.
+ */
+export type GrowHold = (
+  generation: { readonly dispatched: Pick<Dispatched, 'job' | 'growHold'>; readonly inbox: StreamInbox },
+  short: GenerationShort,
+) => void
+
+/** The answers of billing to a larger hold. `short`: others hold the credits, so a later request may succeed. */
+export const HOLD_GROWTHS = ['granted', 'short', 'refused', 'unavailable'] as const
+export type HoldGrowth = (typeof HOLD_GROWTHS)[number]
+
+export function createGrowHold(deps: {
+  billing: Pick<BillingClient, 'extend'>
+  answerHold: (worker: string, answered: AnsweredHold) => void
+  onGrowth: (growth: HoldGrowth) => void
+  log: Logger
+}): GrowHold {
+  const { billing, answerHold, onGrowth, log } = deps
+  /** The generations whose call is under way; a worker asks more often than billing answers while it is slow. */
+  const underWay = new Set<string>()
+
+  return ({ dispatched, inbox }, { amountNano, moreTokens }) => {
+    const { id, hold } = dispatched.job()
+    const worker = inbox.worker()
+    if (worker === null) return
+    const { stream } = inbox
+    const epoch = inbox.epoch()
+    const answer = (isFinal: boolean) => {
+      answerHold(worker, { stream, epoch, amountNano: dispatched.job().hold.amountNano, isFinal })
+    }
+    // The worker has not received the last answer.
+    if (BigInt(hold.amountNano) > BigInt(amountNano)) return answer(false)
+    if (underWay.has(id)) return
+    underWay.add(id)
+    billing
+      .extend({ reservationId: id, outputTokens: hold.outputTokens + moreTokens, deadlineMs: null })
+      .then((extended) => {
+        const growth = toGrowth(extended, BigInt(hold.amountNano))
+        onGrowth(growth)
+        if (extended.status === 'granted') dispatched.growHold(toHold(extended))
+        // Without an answer the worker asks again.
+        if (growth !== 'short') answer(growth === 'refused')
+      })
+      .catch((error: unknown) => {
+        onGrowth('unavailable')
+        log.debug({ err: error, requestId: id }, 'a hold did not grow')
+      })
+      .finally(() => underWay.delete(id))
+  }
+}
+
+/** A grant of no more than before is the last one: the model allows no more. */
+function toGrowth(extended: HoldAnswer, amountNano: bigint): HoldGrowth {
+  switch (extended.status) {
+    case 'granted':
+      return extended.amountNano > amountNano ? 'granted' : 'refused'
+    case 'insufficient-credits':
+    case 'key-limit':
+      return extended.heldNano > amountNano ? 'short' : 'refused'
+    case 'key-rate':
+    case 'key-invalid':
+    case 'model-unknown':
+    case 'conflict':
+      return 'refused'
+  }
+}

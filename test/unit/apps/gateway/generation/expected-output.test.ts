@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { createExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
+
+const whole = (tokens: number) => ({ tokens, isCut: false })
+
+function learned(lengths: readonly number[], { model = 'a', account = 'x' } = {}) {
+  const output = createExpectedOutput()
+  for (const tokens of lengths) output.learn(model, account, whole(tokens))
+  return output
+}
+
+test('before anything is known, 1,024 tokens are likely and 128 usual', () => {
+  expect(createExpectedOutput().expect('a', 'x')).toEqual({ likely: 1_024, usual: 128 })
+})
+
+test('three of four answers are at most as long as the usual one', () => {
+  const output = learned(Array.from({ length: 21 }, (_, at) => at))
+  expect([output.expect('a', 'x').usual, output.expect('a', 'new').usual]).toEqual([15, 15])
+})
+
+test('after twenty answers the 95th percentile and a tenth more are expected, at least 256', () => {
+  expect(learned(Array.from({ length: 20 }, () => 300)).expect('a', 'x').likely).toBe(330)
+  const hundreds = Array.from({ length: 20 }, (_, at) => 100 * (at + 1))
+  expect(learned(hundreds).expect('a', 'x').likely).toBe(2_090)
+  expect(learned(Array.from({ length: 20 }, () => 10)).expect('a', 'x').likely).toBe(256)
+})
+
+test('only the latest 64 answers count', () => {
+  const lengths = [...Array.from({ length: 100 }, () => 5_000), ...Array.from({ length: 64 }, () => 400)]
+  expect(learned(lengths).expect('a', 'x').likely).toBe(440)
+})
+
+test('an account of which little is known has what others have, at least what it had itself', () => {
+  const output = learned(Array.from({ length: 20 }, () => 400))
+  expect(output.expect('a', 'new').likely).toBe(440)
+  output.learn('a', 'new', whole(3_000))
+  expect(output.expect('a', 'new').likely).toBe(3_300)
+  expect(output.expect('b', 'x').likely).toBe(1_024)
+})
+
+test('an answer that a limit has cut says only that answers may be longer', () => {
+  const output = learned(Array.from({ length: 20 }, () => 400))
+  for (let turn = 0; turn < 64; turn += 1) output.learn('a', 'x', { tokens: 8, isCut: true })
+  expect(output.expect('a', 'x').likely).toBe(440)
+  output.learn('a', 'x', { tokens: 900, isCut: true })
+  output.learn('a', 'x', { tokens: 900, isCut: true })
+  expect(output.expect('a', 'x').likely).toBe(990)
+})
