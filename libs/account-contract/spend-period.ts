@@ -1,4 +1,7 @@
-/** When a spend limit begins anew, by its period in the admin interface and the database; null: never. */
+/**
+ * The public name of when a spend limit begins anew, by the name of its period in the admin interface and the database.
+ * Null: it never does.
+ */
 export const RESETS = { day: 'daily', week: 'weekly', month: 'monthly', total: null } as const
 
 const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const

@@ -47,10 +47,10 @@ const RULES: readonly Rule[] = [
   { family: 'qwen3', all: ['<tool_call>', '<think>'], none: '<tool_calls>' },
 ]
 
-/** Other templates with `<tool_call>` write calls as lists or as tags. */
+/** Templates with `<tool_call>` that do not match this rule write calls as lists or as tags. */
 const HERMES: Rule = { family: 'hermes', all: ['<tool_call>', '"arguments"'], none: '<tool_calls>' }
 
-/** Families of the same format, distinguished by config.json. */
+/** Families that have the same format as `hermes`. The `model_type` of config.json distinguishes them. */
 const HERMES_BY_TYPE = [
   { family: 'qwen3-instruct', type: 'qwen3' },
   { family: 'qwen2.5', type: 'qwen2' },

@@ -18,7 +18,7 @@ export type VectorsPlace = {
   readonly first: number
 }
 
-/** How long vectors that are not taken stay: longer than a worker waits for its gateway. */
+/** How long vectors are kept if no gateway takes them: longer than a worker waits for its gateway. */
 const KEEP_MS = 30_000
 
 /** A gateway's keys share a hash tag, because like its channel they belong to one server. */

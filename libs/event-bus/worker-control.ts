@@ -7,13 +7,16 @@ import { workerChannel } from './channels.ts'
 const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
 export type StreamEpoch = z.infer<typeof StreamEpoch>
 
-/** A stream that a worker claimed with this nonce, as the record says; the nonce is empty if the gateway knows none. */
+/**
+ * A stream that a worker claimed with this nonce, according to the record; the nonce is empty if the gateway knows
+ * none.
+ */
 const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
 export type AskedStream = z.infer<typeof AskedStream>
 
 /** The hold of a stream whose worker asked for a larger one. */
 const AnsweredHold = StreamEpoch.extend({
-  /** An int64 amount as text; what it was before if nothing more can be paid. */
+  /** An int64 amount as text; the former amount if nothing more can be paid. */
   amountNano: z.string().regex(/^\d{1,19}$/),
   /** True if no larger hold will come. */
   isFinal: z.boolean(),
