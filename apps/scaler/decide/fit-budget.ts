@@ -109,7 +109,8 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
 
 /**
  * Divides one class. In the priorities of `levelled`, pools do not keep their replicas against each other. With
- * `isKept`, pools keep their replicas against pools of higher priority; levelled pools together keep the sum of theirs.
+ * `isKept`, pools keep their replicas against pools of higher priority; the pools of a levelled priority together keep
+ * the sum of their replicas.
  */
 function allocate(
   pools: readonly BudgetPool[],
