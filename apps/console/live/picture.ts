@@ -28,7 +28,7 @@ export type Picture = {
   setWatched(watched: boolean): void
   /** Returns all models that any source has named. */
   models(): readonly string[]
-  /** Computes the rows and writes the histories. Call it each second while watched, else every 5 s. */
+  /** Computes the rows and writes the histories. Must be called each second while watched, else every 5 s. */
   tick(): void
   /** Returns the rows of the last tick. */
   rows(): readonly ModelNow[]

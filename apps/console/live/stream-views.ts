@@ -51,7 +51,7 @@ export function createViewStreams(deps: {
       const { missed } = place
       place.slow = false
       place.missed = false
-      // A large event fills the buffer of any socket, so a viewer that missed no delta needs no snapshot.
+      // A large event alone fills the buffer of any socket. A viewer that missed no delta meanwhile needs no snapshot.
       if (missed) write(stream, viewer, toSnapshot(stream))
     })
   }
