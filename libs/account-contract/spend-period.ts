@@ -1,6 +1,6 @@
 /**
- * The public name of when a spend limit begins anew, by the name of its period in the admin interface and the database.
- * Null: it never does.
+ * The public name of a spend limit's reset, by the name of its period in the admin interface and the database. Null:
+ * the limit is never reset.
  */
 export const RESETS = { day: 'daily', week: 'weekly', month: 'monthly', total: null } as const
 

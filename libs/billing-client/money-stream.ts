@@ -27,7 +27,7 @@ export type MoneyStream = {
 
 const MAX_CALLS_PER_MESSAGE = 512
 /**
- * When so many calls wait, they are sent at once. A larger number delays the first token and, with 32 requests at once,
+ * As soon as this many calls wait, they are sent. A larger number delays the first token and, with 32 requests at once,
  * lowers the throughput.
  */
 const GATHERED_CALLS = 8

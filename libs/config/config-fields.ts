@@ -15,7 +15,7 @@ export const HostPort = z
 
 /**
  * Returns whether the user name and the password of a URL can be decoded. A `%` that is not written as `%25` may make
- * this impossible. Code that tolerates such a `%` reads a `%25` beside it as part of another password.
+ * this impossible. Code that tolerates such a `%` would read another password if the text also has a `%25`.
  */
 export function hasReadableLogin(text: string): boolean {
   if (!URL.canParse(text)) return false

@@ -34,10 +34,10 @@ export type OutputParser = {
 }
 
 /**
- * Turns a generation's output from token ids into events: drops end ids and special tokens, decodes bytes to text,
+ * Turns a generation's output from token ids into events. It drops end ids and special tokens, decodes bytes to text,
  * separates tool calls, reasoning and answer, and stops at stop strings in the answer's text. Each id passes all steps
- * by itself, so the events do not depend on how the engine cuts its output into chunks, and a replay after the loss of
- * a worker repeats them, tool-call ids included. Deltas of one kind are merged within a push.
+ * by itself. So the events do not depend on how the engine cuts its output into chunks, and a replay after the loss of
+ * a worker repeats the same events, tool-call ids included. Deltas of one kind are merged within a push.
  */
 export function createOutputParser(options: {
   readonly generationId: string
@@ -208,8 +208,8 @@ function behindTags(
 
 /**
  * Passes the parts of an output to the collector, and the answer's text only up to a stop string. Text that may begin a
- * stop string is buffered. When other text, a call or reasoning follows, it is passed first. After a stop string
- * nothing more is passed.
+ * stop string is buffered. When other text, a call or reasoning follows, the buffered text is passed first. After a
+ * stop string nothing more is passed.
  */
 function withStops(collector: Collector, stops: StopMatcher, mayStop: () => boolean): HarmonySink {
   const behindText = <Arguments extends readonly unknown[]>(pass: (...args: Arguments) => void) =>

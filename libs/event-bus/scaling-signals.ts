@@ -97,7 +97,10 @@ export const ModelState = z.object({
   state: z.enum(['serving', 'warming', 'stopped', 'starved', 'off']),
   ready: count,
   target: count,
-  /** The predicted time until the next worker is ready, in ms; null if no worker is starting. */
+  /**
+   * The predicted time until the next worker is ready, in ms; if no worker is starting, the duration of a start. Null
+   * unless the state is `warming` or `stopped`.
+   */
   etaMs: z.number().min(0).nullable(),
 })
 export type ModelState = z.infer<typeof ModelState>

@@ -53,8 +53,8 @@ const WorkerControl = z.discriminatedUnion('type', [
 type WorkerControl = z.infer<typeof WorkerControl>
 
 /**
- * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber, and never
- * rejects, because every message is sent again while there is a reason for it.
+ * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber. It never
+ * rejects, because the gateway sends each message again as long as there is a reason for it.
  */
 export type ControlSender = {
   /** Asks the worker to stop these streams, up to and including the epoch. */

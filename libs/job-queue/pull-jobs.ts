@@ -16,7 +16,7 @@ export type Turn = {
 export type JobPull = {
   /**
    * Resolves with a job when there is one. Resolves with null after about 5 s at the latest, and when the pull is
-   * closed. Never rejects. Allows only one call at a time: each job goes to one of the workers that wait.
+   * closed. Never rejects. Allows only one call at a time. If several workers wait, each job goes to one of them.
    */
   next(): Promise<Turn | null>
   /** Takes a job if one waits, else resolves with null. Never rejects. */
@@ -34,8 +34,8 @@ const COMPLETE_AFTER_MS = 20
 /** BullMQ puts a job back that a worker has had for one to two times this long. A claim takes far less. */
 const STALLED_AFTER_MS = 5_000
 /**
- * After so many workers have died with a job, BullMQ fails the job. A job is only a turn, so the number is too large to
- * be reached.
+ * BullMQ fails a job with which so many workers have died. A job is only a turn and must not fail, so the number is too
+ * large to be reached.
  */
 const NEVER = 1_000_000
 

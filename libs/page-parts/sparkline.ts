@@ -17,8 +17,8 @@ export function sparkline(values: readonly (number | null)[], sentence: string):
 }
 
 /**
- * The drawn lines by their arrays of values, because a table draws hundreds of lines each second, and most arrays are
- * the same as before.
+ * Caches the drawn lines by their arrays of values, because a table draws hundreds of lines each second, and most
+ * arrays are the same as before.
  */
 const drawn = new WeakMap<readonly (number | null)[], string>()
 
