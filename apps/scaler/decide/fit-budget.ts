@@ -15,8 +15,8 @@ export type BudgetPool = {
 
 /**
  * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. The HPA's
- * period of 15 s and the reports of an empty worker add to it: with 15 s here, some shortages lasted more than 30 s
- * longer than the longest drain.
+ * period of 15 s, and the time until an empty worker has reported, come on top: with 15 s here, some shortages lasted
+ * more than 30 s longer than the longest drain.
  */
 const SHORT_MS = 10_000
 
