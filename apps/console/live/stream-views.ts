@@ -11,7 +11,7 @@ export type Viewer = {
 export type ViewStreams = {
   /** Sends a snapshot at once, then a delta with each tick, until the returned function is called. */
   add(view: string, viewer: Viewer): () => void
-  /** Sends the deltas. Call it each second. A view without viewers costs nothing. */
+  /** Sends the deltas. Must be called each second. A view without viewers costs nothing. */
   tick(): void
   viewers(): number
 }

@@ -22,7 +22,10 @@ const SHOWN = 20
 /** Waiting requests should be started within this time; see libs/demand. */
 const DRAIN_S = 30
 
-/** The screen of one model: missing workers, the accounts with most requests, and their histories. */
+/**
+ * The screen of one model: its load and missing slots, their history, its tenants and workers, and its oldest open
+ * requests.
+ */
 export const open: OpenScreen = (app, { path }) => {
   const id = path[1] ?? ''
   const accounts = createAccountNames(app)
