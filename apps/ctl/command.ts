@@ -65,7 +65,10 @@ export function defineCommand<Fields extends z.ZodObject>(
   }
 }
 
-/** Fields of a command in a form of its own, by the names of the operation's input. Billing validates their values. */
+/**
+ * Fields that a command defines in place of the contract's, by the names of the operation's input. Billing validates
+ * their values.
+ */
 type OwnFields<Input> = { readonly [Name in keyof Input]?: z.ZodType<Loose<Input[Name]>> }
 
 type Loose<Value> = Value extends string
@@ -78,9 +81,9 @@ type Named<Op extends AnsweringOperation> = Omit<Command, 'fields' | 'prepare' |
   readonly operation: Op
   /** Default: the operation's own summary. */
   readonly summary?: string
-  /** The fields that are given by position, behind those in the operation's path. */
+  /** The fields that are given by position, after the fields in the operation's path. */
   readonly places?: readonly Extract<keyof InputOf<Op>, string>[]
-  /** Default: as `fieldsOf` makes them of the operation. */
+  /** Default: the fields that `fieldsOf` makes from the operation. */
   readonly fields?: OwnFields<InputOf<Op>>
 }
 
@@ -88,7 +91,7 @@ type Named<Op extends AnsweringOperation> = Omit<Command, 'fields' | 'prepare' |
 export function defineCall<Op extends AnsweringOperation>(
   description: Named<Op> & {
     readonly silenceMs?: number
-    /** The parts of the answer, or its whole text. */
+    /** The parts of the answer that are shown, or a function that returns the whole text. */
     readonly show: readonly Shown<AnswerOf<Op>>[] | ((answer: AnswerOf<Op>) => string)
     isProblem?(answer: AnswerOf<Op>): boolean
   },

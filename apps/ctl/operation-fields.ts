@@ -10,9 +10,10 @@ type Fields = Readonly<Record<string, z.ZodType>>
 type OwnFields = Readonly<Record<string, z.ZodType | undefined>>
 
 /**
- * Returns the fields of a command that calls `operation`: the names in its path and those in `places` by position, all
- * others as options, with the help texts of the contract. `own` has fields that replace the ones made here. Throws for
- * a field without a description, and for one that no text can give, which are bugs of the contract or the command.
+ * Returns the fields of a command that calls `operation`. The fields in its path and in `places` are given by position,
+ * all others as options. The help texts are from the contract. `own` has fields that replace the ones made here. Throws
+ * for a field without a description and for a field that no text can give, which are bugs of the contract or the
+ * command.
  */
 export function fieldsOf(
   { params, query, body }: AnsweringOperation,
@@ -41,7 +42,10 @@ const FORMATS: Readonly<Record<string, { readonly placeholder: string; readonly 
   date: { placeholder: 'DAY', example: 'such as 2030-01-01' },
 }
 
-/** Returns the kind of a time or a number, and of other fields the last word of their name, such as KEY of `managementKey`. */
+/**
+ * Returns the placeholder of a value: the kind of a time or a number, and for other fields the last word of their name,
+ * such as KEY for `managementKey`.
+ */
 function toPlaceholder(name: string, { type, format = '' }: DescribedField): string {
   const last = wordsOf(name).at(-1) ?? name
   if (type === 'integer') return last === 'ms' || last === 'seconds' ? last.toUpperCase() : 'NUMBER'

@@ -6,7 +6,7 @@ import { RELEASE_COST } from './decide/release-pods.ts'
 import type { PodView } from './decide/types.ts'
 import { DELETION_COST } from './pods.ts'
 
-/** The orders of a round for the pods of one pool, as names of pods. */
+/** One round's orders for the pods of one pool, by the pods' names. */
 export type PodOrders = {
   readonly cordon: readonly string[]
   readonly uncordon: readonly string[]

@@ -72,7 +72,7 @@ export type ClusterAccess = {
 
 export function toClusterAccess(config: ScalerConfig): ClusterAccess {
   const { KUBERNETES_URL: given, KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_NAMESPACE: name } = config
-  // An IPv6 address is bare in the variable.
+  // An IPv6 address in this variable has no brackets.
   const url = given ?? `https://${formatHostPort({ host, port: config.KUBERNETES_SERVICE_PORT })}`
   const inPod = (file: string) => (given === undefined ? `${POD_ACCESS}/${file}` : undefined)
   return {

@@ -70,14 +70,15 @@ const LEAST_PAUSE_MS = 100
  */
 const SILENT_MS = 2_000
 /**
- * The longest time without the API server. A watch that ends is opened again within seconds; missed changes do no harm
- * for so short a time.
+ * The longest time for which a watch may have lost the API server. A watch that ends is opened again within seconds;
+ * missed changes do no harm for so short a time.
  */
 const BEHIND_MS = 15_000
 /** Within this time after the start of this process every worker has reported. */
 const LISTEN_FIRST_MS = 3_000
 /**
- * A leader whose inputs are not whole gives up the lead after this time, because another scaler's inputs may be whole.
+ * A leader whose inputs are not whole (see `startControl`) gives up the lead after this time, because another scaler's
+ * inputs may be whole.
  */
 const RESIGN_AFTER_MS = 5_000
 

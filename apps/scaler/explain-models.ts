@@ -71,7 +71,7 @@ const REASONS: Readonly<Record<string, string>> = {
   window: 'kept until less was wanted throughout its window, and for the next step',
 }
 
-/** Words for a pause of one direction. One of both is a `ChangeReason`. */
+/** Words for a pause of one direction. A pause of both directions is a `ChangeReason`. */
 const PAUSES: Readonly<Record<string, string>> = {
   in: 'its ScaledObject is paused for scaling in',
   out: 'its ScaledObject is paused for scaling out',

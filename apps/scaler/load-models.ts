@@ -8,7 +8,7 @@ export type LoadOf = (model: string, waiting: Waiting) => ModelLoad & { readonly
 
 /**
  * Joins the reports of gateways and workers about a model with its queue. A model's idle time begins when a request was
- * last offered, waiting or running, but not before this process started, which does not know what happened earlier.
+ * last offered, waiting or running, but not before this process started, because what happened earlier is unknown.
  */
 export function createLoadOf(options: {
   demand: Pick<DemandReader, 'load'>

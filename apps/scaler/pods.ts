@@ -54,7 +54,7 @@ export function toSwitches({ metadata: { annotations } }: ScaledObject): KedaSwi
   }
 }
 
-/** Go's `strconv.ParseBool`; KEDA takes any other text as true. */
+/** Parses as Go's `strconv.ParseBool` does, except that KEDA takes any other text as true. */
 function toBoolean(text: string | undefined): boolean {
   return text !== undefined && !['0', 'f', 'F', 'false', 'False', 'FALSE'].includes(text)
 }

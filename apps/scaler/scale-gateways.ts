@@ -39,7 +39,10 @@ export function scaleGateways(input: {
   return isDue ? { target: held - 1, lastDownMs: nowMs } : { ...state, target: held }
 }
 
-/** Returns the number that holds until now. A paused direction cannot bring the replicas to the target. */
+/**
+ * Returns the target so far. In a paused direction KEDA cannot bring the replicas to the target, so the target is
+ * limited to the replicas.
+ */
 function toHeld(switches: KedaSwitches, now: { target: number; replicas: number }): number {
   if (switches.isOutPaused) return Math.min(now.target, now.replicas)
   return switches.isInPaused ? Math.max(now.target, now.replicas) : now.target

@@ -1,4 +1,7 @@
-/** When a spend limit begins anew, by its period in the admin interface and the database; null: never. */
+/**
+ * The public name of a spend limit's reset, by the name of its period in the admin interface and the database. Null:
+ * the limit is never reset.
+ */
 export const RESETS = { day: 'daily', week: 'weekly', month: 'monthly', total: null } as const
 
 const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const

@@ -9,11 +9,14 @@ export type ReserveCall = {
   readonly model: string
   /** The gateway's estimate. */
   readonly inputTokens: number
-  /** The wanted number; 0 for embeddings. */
+  /** The wanted number of output tokens; 0 for embeddings. */
   readonly outputTokens: number
   /** The generation's hard deadline, Unix milliseconds. */
   readonly deadlineMs: number
-  /** Lets a small balance hold less than `outputTokens`; absent: the hold never has to grow. */
+  /**
+   * If present, a hold on a small balance may pay for fewer tokens than `outputTokens` and grow later. If absent, all
+   * tokens are wanted at once.
+   */
   readonly rolling?: RollingHold
 }
 
@@ -33,7 +36,7 @@ export type ReplaceCall = {
 /** Grows a hold while its generation runs. A hold only grows, so calls may be repeated and may arrive in any order. */
 export type ExtendCall = {
   readonly reservationId: string
-  /** The wanted total, not the difference; 0 leaves the amount unchanged. */
+  /** The wanted total of output tokens, not the difference; 0 leaves the amount unchanged. */
   readonly outputTokens: number
   /** Unix milliseconds; null leaves the deadline unchanged. */
   readonly deadlineMs: number | null
@@ -47,14 +50,17 @@ export type HoldAnswer =
       readonly status: 'granted'
       readonly amountNano: NanoCredits
       readonly outputTokens: number
-      /** The available money pays for less than was expected or, in an extend, wanted. */
+      /** True if the available money pays for fewer tokens than expected, or in an extend than wanted. */
       readonly clamped: boolean
       readonly prices: HoldPrices
       /** The grant, signed by billing. The settlement of the generation carries it. */
       readonly receipt: string
     }
   | {
-      /** The amounts are the account's, or belong to the key's spend limit in its present period. */
+      /**
+       * `insufficient-credits`: the amounts of the account. `key-limit`: the amounts of the key's spend limit in its
+       * present period.
+       */
       readonly status: 'insufficient-credits' | 'key-limit'
       readonly availableNano: NanoCredits
       readonly heldNano: NanoCredits

@@ -5,11 +5,12 @@ const LAST_RETRY_MS = 1_000
 
 /**
  * Reads a server stream, and reopens it with growing pauses whenever it ends. `onMessage` may throw: an unreadable
- * message ends the stream like a lost connection. `onState` is called at each change; the stream counts as connected
- * from its first message on. Returns a function that stops reading.
+ * message ends the stream like a lost connection. `onState` is called whenever the stream becomes connected or is lost.
+ * It counts as connected from its first message on. Returns a function that stops reading.
  *
- * A stream is read for `renewAfterMs`. Then another one is opened, on a connection that may lead to another server, and
- * takes over with its first message, so that the end of the older connection loses nothing and changes no state.
+ * A stream is read for `renewAfterMs`. Then a successor is opened, on a connection that may lead to another server. At
+ * its first message the successor takes over, and the older stream is cancelled. So servers may close old connections:
+ * no message is lost, and the state does not change.
  */
 export function followStream<Message>(options: {
   open: () => ClientReadableStream<Message>
@@ -26,7 +27,7 @@ export function followStream<Message>(options: {
   let stopped = false
   /** The stream that is read. */
   let stream: ClientReadableStream<Message> | null = null
-  /** The stream that takes over with its first message. */
+  /** The stream that replaces `stream` at its own first message. */
   let successor: ClientReadableStream<Message> | null = null
 
   function changeState(next: boolean, reason: string) {

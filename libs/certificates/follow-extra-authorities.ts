@@ -5,9 +5,9 @@ import { followRenewals } from './follow-renewals.ts'
 import { toAuthorities } from './pem-files.ts'
 
 /**
- * Keeps this process's trust equal to the present content of the file of NODE_EXTRA_CA_CERTS, which Node reads only
- * once. Affects every TLS connection that names no authority of its own, such as connections to Redis. Returns a
- * function that stops following.
+ * Keeps the authorities that this process trusts equal to the present content of the file named by NODE_EXTRA_CA_CERTS,
+ * which Node itself reads only once. Affects every TLS connection that names no authority of its own, such as
+ * connections to Redis. Returns a function that stops following.
  */
 export function followExtraAuthorities(options: {
   /** Undefined if NODE_EXTRA_CA_CERTS is not set. */
@@ -38,8 +38,8 @@ export function followExtraAuthorities(options: {
 }
 
 /**
- * Returns the default authorities without the authorities of the file. The file's come last and are cut off by
- * position, because the file may repeat trusted ones.
+ * Returns the default authorities without the authorities of the file. These come last in the list and are cut off by
+ * position, because the file may repeat authorities that Node trusts anyway.
  */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')

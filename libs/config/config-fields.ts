@@ -5,7 +5,7 @@ import { parseHostPort } from './host-port.ts'
 
 export const Port = z.coerce.number('expected a port number').int().min(0).max(65_535)
 
-/** The address on which a process listens: a name or an IP address, of IPv6 with or without brackets. */
+/** The address on which a process listens: a name or an IP address. An IPv6 address may have brackets. */
 export const ListenHost = z.string().transform((text) => text.replace(/^\[(.*)\]$/, '$1'))
 
 /** `host:port`, or `[address]:port` for IPv6. With port 0 the kernel chooses a free port. */
@@ -14,8 +14,8 @@ export const HostPort = z
   .refine((text) => parseHostPort(text) !== null, 'expected host:port, or [address]:port for IPv6')
 
 /**
- * Returns whether user name and password of a URL can be decoded. A raw `%` cannot always, and code that tolerates one
- * reads `%25` beside it as another password.
+ * Returns whether the user name and the password of a URL can be decoded. A `%` that is not written as `%25` may make
+ * this impossible. Code that tolerates such a `%` would read another password if the text also has a `%25`.
  */
 export function hasReadableLogin(text: string): boolean {
   if (!URL.canParse(text)) return false
@@ -34,7 +34,7 @@ export const ENCODED_LOGIN =
 
 export const RedisUrl = z
   .string()
-  // Checked first, because URLs are read as if they had no newlines and tabs, and the password would be another one.
+  // Checked first, because newlines and tabs are dropped when a URL is parsed, which would change the password.
   .refine((text) => !/\s/.test(text), ENCODED_LOGIN)
   .pipe(z.url({ protocol: /^rediss?$/, error: 'expected a redis:// or rediss:// URL' }))
   .refine(hasReadableLogin, ENCODED_LOGIN)
@@ -44,7 +44,7 @@ export const RedisUrl = z
     return /^(?:\/\d*)?$/.test(pathname) && search === '' && hash === ''
   }, 'expected nothing after the host and its port but the number of a database, such as /2')
 
-/** An address without a login, because none of its clients sends one. */
+/** A URL without user name and password, because no client of these addresses sends them. */
 export const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' })
   .refine((text) => {
@@ -83,8 +83,8 @@ export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
 export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).default(60_000)
 
 /**
- * How long other processes count a process as alive after its last sign of life. Every process must have the same
- * value. It may be short, because a wrong judgement only pauses a generation. Gateways get 7 s more.
+ * How long other processes count a process as alive after its last sign of life; 7 s longer for a gateway. Every
+ * process must have the same value. It may be short, because a wrong judgement about a worker only pauses generations.
  */
 export const PresenceTtlMs = z.coerce.number().int().min(1_000).max(60_000).default(3_000)
 
@@ -107,7 +107,7 @@ export const OpsFields = {
   OPS_HOST: ListenHost.default('127.0.0.1'),
 }
 
-/** Checks in `superRefine` that a set variable's companions are set too. */
+/** Checks in `superRefine`: where a variable is set, the variables that `needs` lists for it must be set too. */
 export function setTogether(needs: Readonly<Record<string, readonly string[]>>) {
   return (config: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     for (const [name, needed] of Object.entries(needs)) {

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 
-/** The limit of a file, larger than any token, key or list of URLs. */
+/** The largest file that is read. Every token, key and list of URLs is shorter. */
 const MAX_BYTES = 64 * 1024
 
 /**

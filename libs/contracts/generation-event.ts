@@ -1,6 +1,6 @@
 /**
  * One typed piece of a generation's output. A worker publishes it and every endpoint renders it. Events come once per
- * token, so the codecs of `libs/event-bus` check them, which are faster than a schema.
+ * token, so they are checked by the codecs of `libs/event-bus`, which are faster than a schema.
  */
 export type GenerationEvent =
   | GenerationClaimed
@@ -20,7 +20,10 @@ export type GenerationEvent =
   | GenerationEnd
   | GenerationError
 
-/** A worker runs the generation. The first event of an epoch, unless the generation is declined or fails before. */
+/**
+ * A worker has claimed the generation. This is the first event of an epoch, unless the generation is declined or fails
+ * before.
+ */
 export type GenerationClaimed = {
   readonly type: 'generation-claimed'
   readonly worker: string
@@ -33,7 +36,9 @@ export type GenerationClaimed = {
   readonly after: number
   /** True if a grammar constrains the output. Such a generation can be restarted, but not continued. */
   readonly guided: boolean
-  /** The generation's wait in this epoch, by the clock of the queue Redis; absent in claims of older workers. */
+  /**
+   * How long the generation waited in this epoch, by the clock of the queue Redis; absent in claims of older workers.
+   */
   readonly waitedMs?: number
 }
 
@@ -57,7 +62,7 @@ export type GenerationDeclined = {
 }
 
 /**
- * How far a generation may have caused the death or the hang of its engine.
+ * Says whether a generation may have caused the death or the hang of its engine.
  * - `none`: the engine is alive, had not begun the generation, or was killed by another generation.
  * - `present`: the engine ran the generation, among others.
  * - `suspect`: no other generation on the engine can have been the cause.
@@ -78,8 +83,8 @@ export type VectorsReady = {
 }
 
 /**
- * The hold pays for few more tokens than were generated. Sent again until the gateway answers with a larger hold, or
- * with a final answer.
+ * The hold pays for only few tokens beyond the generated ones. The worker repeats this event until the gateway answers
+ * with a larger hold or with a final answer.
  */
 export type GenerationShort = {
   readonly type: 'generation-short'

@@ -13,11 +13,14 @@ export const Hold = z.object({
   /** Absent in jobs of older gateways. */
   cachedInputPriceNano: Int64Text.optional(),
   /**
-   * The output tokens that the amount was granted for, beside the estimated input. On a small balance they are fewer
+   * The output tokens that the amount pays for, in addition to the estimated input. On a small balance they are fewer
    * than the caller's limit, and the hold grows while the generation runs.
    */
   outputTokens: z.int().min(0),
-  /** True if the account's credits limited the amount. A prompt too long for it fails with `insufficient_credits`. */
+  /**
+   * True if the account's credits limited the amount. A prompt that the amount cannot pay fails with
+   * `insufficient_credits`.
+   */
   clamped: z.boolean(),
   /** The hold as billing granted and signed it; only billing reads it. */
   receipt: z.string(),
@@ -32,7 +35,7 @@ export type Hold = z.infer<typeof Hold>
 export const GenerationJob = z.object({
   id: z.string(),
   model: z.string(),
-  /** Boot id of the gateway that waits for the events; names its one channel on the bus. */
+  /** Boot id of the gateway that waits for the events. The gateway's only channel for events is named by it. */
   gateway: z.string(),
   /** The gateway's number for this generation's stream of events; never reused within a boot. */
   stream: z.int(),

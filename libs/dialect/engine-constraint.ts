@@ -16,7 +16,7 @@ export type EngineConstraint =
       readonly output: Exclude<EngineConstraint, { type: 'after-thinking' }>
     }
 
-/** JSON that fits the schema, or another text; after a header if the format has one. */
+/** JSON that fits `schema`, or text that fits `text`. If the format has a header, the header comes first. */
 export type AnswerShape = { readonly header?: string } & (
   | { readonly schema: JsonSchema }
   | { readonly text: TextShape }

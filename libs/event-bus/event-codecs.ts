@@ -14,7 +14,7 @@ export function appendEvent<Type extends EventType>(parts: unknown[], event: Eve
   parts.push(code, toValue(event))
 }
 
-/** An event of another release, or a damaged event. Only its own stream fails. */
+/** An event that cannot be read, because another release sent it or it is damaged. Only its own stream fails. */
 export type Unreadable = { readonly type: 'unreadable'; readonly code: unknown }
 
 /** Returns the event that `appendEvent` wrote; `worker` is the sender of the frame. */

@@ -11,7 +11,7 @@ import type { ProcessKind } from './heartbeat.ts'
  *
  * SILENT
  *   Either the peer or the bus may be at fault. Verdict `echo`: this process sends a message to itself.
- *   - An echo comes back that is younger than the end of the silence: DOUBTED.
+ *   - An echo arrives after the end of the allowed silence: DOUBTED.
  *   - The peer is of this process's own kind and nobody watches it: no check, and after `cutOffMs` it is forgotten.
  *
  * DOUBTED
@@ -27,8 +27,8 @@ import type { ProcessKind } from './heartbeat.ts'
  *
  * MISSING
  *   The peer's key is gone. A Redis that failed over or restarted may also have lost the key. Verdict `look` again at
- *   once.
- *   - The queue Redis has answered for one whole silence, and the peer was heard before: DEAD.
+ *   the next check.
+ *   - The peer was heard before, and the queue Redis has answered for as long as the allowed silence: DEAD.
  *   - The peer was never heard, so it may be about to write its first key: DEAD only after 2 s without the key.
  *
  * CUT OFF
@@ -39,7 +39,7 @@ import type { ProcessKind } from './heartbeat.ts'
  *   it.
  *
  * A peer moves to a worse state only after this process has listened for `listenFirstMs`, and not in a turn in which
- * this process stalled, because it has not yet read the heartbeats of that time.
+ * this process stalled, because the heartbeats that arrived during the stall are not read yet.
  */
 
 /** A peer as its last messages and the last looks at its key show it. */
@@ -77,7 +77,7 @@ export type JudgeLimits = {
   readonly gatewayExtraMs: number
   readonly listenFirstMs: number
   readonly cutOffMs: number
-  /** A check that is later than the one before by more than this shows that this process stalled. */
+  /** If more time than this has passed since the previous check, this process stalled. */
   readonly stallMs: number
 }
 

@@ -41,7 +41,10 @@ export type Presence = {
   /** Judges `id` from now on, even if it was never heard. Each call needs one `unwatch`. */
   watch(id: string): void
   unwatch(id: string): void
-  /** A message to `id` reached no subscriber: reads the liveness key of `id` at once, and again after 2 s. */
+  /**
+   * Must be called when a message to `id` reached no subscriber. Reads the liveness key of `id` at once, although the
+   * allowed silence has not ended.
+   */
   suspect(id: string): void
   /** Sends a heartbeat at once, without waiting for the next second. */
   announce(): void
@@ -341,7 +344,7 @@ export async function createPresence(options: {
     },
     announce: sendHeartbeat,
     receiveOwnKind() {
-      // The change is not awaited, because while the bus is unreachable it waits.
+      // The change is not awaited, because it would wait while the bus is unreachable.
       const onError = (error: unknown) =>
         log.warn({ err: error, channel: ownBeats }, 'subscription not changed')
       subscriber.subscribe(ownBeats).catch(onError)

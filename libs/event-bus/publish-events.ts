@@ -14,8 +14,8 @@ import { createKeptFrames } from './kept-frames.ts'
 export type EventPublisher = {
   /**
    * Queues a group of events of one stream for `gateway`: the output of one push of the parser, with all its token ids
-   * on the first event. The group is published at the end of this event-loop turn; for a late gateway within 25 ms,
-   * unless it is `urgent`. A stream's urgent groups must come before its other groups. Never throws.
+   * on the first event. The group is published at the end of this event-loop turn. For a late gateway it is published
+   * within 25 ms, unless it is `urgent`. A stream's urgent groups must come before its other groups. Never throws.
    */
   send(gateway: string, group: readonly FrameEntry[], urgent?: boolean): void
   /** Publishes the state of these streams, after the queued events. */

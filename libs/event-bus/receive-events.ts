@@ -6,7 +6,9 @@ import { createWorkerLink, type WorkerLink } from './worker-link.ts'
 
 export type EventReceiver = {
   take(message: GatewayMessage): void
-  /** Asks every worker for the frames that it has published meanwhile, because messages may have been missed. */
+  /**
+   * Asks every worker for its frames from the first missing one on. Must be called when messages may have been missed.
+   */
   catchUp(): void
   /** Opens the inbox of a new generation. Open it before it is queued: subscribe, then enqueue. */
   open(): StreamInbox

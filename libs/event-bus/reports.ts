@@ -8,8 +8,8 @@ import { observeChannel, reportsChannel } from './channels.ts'
 import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
 
 /**
- * The reports of workers and gateways for operators. They repeat nothing of the heartbeats and the load signals. Each
- * process sends a report every 15 s, and every 2 s while a console observes. Counters count since the start of the
+ * The reports of workers and gateways for operators. They contain nothing that heartbeats and load signals contain.
+ * Each process sends a report every 15 s, and every 2 s while a console observes. Counters count since the start of the
  * sender, so the next report makes up for a lost one. Readers ignore unknown fields and skip reports with another `v`.
  * A field that a report lacks counts as unknown, never as 0.
  */
@@ -174,7 +174,7 @@ const WATCHED_MS = 2_000
 
 /**
  * Sends reports on every server of the bus until it is stopped, the first report at once. `build` makes a report.
- * `watched` is true if a console has observed this process since the previous report, `begins` if it did not before.
+ * `watched` is true while a console observes this process. `begins` is true only for the first such report.
  */
 export async function startReporter(deps: {
   servers: readonly { readonly bus: Redis; readonly subscriber: Redis }[]

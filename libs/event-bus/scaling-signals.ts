@@ -50,8 +50,8 @@ export type Demand = z.infer<typeof Demand>
 
 /**
  * `loading`: the worker is not connected to the engine, or the engine is not healthy yet. `ready`: the worker pulls
- * tickets. `cordoned`: it takes nothing more, runs what it has, and may come back. `draining`: it takes nothing more
- * and will stop. `sick`: the engine was restarted three times within ten minutes.
+ * jobs. `cordoned`: it takes nothing more, runs what it has, and may come back. `draining`: it takes nothing more and
+ * will stop. `sick`: the engine was restarted three times within ten minutes.
  */
 export const WorkerPhase = z.enum(['loading', 'ready', 'cordoned', 'draining', 'sick'])
 export type WorkerPhase = z.infer<typeof WorkerPhase>
@@ -89,15 +89,18 @@ export const Capacity = z.object({
 export type Capacity = z.infer<typeof Capacity>
 
 /**
- * `serving`: workers are ready. `warming`: none is ready, one is starting or will be. `stopped`: at zero, and a request
- * starts one. `starved`: no GPU was found for 10 min. `off`: the model is allowed no worker.
+ * `serving`: workers are ready. `warming`: no worker is ready; one is starting or will be started. `stopped`: the model
+ * has no worker, and a request starts one. `starved`: no GPU was found for 10 min. `off`: the model may have no worker.
  */
 export const ModelState = z.object({
   model: z.string(),
   state: z.enum(['serving', 'warming', 'stopped', 'starved', 'off']),
   ready: count,
   target: count,
-  /** The predicted time until the next worker is ready, in ms; null if no worker is starting. */
+  /**
+   * The predicted time until the next worker is ready, in ms; if no worker is starting, the duration of a start. Null
+   * unless the state is `warming` or `stopped`.
+   */
   etaMs: z.number().min(0).nullable(),
 })
 export type ModelState = z.infer<typeof ModelState>

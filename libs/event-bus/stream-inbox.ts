@@ -3,8 +3,8 @@ import type { Unreadable } from './event-codecs.ts'
 import type { ReceivedEntry } from './frame.ts'
 
 /*
- * An inbox is the gateway's end of one generation's stream. It lives through epochs: the attempts to run the
- * generation, each after another claim. Its state is the state of the present epoch. Token ids outlive epochs, so that
+ * An inbox is the gateway's end of one generation's stream. It exists through all epochs of the generation; an epoch is
+ * one attempt to run it, by one claim. The inbox has the state of the present epoch. Token ids outlive epochs, so that
  * the next worker continues after them.
  *
  * WAITING (`open`, no worker)

@@ -5,8 +5,8 @@ import { keyPrefix } from '#libs/generation-record/keys.ts'
  * Embedding vectors travel from a worker to a gateway as binary keys on the bus; a `vectors-ready` event names the
  * keys.
  *
- * They are not stored beside the record on the queue Redis, which would write all of them, tens of MiB a request, to
- * its append-only file. If vectors are lost, as a frame may be, the generation fails and costs nothing.
+ * They are not stored beside the record on the queue Redis, because it would write all of them, tens of MiB a request,
+ * to its append-only file. Vectors may be lost, like a frame. Then the generation fails and costs nothing.
  */
 export type VectorsPlace = {
   readonly gateway: string
@@ -18,7 +18,7 @@ export type VectorsPlace = {
   readonly first: number
 }
 
-/** How long vectors that are not taken stay: longer than a worker waits for its gateway. */
+/** How long vectors are kept if no gateway takes them: longer than a worker waits for its gateway. */
 const KEEP_MS = 30_000
 
 /** A gateway's keys share a hash tag, because like its channel they belong to one server. */

@@ -7,13 +7,16 @@ import { workerChannel } from './channels.ts'
 const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
 export type StreamEpoch = z.infer<typeof StreamEpoch>
 
-/** A stream that a worker claimed with this nonce, as the record says; the nonce is empty if the gateway knows none. */
+/**
+ * A stream that a worker claimed with this nonce, according to the record; the nonce is empty if the gateway knows
+ * none.
+ */
 const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
 export type AskedStream = z.infer<typeof AskedStream>
 
 /** The hold of a stream whose worker asked for a larger one. */
 const AnsweredHold = StreamEpoch.extend({
-  /** An int64 amount as text; what it was before if nothing more can be paid. */
+  /** An int64 amount as text; the former amount if nothing more can be paid. */
   amountNano: z.string().regex(/^\d{1,19}$/),
   /** True if no larger hold will come. */
   isFinal: z.boolean(),
@@ -50,8 +53,8 @@ const WorkerControl = z.discriminatedUnion('type', [
 type WorkerControl = z.infer<typeof WorkerControl>
 
 /**
- * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber, and never
- * rejects, because every message is sent again while there is a reason for it.
+ * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber. It never
+ * rejects, because the gateway sends each message again as long as there is a reason for it.
  */
 export type ControlSender = {
   /** Asks the worker to stop these streams, up to and including the epoch. */

@@ -33,8 +33,9 @@ const IDLE_AFTER = 60
 const ACKNOWLEDGE_AT = 256
 
 /**
- * A link expects frames from number 1 on, even if the first frame that arrives has a higher number: earlier frames may
- * contain events that are needed, and frames that were acknowledged are no longer kept by the worker.
+ * A link expects frames from number 1 on, even if the first frame that arrives has a higher number, because earlier
+ * frames may contain events that are needed. The worker no longer keeps frames that were acknowledged, and its pulse
+ * shows which frame is the first kept one.
  */
 export function createWorkerLink(options: {
   worker: string

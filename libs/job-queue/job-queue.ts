@@ -34,8 +34,8 @@ export type JobQueue = {
    */
   add(job: QueuedJob): Promise<void>
   /**
-   * Adds a job unless other jobs of its model wait, because those lead a worker to its generation as well. Returns true
-   * if the job was added.
+   * Adds a job unless other jobs of its model wait, because these jobs lead a worker to its generation as well. Returns
+   * true if the job was added.
    */
   addIfNoneWaits(job: QueuedJob): Promise<boolean>
   /** Removes the job if it still waits. */
@@ -43,7 +43,7 @@ export type JobQueue = {
   close(): Promise<void>
 }
 
-/** Returns the dates of new jobs. */
+/** Returns the date of a new job. */
 export const jobDate = (): string => new Date(wallClockMs()).toISOString()
 
 /**
@@ -59,11 +59,12 @@ const MOST_CLEANED = 500
 /**
  * The producer's side of the BullMQ queues, one queue for each model, over one shared connection.
  *
- * A job is a turn, not a right: the worker that takes a job claims the fairest waiting generation, which may be another
- * one than the job's. So it changes nothing if a job is lost, doubled or left over. Jobs are left over in three cases:
- * a generation ended while it waited, after its job had led a worker to another generation; a worker claimed a
- * generation without a job; a gateway died. While all workers are full, such jobs would stay. So a while after each
- * change, if there are more jobs than waiting generations, the surplus is removed, the oldest jobs first.
+ * A job is a turn, not a right: the worker that takes a job claims the first waiting generation in the fair order, and
+ * this may differ from the job's generation. So it changes nothing if a job is lost, doubled or left over. Jobs are
+ * left over in three cases: a generation ended while it waited, after its job had led a worker to another generation; a
+ * worker claimed a generation without a job; a gateway died. While all workers are full, such jobs would stay. So a
+ * while after each change, if there are more jobs than waiting generations, the surplus is removed, the oldest jobs
+ * first.
  */
 export function createJobQueue(options: {
   redis: Redis | Cluster

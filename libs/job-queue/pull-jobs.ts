@@ -16,7 +16,7 @@ export type Turn = {
 export type JobPull = {
   /**
    * Resolves with a job when there is one. Resolves with null after about 5 s at the latest, and when the pull is
-   * closed. Never rejects. Allows only one call at a time: each job goes to one of the workers that wait.
+   * closed. Never rejects. Allows only one call at a time. If several workers wait, each job goes to one of them.
    */
   next(): Promise<Turn | null>
   /** Takes a job if one waits, else resolves with null. Never rejects. */
@@ -34,15 +34,15 @@ const COMPLETE_AFTER_MS = 20
 /** BullMQ puts a job back that a worker has had for one to two times this long. A claim takes far less. */
 const STALLED_AFTER_MS = 5_000
 /**
- * BullMQ fails a job that was left behind this often by a worker that died. A job is only a turn, so it is never
- * failed.
+ * BullMQ fails a job with which so many workers have died. A job is only a turn and must not fail, so the number is too
+ * large to be reached.
  */
 const NEVER = 1_000_000
 
 /**
  * The consumer's side of one model's queue. BullMQ's worker is used without a processor and without locks. Jobs are
  * fetched one by one when there is room for a generation, and the generation's record decides who runs what. If a
- * worker dies, BullMQ's check for stalled jobs puts back the jobs that it had.
+ * worker dies, BullMQ's check for stalled jobs puts back the jobs that this worker had.
  *
  * `redis` must be a `patient` connection (`connect-redis.ts`); BullMQ opens one more for its blocking reads.
  */
@@ -98,8 +98,8 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
   }
 
   /**
-   * One script completes a job and takes the next one. That saves most looks: BullMQ leaves a marker behind each job that
-   * it gives out, so the worker's next wait for a job ends at once, and mostly in vain.
+   * One script completes a job and takes the next one, which saves most other looks for a job. BullMQ leaves a marker
+   * whenever it gives out a job, so after each job the worker's next wait ends at once, and mostly finds no job.
    */
   async function takeNext(): Promise<Job | undefined> {
     const done = finished.pop()
@@ -128,7 +128,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
       } catch (error) {
         if (closed) return null
         log.warn({ err: error, model }, 'no job was received')
-        // A wait that was given up while the master was being looked for leaves its connection closed.
+        // If the wait was given up while the client looked for the master, its connection stays closed.
         await backend.reconnectBlocking().catch(() => {})
         await sleep(PAUSE_MS)
       }

@@ -29,7 +29,10 @@ export const noGrammars = (): GrammarUse => ({
   referredLevels: 0,
 })
 
-/** The most characters in all schemas and other grammars of a request. Measured: one text of 500,000 keeps an engine from all other work for 30 s. */
+/**
+ * The most characters in all schemas and other grammars of a request. Measured: one text of 500,000 characters keeps an
+ * engine from all other work for 30 s.
+ */
 export const MAX_GRAMMAR_CHARACTERS = 200_000
 
 /**

@@ -17,8 +17,8 @@ export type AppContext<Config> = {
 
 /**
  * Runs one app: reads its configuration from the environment, then calls `start`, which opens the app's resources and
- * registers a release for each. For a wrong configuration, also one that `start` finds, the app prints one sentence on
- * standard error and exits with 1. On SIGTERM, SIGINT or a failed start the resources are released in reverse order,
+ * registers a release for each. If the configuration is wrong, which `start` may find too, the app prints one sentence
+ * on standard error and exits with 1. On SIGTERM, SIGINT or a failed start the resources are released in reverse order,
  * each within its own limit, and the process exits: with 0 after a signal, with 1 after a failure. A second SIGINT, as
  * a person at a terminal sends it, exits at once. Further SIGTERMs have no effect, because a supervisor that restarts
  * during a drain, such as a kubelet, sends another one.
@@ -49,7 +49,7 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?
   let stopping = false
   let interrupts = 0
 
-  /** Releases all resources and exits. A failure during the release exits at once. */
+  /** Releases all resources and exits. If something fails while they are released, the process exits at once. */
   async function stop(reason: string, exitCode: number) {
     if (stopping) {
       if (exitCode === 0) return
@@ -88,8 +88,9 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?
 }
 
 /**
- * All addresses of an app are its own cluster's. With NODE_USE_ENV_PROXY Node's `fetch` uses the proxies of the
- * environment, for loopback addresses too, and reads at each request which hosts are excepted.
+ * Keeps `fetch` from using proxies, because all addresses of an app are in its own cluster. With NODE_USE_ENV_PROXY,
+ * Node's `fetch` uses the proxies of the environment, for loopback addresses too, and reads at each request which hosts
+ * are excepted.
  */
 function keepOutProxies(): void {
   // oxlint-disable-next-line node/no-process-env -- the variables are Node's

@@ -55,7 +55,7 @@ export function createDialogs(redraw: () => void): Dialogs {
     })
   }
 
-  /** Restores the focus. A removed dialog takes the focus with it. */
+  /** Gives the focus back to the element that had it before the dialog. A removed dialog takes the focus with it. */
   function returnFocus(): void {
     if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
     opener = null

@@ -38,8 +38,9 @@ type Form = {
 const CONFIRM = 'confirm'
 
 /**
- * Opens a form. While its request is running the button does nothing, so that it is sent once. After a lost answer the
- * form says that the outcome is unknown, and offers to send the request again only if `mayRepeat` is true.
+ * Opens a form. While the form's request is running, the button does nothing, so that the request is sent once. After a
+ * lost answer the form says that the outcome is unknown, and offers to send the request again only if `mayRepeat` is
+ * true.
  */
 export function openForm(app: PageApp, form: Form): void {
   let phase: 'open' | 'sending' | 'unknown' = 'open'

@@ -8,7 +8,10 @@ import { currentTheme, switchTheme } from './theme.ts'
 export type Place = { readonly name: string; readonly path: string }
 
 export type PageLayout = {
-  /** Call it when another screen is shown: it is scrolled to its top, and screen readers read its heading. */
+  /**
+   * Must be called when another screen is shown. The screen is scrolled to its top, and screen readers read its
+   * heading.
+   */
   arrive(): void
   view(parts: {
     readonly places: readonly Place[]

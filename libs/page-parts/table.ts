@@ -9,7 +9,7 @@ export type Column<Row> = {
   /** If given, the rows can be sorted by this value. */
   sortBy?(row: Row): number | string | bigint
   readonly isNumber?: boolean
-  /** Columns that a narrow window leaves out: `wide` first, then `medium`. */
+  /** A window that is too narrow leaves this column out: `wide` columns first, then `medium` columns. */
   readonly from?: 'medium' | 'wide'
 }
 

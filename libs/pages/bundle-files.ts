@@ -48,13 +48,13 @@ export type BundledFile = {
   readonly needs: ReadonlySet<string>
 }
 
-/** The number of calls in progress: esbuild's process is one for all of them. */
+/** The number of calls in progress. They all use the same process of esbuild. */
 let running = 0
 
 /**
  * Bundles scripts, style sheets and pictures with everything that they import. Modules are joined into few files,
- * because each file costs a request and compresses separately: each script, and each module that is loaded later, has a
- * file with the modules that only it needs; the modules that several of these files need are in one shared file.
+ * because each file costs a request and compresses separately. Each script, and each module that is loaded later, has a
+ * file with the modules that only it needs. The modules that several of these files need are in one shared file.
  * Imports from outside of `folders` are refused, so that a page cannot contain other files of this repository. Throws
  * for such an import, and for each error and warning of esbuild.
  */
@@ -62,7 +62,7 @@ export async function bundleFiles(
   entries: readonly string[],
   folders: readonly string[],
 ): Promise<readonly BundledFile[]> {
-  // esbuild is loaded here, so that a process whose page is not visited does without.
+  // esbuild is loaded here, so that a process does not load it before its page is visited.
   const { build, stop } = await import('esbuild')
   const options = { ...OPTIONS, entryPoints: [...entries] }
   async function buildTwice(): Promise<readonly BundledFile[]> {
@@ -91,13 +91,14 @@ async function expire(signal: AbortSignal): Promise<never> {
 function refuse({ metafile, warnings }: Natural, folders: readonly string[]): void {
   const isAllowed = (path: string) =>
     folders.some((folder) => !relative(folder, resolve(REPOSITORY, path)).startsWith('..'))
-  // The address of another host is in no folder either.
+  // An address of another host is in no folder, so it is refused too.
   const foreign = Object.entries(metafile.inputs).flatMap(([importer, { imports }]) =>
     imports
       .filter(({ path }) => !isAllowed(path))
       .map(({ path, original = path }) => ({ importer, original })),
   )
-  // A foreign file imports further foreign files: the import that brought in the first one explains more.
+  // A foreign file imports further foreign files. An import in an allowed file explains more, because it brought in the
+  // first of them.
   const first = foreign.find(({ importer }) => isAllowed(importer)) ?? foreign[0]
   if (first !== undefined) throw new Error(`${first.importer} may not import ${first.original}`)
   for (const { text, location } of warnings) throw new Error(`${location?.file}:${location?.line}: ${text}`)

@@ -75,7 +75,9 @@ export function openRedis(options: Connecting<RedisPlace>): RedisClient {
   return open(options, { rights: false })
 }
 
-/** While `asking.rights` is true, refusals are the answers to a question and not logged. */
+/**
+ * Opens a connection. While `asking.rights` is true, refusals are expected answers to `awaitRights` and are not logged.
+ */
 function open(
   { place, name, patience, log }: Connecting<RedisPlace>,
   asking: { readonly rights: boolean },
@@ -112,8 +114,8 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 }
 
 /**
- * Sends the commands of one callback, and of the promises that settle after it, in one write, which the server reads,
- * logs and answers at once. Commands sent in `withNextWrite` wait for the next such write. The nodes of a Cluster are
+ * Sends the commands of one callback, and of the promises that settle after it, in one write. The server reads, logs
+ * and answers them together. Commands sent in `withNextWrite` wait for the next such write. The nodes of a Cluster are
  * ioredis' own clients and do not gather writes.
  */
 class Server extends Redis {
@@ -126,8 +128,8 @@ class Server extends Redis {
 
   override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
     const [command] = sent
-    // After a reconnect ioredis subscribes again and ignores the answers, so a failed one would end the process as an
-    // unhandled rejection. A refusal by the server is reported here. A connection that is lost again or closed on
+    // After a reconnect ioredis subscribes again and ignores the answers, so a failed answer would end the process as
+    // an unhandled rejection. A refusal by the server is reported here. A connection that is lost again or closed on
     // purpose is noticed elsewhere.
     if (SUBSCRIBES.has(command.name)) {
       command.promise.catch((error: unknown) => {
@@ -175,10 +177,10 @@ class Server extends Redis {
 }
 
 /**
- * Sends the commands that `send` issues before it returns together with the connection's next other command, or after
- * 20 ms. Use it for commands whose answer is not urgent. It saves a write, which wakes up the server, and an answer,
- * which wakes up this process: for settlements that is 7 % of a request's CPU time at 200 requests/s. For a Cluster the
- * commands are sent at once.
+ * Delays the commands that `send` issues before it returns. They are sent together with the connection's next other
+ * command, or after 20 ms. Use it for commands whose answer is not urgent. It saves a write, which wakes up the server,
+ * and an answer, which wakes up this process: for settlements that is 7 % of a request's CPU time at 200 requests/s.
+ * For a Cluster the commands are sent at once.
  */
 export function withNextWrite<Result>(redis: RedisClient, send: () => Result): Result {
   return redis instanceof Server ? redis.withNextWrite(send) : send()
@@ -266,11 +268,13 @@ const retryDelayMs = (attempt: number) => Math.min(attempt * 100, 1_000)
 
 const COMMON = {
   connectTimeout: CONNECT_MS,
-  // A half-open connection never confirms its end; after this time a new connection is opened without that.
+  // A half-open connection never confirms its end; after this time a new connection is opened without the confirmation.
   disconnectTimeout: 250,
 } as const
 
-/** ioredis asks this of each error reply: whether the connection is to be opened again. */
+/**
+ * Returns a function that ioredis calls with each error reply. It returns true if the connection must be opened again.
+ */
 const toReconnect = (onErrorReply: OnErrorReply) => (error: Error) => {
   onErrorReply(error)
   return error.message.startsWith('READONLY')

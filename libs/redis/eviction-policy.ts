@@ -3,8 +3,8 @@ import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * Returns for each server which keys it deletes when its memory is full; null if the server does not report it. Asks
- * INFO, which managed servers allow even if they refuse CONFIG.
+ * Returns each server's `maxmemory_policy`, which says which keys the server deletes when its memory is full; null if
+ * the server does not report it. Asks INFO, which managed servers allow even if they refuse CONFIG.
  */
 export async function readEvictionPolicies(redis: Redis | Cluster): Promise<(string | null)[]> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis]

@@ -7,7 +7,7 @@ import type { RedisClient } from './connect-redis.ts'
 export type Rights = {
   /** Commands with arguments that a server accepts. They are never run. */
   readonly commands: readonly (readonly [string, ...string[]])[]
-  /** All keys and channels of the commands begin with it. */
+  /** The text with which all keys and channels of the commands begin. */
   readonly prefix: string
 }
 
@@ -16,8 +16,8 @@ const LOG_EVERY_MS = 10_000
 
 /**
  * Resolves once the user of this connection has all `rights`. While some are missing it logs them, as the access rules
- * that would give them. Nothing else may use the connection meanwhile. A server that does not answer has no part in
- * this: the connection reports it.
+ * that would give them. Nothing else may use the connection meanwhile. An error that is not a refusal, such as a lost
+ * connection, does not count as a missing right: the connection reports it.
  */
 export async function awaitRights(
   redis: RedisClient,
@@ -39,8 +39,8 @@ export async function awaitRights(
 }
 
 /**
- * Returns the access rules that the user lacks. A server checks the rights of a command when a transaction takes it,
- * and a transaction that is discarded runs nothing.
+ * Returns the access rules that the user lacks. The commands are put into a transaction that is then discarded: a
+ * server checks the rights of each command when the command is added, and runs none of them.
  */
 export async function findMissing(redis: Redis, { commands, prefix }: Rights): Promise<string[]> {
   const begun = await refusalOf(redis.call('MULTI'), prefix)
@@ -49,7 +49,7 @@ export async function findMissing(redis: Redis, { commands, prefix }: Rights): P
     commands.map(async ([command, ...args]) => await refusalOf(redis.call(command, ...args), prefix)),
   )
   const discarded = await refusalOf(redis.call('DISCARD'), prefix)
-  // The transaction would stay open.
+  // Otherwise the transaction would stay open.
   if (discarded !== null) redis.disconnect(true)
   return [...refusals, discarded].flatMap((rule) => rule ?? [])
 }

@@ -12,8 +12,9 @@ const PERIOD_MS = 50
 export const IDLE_MONITOR_PERIOD_MS = 60_000
 
 /**
- * Replaces prom-client's metrics of the event loop by two: how late the loop was since the last scrape, without the
- * period of the samples. prom-client samples 100 times a second, which is half of the cost of an idle process.
+ * Replaces prom-client's metrics of the event loop by two metrics of how late the loop was since the last scrape: the
+ * 99th percentile and the maximum. The period of the samples is subtracted. prom-client samples 100 times a second,
+ * which is half of the cost of an idle process.
  */
 export function measureEventLoopLag(registry: Registry): void {
   for (const { name } of registry.getMetricsAsArray()) {

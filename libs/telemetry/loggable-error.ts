@@ -29,9 +29,10 @@ const OMITTED = '(omitted: it may quote a text of the request)'
  * message, code, syscall, constraint and stack are kept, each bounded, also for causes and for the errors in an
  * AggregateError.
  *
- * A message may contain credentials, which are redacted, or a quoted input, in which case the message is left out.
- * Messages that are left out: of a SyntaxError (`JSON.parse` quotes its input), of a ZodError (only codes and paths are
- * kept), and of an error that is marked with `quotesRequest`.
+ * A message may contain credentials or quote an input. Credentials are redacted. These messages are replaced:
+ * - The message of a SyntaxError is left out if it may quote the input, as messages of `JSON.parse` do.
+ * - For a ZodError, only the codes and paths of its issues are kept.
+ * - The message of an error that is marked with `quotesRequest` is left out.
  */
 export function toLoggableError(error: unknown): LoggableError {
   return describe(error, MOST_CAUSES)

@@ -1,6 +1,6 @@
 import { ConsoleError } from './console-error.ts'
 
-/** Longer than billing's slowest answer, the comparison of all books, takes to begin. */
+/** Longer than billing takes to begin its slowest answer, the comparison of all books. */
 const LIMIT_MS = 5 * 60_000
 
 export type BillingRequest = {
@@ -18,8 +18,8 @@ export type AskBilling = (request: BillingRequest) => Promise<Response>
 
 /**
  * Sends one request to billing's admin interface. Of the browser's request only the fields of `BillingRequest` are
- * passed on. Throws a ConsoleError that says whether billing may have received the request, or whether billing's
- * release is too old to know the operation.
+ * passed on. If billing does not answer, throws a ConsoleError that says whether billing may have received the request.
+ * Also throws one if billing's release is too old to know the operation.
  */
 export function createAskBilling(billingUrl: string): AskBilling {
   return async ({ method, target, token, body, userAgent, signal }) => {

@@ -1,7 +1,7 @@
 const WINDOW_MS = 60_000
 const MAX_FAILURES = 10
 
-/** The most addresses that are remembered. Above it the oldest address is forgotten. */
+/** The most addresses that are remembered. For one more, the oldest address is forgotten. */
 const MAX_ADDRESSES = 10_000
 
 export type AttemptLimit = {

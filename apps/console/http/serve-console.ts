@@ -54,7 +54,7 @@ export function createConsoleServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
-    // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default is longer.
+    // Set, because the default is longer than `requestTimeout`, and Node exchanges the two times if this one is longer.
     http: { headersTimeout: UPLOAD_LIMIT_MS },
     keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,

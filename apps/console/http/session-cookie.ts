@@ -11,8 +11,8 @@ export type SessionCookie = {
 
 /**
  * Reads and writes the cookie with a session's token. Browsers send it only to this origin, and scripts cannot read it.
- * On plain HTTP (loopback only) the cookie has neither `Secure` nor the `__Host-` prefix, which requires `Secure`:
- * Safari drops such cookies there.
+ * On plain HTTP (loopback only) the cookie is not `Secure`, because Safari drops such cookies there. So it cannot have
+ * the `__Host-` prefix either, which requires `Secure`.
  */
 export function createSessionCookie(origin: URL): SessionCookie {
   const isSecure = origin.protocol === 'https:'

@@ -32,8 +32,8 @@ type Gateway = {
   report: KeptReport | null
   reportedMs: number
   /**
-   * The open requests of the last report. The rows are created once for each report, so that a delta finds the same
-   * objects until the next one.
+   * The open requests of the last report. The rows are created once for each report, so that the deltas until the next
+   * report find the same objects.
    */
   open: readonly OpenRequest[]
   heardMs: number

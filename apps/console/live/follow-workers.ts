@@ -27,7 +27,10 @@ type Reported = { readonly report: WorkerReport; readonly heardMs: number }
 const FORGET_MS = 600_000
 /** Messages come each second; a row shows an age below this as 0. */
 const FRESH_MS = 3_000
-/** Processes restart with new ids; without this bound a crash loop would fill the memory within the 10 min. */
+/**
+ * Processes restart with new ids. Without this bound a crash loop would fill the memory within the 10 min for which
+ * engines are kept.
+ */
 const MOST_ENGINES = 5_000
 
 /**

@@ -28,7 +28,7 @@ export type Picture = {
   setWatched(watched: boolean): void
   /** Returns all models that any source has named. */
   models(): readonly string[]
-  /** Computes the rows and writes the histories. Call it each second while watched, else every 5 s. */
+  /** Computes the rows and writes the histories. Must be called each second while watched, else every 5 s. */
   tick(): void
   /** Returns the rows of the last tick. */
   rows(): readonly ModelNow[]
@@ -45,13 +45,13 @@ type NowHistories = Pick<NowView, 'histories' | 'sparklines'>
 type ModelHistories = Pick<ModelView, 'histories' | 'longHistories'>
 
 /**
- * After how long without a signal a process counts as silent. Signals come each second while watched, else for a moment
- * every 15 s.
+ * A process counts as silent after this time without a signal. Signals come each second while watched, else for a
+ * moment every 15 s.
  */
 const SILENT_MS = { watched: 5_000, unwatched: 40_000 }
 /** Rates are means over this time, which spans at least two reports. */
 const WINDOW_MS = { watched: 10_000, unwatched: 45_000 }
-/** After how long without a report a gateway counts as silent: two missed reports and a late one. */
+/** A gateway counts as silent after this time without a report: two missed reports and a late one. */
 const REPORT_SILENT_MS = { watched: 7_000, unwatched: 40_000 }
 const AWAY_MS = 5_000
 /** More than any catalog has. The names come from the bus, so their number is bounded. */

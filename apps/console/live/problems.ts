@@ -15,7 +15,10 @@ type Found = Omit<Problem, 'id' | 'since'> & {
 }
 
 export type Problems = {
-  /** Returns the present problems with their beginnings, the gravest first. Call it each second. */
+  /**
+   * Returns the present problems with the times at which they began, the gravest kinds first. Must be called each
+   * second.
+   */
   list(facts: Facts): readonly Problem[]
 }
 

@@ -15,7 +15,7 @@ export type QueueReader = {
   commands(): number
 }
 
-/** Reads the queues of models with two commands a model, in one pipeline if the Redis is not a Cluster. */
+/** Reads the queues of models with two commands for each model, in one pipeline if the Redis is not a Cluster. */
 export function createQueueReader(deps: { redis: RedisClient; log: Logger }): QueueReader {
   const { redis, log } = deps
   let commands = 0

@@ -3,7 +3,10 @@ import type { ModelNow, WorkerNow } from '#libs/live-view/rows.ts'
 /** A change of a rate or a mean below this share is noise, and is not sent to every viewer each second. */
 const BAND = 0.02
 
-/** Returns `now`, but with the previous rate or mean wherever the new one is within 2 % of it. Counts are exact. */
+/**
+ * Returns `now`, but keeps each previous rate or mean that differs from the new one by at most 2 %. Counts are always
+ * the new ones.
+ */
 export function toSteadyModel(before: ModelNow | undefined, now: ModelNow): ModelNow {
   if (before === undefined) return now
   return {

@@ -11,7 +11,7 @@ export type Viewer = {
 export type ViewStreams = {
   /** Sends a snapshot at once, then a delta with each tick, until the returned function is called. */
   add(view: string, viewer: Viewer): () => void
-  /** Sends the deltas. Call it each second. A view without viewers costs nothing. */
+  /** Sends the deltas. Must be called each second. A view without viewers costs nothing. */
   tick(): void
   viewers(): number
 }
@@ -51,7 +51,7 @@ export function createViewStreams(deps: {
       const { missed } = place
       place.slow = false
       place.missed = false
-      // A large event fills the buffer of any socket, so a viewer that missed no delta needs no snapshot.
+      // A large event alone fills the buffer of any socket. A viewer that missed no delta meanwhile needs no snapshot.
       if (missed) write(stream, viewer, toSnapshot(stream))
     })
   }

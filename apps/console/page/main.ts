@@ -66,7 +66,7 @@ function start(place: HTMLElement): void {
   } else show(createSignIn({ redraw, onSignedIn: () => void enter(), ticket }))
 }
 
-/** Reads the console's own settings. Their type is not checked: page and server come from the same build. */
+/** Reads the console's own settings. A field that is missing or is not text counts as unknown. */
 async function readSettings(): Promise<Settings> {
   const answer = await readJson('/api/settings')
   if (typeof answer !== 'object' || answer === null)

@@ -13,7 +13,7 @@ const PARENTS: Readonly<Record<string, string>> = { account: 'accounts', model: 
 export type Shell = {
   readonly forScreens: Pick<App, 'openDialog' | 'closeDialog' | 'say'>
   view(route: Route | undefined, screen: TemplateResult): TemplateResult
-  /** Call it when the viewer opens another screen. */
+  /** Must be called when the viewer opens another screen. */
   arrive(): void
   close(): void
 }

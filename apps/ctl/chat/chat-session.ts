@@ -9,12 +9,12 @@ export type ChatSession = {
   turn(line: string, signal: AbortSignal): Promise<void>
 }
 
-/** How often the receipt is requested: billing reads a settlement within a second. */
+/** How many times the receipt is requested: billing reads a settlement within a second. */
 const RECEIPT_TRIES = 4
 const RECEIPT_PAUSE_MS = 1_100
 /**
- * How often the times are requested: billing writes a request's times after its charge, later on a busy machine, or not
- * at all.
+ * How many times the timing is requested. Billing writes it after the charge, later on a busy machine, and sometimes
+ * not at all.
  */
 const TIMES_TRIES = 5
 const TIMES_PAUSE_MS = 300

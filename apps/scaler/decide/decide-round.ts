@@ -70,7 +70,7 @@ export function decideRound(input: {
   const changes = new Map<string, PoolChange>()
   for (const pool of pools.toSorted((a, b) => b.spec.priority - a.spec.priority)) {
     const { spec, state, pods } = pool
-    // A budget that is too small takes nothing from a pool that KEDA does not lower.
+    // A budget that is too small takes nothing from a pool that KEDA may not lower.
     const least = pool.switches.isInPaused ? spec.min : 0
     const given = Math.max(least, fitted.given.get(spec.pool) ?? pool.want)
     const freeGpus = freeFor(free, spec)
@@ -95,7 +95,7 @@ export function decideRound(input: {
 }
 
 type AskedPool = {
-  /** With the minimum and the maximum that the pool's switches leave. */
+  /** The pool's configuration, with the minimum and the maximum that its switches leave. */
   readonly spec: PoolSpec
   readonly pods: readonly PodView[]
   readonly switches: KedaSwitches

@@ -15,8 +15,8 @@ export type BudgetPool = {
 
 /**
  * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. The HPA's
- * period of 15 s and the reports of an empty worker add to it: with 15 s here, some shortages lasted more than 30 s
- * longer than the longest drain.
+ * period of 15 s, and the time until an empty worker has reported, come on top: with 15 s here, some shortages lasted
+ * more than 30 s longer than the longest drain.
  */
 const SHORT_MS = 10_000
 
@@ -109,7 +109,8 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
 
 /**
  * Divides one class. In the priorities of `levelled`, pools do not keep their replicas against each other. With
- * `isKept`, pools keep their replicas against pools of higher priority; levelled pools together keep the sum of theirs.
+ * `isKept`, pools keep their replicas against pools of higher priority; the pools of a levelled priority together keep
+ * the sum of their replicas.
  */
 function allocate(
   pools: readonly BudgetPool[],

@@ -6,8 +6,8 @@ type Floor = PoolSpec['floors'][number]
 /**
  * Returns the least number of replicas at this time: the higher of `min` and of the floor in force. A floor begins at
  * each time that its cron expression matches in its time zone, and is in force until the next floor begins, however
- * long that takes. So `0 8 * * 1-5` with another floor at `0 20 * * 1-5` applies from 08:00 to 19:59 on working days,
- * and the other one in the nights and on the weekend. Of floors that begin at the same time the highest is in force.
+ * long that takes. So a floor `0 8 * * 1-5` beside a floor `0 20 * * 1-5` applies from 08:00 to 19:59 on working days,
+ * and the second floor at night and on the weekend. If several floors begin at the same time, the highest is in force.
  *
  * Each floor must be one that `checkFloor` accepts.
  */
@@ -21,7 +21,7 @@ export function floorNow(spec: Pick<PoolSpec, 'min' | 'floors'>, nowMs: number):
  * Checks the configuration of a floor.
  *
  * @throws an error for an expression or a time zone that does not exist, for an expression that no date matches, and
- * for one without a number for the minute: `* 8-19 * * *` means a span of time, but a floor has a beginning alone.
+ * for an expression with `*` in its minute: `* 8-19 * * *` means a span of time, but a floor has only a beginning.
  */
 export function checkFloor(floor: Omit<Floor, 'min'>): void {
   const [minute = ''] = floor.cron.trim().split(/\s+/)
@@ -37,7 +37,9 @@ export function checkFloor(floor: Omit<Floor, 'min'>): void {
 /** When a floor began the last time, and when it begins again. */
 type Turn = { readonly sinceMs: number; readonly untilMs: number }
 
-/** The turn of each floor, because floors are read each second and a search in the calendar takes much longer. */
+/**
+ * Caches the turn of each floor, because floors are read each second and a search in the calendar takes much longer.
+ */
 const turns = new WeakMap<Floor, Turn>()
 
 function begunMs(floor: Floor, nowMs: number): number {

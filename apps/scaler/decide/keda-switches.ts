@@ -16,8 +16,8 @@ export const NO_SWITCHES: KedaSwitches = { isOutPaused: false, isInPaused: false
 export const isFrozen = ({ isOutPaused, isInPaused }: KedaSwitches): boolean => isOutPaused && isInPaused
 
 /**
- * Returns the pool's configuration with the minimum and the maximum that its switches leave. Its other pools and other
- * models then get what this one cannot use, and no pod is cordoned that KEDA would not remove.
+ * Returns the pool's configuration with the minimum and the maximum that its switches leave. So replicas that this pool
+ * cannot get go to the model's other pools and to other models, and no pod is cordoned that KEDA would not remove.
  */
 export function boundSpec(
   spec: PoolSpec,

@@ -99,10 +99,10 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 }
 
 /**
- * Returns the replicas that the pool asks of the budget: the wanted replicas, or the replicas that it still has while
- * the window, the steps and cordoned pods take them away. A model without load asks for none. If the pool asked for
- * less, other pools would count on replicas that are not free yet, and would keep replicas that they should give back
- * to this pool.
+ * Returns the replicas that the pool asks of the budget: the wanted replicas or the target, whichever is more, because
+ * the window, the steps and the cordons take replicas away only with time. A model without load asks for none. If the
+ * pool asked for less, other pools would count on replicas that are not free yet, and would keep replicas that they
+ * should give back to this pool.
  */
 export function protectedWant(
   state: PoolState,
@@ -185,7 +185,7 @@ function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: numb
   return target > existing.size && target < least && least <= most ? least : target
 }
 
-/** Makes one step down: takes pods without a node at once, other pods each 60 s. */
+/** Makes one step down: takes pods without a node at once, other pods at most every 60 s. */
 function step(round: Round, state: PoolState, surplus: number): Move {
   const { existing, batch, nowMs } = round
   const taken = new Set([...state.cordoned, ...state.released].map(({ uid }) => uid))

@@ -14,8 +14,8 @@ const LEAST_LEFT_MS = 5000
 
 /**
  * Returns the milliseconds until the first of the pods is ready; null if no pod is starting. For each phase that a pod
- * has not finished, it takes the 75th percentile of those kept durations that exceed the time already spent in the
- * phase. Without any kept duration it takes the configured start time.
+ * has not finished, it takes the 75th percentile of the kept durations that exceed the time already spent in the phase.
+ * Until a duration of loading is kept, it takes the configured start time.
  */
 export function predictStart(input: {
   readonly spec: Pick<PoolSpec, 'startMs'>

@@ -2,14 +2,16 @@ import { needsNoCordon } from './choose-pods.ts'
 import type { PodView, PoolState } from './types.ts'
 
 /**
- * The states of a pod on its way out of the pool:
+ * The states of a pod on its way out of the pool, in their order:
+ * - cordoned: the pod takes no new work.
+ * - released: it runs nothing and gets the deletion cost.
+ * - marked: Kubernetes lists the cost.
+ * - lowered: the target no longer counts the pod. This happens 1 s after the mark, so that the ReplicaSet controller
+ *   has seen the cost.
+ * - deleting: Kubernetes deletes the pod.
  *
- *     cordoned → released → marked → lowered → deleting
- *
- * cordoned: the pod takes no new work. released: it runs nothing and gets the deletion cost. marked: Kubernetes lists
- * the cost. lowered: the target no longer counts the pod; this happens 1 s after the mark, so that the ReplicaSet
- * controller has seen the cost. From every state but the last a pod can go back to serving. A lowered pod goes back if
- * it is not deleted within 60 s, or if another pod was deleted in its place.
+ * From every state but the last a pod can go back to serving. A lowered pod goes back if it is not deleted within 60 s,
+ * or if another pod was deleted in its place.
  */
 
 /** The deletion cost that makes a ReplicaSet choose the pod among equally ready pods. */
@@ -101,8 +103,8 @@ function isReleasable(entry: Released, pod: PodView | undefined): boolean {
 
 /**
  * Drops pods that no longer exist. A lowered pod that is gone was deleted as planned. A released pod that is gone
- * before it was lowered was deleted in place of a lowered pod, because both have the cost; that lowered pod becomes
- * unlowered, and is lowered again. Any other pod that is gone is replaced by Kubernetes.
+ * before it was lowered was deleted in place of a lowered pod, because both have the cost. That lowered pod then counts
+ * as not lowered, and is lowered again. Any other pod that is gone is replaced by Kubernetes.
  */
 function dropGone(state: PoolState, pods: ReadonlyMap<string, PodView>): PoolState {
   const exists = ({ uid }: { uid: string }) => pods.has(uid)

@@ -23,7 +23,7 @@ export type SplitPool = {
  * spot pods that the provider is taking away. The share of such spot pods, and of pods that have been unscheduled for
  * 60 s, moves to the next pool as well.
  *
- * A need of 0 keeps one replica of a pool that has one until the model is idle, but never starts one.
+ * While the need is 0 and the model is not idle yet, one replica stays in a pool that has replicas. None is started.
  */
 export function splitNeed(input: {
   readonly raw: number

@@ -117,7 +117,10 @@ export const PoolState = z.object({
       replacedMs: ms.nullable(),
     }),
   ),
-  /** The numbers wanted within the window, as falling maxima [ms, replicas]; the first is the window's maximum. */
+  /**
+   * The numbers wanted within the window, as [ms, replicas]. A number is dropped once a later number is as high. So the
+   * numbers fall, and the first one is the window's maximum.
+   */
   window: z.array(z.tuple([ms, z.int().min(0)])),
   /**
    * The time since which the window has no gap. The pool gives replicas back only once a whole window has passed since

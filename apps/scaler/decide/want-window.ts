@@ -3,7 +3,7 @@ import type { PoolState } from './types.ts'
 /** After a longer pause between two rounds the window has a gap. */
 const MOST_GAP_MS = 30_000
 
-/** Falling maxima beyond this number are merged, so that a snapshot of many pools stays small. */
+/** Entries beyond this number are merged, so that a snapshot of many pools stays small. */
 const MOST_ENTRIES = 16
 
 type Window = Pick<PoolState, 'window' | 'windowSinceMs'>
@@ -23,7 +23,7 @@ export function noteWant(
   }
 }
 
-/** Returns the highest number wanted within the window; null while the window is not whole. */
+/** Returns the highest number wanted within the window; null until a whole window has passed without a gap. */
 export function mostWanted(state: Window, windowMs: number, nowMs: number): number | null {
   return nowMs - state.windowSinceMs < windowMs ? null : (state.window[0]?.[1] ?? null)
 }

@@ -165,8 +165,8 @@ function spread(seconds: Second[], added: Omit<Second, 'atMs'>, span: { now: num
 
 /**
  * Returns the number of fresh requests. A client that does not mark its repetitions sends a refused request again as a
- * fresh one, so each such request counts half. The number of unmarked repetitions is estimated as the refusals minus
- * the marked repetitions.
+ * fresh one. Fresh requests that are such repetitions count half. Their number is estimated as the refusals minus the
+ * marked repetitions.
  */
 function offered(seconds: readonly Second[]): number {
   const sum = (field: 'fresh' | 'repeated' | 'refused') =>

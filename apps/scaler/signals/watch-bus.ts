@@ -15,8 +15,8 @@ export type BusWatch = {
   /** Sends a beat on every server of the bus. `wrote` is true after a snapshot was written. */
   beat(wrote: boolean): void
   /**
-   * Returns the ms since this process's last beat came back, over the server where this was longest ago; Infinity until
-   * a beat has come back over every server.
+   * Returns for how many ms no beat of this process has come back, on the server of the bus where this time is longest.
+   * Infinity until a beat has come back over every server.
    */
   silentMs(): number
 }

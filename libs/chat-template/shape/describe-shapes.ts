@@ -1,8 +1,7 @@
 import type { TemplateShape, TemplateShapes } from './template-shape.ts'
 
 /**
- * The parts of a conversation that a template cannot print, and the changes with which it prints others, in words for
- * people.
+ * Describes for people which parts of a conversation a template cannot print, and which changes make it print others.
  */
 export type ShapeDescription = {
   /** Requests that contain one of these parts are refused. */

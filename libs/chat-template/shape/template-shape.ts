@@ -1,41 +1,53 @@
 /**
- * The messages that a chat template can print, and the changes that make it print all others. Templates of real models
+ * The messages that a chat template can print, and the changes that make it print others. Templates of real models
  * differ: some print one system message, some raise an error at the second user message, some want arguments as text.
  * `probeTemplate` finds the shape; `fitMessages` and `toTemplateMessage` follow it.
  *
- * A field is null if the template loses or refuses such messages however they are written; a request with them is
- * refused. The first value of each field prints messages unchanged.
+ * The first value of each field means that messages are printed unchanged. Null means that the template leaves out or
+ * refuses such messages however they are written; a request with them is refused.
  */
 export type TemplateShape = {
-  /** Several system messages before all others: printed each, or joined to one, or put in front of the next user text. */
+  /**
+   * Several system messages at the start. `joined`: they become one. `folded`: they go in front of the next user text.
+   */
   readonly leadingSystems: 'kept' | 'joined' | 'folded' | null
-  /** A system message further on: printed in its place, or put in front of the next user text. */
+  /** A later system message. `folded`: it goes in front of the next user text. */
   readonly laterSystem: 'kept' | 'folded' | null
-  /** A conversation without a user message: as it is, or the system message becomes one. */
+  /** A conversation without a user message. `folded`: the system message becomes a user message. */
   readonly noUser: 'kept' | 'folded' | null
-  /** A user message behind a user message. */
+  /** User messages in a row. `joined`: they become one. */
   readonly usersInARow: 'kept' | 'joined' | null
-  /** An assistant's text behind an assistant's text: as it is, or joined, or with an empty user message between them. */
+  /** Assistant messages in a row. `joined`: they become one. `bridged`: an empty user message goes between them. */
   readonly assistantsInARow: 'kept' | 'joined' | 'bridged' | null
-  /** An assistant's message before any user message: as it is, or behind an empty user message. */
+  /** An assistant message before any user message. `bridged`: an empty user message goes before it. */
   readonly assistantFirst: 'kept' | 'bridged' | null
   /** How a call is passed to the template. */
   readonly calls: CallShape | null
-  /** Arguments that are no JSON object, as in a call that was cut: passed as text, or as a value of an object. */
+  /**
+   * Arguments that are no JSON object, as in a call that was cut off. `wrapped`: they become one value in an object.
+   */
   readonly otherArguments: 'text' | 'wrapped' | null
-  /** Several calls in one message: as they are, or one message for each, with its result. */
+  /** Several calls in one message. `split`: each call becomes a message of its own, followed by its result. */
   readonly severalCalls: 'kept' | 'split' | null
-  /** Text in the message of a call: as it is, or in a message before, or also with an empty user message between. */
+  /**
+   * Text beside a call. `split`: it becomes a message before the call. `bridged`: also, an empty user message goes
+   * between.
+   */
   readonly textBesideCall: 'kept' | 'split' | 'bridged' | null
-  /** A call without a result: as it is, or with an empty assistant's message behind it, or with an empty result. */
+  /**
+   * A call without a result. `bridged`: an empty assistant message goes behind it. `answered`: it gets an empty result.
+   */
   readonly unanswered: 'kept' | 'bridged' | 'answered' | null
-  /** A result without its call: as it is, or as a user text. */
+  /** A result without its call. `folded`: it becomes a user message. */
   readonly orphanResult: 'kept' | 'folded' | null
-  /** A user message behind a result: as it is, or with an empty assistant's message between, or in the result's text. */
+  /**
+   * A user message behind a result. `bridged`: an empty assistant message goes between. `joined`: it is appended to the
+   * result.
+   */
   readonly userBehindResult: 'kept' | 'bridged' | 'joined' | null
   /** The fields in which reasoning is printed. Most templates print only the reasoning since the last user message. */
   readonly reasoning: ReasoningShape
-  /** Reasoning and text in the message of a call: as they are, or joined to one reasoning. */
+  /** Reasoning and text beside a call. `joined`: the text is appended to the reasoning. */
   readonly reasoningBesideText: 'kept' | 'joined'
 }
 

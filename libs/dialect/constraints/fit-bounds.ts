@@ -4,9 +4,11 @@ import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
 
 /**
  * Rewrites bounds that the engine's grammar library (xgrammar) cannot read, and removes bounds that the library cannot
- * represent. A removed bound only allows more values. With such bounds the library would refuse the schema, or write a
- * grammar for other values: its counts have 32 bits and no fraction, its bounds of integers have 64 bits, and a bound
- * of numbers beyond 2^63 excludes every other number.
+ * represent. With such bounds the library would refuse the schema, or write a grammar for other values. Removing a
+ * bound only allows more values. These are the library's limits:
+ * - Counts have 32 bits and no fraction.
+ * - Bounds of integers have 64 bits.
+ * - A bound of numbers that is beyond 2^63 excludes every other number.
  */
 export function fitBounds(schema: JsonSchema): JsonSchema {
   return mapSubschemas(withFittedBounds(schema), fitBounds)
@@ -35,7 +37,10 @@ const LEAST = -(2n ** 63n)
 
 const count: ToBound = (text) => (Number(text) < 2 ** 31 ? Number(text) : null)
 
-/** The library adds or subtracts one to exclude an integer. */
+/**
+ * The library adds or subtracts one to exclude an integer, so the outermost exclusive bound does not fit into its 64
+ * bits.
+ */
 const limit =
   (round: 'ceil' | 'floor', [least, most]: readonly [bigint, bigint]): ToBound =>
   (text, isInteger) => {

@@ -15,12 +15,25 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
 
 /**
  * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
- * only at the very start (also when the template has opened the reasoning: some models repeat the tag), and so is a
- * close tag without an open tag; an answer may mention tags. Line breaks just inside the tags, after the close tag, and
- * next to a call are dropped.
+ * only at the very start, also when the template has opened the reasoning, because some models repeat the tag. A close
+ * tag without an open tag is markup only there as well. An answer may mention tags. Line breaks just inside the tags,
+ * after the close tag, and next to a call are dropped.
  *
- * Moves: *start* (only blanks, or the beginning of a tag, so far) → *reasoning* | *answer*; *reasoning* → *answer* at
- * the close tag.
+ * `start`
+ *   Only blanks, or the beginning of a tag, so far.
+ *   - The open tag: `reasoning`. The blanks before it are dropped.
+ *   - The close tag: `answer`. The blanks before it are dropped.
+ *   - Other text, or the end of the output: `reasoning` if the template has opened the reasoning, else `answer`.
+ *   - A call, after the beginning of a tag: that beginning is text, as above.
+ *   - A call, after blanks only: the blanks are dropped. Still `start`.
+ *
+ * `reasoning`
+ *   Text is reasoning. Line breaks at its end are kept back, because they are dropped before the close tag and a call.
+ *   - The close tag: `answer`.
+ *   - A call: `reasoning` goes on after it.
+ *
+ * `answer`
+ *   All text is the answer's, up to the end.
  */
 export function createThinkTags(options: {
   readonly tags: ReasoningTags

@@ -19,12 +19,33 @@ export type HarmonySink = ToolCallSink & { readonly onReasoning: (text: string) 
 /**
  * Splits harmony's messages: `<|channel|>analysis<|message|>…<|end|>` is reasoning, `commentary to=functions.NAME` a
  * call, everything else the answer. A message with a recipient is a call whatever its channel is, because models mix
- * channels up. A header is cut at control tokens, so no name contains one, and a body ends at a control token that
- * begins something new. A blank line separates messages of one kind. Without `tools`, a call's arguments belong to the
- * answer.
+ * channels up. A header is cut at control tokens, so no name contains one. A blank line separates messages of one kind.
+ * Without `tools`, a call's arguments belong to the answer.
  *
- * Moves: *start* → *header* | *body*; *header* → *body* at `<|message|>`; *body* → *between* at its end; *between* →
- * *header* at `<|start|>` or `<|channel|>`. Text without a header at the start belongs to the answer.
+ * `start`
+ *   The template may have begun a header, which the text so far may continue.
+ *   - `<|start|>`, `<|channel|>`: `header`.
+ *   - `<|message|>`: `body`, whose header is the text so far.
+ *   - `<|end|>`, `<|call|>`, `<|return|>`: `between`.
+ *   - Text that cannot continue a header, or the end of the output: `body` of the answer, which begins with this text.
+ *
+ * `header`
+ *   The role, the recipient and the channel of a message.
+ *   - `<|message|>`: `body`. The header decides whether it is reasoning, a call or the answer.
+ *   - `<|start|>`: a new header begins. Still `header`.
+ *   - `<|channel|>`: a new channel replaces the one so far. Still `header`.
+ *   - `<|end|>`, `<|call|>`, `<|return|>`: `between`. The header is dropped.
+ *   - More than 512 characters: `body` of the answer, which begins with them, because a `<|message|>` is missing.
+ *
+ * `body`
+ *   The text of a message. `<|message|>` and `<|constrain|>` are dropped.
+ *   - `<|start|>`, `<|channel|>`: `header`.
+ *   - `<|end|>`, `<|call|>`, `<|return|>`: `between`.
+ *
+ * `between`
+ *   - `<|start|>`, `<|channel|>`: `header`.
+ *   - `<|message|>`: `body` of the answer, because the header is empty.
+ *   - Text that is not blank: `body` of the answer, whose header is missing.
  */
 export function createHarmonyMessages(
   sink: HarmonySink,

@@ -14,19 +14,63 @@ export type ObjectSyntax = {
 
 /**
  * Reads one call that is a JSON object with `name` (or `tool_name`) and `arguments` (or `parameters`) in any order. The
- * text of the arguments is emitted as it comes, exactly as the model wrote it; arguments before the name are buffered
+ * text of the arguments is emitted as it comes, exactly as the model wrote it. Arguments before the name are buffered
  * until the name is known.
  *
  * If `offered` is given, an object with another name is not a call: it may be an answer that is JSON by itself.
  *
- * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
- * *after-value* → *before-key* … → *after-object* → over. On invalid text a call that has not started ends as
- * `onNoCall` with its raw text; a started call, whose events cannot be taken back, skips to its close tag in the state
- * *after-object*. A close tag outside the strings of a nested value also ends the call, because models omit closing
- * braces.
- *
  * Between an opener and its close tag models also write several objects, a list of objects, or a Markdown fence around
  * them: each object is a call, and brackets, commas and fences between objects are markup.
+ *
+ * `before-object`
+ *   Only blanks so far. If the format has a close tag, a bracket or a fence may stand here too.
+ *   - `{`: `before-key`.
+ *
+ * `before-key`
+ *   After `{` or a comma.
+ *   - A quote: `key`.
+ *   - A comma: still `before-key`.
+ *   - `}`: `after-object`.
+ *
+ * `key`
+ *   - The last quote: `colon`.
+ *
+ * `colon`
+ *   - `:`: `before-value`.
+ *
+ * `before-value`
+ *   - A quote: `string`.
+ *   - `{` or `[`: `nested`.
+ *   - A letter, a digit or a hyphen: `bare`.
+ *
+ * `string`
+ *   - The last quote: `after-value`.
+ *
+ * `bare`
+ *   A number, `true`, `false` or `null`.
+ *   - A character that cannot continue it: `after-value`.
+ *
+ * `nested`
+ *   An object or a list.
+ *   - Its last bracket: `after-value`.
+ *   - The close tag outside of strings: `closed`, because models omit closing braces.
+ *
+ * `closed`
+ *   The call is over.
+ *
+ * `after-value`
+ *   - A comma: `before-key`.
+ *   - `}`: `after-object`.
+ *
+ * `after-object`
+ *   Surplus braces and the markup between objects are read.
+ *   - `{`: the next call, `before-object`.
+ *   - The close tag, or other text: the call is over. If the format has no close tag, it is over at once.
+ *
+ * From all states before `after-object`, at text that has no move above, at a key or a name that is not accepted, and
+ * at `}` before the call has started:
+ * - The call has not started: it ends as `onNoCall` with its raw text.
+ * - The call has started, so its events cannot be taken back: `after-object`.
  */
 export function createObjectCall(
   sink: CallSink,

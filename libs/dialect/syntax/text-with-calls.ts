@@ -35,7 +35,23 @@ export type TextSyntax = {
  * consists of calls has no text. If no call follows an opener, the whole becomes text, blanks included, except control
  * tokens. `single`: the first call ends the output.
  *
- * Moves: *text* → *call* → *text* …; in a list (*list*) only brackets, commas and blanks stand between calls.
+ * *text*
+ *   Text is passed on. Blanks at its end are kept back, because they are dropped if a call follows.
+ *   - The opener of a call: *call*.
+ *   - The opener of a list: *list*.
+ *
+ * *list* (`inList`)
+ *   Only brackets, commas, semicolons and blanks stand between calls. If the list is `unmarked`, the output begins
+ *   here.
+ *   - `{`: *call*, an object.
+ *   - Other text after one of the texts in `bare.behind`, blanks aside: *call*, in the syntax of `bare`.
+ *   - The opener of a call: *call*.
+ *   - A boundary, or other text: *text*.
+ *
+ * *call* (`call` is not null)
+ *   The reader of the call's syntax reads the text.
+ *   - The call is over: *list* if it began there, else *text*. With `single`, nothing more is read.
+ *   - It is not a call: its text is passed on, *text*.
  */
 export function createTextWithCalls(
   sink: ToolCallSink,

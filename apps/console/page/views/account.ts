@@ -32,7 +32,7 @@ const USAGE_DAYS = 30
 /** The most rows of one answer: one for each day and model. */
 const USAGE_ROWS = '500'
 
-/** The screen of one account: its balance, usage and debts, and every operation on it. */
+/** The screen of one account: its balance, keys, usage and open holds, and every operation on them. */
 export const open: OpenScreen = (app, { path }): Screen => {
   const id = path[1] ?? ''
   const account = load(app, async (signal) => read('/accounts/{account}', { account: id }, signal))
