@@ -47,7 +47,7 @@ import type { Pace } from './pace.ts'
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
  * RUNNING
- *   The claim has arrived, and its worker is watched. There are no looks, and the generation is no demand.
+ *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
  *   - `running`, at each output: the generation's turn at the pace ends, if it has one.
  *   - `again`, as above: RETURNING.
  *
@@ -56,8 +56,8 @@ import type { Pace } from './pace.ts'
  *   counts as demand. It waits for a turn at the pace, then sends the lift and its job until the record answers.
  *   - The record answers: WAITING. If it does not answer `waiting`, the next look finds out what became of the
  *     generation.
- *   - The inbox is lost or closed for another reason: `again` resolves, before the lift or after its next failure. The
- *     caller ends the generation or calls `again` anew.
+ *   - The inbox is closed, or lost for a reason other than a limit: `again` resolves, before the lift or after its next
+ *     failure. The caller ends the generation or calls `again` anew.
  *   - A limit is reached, as in WAITING: STOPPED.
  *
  * STOPPED
@@ -85,7 +85,7 @@ export type Dispatched = {
    * ids that the inbox has, or begins anew with `restart`. The lift is repeated until the queue answers. Late events of
    * earlier epochs are refused from now on.
    *
-   * Resolves without having queued the generation if the epoch is over meanwhile: the caller has left, or the inbox is
+   * Resolves without having queued the generation if the epoch ends meanwhile: the caller has left, or the inbox is
    * lost for any reason.
    */
   again(next: Next): Promise<void>
@@ -145,7 +145,9 @@ type Deps = {
   readonly demand: Pick<Demand, 'wait'>
   readonly pace: Pace
   readonly bounds: Bounds
-  /** A generation is lost if for so long no ready worker serves its model and none is predicted to be ready in time. */
+  /**
+   * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready in time.
+   */
   readonly noWorkerLimitMs: number
   readonly nowMs: () => number
   readonly watchWorker: (worker: string) => void
@@ -298,9 +300,9 @@ class DispatchedGeneration implements Dispatched {
   /**
    * Sends the lift and then its job, without waiting for an answer in between. Both use the same connection, so Redis
    * executes the lift first. A server that does not know the script receives the script's text in a second call, and
-   * then executes the lift after the job. In that case the job is answered first, and a worker may have taken it in
-   * vain, so another job is added. A generation that waits without a job is claimed within a second if an engine has
-   * room. If the record does not answer `waiting`, the job is taken away.
+   * then executes the lift after the job. In that case the job is answered before the lift, and a worker may have taken
+   * it in vain, so another job is added. Even without a job, a waiting generation is claimed within a second if an
+   * engine has room. If the record does not answer `waiting`, the job is taken away.
    */
   async #liftWithJob(): Promise<Lift> {
     const packedJob = await this.#pack()
@@ -403,7 +405,10 @@ class DispatchedGeneration implements Dispatched {
   }
 }
 
-/** Returns what the next worker must be able to do. After a misfit, this includes what the last worker could not do. */
+/**
+ * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
+ * window that the last worker lacked.
+ */
 function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
   const features = new Set(before.features)
   if (continues) features.add('continue')

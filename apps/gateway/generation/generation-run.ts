@@ -32,7 +32,7 @@ export type Run = {
   queue(): Promise<void>
   claimed(claim: GenerationClaimed): void
   promptCached(event: { readonly cachedTokens: number }): void
-  /** Lets the hold grow while the output goes on; returns at once. */
+  /** Asks billing for a larger hold while the output goes on. Returns at once. */
   growHold(short: GenerationShort): void
   /** Takes the vectors of the next inputs, which have `promptTokens` tokens together. */
   vectors(vectors: readonly Float32Array[], promptTokens: number): void
