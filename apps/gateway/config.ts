@@ -70,7 +70,7 @@ const Fields = z.object({
   USAGE_COST: z.enum(['on', 'off']).default('on'),
   /** `on`: `GET /account` serves the page on which the owner of a key reads what the key may read. */
   ACCOUNT_PAGE: z.enum(['on', 'off']).default('on'),
-  /** Whose pages may call from a browser: origins, or `*` for all. */
+  /** The origins whose pages may call this interface from a browser, or `*` for all origins. */
   CORS_ORIGINS: Origins.default([]),
   /** The longest time of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
@@ -93,7 +93,7 @@ const Fields = z.object({
   DRAIN_GRACE_MS: DrainGraceMs,
   /** The largest body. It can only be lowered, because workers unpack no larger requests. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
-  /** Memory for all bodies that arrive or wait to be prepared. One account may use as much as it leaves free. */
+  /** Memory for all bodies that arrive or wait to be prepared. An account may use at most as much as it leaves free. */
   BODY_MEMORY_BYTES: z.coerce
     .number()
     .int()
@@ -101,8 +101,8 @@ const Fields = z.object({
   /** Processor time for the preparation of one body. A body that takes more is refused. */
   BODY_PREPARATION_MS: z.coerce.number().int().min(100).max(60_000).default(1_000),
   /**
-   * How many bodies of one account may be refused each second, after a burst of ten times as many. One address may have
-   * half of them refused.
+   * How many bodies of one account may be refused each second, after a burst of ten times as many. For each address of
+   * the account, half of these numbers apply.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
   /** Open connections. Half of them may be from one address that is not a trusted proxy. */
@@ -165,8 +165,8 @@ export function toHttpLimits(config: GatewayConfig) {
 }
 
 /**
- * The threads that prepare bodies: two, so that no account can keep both. Also how many bodies may wait, in total and
- * of one account, and the time and heap for one body.
+ * Returns the limits for the preparation of large bodies: the number of threads (two, so that no account can occupy all
+ * of them), how many bodies may wait in total and of one account, and the time and heap for one body.
  */
 export function toBodyThreadLimits({
   BODY_PREPARATION_MS: taskMs,

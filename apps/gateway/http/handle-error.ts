@@ -147,15 +147,15 @@ function toPublicError(failure: ApiError, code: ApiErrorCode): PublicError {
 }
 
 /**
- * Returns the code for the operation of a request. The interface lists `upstream_error` for some operations only; other
- * operations get `model_unavailable`.
+ * Returns the error code with which the request's operation answers. The interface lists `upstream_error` for some
+ * operations only; other operations get `model_unavailable`.
  */
 function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErrorCode {
   const listed = request.routeOptions.config.errors?.includes('upstream_error') === true
   return code === 'upstream_error' && !listed ? 'model_unavailable' : code
 }
 
-/** Names the operation's field for the prompt in the error of a prompt that is too long. */
+/** If the error is that the prompt is too long, adds the name of the operation's prompt field. */
 function withPromptField(failure: ApiError, request: FastifyRequest): ApiError {
   const { code, message, param = request.routeOptions.config.promptField } = failure
   return code === 'context_length_exceeded' && param !== undefined

@@ -32,8 +32,8 @@ export function createSpendRead(nowMs: () => number): SpendRead {
 }
 
 /**
- * Answers a repeated question of a key with the same answer for a second; both count as one read. A failure is not
- * kept.
+ * Keeps the answer to a key's question for one second. If the key repeats the question in this time, it gets the kept
+ * answer, and both questions count as one read. A failure is not kept.
  */
 export function createShareRead(deps: {
   ask: AskAccount
