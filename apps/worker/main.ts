@@ -44,7 +44,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const { config, releasers } = context
   const worker = randomUUID()
   const log = context.log.child({ worker })
-  // For durations only: the wall clock of this machine may be wrong, and may be set.
+  // A monotonic clock, because the wall clock of this machine may be wrong or may be changed. It is only for durations.
   const nowMs = () => performance.now()
   const registry = new Registry()
   const tracing = await openTracing('worker', { instance: worker, config, log, releasers })

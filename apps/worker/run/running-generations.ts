@@ -27,7 +27,7 @@ export type RunningGenerations = {
    * pulse reports its end to the gateway.
    */
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
-  /** Sends the one event of an epoch that does not run. */
+  /** Sends the only event of an epoch that is not run. */
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
   /** The runs of all engines that have not ended. */
   live(): RunningGeneration[]
