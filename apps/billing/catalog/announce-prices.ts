@@ -17,7 +17,7 @@ export function announcePrices(options: {
 }): () => Promise<void> {
   const { db, everyMs, nowMs, log } = options
   const stopping = new AbortController()
-  // Watchers that connect after this moment get the catalog of that moment.
+  // Watchers that connect later get the catalog as it is when they connect.
   let notifiedUntil = new Date(nowMs())
 
   async function notifyOfBegun() {

@@ -6,10 +6,10 @@ const TOKEN =
 const BEFORE_CODE: ReadonlySet<string> = new Set(['as', 'do'])
 
 /**
- * Returns SQL without comments and with one space in place of each space, so that two texts that mean the same to
- * PostgreSQL up to their comments and line breaks are equal. Strings and quoted names stay as they are. The code of
- * functions and of `do` blocks is treated like the rest, and every other dollar quote like a string. Throws a SyntaxError
- * for a comment or a dollar quote without an end.
+ * Returns SQL without comments and with one space in place of each run of white space, so that two texts that mean the
+ * same to PostgreSQL up to their comments and line breaks are equal. Strings and quoted names stay as they are. The
+ * code of functions and of `do` blocks is treated like the rest, and every other dollar quote like a string. Throws a
+ * SyntaxError for a comment or a dollar quote without an end.
  */
 export function normalizeSql(sql: string): string {
   const parts: string[] = []

@@ -21,8 +21,8 @@ begin
     end;
   end if;
 
-  -- A login that is no superuser may grant a role that it created. It cannot work as the role until it has granted it
-  -- to itself.
+  -- A login that is no superuser may grant a role that it created. It cannot work as the role until it has granted the
+  -- role to itself.
   if not pg_has_role(session_user, 'millrace_service', may_work_as) then
     begin
       grant millrace_service to session_user;
