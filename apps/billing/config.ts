@@ -66,8 +66,8 @@ const Fields = z.object({
   CATALOG_FILE: CatalogPaths.optional(),
   HOLD_GRACE_MS: HoldGraceMs,
   /**
-   * The number of whole months before the present one that stay in the database. `millrace ledger archive` refuses to
-   * archive them.
+   * How many whole months before the present month stay in the database. `millrace ledger archive` refuses to archive
+   * them.
    */
   KEEP_MONTHS: z.coerce.number().int().min(1).max(1_200).default(3),
 })

@@ -25,7 +25,10 @@ import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
 const ORIGIN = 'expected origins such as https://chat.example.com, separated by commas, or * alone'
 
-/** As browsers write an origin: without a path, and without the default port. Pages of apps have schemes of their own. */
+/**
+ * An origin as browsers write it: without a path, and without the default port. Pages inside apps have other schemes
+ * than http and https.
+ */
 const Origin = z.string().refine((text) => {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/.test(text)) return false
   return !/^https?:/.test(text) || (URL.canParse(text) && new URL(text).origin === text)
@@ -58,10 +61,11 @@ const Fields = z.object({
   ...BusRedisFields,
   BILLING_ADDRESS: BillingAddress,
   /**
-   * PEM. The authority that must have signed billing's certificate. If it is absent, billing is called in plaintext.
+   * Path of the certificate (PEM) of the authority that must have signed billing's certificate. If it is absent,
+   * billing is called in plaintext.
    */
   BILLING_TLS_CA_FILE: z.string().optional(),
-  /** PEM. This gateway's certificate, if billing requires one. */
+  /** Path of this gateway's certificate (PEM), if billing requires a certificate. */
   BILLING_TLS_CERT_FILE: z.string().optional(),
   BILLING_TLS_KEY_FILE: z.string().optional(),
   /** Catalog files that are used until billing is first reached; they set no prices. */
@@ -105,7 +109,7 @@ const Fields = z.object({
    * the account, half of these numbers apply.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
-  /** Open connections. Half of them may be from one address that is not a trusted proxy. */
+  /** The most open connections. At most half of them may be from one address that is not a trusted proxy. */
   MAX_CONNECTIONS: z.coerce.number().int().min(2).max(1_000_000).default(16_384),
   /** Proxies whose `X-Forwarded-For` names the client's address. */
   TRUSTED_PROXIES: TrustedProxies.default([]),
@@ -116,7 +120,7 @@ const Fields = z.object({
   STREAM_HEADERS_AFTER_S: z.coerce.number().int().min(1).max(3_600).default(10),
   /** A comment is sent on a stream after this long without an event. */
   STREAM_KEEP_ALIVE_S: z.coerce.number().int().min(1).max(3_600).default(10),
-  /** A client that leaves more than this of its stream unread is cut off. */
+  /** A client is cut off if more than this many bytes of its stream are unread. */
   STREAM_UNREAD_BYTES: z.coerce
     .number()
     .int()

@@ -55,7 +55,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   /** The engines that have answered. */
   const served = () => engines.flatMap((engine) => engine.served ?? [])
   const states = () => served().map((engine) => engine.state())
-  // No model can be served without this library, so its absence ends the start.
+  // No model can be served without this library, so the process does not start without it.
   await loadNativeLibrary()
 
   const drain = createDrain({

@@ -40,8 +40,8 @@ export type Lifting = {
   /** The tag that the first lift returned; null in the first lift, in which the script issues the tag. */
   readonly tag: number | null
   /**
-   * `cost`: the expected tokens of prompt and output. The account's finish tag advances by them. `mostAhead`: a first
-   * lift is answered `busy` if more generations than this wait at its tag or before it.
+   * `cost`: the expected tokens of prompt and output. The account's finish tag advances by this number. `mostAhead`: a
+   * first lift is answered `busy` if more generations than this wait at its tag or before it.
    */
   readonly place: { readonly accountId: string; readonly cost: number; readonly mostAhead: number }
   readonly bounds: Bounds

@@ -6,8 +6,8 @@ import { notifyWatchers } from './publish-catalog.ts'
 
 /**
  * Every `everyMs`, notifies the catalog's watchers if a price that was published for later has begun. Reservations
- * always use the price of their time; the notification keeps the prices that gateways show up to date. Several replicas
- * may notify of the same price. Returns a function that stops the checks.
+ * always use the price of their time. The notification is only for the prices that gateways show. Several replicas may
+ * notify of the same price. Returns a function that stops the checks.
  */
 export function announcePrices(options: {
   db: Kysely<Tables>

@@ -13,7 +13,7 @@ export type CellPlaces = { readonly cell: string; readonly queue: string; readon
 export type CellClaim = {
   /**
    * Resolves with true when the claim is held, and with false when a server does not answer, so that its claim is not
-   * known. While another cell holds one of the two places it waits, and calls `onWait`.
+   * known. While another cell holds one of the two places, the function waits and calls `onWait`.
    */
   first(onWait: (reason: string) => void): Promise<boolean>
   /** Resolves once the claim is held. */

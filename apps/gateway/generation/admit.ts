@@ -31,8 +31,8 @@ export type Admission = {
 export type Admit = (call: GenerationCall) => Admission
 
 /**
- * Returns the first half of admission, which works in memory, before any money is reserved. A model is
- * - `model_unavailable` if it is disabled, or if no ready worker serves it and no scaler starts one;
+ * Returns the first half of admission, which works in memory, before any money is reserved. It refuses a request with
+ * - `model_unavailable` if the model is disabled, or if no ready worker serves it and no scaler starts one;
  * - `model_warming` if no worker is ready, but a scaler starts one;
  * - `model_busy` if the generations queued *before this account's own tag* take longer than the drain bound. So an
  *   account that floods the queue makes the model busy for itself alone.

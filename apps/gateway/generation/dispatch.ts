@@ -64,8 +64,8 @@ import type { Pace } from './pace.ts'
  *   There are no looks. The caller reads the loss from the inbox and ends the generation.
  *
  * CLOSED
- *   `close`, from all: there are no looks, no demand, no turn at the pace and no watched worker. The job is taken away,
- *   unless the claim has arrived.
+ *   `close`, from every state: there are no looks, no demand, no turn at the pace and no watched worker. The job is
+ *   taken away, unless the claim has arrived.
  */
 
 /** Queues a generation, and queues it again after each loss of its worker. */
@@ -124,7 +124,7 @@ type Generation = {
   readonly remainingMs: () => number
 }
 
-/** After so long without a claim, the job, the record or the worker that claimed the generation may be lost. */
+/** After this long without a claim, the job, the record or the worker that claimed the generation may be lost. */
 const FIRST_LOOK_MS = 3_000
 /**
  * The longest pause between two looks while no engine has room. If thousands of generations wait, shorter pauses would
@@ -242,15 +242,15 @@ class DispatchedGeneration implements Dispatched {
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
     this.#isQueued = false
-    // The looks begin here, so that generations that wait for a turn at the pace are lost for want of a worker at the
-    // same time as the other ones.
+    // The looks begin here, so that a generation that waits for a turn at the pace is lost for want of a worker as
+    // early as other generations are.
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
-    // Rejects only when the epoch is over. The consumer of the inbox learns that from the inbox.
+    // Rejects only when the epoch is over. The consumer of the inbox finds this in the inbox.
     await untilAnswered(lift, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
     this.#isQueued = true
   }

@@ -30,15 +30,15 @@ const LEAST_TOKENS = 256
 const UNLEARNED: Expectation = { likely: 1_024, usual: 128 }
 /** The quantiles are used from this number of answers on: the 95 % quantile of fewer answers is their maximum. */
 const ENOUGH = 20
-/** The quantiles are taken from this many latest answers. */
+/** The quantiles are taken from this number of latest answers. */
 const REMEMBERED = 64
 /** The most pairs of an account and a model that are remembered. Each takes 0.5 KB. */
 const MAX_KNOWN = 10_000
 
 /**
  * The expectation is taken from the lengths of answers that this gateway has completed:
- * - from the account's own answers of the model, if they are enough;
- * - else from the answers of all accounts, if these are enough;
+ * - from the account's own answers of the model, if there are enough;
+ * - else from the answers of all accounts, if there are enough;
  * - else it is `UNLEARNED`.
  *
  * In the last two cases `likely` is at least as high as the account's longest answer. A cut answer counts only if it
@@ -91,7 +91,7 @@ class Lengths {
     return this.#noted >= ENOUGH
   }
 
-  /** With fewer than `ENOUGH` lengths, `likely` is their maximum and the margin. */
+  /** With fewer than `ENOUGH` lengths, `likely` is their maximum plus the margin. */
   expectation(): Expectation {
     if (this.#expectation !== null) return this.#expectation
     const sorted = this.#ring.slice(0, Math.min(this.#noted, REMEMBERED)).sort()

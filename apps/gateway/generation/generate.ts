@@ -74,7 +74,7 @@ export function createGenerate(deps: {
               break
             case 'generation-declined':
             case 'stream-lost':
-              // Sent before the pause that the recovery takes.
+              // The output is sent before the recovery, because the recovery takes some time.
               sendReceived()
               await run.recover(event)
               break

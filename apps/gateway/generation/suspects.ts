@@ -4,14 +4,16 @@ import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
 /** One generation, as `Suspects` follows it. */
 export type Suspect = {
-  /** This worker has claimed the generation, so its engine gets it. */
+  /** Notes that this worker has claimed the generation, so its engine gets the generation. */
   claimed(worker: string): void
   /**
-   * The record names this worker, which has sent no event yet. If the generation was present at an engine's death, it
-   * may still wait in the worker for its trial, so the worker is not noted.
+   * Notes that the record names this worker, which has sent no event yet. If the generation was present at an engine's
+   * death, it may still wait in the worker for its trial, so the worker is not noted.
    */
   claimFound(worker: string): void
-  /** The epoch of the generation is over. `blame` is the worker's report, null if the worker reports nothing. */
+  /**
+   * Notes that the epoch of the generation is over. `blame` is the worker's report, null if the worker reports nothing.
+   */
   epochLost(blame: Blame | null): void
   /** Returns the engine deaths at which the generation was present. The next worker must know them. */
   engineDeaths(): EngineDeaths
@@ -23,11 +25,14 @@ export type Suspect = {
 export type Suspects = {
   /** `epochTokens` returns how many tokens or vectors the present epoch has given. */
   open(epochTokens: () => number): Suspect
-  /** This worker died, perhaps together with its engine. */
+  /** Notes that this worker died, perhaps together with its engine. */
   workerDied(worker: string): void
 }
 
-/** A generation is cleared after so many tokens of an epoch, as in `trials.ts` of the worker. */
+/**
+ * A generation that was present at an engine's death is cleared after this many tokens in one epoch, as in `trials.ts`
+ * of the worker.
+ */
 const READ_TOKENS = 3
 /**
  * Finds the generations that have killed engines. Each engine death at which a generation was present is counted, in

@@ -13,7 +13,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The errors that the interface lists for the operation of a route. */
     errors?: readonly ApiErrorCode[]
-    /** The field of the body that has the prompt: the `param` of a prompt that is too long. */
+    /** The field of the body that has the prompt. It is the `param` of the error for a prompt that is too long. */
     promptField?: string
   }
 }
@@ -71,9 +71,9 @@ export function createReportError(options: {
 }
 
 /**
- * Answers every failure of a route, and of Fastify in a route, with the error object. A client that has closed the
- * connection does not count as an error. The upload of a client that is still sending is read to its end first, so that
- * the client receives the answer.
+ * Answers every failure of a route with the error object, also the failures of Fastify itself in a route. A client that
+ * has closed the connection does not count as an error. The upload of a client that is still sending is read to its end
+ * first, so that the client receives the answer.
  */
 export function installErrorHandler(app: FastifyInstance, reportError: ReportError): void {
   app.setErrorHandler(async (error, request, reply) => {

@@ -170,7 +170,7 @@ export function createRunChat(deps: {
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     const { usage, signal } = run
-    // In a later epoch the engine finds also the replayed output in its cache. That gives no discount, so its cached
+    // In a later epoch the engine also finds the replayed output in its cache. That gives no discount, so its cached
     // tokens are not counted.
     const isContinued = run.earlierIds.length > 0
     const prefix = await sentPrefixes.note(request.cacheSalt, request.promptIds)
@@ -291,8 +291,8 @@ function throwIfStopped(run: RunningGeneration): void {
 }
 
 /**
- * A call in the middle of which the model ended does not count. If the engine reached the limit, the parser may still
- * find a stop string in the text that was buffered until the end.
+ * If the model ended in the middle of a tool call, the call does not count. If the engine reached the limit, the parser
+ * may still find a stop string in the text that was buffered until the end.
  */
 function toFinishReason(finish: 'stop' | 'length', parser: OutputParser): GenerationEnd['finishReason'] {
   if (parser.isCut()) return 'length'

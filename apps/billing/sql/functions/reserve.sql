@@ -2,8 +2,8 @@
 --
 -- In:  arrays of equal length, in order of arrival: ids, key_ids, models, inputs (estimated tokens), outputs (wanted
 --      tokens), deadlines, expecteds (tokens that the output will probably need), minimums (the fewest tokens that the
---      call accepts, at most the expected ones); grace (a hold lives until deadline + grace); at (now). If expecteds and
---      minimums, or elements of them, are null, the call wants all of its tokens at once, and accepts as few as the
+--      call accepts, at most the expected ones); grace (a hold lives until deadline + grace); at (now). If expecteds
+--      and minimums, or elements of them, are null, the call wants all of its tokens at once, and accepts as few as the
 --      credits pay for.
 -- Out: one row per call, `ord` counting from 1. status:
 --      granted               amount, granted_output, was_clamped (the credits pay for fewer tokens than the call
