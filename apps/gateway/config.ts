@@ -97,7 +97,10 @@ const Fields = z.object({
   DRAIN_GRACE_MS: DrainGraceMs,
   /** The largest body. It can only be lowered, because workers unpack no larger requests. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
-  /** Memory for all bodies that arrive or wait to be prepared. An account may use at most as much as it leaves free. */
+  /**
+   * Memory for all bodies that arrive or wait to be prepared. An account may use at most as much as it leaves free, so
+   * one account alone gets half.
+   */
   BODY_MEMORY_BYTES: z.coerce
     .number()
     .int()

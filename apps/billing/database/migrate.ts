@@ -15,8 +15,8 @@ const TURN_POLL_MS = 100
 
 /**
  * A statement that waits for a table's lock makes later statements on the table wait behind it. So a migration waits
- * only this long, lets the others pass and tries again. The limit is shorter than PostgreSQL's deadlock_timeout (1 s):
- * if a migration and a money function wait for each other, the migration gives way.
+ * only this long, lets the other statements pass and tries again. The limit is shorter than PostgreSQL's
+ * deadlock_timeout (1 s): if a migration and a money function wait for each other, the migration gives way.
  */
 const LOCK_TIMEOUT_MS = 500
 const LOCK_RETRY_MS = 1_000

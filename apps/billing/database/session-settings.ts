@@ -123,7 +123,7 @@ export function whyReadOnly({ is_standby, is_read_only }: Session): string | nul
 /** The settings of `CHECKED_SETTINGS` that every login may set in its session. */
 const CORRECTABLE: readonly string[] = ['synchronous_commit', 'transaction_timeout']
 
-/** Corrects the settings that can be corrected in the session, and returns the others. */
+/** Corrects the settings that can be corrected in the session, and returns the settings that cannot. */
 export async function correctSettings(
   client: PoolClient,
   wrong: readonly WrongSetting[],

@@ -93,7 +93,7 @@ export type Dispatched = {
   close(): void
   /** Returns the job with its latest hold. */
   job(): GenerationJob
-  /** Replaces the hold by a larger one, with which the generation continues if its worker is lost. */
+  /** Replaces the hold by a larger hold, with which the generation continues if its worker is lost. */
   growHold(hold: Hold): void
   /** False before the first lift, and after the record has refused it as `busy`. */
   mayBeQueued(): boolean

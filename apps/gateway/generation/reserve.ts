@@ -51,8 +51,8 @@ export function createReserve(deps: {
    * - If no request holds credits, there is nothing to wait for: it accepts a hold for as much output as the credits
    *   pay for.
    * - If other requests hold the missing credits, it waits for them. If the wait does not help, it accepts a hold for
-   *   the `usual` output or more. It accepts no smaller one: a cut answer helps the caller less than a 402, after which
-   *   the caller can try again.
+   *   the `usual` output or more. It accepts no smaller hold: a cut answer helps the caller less than a 402, after
+   *   which the caller can try again.
    */
   async function askPatiently(
     { caller, model, signal }: GenerationCall,

@@ -37,7 +37,7 @@ export type RunningGenerations = {
   answerHold(gateway: string, answered: AnsweredHold): void
   /** Stops the runs of a gateway that receives nothing. They are settled only if the gateway dies. */
   stopGateway(gateway: string): void
-  /** Settles the generations of a dead gateway, also those that have ended, and stops its runs. */
+  /** Settles the generations of a dead gateway, ended generations included, and stops its runs. */
   buryGateway(gateway: string): void
   /** Stops and forgets these streams, because the gateway has settled them. */
   forgetSettled(gateway: string, streams: readonly number[]): void
