@@ -61,7 +61,7 @@ const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
  */
 const CALLERS_BOUNDS = { ...MONEY_BOUNDS, connections: 4 }
 
-/** An archive reads one month at a time, and all of its rows. */
+/** To archive a month, one statement may read all of its rows. */
 const ARCHIVE_BOUNDS = { connections: 1, statementMs: 10 * 60_000 }
 
 if (process.env['MIGRATE'] === 'only') process.exitCode = await migrateOnly(process.env)
@@ -84,8 +84,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   })
   const catalog = config.CATALOG_FILE === undefined ? null : await readCatalogFiles(config.CATALOG_FILE)
 
-  // The ops server starts first: a start may wait for the database or migrate for an hour, and a platform must not end
-  // it meanwhile.
+  // The ops server starts first: billing may wait for the database or migrate for an hour, and the platform must not
+  // end the process meanwhile.
   const state = createReadiness()
   const ops = await serveOps({
     app: 'billing',
@@ -147,7 +147,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   })
   const metrics = createMetrics(registry, lane.waiting)
 
-  // Callers have a pool of their own, so that money functions never wait for a connection that a reader has.
+  // Callers have a pool of their own, so that money functions never wait for a connection that a caller's operation
+  // uses.
   const callersPool = releasers.add('callers-pool', await openPool({ ...service, bounds: CALLERS_BOUNDS }), {
     run: (pool) => pool.end(),
   })
@@ -155,7 +156,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   // Billing serves reservations without Redis, so it also starts while Redis is unavailable.
   const queuePlace = toQueueRedis(config)
   const redis = openRedis({ place: queuePlace, name: 'billing', patience: 'bounded', log })
-  // Before the first settlement is taken, and before gateways are served.
+  // The cell is claimed before the first settlement is taken and before gateways are served.
   const { host, pathname } = new URL(config.DATABASE_URL)
   const claim = claimCell({
     redis,
@@ -273,7 +274,10 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   log.info({ grpcPort, adminAddress }, 'billing serves')
 }
 
-/** Calls `start` when `ready` resolves, unless `stop` was called before. `stop` calls the function that it returned. */
+/**
+ * Calls `start` when `ready` resolves, unless `stop` was called before. `stop` calls the function that `start`
+ * returned.
+ */
 function startOnce(
   ready: Promise<void>,
   { start, unstarted }: { start: () => () => Promise<void>; unstarted: () => void },

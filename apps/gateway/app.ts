@@ -60,7 +60,7 @@ export type HttpLimits = SseLimits &
     readonly uploadMs: number
     /** How long a connection stays open after an answer. */
     readonly keepAliveTimeoutMs: number
-    /** A connection without traffic for this long is closed; longer than any generation. */
+    /** A connection is closed after this long without traffic. Must be longer than any generation. */
     readonly connectionIdleMs: number
   }
 
@@ -72,7 +72,7 @@ type AppDeps = {
   readonly catalog: Catalog
   /** Returns the format in which a model's workers write tool calls; null if it is unknown. */
   readonly callFormatOf: (model: string) => string | null
-  /** Answers what callers read of their own keys or of their accounts, and what management keys change. */
+  /** Asks billing for the data of a caller's own key or account, and for the changes that management keys make. */
   readonly askAccount: AskAccount
   readonly prepareOnThread: PrepareOnThread
   /** Returns a UUIDv7. */
@@ -103,7 +103,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     http: {
       requireHostHeader: false,
-      // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default may be longer.
+      // Node swaps this time and `requestTimeout` if this time is longer, and the default may be longer.
       headersTimeout: limits.uploadMs,
       connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
     },
@@ -192,7 +192,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
 
   /**
-   * Authenticates, and refuses a large body, or a body of unknown length, before it is read if the caller cannot pay.
+   * Authenticates. If the caller cannot pay, also refuses a body that is large or of unknown length before it is read.
    */
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)

@@ -25,7 +25,10 @@ import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
 const ORIGIN = 'expected origins such as https://chat.example.com, separated by commas, or * alone'
 
-/** As browsers write an origin: without a path, and without the default port. Pages of apps have schemes of their own. */
+/**
+ * An origin as browsers write it: without a path, and without the default port. Pages inside apps have other schemes
+ * than http and https.
+ */
 const Origin = z.string().refine((text) => {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/.test(text)) return false
   return !/^https?:/.test(text) || (URL.canParse(text) && new URL(text).origin === text)
@@ -58,10 +61,11 @@ const Fields = z.object({
   ...BusRedisFields,
   BILLING_ADDRESS: BillingAddress,
   /**
-   * PEM. The authority that must have signed billing's certificate. If it is absent, billing is called in plaintext.
+   * Path of the certificate (PEM) of the authority that must have signed billing's certificate. If it is absent,
+   * billing is called in plaintext.
    */
   BILLING_TLS_CA_FILE: z.string().optional(),
-  /** PEM. This gateway's certificate, if billing requires one. */
+  /** Path of this gateway's certificate (PEM), if billing requires a certificate. */
   BILLING_TLS_CERT_FILE: z.string().optional(),
   BILLING_TLS_KEY_FILE: z.string().optional(),
   /** Catalog files that are used until billing is first reached; they set no prices. */
@@ -70,7 +74,7 @@ const Fields = z.object({
   USAGE_COST: z.enum(['on', 'off']).default('on'),
   /** `on`: `GET /account` serves the page on which the owner of a key reads what the key may read. */
   ACCOUNT_PAGE: z.enum(['on', 'off']).default('on'),
-  /** Whose pages may call from a browser: origins, or `*` for all. */
+  /** The origins whose pages may call this interface from a browser, or `*` for all origins. */
   CORS_ORIGINS: Origins.default([]),
   /** The longest time of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
@@ -93,7 +97,10 @@ const Fields = z.object({
   DRAIN_GRACE_MS: DrainGraceMs,
   /** The largest body. It can only be lowered, because workers unpack no larger requests. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
-  /** Memory for all bodies that arrive or wait to be prepared. One account may use as much as it leaves free. */
+  /**
+   * Memory for all bodies that arrive or wait to be prepared. An account may use at most as much as it leaves free, so
+   * one account alone gets half.
+   */
   BODY_MEMORY_BYTES: z.coerce
     .number()
     .int()
@@ -101,11 +108,11 @@ const Fields = z.object({
   /** Processor time for the preparation of one body. A body that takes more is refused. */
   BODY_PREPARATION_MS: z.coerce.number().int().min(100).max(60_000).default(1_000),
   /**
-   * How many bodies of one account may be refused each second, after a burst of ten times as many. One address may have
-   * half of them refused.
+   * How many bodies of one account may be refused each second, after a burst of ten times as many. For each address of
+   * the account, half of these numbers apply.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
-  /** Open connections. Half of them may be from one address that is not a trusted proxy. */
+  /** The most open connections. At most half of them may be from one address that is not a trusted proxy. */
   MAX_CONNECTIONS: z.coerce.number().int().min(2).max(1_000_000).default(16_384),
   /** Proxies whose `X-Forwarded-For` names the client's address. */
   TRUSTED_PROXIES: TrustedProxies.default([]),
@@ -116,7 +123,7 @@ const Fields = z.object({
   STREAM_HEADERS_AFTER_S: z.coerce.number().int().min(1).max(3_600).default(10),
   /** A comment is sent on a stream after this long without an event. */
   STREAM_KEEP_ALIVE_S: z.coerce.number().int().min(1).max(3_600).default(10),
-  /** A client that leaves more than this of its stream unread is cut off. */
+  /** A client is cut off if more than this many bytes of its stream are unread. */
   STREAM_UNREAD_BYTES: z.coerce
     .number()
     .int()
@@ -165,8 +172,8 @@ export function toHttpLimits(config: GatewayConfig) {
 }
 
 /**
- * The threads that prepare bodies: two, so that no account can keep both. Also how many bodies may wait, in total and
- * of one account, and the time and heap for one body.
+ * Returns the limits for the preparation of large bodies: the number of threads (two, so that no account can occupy all
+ * of them), how many bodies may wait in total and of one account, and the time and heap for one body.
  */
 export function toBodyThreadLimits({
   BODY_PREPARATION_MS: taskMs,

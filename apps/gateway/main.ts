@@ -47,7 +47,7 @@ import { createBuildReport } from './reports/build-report.ts'
 import { createRequestBook } from './reports/request-book.ts'
 
 /**
- * How long a stopping gateway waits until streams that did not end within the grace of draining have sent their errors.
+ * How long a stopping gateway waits for streams that did not end within the drain grace, so that their errors are sent.
  */
 const LAST_ERRORS_MS = 2_000
 /** How long a stopping gateway waits for the answers to its settlements. */

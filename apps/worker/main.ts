@@ -44,7 +44,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const { config, releasers } = context
   const worker = randomUUID()
   const log = context.log.child({ worker })
-  // For durations only: the wall clock of this machine may be wrong, and may be set.
+  // A monotonic clock, because the wall clock of this machine may be wrong or may be changed. It is only for durations.
   const nowMs = () => performance.now()
   const registry = new Registry()
   const tracing = await openTracing('worker', { instance: worker, config, log, releasers })
@@ -55,7 +55,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   /** The engines that have answered. */
   const served = () => engines.flatMap((engine) => engine.served ?? [])
   const states = () => served().map((engine) => engine.state())
-  // No model can be served without this library, so its absence ends the start.
+  // No model can be served without this library, so the process does not start without it.
   await loadNativeLibrary()
 
   const drain = createDrain({

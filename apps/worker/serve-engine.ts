@@ -34,7 +34,9 @@ import { createLoadWatch } from './engine-watch/watch-load.ts'
 import { createTrials } from './run/trials.ts'
 import type { WorkerMetrics } from './metrics/worker-metrics.ts'
 
-/** One engine with its worker: pulls as many generations as the engine can run, runs them, stops in order. */
+/**
+ * The service of one engine: pulls as many generations as the engine can run, runs them, and stops in an orderly way.
+ */
 export type ServedEngine = {
   state(): EngineState
   /** Returns whether the engine is ready, even if this worker does not pull for it. */
@@ -59,7 +61,10 @@ export type WorkerServices = {
   readonly deliverVectors: DeliverVectors
   readonly jobsRedis: Redis | Cluster
   readonly prefixTenantOf: PrefixTenantOf
-  /** Free slots for a model at the other workers that are ready; known while this worker drains, 0 before. */
+  /**
+   * Returns the number of free slots that the other ready workers have for a model. It is known only while this worker
+   * drains, and is 0 before.
+   */
   readonly roomElsewhere: (model: string) => number
   readonly metrics: WorkerMetrics
   readonly engineMetrics: EngineMetrics
@@ -114,7 +119,10 @@ export function serveEngine(deps: {
     nowMs,
     log,
   })
-  /** A generation whose claim was under way when the engine died is handed back as well. */
+  /**
+   * Returns the reason why a claimed generation must be handed back, or null. The engine may have died while the claim
+   * was under way.
+   */
   function whyNotRun(): 'worker-stopping' | 'engine-lost' | null {
     if (stopping) return 'worker-stopping'
     return watch.ready() ? null : 'engine-lost'

@@ -29,38 +29,38 @@ import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
 
-/** How many bytes of jobs may wait, for one account and for all accounts of a model. */
+/** The most bytes that a model's waiting jobs may have: the jobs of one account, and all jobs together. */
 export type Bounds = { readonly accountBytes: number; readonly modelBytes: number }
 
-/** Every lift of one epoch carries the same job, needs, tag, ids and prompt count. */
+/** The arguments of a lift. All lifts of one epoch carry the same job, needs, ids and prompt count. */
 export type Lifting = {
   readonly job: PackedJob
   readonly epoch: number
   readonly needs: Needs
-  /** The tag of the first lift's answer; null in the first lift, which issues it. */
+  /** The tag that the first lift returned; null in the first lift, in which the script issues the tag. */
   readonly tag: number | null
   /**
-   * `cost`: expected tokens / weight. `mostAhead`: a first lift with more generations before its tag is answered
-   * `busy`.
+   * `cost`: the expected tokens of prompt and output. The account's finish tag advances by this number. `mostAhead`: a
+   * first lift is answered `busy` if more generations than this wait at its tag or before it.
    */
   readonly place: { readonly accountId: string; readonly cost: number; readonly mostAhead: number }
   readonly bounds: Bounds
   /** The time until the generation's deadline. */
   readonly remainingMs: number
-  /** The output so far, after which this epoch continues; empty in epoch 1 and at a restart. */
+  /** The token ids of the output so far. This epoch continues after them. Empty in epoch 1 and after a restart. */
   readonly ids: Uint32Array
-  /** The exact number of prompt tokens from the first claim; null before it. */
+  /** The number of prompt tokens that a worker counted at the first claim; null before that claim. */
   readonly promptTokens: number | null
   readonly engineDeaths: EngineDeaths
 }
 
 export type Lift =
   /**
-   * `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts. `ahead`: how many generations wait
-   * at that tag or before it.
+   * `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts. `ahead`: how many other generations
+   * wait at that tag or before it.
    */
   | { readonly status: 'waiting'; readonly tag: number; readonly ahead: number }
-  /** Only for a first lift. Nothing was created, and no tag was issued. */
+  /** Only a first lift can be answered `busy`. No record was created, and no tag was issued. */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
   /** A worker has claimed this epoch. */
   | { readonly status: 'claimed'; readonly worker: string; readonly nonce: string }
@@ -72,12 +72,14 @@ export type Claiming = {
   /** The worker's boot id. */
   readonly worker: string
   /**
-   * Each claim has its own nonce, which is never reused. A claim that is repeated for want of an answer keeps its
-   * nonce.
+   * Each claim has its own nonce, which is never reused. A claim that got no answer is repeated with the same nonce.
    */
   readonly nonce: string
   readonly serves: Serves
-  /** Gateways that presence has declared dead. Each of their generations that the claim meets is settled at 0. */
+  /**
+   * The boot ids of gateways that presence has declared dead. A claim that finds one of their generations settles it at
+   * 0.
+   */
   readonly buried: readonly string[]
 }
 
@@ -111,8 +113,9 @@ export type Claim =
     }
 
 /**
- * Who settles. A worker settles only a generation that it has claimed, and only for a gateway that is dead. `again`:
- * the settlement's entry in the stream may be lost, so it is appended once more even if the record is settled.
+ * The process that settles a generation. A worker settles only a generation that it has claimed, and only for a gateway
+ * that is dead. `again`: the settlement's entry in the stream may be lost, so it is appended once more even if the
+ * record is settled.
  */
 export type Settler =
   | { readonly role: 'gateway'; readonly again?: boolean }
@@ -120,8 +123,9 @@ export type Settler =
 
 export type Settled = {
   /**
-   * `settled`: an earlier call has settled the generation. `stale`: the record is in a later epoch, or the generation
-   * is not this worker's.
+   * - `recorded`: this call has settled the generation.
+   * - `settled`: an earlier call has settled it.
+   * - `stale`: the record is in a later epoch, or the generation is not this worker's.
    */
   readonly status: 'recorded' | 'settled' | 'stale'
   /** The worker that had claimed the generation and must be stopped. */
@@ -131,9 +135,10 @@ export type Settled = {
 }
 
 /**
- * The settlements that billing has committed: all entries of the run `runId` up to `committedMs` of Redis' time. A run
- * ends, and the next one gets another id, when acknowledged settlements may be lost: the server restarted, a replica
- * was promoted, or billing noticed that the stream had lost entries.
+ * How far billing has committed a model's settlements: all entries of the run `runId` that were appended up to
+ * `committedMs` of Redis' time, or none if `committedMs` is null. A run is a period in which Redis loses no
+ * acknowledged settlement. A new run with another id begins when settlements may have been lost: the server restarted,
+ * a replica was promoted, or billing noticed that the stream had lost entries.
  */
 export type SettlementMark = { readonly runId: string; readonly committedMs: number | null }
 
@@ -144,20 +149,23 @@ export type SettlementMark = { readonly runId: string; readonly committedMs: num
  */
 export type GenerationRecord = {
   /**
-   * Brings the record to at least this epoch, and puts it among the waiting ones. A record that does not exist is
-   * created. A repeated lift keeps the place. While Redis' memory is full, a first lift is refused with an OOM error;
-   * other lifts are not.
+   * Brings the record to at least this epoch, and adds the generation to the waiting ones. A record that does not exist
+   * is created. A repeated lift keeps the generation's place. While Redis' memory is full, a first lift is refused with
+   * an OOM error; other lifts are not.
    */
   lift(lifting: Lifting): Promise<Lift>
-  /** Hands out the waiting generation with the lowest tag that the worker serves. */
+  /** Gives the worker the generation with the lowest tag, among the waiting generations that it serves. */
   claim(model: string, claiming: Claiming): Promise<Claim>
   /**
    * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client waits for the
-   * answer, so the command is sent together with another one, such as the lift of another generation (`withNextWrite`).
+   * answer. So the command is sent together with the connection's next other command (`withNextWrite`), such as the
+   * lift of another generation.
    */
   settle(model: string, settlement: Omit<Settlement, 'by'>, as: Settler): Promise<Settled>
   readMark(model: string): Promise<SettlementMark>
-  /** Returns the ids whose generation is settled or has no record. For a worker that is cut off from the bus. */
+  /**
+   * Returns each of `ids` whose generation is settled or has no record. A worker that is cut off from the bus calls it.
+   */
   settledOf(model: string, ids: readonly string[]): Promise<ReadonlySet<string>>
   /** Returns the bytes of all waiting jobs. */
   waitingBytes(model: string): Promise<number>
@@ -256,7 +264,7 @@ export function createGenerationRecord(options: {
     },
   }
 
-  /** Reads the side keys, which the script does not return, and parses the job. */
+  /** Reads the large request and the ids, which the script does not return, and parses the job. */
   async function readClaimed(model: string, { text, integer }: Reply): Promise<Claim> {
     const [id, epoch, jobText, gateway, stream] = [text(0), integer(1), text(2), text(3), integer(4)]
     const [remainingMs, waiting, waitedMs] = [integer(5), integer(6), integer(7)]

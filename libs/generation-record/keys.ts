@@ -4,14 +4,14 @@ import { currentCell } from '#libs/config/cell.ts'
  * All key names of the queue Redis. The keys of one model share the hash tag `{model}`, so that a Redis Cluster keeps a
  * model in one slot and spreads models over nodes.
  *
- * All names begin with the form and the cell: `mr2:main:`. The name of the cell keeps cells apart that share a server,
- * because the numbers of Redis' databases do not: pub/sub ignores them, and a Cluster has only one.
+ * All names begin with the form and the cell: `mr2:main:`. The cell's name keeps cells that share a server apart. The
+ * numbers of Redis databases could not do this: pub/sub ignores them, and a Cluster has only one database.
  */
 
 /**
- * The number of the form of records, queued jobs, frames and heartbeats in this release. Keys and channels of one form
- * share a prefix, and heartbeats carry the number, so that releases of different forms run side by side without seeing
- * each other.
+ * The number of this release's form, which is the format of its records, queued jobs, frames and heartbeats. The prefix
+ * of keys and channels contains the number, and heartbeats carry it, so that releases of different forms run side by
+ * side without seeing each other.
  */
 export const FORM = 2
 
@@ -29,7 +29,7 @@ export const recordKey = (model: string, id: string) => `${modelPrefix(model)}g:
  */
 export const jobKey = (model: string, id: string) => `${modelPrefix(model)}j:${id}`
 
-/** A large request, compressed, beside its record. */
+/** The compressed request, if it is too large to be stored in the job. */
 export const promptKey = (model: string, id: string) => `${modelPrefix(model)}p:${id}`
 
 /** The ids after which this epoch continues, as unsigned 32 bit integers, little endian. */
@@ -45,8 +45,8 @@ export const waitingKey = (model: string, needs: string) => `${modelPrefix(model
 export const needsKey = (model: string) => `${modelPrefix(model)}needs`
 
 /**
- * Sorted set of all waiting generations by expiry (Redis ms); an expired one no longer counts. Its size is the queue's
- * length.
+ * Sorted set of all waiting generations by the time at which they expire (Redis ms). The length of the queue is the
+ * size of this set without its expired generations.
  */
 export const waitingExpiryKey = (model: string) => `${modelPrefix(model)}waiting-expiry`
 
@@ -93,7 +93,9 @@ export const killersKey = () => `${keyPrefix()}killers`
 /** The queue's own random id. It shares a slot with `databaseClaimKey`. */
 export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
 
-/** The database that billing charges this queue's settlements in, while its claim lasts. */
+/**
+ * The claim of the database in which billing charges this queue's settlements. It expires if billing does not renew it.
+ */
 export const databaseClaimKey = () => `${keyPrefix()}{billing:}database`
 
 /** Exists while the process with this boot id is alive. */

@@ -19,7 +19,7 @@ const MAX_REQUEST_BYTES = 6 * LARGEST_BODY_BYTES
 
 /** A job as it is stored. The gateway packs a job once and passes the result to each of its lifts. */
 export type PackedJob = RecordFields & {
-  /** The other fields as JSON, without a large request. */
+  /** The fields that the record does not have, as JSON, without a large request. */
   readonly jobText: string
   /** A large request, compressed; else empty. */
   readonly requestBytes: Buffer
@@ -55,17 +55,17 @@ const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
   .digest('base64url')
 
-/** The deaths of engines at which earlier epochs of a generation were present. */
+/** The engine deaths at which a generation was present in its earlier epochs. */
 export const EngineDeaths = z.object({
   count: z.int().min(0),
-  /** The largest number of tokens given by any of these epochs. */
+  /** The most tokens that the generation had produced in one of these epochs. */
   mostTokens: z.int().min(0),
 })
 export type EngineDeaths = z.infer<typeof EngineDeaths>
 
 export const NO_ENGINE_DEATHS: EngineDeaths = { count: 0, mostTokens: 0 }
 
-/** The stored text of one epoch: the job, and the facts that are needed to read the side keys. */
+/** The stored text of one epoch: the job, and the fields that are needed to read the large request and the ids. */
 const StoredJob = z.object({
   /** Absent in jobs of releases that did not mark them. */
   form: z.string().optional(),

@@ -2,8 +2,9 @@ import type { Rights } from '#libs/redis/rights.ts'
 import { keyPrefix } from './keys.ts'
 
 /**
- * The rights that a process needs on the queue Redis for its commands and for the commands inside scripts, BullMQ's
- * included: one command of each kind of access. docs/operators.md has the same as access rules.
+ * Returns the rights that a process needs on the queue Redis, as one sample command for each kind of access. They cover
+ * the commands that the process sends and the commands inside scripts, BullMQ's scripts included. docs/operators.md
+ * lists the same rights as access rules.
  */
 export function queueRights(): Rights {
   const prefix = keyPrefix()
@@ -40,7 +41,7 @@ export function queueRights(): Rights {
   }
 }
 
-/** The rights that a process needs on each bus server. */
+/** Returns the rights that a process needs on each bus server. */
 export function busRights(): Rights {
   const prefix = keyPrefix()
   const key = `${prefix}rights`

@@ -20,7 +20,7 @@ const readGeneration = forAnyKey(ACCOUNT.readGeneration, async ({ query: { id } 
   throw generationNotFound(`Requests of ${made.month} are archived: ask the operator for this one.`)
 })
 
-/** How many running requests the first page lists besides the settled ones. */
+/** The most running requests that the first page lists, in addition to its settled requests. */
 const MAX_RUNNING = 50
 
 const listGenerations = forAnyKey(

@@ -15,8 +15,8 @@ type Limited = Pick<
 export const toCredits = (nano: string | bigint) => toCreditsNumber(BigInt(nano))
 
 /**
- * Returns what a key was charged and what it may spend, with the names of the contract. `nano` has the same amounts
- * exactly.
+ * Returns what a key was charged and what it may spend, with the names of the contract. `nano` has the same amounts in
+ * nano-credits, which are exact.
  */
 export function toKeyFields(key: Limited, usage: Usage) {
   const nano = {

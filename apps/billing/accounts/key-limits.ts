@@ -23,9 +23,7 @@ export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
   }
 }
 
-/**
- * Combines amount and period, of which a request may give one alone. Returns undefined if the request gives neither.
- */
+/** Combines amount and period. A request may give only one of them. Returns undefined if the request gives neither. */
 function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null): KeyLimits['spendLimit'] {
   if (limit === undefined && reset === undefined) return undefined
   if (limit === null && reset == null) return null

@@ -7,7 +7,7 @@ import type { NewKey as MadeKey } from '../admin/resources/keys.ts'
 import type { Managing } from './implement.ts'
 import { describeKey } from './key-fields.ts'
 
-/** The most usable keys of an account, and the most new ones in a day, revoked keys included. */
+/** The most usable keys of an account, and the most new keys of an account in a day, revoked keys included. */
 const MAX_KEYS = 1_000
 const MAX_NEW_KEYS = 1_000
 

@@ -40,7 +40,7 @@ const readKey = forAnyKey(ACCOUNT.readKey, async (_asked, reading) => {
 const readCredits = forAnyKey(ACCOUNT.readCredits, async (_asked, reading) => {
   const { accountId } = await readLimits(reading)
   const { posted, credited, available, held } = await readFunds(reading.db, accountId)
-  // Credits that were credited and are no longer posted were charged.
+  // The charges are the credits that the account has received, less the credits that it still has.
   const used = credited - posted
   return {
     data: {

@@ -40,8 +40,8 @@ const AskedJson = z.object({
 
 /**
  * Serves the operations of callers: reads about their own keys, and changes by management keys. `db` has a few
- * connections of its own, so that only a few operations run at once. The others wait for a connection until they fail,
- * and money functions never wait for them.
+ * connections of its own, so that only a few operations run at once. The other operations wait for a connection, or
+ * fail at the time limit. Money functions use other connections, so they never wait for these operations.
  */
 export function serveCallers(deps: {
   db: Kysely<Tables>

@@ -41,7 +41,7 @@ export type AdminContext = {
   readonly actor: Actor
   readonly now: Date
   readonly reconcile: Reconcile
-  /** The number of whole months before the present one that may not be archived. */
+  /** How many whole months before the present month may not be archived. */
   readonly keepMonths: number
   readonly adminToken: string
   readonly live: () => LiveState

@@ -20,8 +20,8 @@ type Bounds = {
 
 /**
  * Yields the lines of one file of a month in portions, in a fixed order. Each line is a JSON object with its line feed.
- * The lines are the same at each reading, because the rows of an ended month do not change; a second reading finds rows
- * that did. The file of the ledger begins with the oldest entry in the database.
+ * The rows of an ended month do not change, so a second reading yields the same lines. If it does not, rows were
+ * changed. The file of the ledger begins with the oldest entry in the database.
  */
 export async function* readMonthLines(
   db: Kysely<Tables>,

@@ -3,7 +3,7 @@ import type { LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
 import type { LedgerKind, Tables } from '../database/tables.ts'
 import { toCursor } from './list-page.ts'
 
-/** The entries of one query. With portions no query takes long, and a slow reader does not block other work. */
+/** The number of entries that one query reads. So no query takes long, and a slow reader does not block other work. */
 const PORTION = 1_000
 
 type Range = {

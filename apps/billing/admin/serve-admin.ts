@@ -23,12 +23,14 @@ const MAX_BODY_BYTES = 1024 * 1024
 
 const UPLOAD_LIMIT_MS = 30_000
 
-/** Longer than the slowest answer, a reconciliation from the first entry on, takes to begin. */
+/**
+ * Longer than any answer takes to begin. The slowest answer is the answer of a reconciliation from the first entry on.
+ */
 const IDLE_LIMIT_MS = 11 * 60_000
 
 const CLAIM_URL = ADMIN_ROOT + ADMIN.claimSession.path
 
-/** The most comparisons at once. Each may use one of the admin interface's few database connections for minutes. */
+/** The most reconciliations at once. Each may use one of the admin interface's few database connections for minutes. */
 const MAX_COMPARISONS = 2
 
 /**
@@ -40,7 +42,7 @@ export function createAdminServer(deps: {
   /** A database with a longer time limit for statements. Default: `db`. */
   archiveDb?: Kysely<Tables>
   reconcile: Reconcile
-  /** The number of whole months before the present one that may not be archived. */
+  /** How many whole months before the present month may not be archived. */
   keepMonths: number
   adminToken: string
   /** How long a connection stays open after an answer. */
@@ -57,7 +59,7 @@ export function createAdminServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
-    // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default is longer.
+    // Node swaps this time and `requestTimeout` if this time is longer, and the default is longer.
     http: { headersTimeout: UPLOAD_LIMIT_MS },
     keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,

@@ -137,8 +137,9 @@ async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<Reconci
 }
 
 /**
- * Counts runs and seals that are dated in the future, and a ledger whose numbering has reached a future month. Such a
- * seal delays the next one until its day, because each seal continues the chain of the seal before.
+ * Counts runs and seals that are dated in the future, and a ledger whose numbering has reached a future month. A seal
+ * that is dated in the future delays the next seal until that day, because each seal continues the chain of the seal
+ * before.
  */
 async function countFuture(client: PoolClient, now: Date): Promise<ReconciliationCount> {
   const { rows } = await client.query<{ count: number }>(

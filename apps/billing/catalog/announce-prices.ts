@@ -6,8 +6,8 @@ import { notifyWatchers } from './publish-catalog.ts'
 
 /**
  * Every `everyMs`, notifies the catalog's watchers if a price that was published for later has begun. Reservations
- * always use the price of their time; the notification keeps the prices that gateways show up to date. Several replicas
- * may notify of the same price. Returns a function that stops the checks.
+ * always use the price of their time. The notification is only for the prices that gateways show. Several replicas may
+ * notify of the same price. Returns a function that stops the checks.
  */
 export function announcePrices(options: {
   db: Kysely<Tables>
@@ -17,7 +17,7 @@ export function announcePrices(options: {
 }): () => Promise<void> {
   const { db, everyMs, nowMs, log } = options
   const stopping = new AbortController()
-  // Watchers that connect after this moment get the catalog of that moment.
+  // Watchers that connect later get the catalog as it is when they connect.
   let notifiedUntil = new Date(nowMs())
 
   async function notifyOfBegun() {

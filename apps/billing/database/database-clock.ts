@@ -9,7 +9,7 @@ export type DatabaseClock = {
   stop(): Promise<void>
 }
 
-/** A reading that took longer than this is too imprecise, and is used only if it is the first one. */
+/** A reading that took longer than this is too imprecise. It is used only if it is the first reading. */
 const SLOW_MS = 1_000
 
 /** The largest difference between this machine's clock and PostgreSQL's without a warning in the log. */
@@ -40,7 +40,10 @@ export async function createDatabaseClock(options: {
   const nowMs = () => Math.round(performance.now() + aheadMs)
   compare()
 
-  /** Compares this machine's own clock, which decides nothing here, and logs a warning if it is wrong. */
+  /**
+   * Compares this machine's own clock with PostgreSQL's, and logs a warning if they differ. Nothing else uses this
+   * machine's clock.
+   */
   function compare() {
     const ownAheadMs = Math.round(wallClockMs() - nowMs())
     const agreed = agrees

@@ -1,10 +1,11 @@
 import { DatabaseError } from 'pg'
 
 /**
- * SQLSTATE classes of errors that another session or a later moment may not have: 08 connection, 28 refused login, 3D
- * missing database (during a restore), 40 conflict, 53 resources, 57 operator intervention (a shutdown, a statement's time
- * limit). Of other classes: a session that may not write (25006), or whose time is over (25P03, 25P04); a lock that is not
- * free (55P03), an object in use (55006); a failed read or write of the server (58030).
+ * SQLSTATE codes of errors that may not occur in another session or at a later time.
+ * - Whole classes: 08 connection, 28 refused login, 3D missing database (during a restore), 40 conflict, 53 resources,
+ *   57 operator intervention (a shutdown, a statement's time limit).
+ * - Single codes: 25006, the session may not write; 25P03 and 25P04, the session's time is over; 55P03, a lock is not
+ *   free; 55006, an object is in use; 58030, the server failed to read or write a file.
  */
 const UNAVAILABLE = /^(?:08|28|3D|40|53|57|25006|25P03|25P04|55P03|55006|58030)/
 
@@ -27,7 +28,10 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '25006'
 }
 
-/** For `catch` of a note that may be left out: throws every error but a refusal to write. */
+/**
+ * For the `catch` of a write that may be left out: ignores the error of a session that may not write, and throws every
+ * other error.
+ */
 export function ignoreReadOnly(error: unknown): void {
   if (!isReadOnly(error)) throw error
 }

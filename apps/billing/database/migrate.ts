@@ -15,8 +15,8 @@ const TURN_POLL_MS = 100
 
 /**
  * A statement that waits for a table's lock makes later statements on the table wait behind it. So a migration waits
- * only this long, lets the others pass and tries again. The limit is shorter than PostgreSQL's deadlock_timeout (1 s):
- * if a migration and a money function wait for each other, the migration gives way.
+ * only this long, lets the other statements pass and tries again. The limit is shorter than PostgreSQL's
+ * deadlock_timeout (1 s): if a migration and a money function wait for each other, the migration gives way.
  */
 const LOCK_TIMEOUT_MS = 500
 const LOCK_RETRY_MS = 1_000
@@ -105,7 +105,7 @@ async function patiently(
   }
 }
 
-/** Returns whether a lock was not free in time, or there was a deadlock: nothing was done. */
+/** Returns whether a lock was not free in time or there was a deadlock. In both cases nothing was done. */
 function isLockConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '55P03' || error.code === '40P01')
 }
@@ -125,8 +125,8 @@ async function apply(client: PoolClient, part: SchemaPart, version: number): Pro
     await client.query('begin')
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
     if (part.kind === 'functions') {
-      // A function may call one of a later file. So all files are first run unchecked and then again: their order does
-      // not matter.
+      // A function may call a function of a later file. So all files are run twice, first without a check of the
+      // function bodies. Then their order does not matter.
       await client.query('set local check_function_bodies = off')
       for (const file of part.files) await runFile(client, file)
       await client.query('set local check_function_bodies = on')

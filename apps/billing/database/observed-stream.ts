@@ -21,11 +21,11 @@ export type RecordedStream = {
   /** The time of the latest observation that the database has recorded; null if there is none. */
   readonly recordedMs: number | null
   /**
-   * The loss that was found; null if there is none. If it is not null, the database went back in time and lacks the
-   * confirmed observation, and the new observation is not recorded.
+   * The loss that was found; null if there is none. If it is not null, the database was set back to an earlier state
+   * and lacks the confirmed observation. The new observation is then not recorded.
    */
   readonly forgotten: {
-    /** Redis time since which settlements may be lost; null: all of them. */
+    /** Redis time since which settlements may be lost; null: all settlements may be lost. */
     readonly fromMs: number | null
   } | null
 }

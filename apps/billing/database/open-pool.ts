@@ -67,14 +67,14 @@ const IDLE_MS = 10 * 60_000
 const RETRY_MS = 500
 const LOG_EVERY_MS = 5_000
 
-/** The pooler between billing and PostgreSQL: none, or one that gives out a connection for each transaction. */
+/** The pooler between billing and PostgreSQL: none, or a pooler that assigns a connection for each transaction. */
 export type Pooler = 'none' | 'transaction'
 
 /**
- * Opens the pool and resolves when PostgreSQL accepts changes. Waits for a database that cannot be reached, is still
- * starting or is read-only, calls `onWait` with the reason of each failed attempt, and throws after `waitMs`. Throws a ConfigError at
- * once when the login may not work as `role`, or when the pooler lacks what billing needs. Throws an Error at once when
- * a certificate file of the URL cannot be read.
+ * Opens the pool and resolves when PostgreSQL accepts changes. While the database cannot be reached, is still starting
+ * or is read-only, the function tries again, and calls `onWait` with the reason of each failed attempt. Throws an Error
+ * after `waitMs`. Throws a ConfigError at once when the login may not work as `role`, or when the pooler lacks what
+ * billing needs. Throws an Error at once when a certificate file of the URL cannot be read.
  */
 export async function openPool(options: {
   url: string
@@ -149,15 +149,15 @@ export async function openPool(options: {
 }
 
 /**
- * Ends the connections of the pool that are idle now. After a session was refused a change, the others may be of the same
- * server, or have begun while the database was read-only: they would be refused as well although the database may accept
- * changes again.
+ * Ends the connections of the pool that are idle now. Called when a session may not write. Other sessions may be on the
+ * same server, or may have begun while the database was read-only. They could not write either, although the database
+ * may accept changes again.
  */
 export function endIdle(pool: Pool): void {
   for (let left = pool.idleCount; left > 0; left -= 1) {
     pool.connect().then(
       (client) => client.release(true),
-      // The pool was ended, or the wait for a connection was too long: then this one is not idle any more.
+      // The pool was ended, or the wait for a connection was too long, so the connection is not idle any more.
       () => undefined,
     )
   }
@@ -189,7 +189,7 @@ export async function inTransaction<Result>(
 
 /**
  * Adds options of the session to the URL: the server applies them before the first statement, and `reset` keeps them.
- * They count more than those that the URL has.
+ * They override the options that the URL has.
  */
 function withOptions(url: string, options: string): string {
   const target = new URL(url)
@@ -204,8 +204,8 @@ function isUnreadableFile(error: unknown): boolean {
 }
 
 /**
- * Checks that a new connection works as `role` and has the settings of every session. A pooler may drop the options of a
- * session, and the connection would have all rights and all defaults of its login.
+ * Checks that a new connection works as `role` and has the settings of every session. A pooler may drop the options of
+ * a session. Then the connection would have all rights and all defaults of its login.
  */
 async function checkDirect(client: PoolClient, role: string | undefined): Promise<void> {
   const session = await readSession(client, false)

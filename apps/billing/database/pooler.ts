@@ -13,7 +13,7 @@ export function toPooledConfig(config: ClientConfig): ClientConfig {
   return rest
 }
 
-/** The settings that a connection must have by its login. */
+/** The settings that the login must give to every connection. */
 export type PooledNeeds = {
   /** Default: any. */
   readonly role?: string | undefined
@@ -38,8 +38,8 @@ async function readNamed(client: Pool | PoolClient): Promise<Session> {
   try {
     return await readSession(client, true)
   } catch (error) {
-    // The codes mean that another client's statement has this name, or that there is none although this client has
-    // prepared it.
+    // The codes mean that another client's statement has this name, or that no statement has it although this client
+    // has prepared one.
     const isMixed = error instanceof DatabaseError && (error.code === '42P05' || error.code === '26000')
     if (isMixed) throw new ConfigError([`behind the pooler ${MIXED}`], { cause: error })
     throw error

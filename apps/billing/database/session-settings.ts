@@ -5,8 +5,8 @@ import type { Pool, PoolClient } from 'pg'
  * them can change what a statement of billing returns or stores, or which changes of others it sees. The names are
  * PostgreSQL's, and the values are written as PostgreSQL shows them.
  *
- * Settings that change only the speed of a statement, what PostgreSQL logs, where it stores tables, and whether a session
- * may write stay with the operator: docs/operations/billing.md lists them.
+ * Settings that change only the speed of a statement, what PostgreSQL logs, where it stores tables, and whether a
+ * session may write are left to the operator: docs/operations/billing.md lists them.
  */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   // The texts of values, as `pg` and billing's statements read and write them.
@@ -60,7 +60,10 @@ export type Session = {
   readonly keeps_name: boolean
 }
 
-/** Settings that a session is not given at its start: not every PostgreSQL has them, or not every login may set them. */
+/**
+ * Settings that billing checks but cannot give at a session's start: not every PostgreSQL has them, or not every login
+ * may set them.
+ */
 const CHECKED_SETTINGS = ['session_replication_role', 'synchronous_commit', 'transaction_timeout'] as const
 
 const NAMES = [...Object.keys(SESSION_SETTINGS), ...CHECKED_SETTINGS]
@@ -117,10 +120,10 @@ export function whyReadOnly({ is_standby, is_read_only }: Session): string | nul
   return is_read_only ? 'the database is read-only' : null
 }
 
-/** Settings that a login may set for its session although not every PostgreSQL has them at the start. */
+/** The settings of `CHECKED_SETTINGS` that every login may set in its session. */
 const CORRECTABLE: readonly string[] = ['synchronous_commit', 'transaction_timeout']
 
-/** Corrects the settings that can be corrected in the session, and returns the others. */
+/** Corrects the settings that can be corrected in the session, and returns the settings that cannot. */
 export async function correctSettings(
   client: PoolClient,
   wrong: readonly WrongSetting[],

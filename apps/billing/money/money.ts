@@ -28,9 +28,10 @@ export type Settled = {
 /**
  * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
  * transaction and idempotent. Reserves and settlements try a fast path first: `reserve_one` and `settle_one` for a
- * batch of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction, does a batch only if none of
- * its calls is special, and gives the answers of `reserve` and `settle`. Throws what PostgreSQL or its connection
- * throws; deadlocks and serialization failures are tried again, and once a session that may not write.
+ * batch of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction of `reserve` and `settle`,
+ * gives the same answers, and takes only batches without a special call. Throws the errors of PostgreSQL and of its
+ * connection. After a deadlock or a serialization failure a call is tried again, up to 5 times in all; once if its
+ * session may not write.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
@@ -41,8 +42,8 @@ export type Money = {
   /** Expires at most `most` holds of each model. `more`: other holds may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
   /**
-   * Returns the models with an overdue hold, which expires once their stream is settled. `untilMs`: now, by the clock
-   * of the queue Redis.
+   * Returns the models that have an overdue hold. Such a hold expires once the model's stream is settled. `untilMs`:
+   * now, by the clock of the queue Redis.
    */
   overdueModels(untilMs: number): Promise<string[]>
   /** Records observations; writes only changes. Returns, for each stream, the state in the database. */
@@ -106,7 +107,8 @@ export function createMoney(options: {
       try {
         return (await pool.query<Row>({ name, text, values })).rows
       } catch (error) {
-        // After a refusal to write the pool has no connection left of before; see `endIdle`.
+        // After a refusal to write, `endIdle` has ended the pool's idle connections, so the next try gets a new
+        // connection.
         const mayRepeat = isConflict(error) ? attempt < MAX_TRIES : isReadOnly(error) && attempt === 1
         if (!mayRepeat) throw error
       } finally {

@@ -48,8 +48,9 @@ export type Receipts = {
 const MAC_BYTES = 16
 
 /**
- * Receipts that the first secret signs and all secrets verify, so that a secret can be replaced while receipts of the
- * old one are still in use. A receipt is base64url of the grant as a JSON object, a dot, and base64url of its MAC.
+ * Creates receipts that the first secret signs and that all secrets verify, so that a secret can be replaced while
+ * receipts of the old one are still in use. A receipt is base64url of the grant as a JSON object, a dot, and base64url
+ * of its MAC.
  */
 export function createReceipts(secrets: readonly [string, ...string[]]): Receipts {
   const [signing, ...others] = secrets

@@ -16,7 +16,10 @@ import type { BillingMetrics } from '../metrics.ts'
 
 export type MoneyCallStream = ServerDuplexStream<MoneyCalls__Output, MoneyReplies>
 
-/** The furthest deadline. No generation runs longer than this; a hold with a later deadline would only lock credits. */
+/**
+ * How far ahead a deadline may be. No generation runs longer than this; a hold with a later deadline would only lock
+ * credits.
+ */
 const MAX_DEADLINE_AHEAD_MS = 24 * 60 * 60 * 1000
 
 /**

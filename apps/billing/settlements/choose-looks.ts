@@ -3,7 +3,7 @@ export type StreamLook = {
   readonly timeMs: number
   /** Time of the newest entry; null: the stream or its group does not exist yet. */
   readonly lastEntryMs: number | null
-  /** All entries of the stream are committed. */
+  /** True if all entries of the stream are committed. */
   readonly isSettled: boolean
 }
 
@@ -24,7 +24,7 @@ export type Looks = {
 
 /**
  * A stream is idle, and looked at more rarely, once its newest entry is this old. By then the stream's mark has passed
- * the answers of all gateways that wait for it, repeated answers included.
+ * the time at which Redis answered each settlement, repeated settlements included, so no gateway waits for the mark.
  */
 const LIVELY_MS = 10_000
 
@@ -32,10 +32,10 @@ const LIVELY_MS = 10_000
 const MOST_IDLE = 64
 
 /**
- * Chooses the streams that a round of the sweeper looks at: lively streams always, idle streams each `idleEveryMs` in
- * turn. A look at an idle stream can only find a change of its Redis server, a gateway that waits for its mark, or
- * entries of another, dead replica, and each of these may wait. An overdue hold does not wait for it: the sweeper also
- * looks at the streams of the models with overdue holds.
+ * Chooses the streams that a round of the sweeper looks at: lively streams in every round, and idle streams in turn,
+ * each of them every `idleEveryMs`. A look at an idle stream can only find a change of its Redis server, a gateway that
+ * waits for its mark, or entries of another, dead replica, and each of these may wait. An overdue hold does not wait
+ * for such a look: the sweeper also looks at the streams of the models with overdue holds.
  */
 export function createLooks(options: { idleEveryMs: number; monotonicMs: () => number }): Looks {
   const { idleEveryMs, monotonicMs } = options

@@ -13,7 +13,7 @@ export type CellPlaces = { readonly cell: string; readonly queue: string; readon
 export type CellClaim = {
   /**
    * Resolves with true when the claim is held, and with false when a server does not answer, so that its claim is not
-   * known. While another cell holds one of the two places it waits, and calls `onWait`.
+   * known. While another cell holds one of the two places, the function waits and calls `onWait`.
    */
   first(onWait: (reason: string) => void): Promise<boolean>
   /** Resolves once the claim is held. */
@@ -27,12 +27,13 @@ const DEFAULT_LIMITS = { everyMs: 10_000, lastingMs: 60_000 }
  * Claims the queue Redis for this billing's database, and the database for this queue, every `everyMs`. A claim ends by
  * itself when nobody has renewed it for `lastingMs`, so a database or a queue that is replaced needs no further step.
  *
- * Two cells whose queues, or whose databases, are one and the same would charge each other's generations and expire each
- * other's holds. They meet by accident: a copied setting, a second release with the first one's URL. Billing is the one
- * process that knows both places, so billing refuses: while another cell holds one of them, it takes no settlement and
- * no call. It calls `onLost` if it learns of the other cell later, after a server did not answer for long.
+ * If two cells used the same queue or the same database, each would charge the other's generations and expire the
+ * other's holds. This can happen by accident: a setting was copied, or a second release has a URL of the first. Billing
+ * is the only process that knows both places. So while another cell holds one of them, billing takes no settlement and
+ * no call. If it finds the other cell only later, because a server did not answer for long, it calls `onLost`.
  *
- * A queue that lost its id (it was emptied) gets back the id that this process knows, so that the database's claim stays.
+ * A queue that was emptied has lost its id. It gets back the id that this process knows, so that the database's claim
+ * stays valid.
  */
 export function claimCell(options: {
   redis: RedisClient
@@ -117,7 +118,10 @@ export function claimCell(options: {
 
 const CLAIM_DATABASE = readFileSync(new URL('./scripts/claim-database.lua', import.meta.url), 'utf8')
 
-/** A copy of a database has another number, except perhaps on another server. */
+/**
+ * The id in the table `cell`, and the database's number on its server. A copy of the database has the same id but
+ * another number, except perhaps on another server.
+ */
 const READ_DATABASE_ID = `
   select format('%s.%s', c.database_id, d.oid) as id
   from cell c, pg_database d where d.datname = current_database()`

@@ -18,7 +18,10 @@ export type SettlementConsumer = {
 /** The most entries in one commit. */
 const MAX_BATCH = 512
 
-/** A batch of this many entries is committed at once: with more of them each would be hardly cheaper. */
+/**
+ * A batch with this many entries is committed without waiting for more: more entries would hardly lower the cost of
+ * each.
+ */
 const FULL_BATCH = 64
 
 /**

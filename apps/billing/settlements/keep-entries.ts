@@ -9,7 +9,7 @@ const MAX_KEPT = 200_000
 
 /**
  * Returns the time before which entries of a stream may be dropped, by their ids. Ids and clock may disagree after a
- * clock went back, so an entry is dropped only when it is settled by both.
+ * clock went back, so an entry is dropped only when it is settled by its id and by the clock.
  */
 export function dropBeforeMs(
   { length, oldestId }: Pick<StreamState, 'length' | 'oldestId'>,

@@ -10,7 +10,7 @@ export type QueueClocks = {
    * null: this is the first reading.
    */
   note(model: string, reading: Reading): number | null
-  /** Returns now by the server whose clock is furthest ahead; null: unknown. */
+  /** Returns the present time by the server whose clock is furthest ahead; null: unknown. */
   nowMs(): number | null
 }
 
@@ -22,9 +22,10 @@ export const JUMP_MS = 5_000
 
 /**
  * Compares the clocks of the queue Redis servers with this process' monotonic clock. There is one comparison per model,
- * because the models of a Redis Cluster are on several servers. The precision of a reading is the time that its answer
- * took: the reading bounds the server's lead over the monotonic clock from both sides. Two readings show a jump only if
- * their bounds do not meet. So neither a slow answer nor a stall of this process looks like a jump.
+ * because the models of a Redis Cluster are on several servers. The times of the request and the answer bound from both
+ * sides how far the server's clock is ahead of the monotonic clock. So each reading gives a range. Two readings show a
+ * jump only if their ranges are more than `JUMP_MS` apart. So neither a slow answer nor a stall of this process looks
+ * like a jump.
  */
 export function createQueueClocks(monotonicMs: () => number): QueueClocks {
   const leads = new Map<string, { readonly least: number; readonly most: number }>()

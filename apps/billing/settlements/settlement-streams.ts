@@ -215,8 +215,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Lets the group read the entries since `fromMs` again, because the database has lost an observation that it had
-     * confirmed. Returns false when another replica has done so.
+     * Lets the group read the entries since `fromMs` again. Needed if the database has lost an observation that it had
+     * confirmed at `confirmedMs`. Returns false when another replica has done so.
      */
     async readAgain(model: string, confirmedMs: number, fromMs: number): Promise<boolean> {
       const keys = [settlementStreamKey(model), confirmedKey(model), settlementMarkKey(model)]

@@ -2,7 +2,7 @@
 -- needs: it cannot change, delete from or empty an append-only table, nor switch a trigger off. It has no rights on a
 -- new table until they are granted here.
 --
--- Roles belong to the whole server: another database's migration may create this one at the same moment.
+-- Roles belong to the whole server: another database's migration may create this role at the same moment.
 do $$
 declare
   may_work_as text := case when current_setting('server_version_num')::integer >= 160000 then 'set' else 'member' end;
@@ -21,8 +21,8 @@ begin
     end;
   end if;
 
-  -- A login that is no superuser may grant a role that it created. It cannot work as the role until it has granted it
-  -- to itself.
+  -- A login that is no superuser may grant a role that it created. It cannot work as the role until it has granted the
+  -- role to itself.
   if not pg_has_role(session_user, 'millrace_service', may_work_as) then
     begin
       grant millrace_service to session_user;

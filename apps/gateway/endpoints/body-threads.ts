@@ -67,7 +67,10 @@ function toResult<Result>(outcome: BodyOutcome<Result>): Result {
   throw new ApiError(code, message, param === undefined ? {} : { param })
 }
 
-/** A body that is too hard is refused with a 400: a client repeats a 503, and each repetition would cost as much. */
+/**
+ * A body that is too hard is refused with a 400: a client repeats a 503, and each repetition would cost as much as the
+ * first request.
+ */
 function toRefusal(error: TaskThreadError): ApiError {
   if (error.reason === 'too-hard') {
     return new ApiError('invalid_request', 'The body takes more time or memory to read than a body may.')

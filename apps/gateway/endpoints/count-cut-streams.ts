@@ -5,7 +5,8 @@ import { Interruption } from '../generation/interrupted.ts'
 
 /**
  * Returns a function that counts the streams which had begun and then ended with an error event. The label `reason` is
- * the reason of the `Interruption`. Without one it is the error's code, or `internal` for an unexpected failure.
+ * the reason of the `Interruption` that caused the error. If there is none, the label is the error's code, or
+ * `internal` for an unexpected failure.
  */
 export function createCountCutStream(registry: Registry): (error: unknown) => void {
   const cut = declareMetrics(registry).counter({

@@ -16,7 +16,8 @@ export type OperationDescription = {
   readonly answer: BodyDescription & { readonly status?: 201 }
   readonly stream: StreamDescription | null
   /**
-   * The possible errors. The route reads this list as well: if it lacks `upstream_error`, a failed backend is a 503.
+   * The possible errors. The route reads this list as well: if the list lacks `upstream_error`, a failed backend is
+   * answered with 503.
    */
   readonly errors: readonly OperationError[]
   /** The field of the request that contains the prompt. */

@@ -11,8 +11,8 @@ import { refuseShortage } from './insufficient-credits.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
 
 /**
- * The conditions for a generation that passed the first half of admission. They are checked exactly when its record is
- * lifted.
+ * The answer of the first half of admission. The record checks `mostAhead` exactly when the generation is lifted. The
+ * functions must be called as the generation goes on.
  */
 export type Admission = {
   /** How many generations may wait before this one. */
@@ -31,12 +31,15 @@ export type Admission = {
 export type Admit = (call: GenerationCall) => Admission
 
 /**
- * The first half of admission, in memory, before any money is reserved. Unavailable: the model is disabled, or no ready
- * worker serves it. Warming: no worker is ready, but a scaler starts one. Busy: the generations queued *before this
- * account's own tag* take longer than the drain bound, so an account that floods the queue makes the model busy for
- * itself alone. Only the record can check that exactly. So that a flood reaches neither billing nor the queue, this
- * function refuses the plain cases: an account that the record refused a moment ago, and an account that already has
- * more generations waiting in this gateway alone.
+ * Returns the first half of admission, which works in memory, before any money is reserved. It refuses a request with
+ * - `model_unavailable` if the model is disabled, or if no ready worker serves it and no scaler starts one;
+ * - `model_warming` if no worker is ready, but a scaler starts one;
+ * - `model_busy` if the generations queued *before this account's own tag* take longer than the drain bound. So an
+ *   account that floods the queue makes the model busy for itself alone.
+ *
+ * Only the record knows exactly how many generations are queued before the tag. So that a flood reaches neither billing
+ * nor the queue, this function refuses two plain cases itself: an account that the record refused a moment ago, and an
+ * account that has too many generations waiting in this gateway alone.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.
@@ -51,9 +54,9 @@ export function createAdmit(deps: {
   isBarred: (accountId: string) => boolean
   /** True if this gateway keeps as many settlements as it may. It then takes no new work. */
   settlementsFull: () => boolean
-  /** How long the generations ahead may take. */
+  /** The drain bound: the longest time that the generations ahead may take. */
   drainBoundMs: number
-  /** The length of a generation until one has been measured. */
+  /** The assumed duration of a model's generations until one has been measured. */
   assumedGenerationMs: number
   random: () => number
   nowMs: () => number
@@ -87,8 +90,8 @@ export function createAdmit(deps: {
 
     const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
     const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
-    // Generations of one account are served in order. Up to as many as there are slots may be claimed without this
-    // gateway's knowledge.
+    // Generations of one account are served in order. Some may be claimed before this gateway knows it, at most as many
+    // as there are slots.
     const ownAhead = waiting.count(account) - serving.slots
     if (ownAhead > mostAhead) {
       count('busy')
@@ -115,10 +118,11 @@ export function createAdmit(deps: {
   }
 }
 
-/** Used when too many bytes wait; a part of them is claimed within a second or two. */
+/** The assumed wait if too many bytes are queued: a part of them is claimed within a second or two. */
 const BYTES_WAIT_MS = 2_000
 /**
- * A refusal holds for half of its wait, and at most for this long, because the queue may move faster than estimated.
+ * A refusal is remembered for half of its estimated wait, and at most for this long, because the queue may move faster
+ * than estimated.
  */
 const MOST_REFUSED_MS = 1_000
 const MOST_REFUSALS = 10_000
@@ -168,8 +172,8 @@ function createWaiting() {
 
 /**
  * Returns the refusal for a model without a ready worker. Waiting helps only if a scaler starts a worker or is about
- * to. A worker that is missing for another reason (no GPU was found for ten minutes, the model is allowed no worker, no
- * scaler runs) may come back at any time or never.
+ * to. In other cases (no GPU was found for ten minutes, the model is allowed no worker, no scaler runs) a worker may
+ * come at any time or never.
  */
 function unserved(model: string, state: ModelState | null, random: () => number): ApiError {
   if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model)
@@ -184,8 +188,8 @@ function unserved(model: string, state: ModelState | null, random: () => number)
 }
 
 /**
- * The share of the time until a start that is added at random, so that clients refused together return at different
- * times.
+ * Up to this share of the time until the worker's start is added at random, so that clients refused together return at
+ * different times.
  */
 const START_SPREAD = 0.2
 

@@ -47,7 +47,7 @@ import type { Pace } from './pace.ts'
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
  * RUNNING
- *   The claim has arrived, and its worker is watched. There are no looks, and the generation is no demand.
+ *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
  *   - `running`, at each output: the generation's turn at the pace ends, if it has one.
  *   - `again`, as above: RETURNING.
  *
@@ -56,16 +56,16 @@ import type { Pace } from './pace.ts'
  *   counts as demand. It waits for a turn at the pace, then sends the lift and its job until the record answers.
  *   - The record answers: WAITING. If it does not answer `waiting`, the next look finds out what became of the
  *     generation.
- *   - The inbox is lost or closed for another reason: `again` resolves, before the lift or after its next failure. The
- *     caller ends the generation or calls `again` anew.
+ *   - The inbox is closed, or lost for a reason other than a limit: `again` resolves, before the lift or after its next
+ *     failure. The caller ends the generation or calls `again` anew.
  *   - A limit is reached, as in WAITING: STOPPED.
  *
  * STOPPED
  *   There are no looks. The caller reads the loss from the inbox and ends the generation.
  *
  * CLOSED
- *   `close`, from all: there are no looks, no demand, no turn at the pace and no watched worker. The job is taken away,
- *   unless the claim has arrived.
+ *   `close`, from every state: there are no looks, no demand, no turn at the pace and no watched worker. The job is
+ *   taken away, unless the claim has arrived.
  */
 
 /** Queues a generation, and queues it again after each loss of its worker. */
@@ -85,7 +85,7 @@ export type Dispatched = {
    * ids that the inbox has, or begins anew with `restart`. The lift is repeated until the queue answers. Late events of
    * earlier epochs are refused from now on.
    *
-   * Resolves without having queued the generation if the epoch is over meanwhile: the caller has left, or the inbox is
+   * Resolves without having queued the generation if the epoch ends meanwhile: the caller has left, or the inbox is
    * lost for any reason.
    */
   again(next: Next): Promise<void>
@@ -93,7 +93,7 @@ export type Dispatched = {
   close(): void
   /** Returns the job with its latest hold. */
   job(): GenerationJob
-  /** Replaces the hold by a larger one, with which the generation continues if its worker is lost. */
+  /** Replaces the hold by a larger hold, with which the generation continues if its worker is lost. */
   growHold(hold: Hold): void
   /** False before the first lift, and after the record has refused it as `busy`. */
   mayBeQueued(): boolean
@@ -124,7 +124,7 @@ type Generation = {
   readonly remainingMs: () => number
 }
 
-/** After so long without a claim, the job, the record or the worker that claimed the generation may be lost. */
+/** After this long without a claim, the job, the record or the worker that claimed the generation may be lost. */
 const FIRST_LOOK_MS = 3_000
 /**
  * The longest pause between two looks while no engine has room. If thousands of generations wait, shorter pauses would
@@ -145,7 +145,9 @@ type Deps = {
   readonly demand: Pick<Demand, 'wait'>
   readonly pace: Pace
   readonly bounds: Bounds
-  /** A generation is lost if for so long no ready worker serves its model and none is predicted to be ready in time. */
+  /**
+   * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready in time.
+   */
   readonly noWorkerLimitMs: number
   readonly nowMs: () => number
   readonly watchWorker: (worker: string) => void
@@ -240,15 +242,15 @@ class DispatchedGeneration implements Dispatched {
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
     this.#isQueued = false
-    // The looks begin here, so that generations that wait for a turn at the pace are lost for want of a worker at the
-    // same time as the other ones.
+    // The looks begin here, so that a generation that waits for a turn at the pace is lost for want of a worker as
+    // early as other generations are.
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
-    // Rejects only when the epoch is over. The consumer of the inbox learns that from the inbox.
+    // Rejects only when the epoch is over. The consumer of the inbox finds this in the inbox.
     await untilAnswered(lift, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
     this.#isQueued = true
   }
@@ -298,9 +300,9 @@ class DispatchedGeneration implements Dispatched {
   /**
    * Sends the lift and then its job, without waiting for an answer in between. Both use the same connection, so Redis
    * executes the lift first. A server that does not know the script receives the script's text in a second call, and
-   * then executes the lift after the job. In that case the job is answered first, and a worker may have taken it in
-   * vain, so another job is added. A generation that waits without a job is claimed within a second if an engine has
-   * room. If the record does not answer `waiting`, the job is taken away.
+   * then executes the lift after the job. In that case the job is answered before the lift, and a worker may have taken
+   * it in vain, so another job is added. Even without a job, a waiting generation is claimed within a second if an
+   * engine has room. If the record does not answer `waiting`, the job is taken away.
    */
   async #liftWithJob(): Promise<Lift> {
     const packedJob = await this.#pack()
@@ -403,7 +405,10 @@ class DispatchedGeneration implements Dispatched {
   }
 }
 
-/** Returns what the next worker must be able to do. After a misfit, this includes what the last worker could not do. */
+/**
+ * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
+ * window that the last worker lacked.
+ */
 function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
   const features = new Set(before.features)
   if (continues) features.add('continue')

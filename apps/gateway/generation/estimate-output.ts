@@ -4,7 +4,7 @@ export type OutputEstimate = {
   learn(model: string, completionTokens: number): void
 }
 
-/** The estimate before a generation has ended. */
+/** The assumed mean until the first generation of a model has ended. */
 const UNLEARNED_TOKENS = 256
 /** Weight of the newest generation in the moving mean. */
 const MEAN_SHARE = 0.02

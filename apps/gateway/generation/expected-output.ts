@@ -2,13 +2,13 @@ import { LRUCache } from 'lru-cache'
 
 /** How many tokens of output an answer probably has. */
 export type Expectation = {
-  /** Answers seldom exceed it. A hold on a small balance pays for this much at first. */
+  /** Few answers have more tokens. On a small balance, the first hold pays for this number. */
   readonly likely: number
-  /** Three of four answers do not exceed it. */
+  /** Three of four answers have at most this number of tokens. */
   readonly usual: number
 }
 
-/** Learns how much output the generations of an account and a model have. */
+/** Predicts the output of an account's next answer from a model, by the lengths of earlier answers. */
 export type ExpectedOutput = {
   expect(model: string, accountId: string): Expectation
   /** `isCut`: the output ended at a limit, so it would have been longer. */
@@ -17,23 +17,32 @@ export type ExpectedOutput = {
 
 const LIKELY_QUANTILE = 0.95
 const USUAL_QUANTILE = 0.75
-/** A hold exceeds the quantile by a tenth, so that holds of answers of about one length do not have to grow. */
+/** One tenth is added to the quantile, so that holds need not grow if all answers have about the same length. */
 const MARGIN = 10
-/** Growing costs a call of billing, which a smaller hold would not be worth. */
+/**
+ * The least value of `likely`. Each growth of a hold costs a call to billing, which a smaller hold would not be worth.
+ */
 const LEAST_TOKENS = 256
-/** The expectation before enough is known. Too much makes other calls wait, too little cuts answers on a small balance. */
+/**
+ * The expectation until enough answers are known. If it is too high, other requests of the account wait for credits. If
+ * it is too low, answers on a small balance are cut.
+ */
 const UNLEARNED: Expectation = { likely: 1_024, usual: 128 }
-/** The quantile of fewer answers would be little more than their maximum. */
+/** The quantiles are used from this number of answers on: the 95 % quantile of fewer answers is their maximum. */
 const ENOUGH = 20
-/** The answers from which the quantile is taken. */
+/** The quantiles are taken from this number of latest answers. */
 const REMEMBERED = 64
-/** Pairs of an account and a model, at 0.5 KB each. */
+/** The most pairs of an account and a model that are remembered. Each takes 0.5 KB. */
 const MAX_KNOWN = 10_000
 
 /**
- * Learns from the completed answers of this gateway. Until it knows enough answers of an account, it expects what all
- * accounts have of that model, and until it knows enough of these, `UNLEARNED`; in each case at least the longest answer
- * that the account had. A cut answer counts only if it was longer than expected.
+ * The expectation is taken from the lengths of answers that this gateway has completed:
+ * - from the account's own answers of the model, if there are enough;
+ * - else from the answers of all accounts, if there are enough;
+ * - else it is `UNLEARNED`.
+ *
+ * In the last two cases `likely` is at least as high as the account's longest answer. A cut answer counts only if it
+ * was longer than expected.
  */
 export function createExpectedOutput(): ExpectedOutput {
   const ofModels = new LRUCache<string, Lengths>({ max: MAX_KNOWN })
@@ -66,7 +75,7 @@ function noteIn(known: LRUCache<string, Lengths>, name: string, tokens: number):
   lengths.note(tokens)
 }
 
-/** The latest lengths, and what follows from them, which is computed when it is needed. */
+/** The lengths of the latest answers. The expectation is computed when it is asked for. */
 class Lengths {
   readonly #ring = new Uint32Array(REMEMBERED)
   #noted = 0
@@ -82,7 +91,7 @@ class Lengths {
     return this.#noted >= ENOUGH
   }
 
-  /** With fewer than `ENOUGH` lengths, the likely one is more than their maximum. */
+  /** With fewer than `ENOUGH` lengths, `likely` is their maximum plus the margin. */
   expectation(): Expectation {
     if (this.#expectation !== null) return this.#expectation
     const sorted = this.#ring.slice(0, Math.min(this.#noted, REMEMBERED)).sort()

@@ -14,10 +14,11 @@ import type { Reserve } from './reserve.ts'
  * steps is here; the steps are the functions in `deps`, each in the file of its name.
  *
  * The gateway decides everything about the generation. When its worker is lost, the run goes on elsewhere
- * (`run.recover`). When this function ends, in whatever way, the run is settled for the output that was received:
- * - for a complete output, as its worker counted it;
- * - if the caller left, for the output up to the last frame;
- * - after a failure, for nothing.
+ * (`run.recover`). When this function ends, in whatever way, the run is settled. The caller pays for the output that
+ * was received:
+ * - complete output: all of it, as its worker counted it;
+ * - the caller left: the output up to the last frame that was received;
+ * - a failure: nothing.
  */
 export function createGenerate(deps: {
   admit: Admit
@@ -73,7 +74,7 @@ export function createGenerate(deps: {
               break
             case 'generation-declined':
             case 'stream-lost':
-              // Sent before the pause that the recovery takes.
+              // The output is sent before the recovery, because the recovery takes some time.
               sendReceived()
               await run.recover(event)
               break

@@ -32,7 +32,7 @@ export type Run = {
   queue(): Promise<void>
   claimed(claim: GenerationClaimed): void
   promptCached(event: { readonly cachedTokens: number }): void
-  /** Lets the hold grow while the output goes on; returns at once. */
+  /** Asks billing for a larger hold while the output goes on. Returns at once. */
   growHold(short: GenerationShort): void
   /** Takes the vectors of the next inputs, which have `promptTokens` tokens together. */
   vectors(vectors: readonly Float32Array[], promptTokens: number): void
@@ -104,7 +104,7 @@ class GenerationRun implements Run {
   #output: OutputEvent[] = []
   #wasSent = false
   #vectorCount = 0
-  /** Output tokens and vectors of earlier epochs, which are not counted against this epoch's worker. */
+  /** The output tokens and vectors of earlier epochs, which do not count as output of this epoch. */
   #tokensBefore = 0
   #vectorsBefore = 0
   /**
@@ -167,8 +167,8 @@ class GenerationRun implements Run {
    * - Admission no longer counts the generation as waiting.
    * - Dispatch notes the generation's worker.
    * - `suspect` notes which worker is concerned if an engine dies.
-   * - The input estimate is corrected by the number of prompt tokens that the worker counted. Only the first claim
-   *   counts.
+   * - The input estimate is corrected by the number of prompt tokens that the worker counted. Only the number of the
+   *   first claim is used.
    * - `progress` notes the prompt's tokens.
    * - `timing` notes the end of the wait.
    *

@@ -36,8 +36,8 @@ export class OwnJob {
   }
 
   /**
-   * Adds another job under a new id, because the id of a job that is stuck is still taken. Adds none while other jobs
-   * of the model wait, because they lead a worker to this generation as well.
+   * Adds another job under a new id, because the queue still knows the id of a job that is stuck. Adds none while other
+   * jobs of the model wait, because a worker that takes one of these jobs may claim this generation as well.
    */
   async replace(): Promise<void> {
     const before = this.#queued
@@ -50,7 +50,8 @@ export class OwnJob {
   }
 
   /**
-   * A worker has claimed the generation. The job has done its work, or gives a worker a turn for another generation.
+   * Called when a worker has claimed the generation. Its job has been used, or gives a worker a turn for another
+   * generation.
    */
   forget(): void {
     this.#queued = null

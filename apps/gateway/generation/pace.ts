@@ -4,16 +4,17 @@
  */
 export type Pace = (model: string, tokens: number, over: Promise<unknown>) => Promise<() => void>
 
-/** The most tokens that one gateway may have prefilled again at once, for one model. */
+/** The most tokens that workers prefill again at the same time for one model and one gateway. */
 const MOST_TOKENS = 32_768
 
 type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => void }
 
 /**
- * Limits the rate at which interrupted generations are dispatched again. Each of them is prefilled anew with all of its
- * output. A lost worker of 256 long streams would mean a million tokens of prefill, during which every stream on the
- * workers that take over would stand still. So at most `mostTokens` are under way at once, though always at least one
- * generation. The next generation goes when a generation under way has produced a token. First come, first served.
+ * Limits the rate at which interrupted generations are dispatched again. A worker prefills such a generation anew, with
+ * all of its output. A lost worker of 256 long streams would mean a million tokens of prefill, during which every
+ * stream on the workers that take over would stand still. So at most `mostTokens` are under way at once, though always
+ * at least one generation. The next generation goes when a generation under way has produced a token. First come, first
+ * served.
  */
 export function createPace(mostTokens = MOST_TOKENS): Pace {
   const models = new Map<string, { tokens: number; waiting: Turn[] }>()

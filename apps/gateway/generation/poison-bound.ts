@@ -4,17 +4,20 @@ import { killersKey } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 export type PoisonBound = {
-  /** Notes that a request of this account ended because engines died of it, which it does not pay for. */
+  /**
+   * Notes that a request of this account was ended because engines died of it. The account does not pay for the
+   * request.
+   */
   note(accountId: string): void
   isBarred(accountId: string): boolean
   /** Reads the notes of all gateways. Must be called every second. */
   tick(): Promise<void>
 }
 
-/** Each of these requests has cost two engines. */
+/** An account is refused after this many requests that kill engines. Each of them has killed two engines. */
 const MOST_POISONS = 3
 const WITHIN_MS = 10 * 60_000
-/** Only the latest notes count. Each of them has cost engines, so there are never nearly as many. */
+/** The most notes that are kept. Each note stands for engines that died, so there are always far fewer. */
 const MOST_NOTES = 1_000
 
 /** `atMs` is a time of the queue Redis' clock. */
@@ -26,7 +29,7 @@ type Note = { readonly member: string; readonly accountId: string; readonly atMs
  * with `model_busy` until the first of them is ten minutes old.
  *
  * The notes of all gateways are one sorted set in the queue Redis, ordered by time, and each gateway has a copy that is
- * at most a second old. A note that Redis has not confirmed is written again with the next reading. A note that Redis
+ * at most a second old. A note that Redis has not confirmed is written again before the next reading. A note that Redis
  * has lost stays in the gateway that made it for as long as it counts.
  */
 export function createPoisonBound(deps: {

@@ -4,13 +4,13 @@ import type { GenerationClaimed, Usage } from '#libs/contracts/generation-event.
 export type Progress = {
   claimed(claim: Pick<GenerationClaimed, 'promptTokens' | 'after' | 'guided'>): void
   promptCached(tokens: number): void
-  /** The vectors of inputs with so many tokens were received. */
+  /** Notes that vectors were received, of inputs that have `promptTokens` tokens together. */
   vectorsReceived(promptTokens: number): void
-  /** The current epoch's engine has given output. */
+  /** Notes that the current epoch's engine has given output. */
   outputSeen(): void
   /**
-   * An epoch has ended without a `generation-end`. An epoch that was handed back before its engine was called does not
-   * count.
+   * Notes that an epoch has ended without a `generation-end`. An epoch that was handed back before its engine was
+   * called does not count.
    */
   epochLost(end: { readonly wasHandedBack: boolean }): void
   wasClaimed(): boolean
@@ -27,8 +27,8 @@ export type Progress = {
    */
   received(completionTokens: number): Usage
   /**
-   * Returns the usage of a complete output. The prompt is counted once. The cached tokens are those that the first run
-   * found.
+   * Returns the usage of a complete output. The prompt is counted once. The number of cached tokens is the one that the
+   * first run reported.
    */
   complete(reported: Usage): Usage
 }

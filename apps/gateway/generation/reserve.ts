@@ -22,8 +22,8 @@ import { orUnavailable } from './or-unavailable.ts'
 export type Reserve = {
   /**
    * Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. On a
-   * small balance the hold is for the output that the answer will probably need. Credits that only other running
-   * requests hold are waited for.
+   * small balance the hold pays only for the output that the answer will probably need. If the credits are enough but
+   * other running requests hold them, the function waits for them.
    */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
   /** Replaces the hold by a hold for `promptTokens`, the input tokens that a worker has counted. */
@@ -47,9 +47,12 @@ export function createReserve(deps: {
   const { billing, inputEstimate, expectedOutput, creditLine, releaseHold, toQueueMs, onShortage } = deps
 
   /**
-   * Asks for the output that the answer will probably need. If only credits that others hold are in the way, it waits,
-   * and then takes as much as the usual answer needs: a cut answer helps less than a 402 after which the caller tries
-   * again. If nobody holds any, there is nothing to wait for: it takes what the credits pay.
+   * Asks billing for a hold for the `likely` output. If billing refuses:
+   * - If no request holds credits, there is nothing to wait for: it accepts a hold for as much output as the credits
+   *   pay for.
+   * - If other requests hold the missing credits, it waits for them. If the wait does not help, it accepts a hold for
+   *   the `usual` output or more. It accepts no smaller hold: a cut answer helps the caller less than a 402, after
+   *   which the caller can try again.
    */
   async function askPatiently(
     { caller, model, signal }: GenerationCall,
@@ -112,7 +115,8 @@ export function createReserve(deps: {
       }
     },
     async exact(job, promptTokens) {
-      // A hold that grows stays one: it is replaced by one for the same output.
+      // A hold for less output than wanted grows later. It is replaced by a hold for the same output, which can still
+      // grow.
       const most = Math.min(job.maxOutputTokens, job.hold.outputTokens)
       const outputTokens = Math.min(most, Math.max(1, job.contextWindow - promptTokens))
       const answer = billing.replace({ reservationId: job.id, inputTokens: promptTokens, outputTokens })

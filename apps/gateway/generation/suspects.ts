@@ -4,16 +4,18 @@ import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
 /** One generation, as `Suspects` follows it. */
 export type Suspect = {
-  /** An engine of this worker gets the generation. */
+  /** Notes that this worker has claimed the generation, so its engine gets the generation. */
   claimed(worker: string): void
   /**
-   * The record names this worker, which has sent no event yet. A generation that is on trial may only be waiting there
-   * for its turn.
+   * Notes that the record names this worker, which has sent no event yet. If the generation was present at an engine's
+   * death, it may still wait in the worker for its trial, so the worker is not noted.
    */
   claimFound(worker: string): void
-  /** The epoch of the generation is over. `blame` is the worker's report, null if the worker reports nothing. */
+  /**
+   * Notes that the epoch of the generation is over. `blame` is the worker's report, null if the worker reports nothing.
+   */
   epochLost(blame: Blame | null): void
-  /** Returns the deaths of engines that were running the generation. The next worker must know them. */
+  /** Returns the engine deaths at which the generation was present. The next worker must know them. */
   engineDeaths(): EngineDeaths
   /** True if the generation has killed an engine and was present when an earlier one died. It is not run again. */
   isKiller(): boolean
@@ -23,16 +25,19 @@ export type Suspect = {
 export type Suspects = {
   /** `epochTokens` returns how many tokens or vectors the present epoch has given. */
   open(epochTokens: () => number): Suspect
-  /** This worker died, perhaps together with its engine. */
+  /** Notes that this worker died, perhaps together with its engine. */
   workerDied(worker: string): void
 }
 
-/** A generation is cleared after so many tokens of an epoch, as in `trials.ts` of the worker. */
+/**
+ * A generation that was present at an engine's death is cleared after this many tokens in one epoch, as in `trials.ts`
+ * of the worker.
+ */
 const READ_TOKENS = 3
 /**
- * Finds the generations that have killed engines. A generation's presence at an engine's death is counted, in any epoch
- * and after any number of tokens. The engine's worker finds the cause: it tries the generations that were present one
- * at a time (`trials.ts`). A generation ends at its second death if it is the suspect there.
+ * Finds the generations that have killed engines. Each engine death at which a generation was present is counted, in
+ * any epoch and after any number of tokens. The engine's worker finds the cause: it tries the generations that were
+ * present one at a time (`trials.ts`). A generation ends at its second engine death if it is the suspect of that death.
  *
  * A worker that dies reports nothing. Only the generations that had no output from its engine yet can be the cause, so
  * only they count as present. A generation that was on trial there is the suspect, unless several were on trial.

@@ -40,7 +40,8 @@ export async function loadAccountPage(): Promise<Page> {
 }
 
 /**
- * Loads at the first call. A gateway whose page is not visited then neither starts later nor keeps the page in memory.
+ * Calls `load` at the first use. So a gateway whose page nobody visits does not start later for it, and does not keep
+ * the page in memory.
  */
 function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loading: Promise<Value> | undefined

@@ -13,7 +13,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The errors that the interface lists for the operation of a route. */
     errors?: readonly ApiErrorCode[]
-    /** The field of the body that has the prompt: the `param` of a prompt that is too long. */
+    /** The field of the body that has the prompt. It is the `param` of the error for a prompt that is too long. */
     promptField?: string
   }
 }
@@ -71,9 +71,9 @@ export function createReportError(options: {
 }
 
 /**
- * Answers every failure of a route, and of Fastify in a route, with the error object. A client that has closed the
- * connection does not count as an error. The upload of a client that is still sending is read to its end first, so that
- * the client receives the answer.
+ * Answers every failure of a route with the error object, also the failures of Fastify itself in a route. A client that
+ * has closed the connection does not count as an error. The upload of a client that is still sending is read to its end
+ * first, so that the client receives the answer.
  */
 export function installErrorHandler(app: FastifyInstance, reportError: ReportError): void {
   app.setErrorHandler(async (error, request, reply) => {
@@ -147,15 +147,15 @@ function toPublicError(failure: ApiError, code: ApiErrorCode): PublicError {
 }
 
 /**
- * Returns the code for the operation of a request. The interface lists `upstream_error` for some operations only; other
- * operations get `model_unavailable`.
+ * Returns the error code with which the request's operation answers. The interface lists `upstream_error` for some
+ * operations only; other operations get `model_unavailable`.
  */
 function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErrorCode {
   const listed = request.routeOptions.config.errors?.includes('upstream_error') === true
   return code === 'upstream_error' && !listed ? 'model_unavailable' : code
 }
 
-/** Names the operation's field for the prompt in the error of a prompt that is too long. */
+/** If the error is that the prompt is too long, adds the name of the operation's prompt field. */
 function withPromptField(failure: ApiError, request: FastifyRequest): ApiError {
   const { code, message, param = request.routeOptions.config.promptField } = failure
   return code === 'context_length_exceeded' && param !== undefined

@@ -27,7 +27,7 @@ export type Api = {
   listReceipts(cursor: string | undefined, signal: AbortSignal): Promise<Page<Receipt>>
   readReceipt(id: string, signal: AbortSignal): Promise<Receipt>
   listModels(signal: AbortSignal): Promise<readonly string[]>
-  /** Lists the keys of the account. This function and the next ones need a management key. */
+  /** Lists the keys of the account. This function and all functions below it need a management key. */
   listKeys(cursor: string | undefined, signal: AbortSignal): Promise<Page<AccountKey>>
   /** Repeated calls with the same `idempotencyKey` make one key. */
   createKey(limits: KeyChange, idempotencyKey: string): Promise<NewKey>
@@ -37,8 +37,8 @@ export type Api = {
 }
 
 /**
- * Returns the address of the API, from the address under which this page was reached. So it is right behind a proxy
- * that puts a path in front.
+ * Returns the address of the API, derived from the address under which this page was reached. So it is also correct
+ * behind a proxy that puts a path in front.
  */
 export function toBaseAddress(page: string): string {
   const { origin, pathname } = new URL('v1', page)
@@ -49,7 +49,7 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
   const base = toBaseAddress(location.href)
   const ask = createAsk({ server: 'gateway', headers: { authorization: `Bearer ${apiKey}` }, onSignedOut })
 
-  /** The caller names the type of the answer, which the contract describes, because JSON has no types of its own. */
+  /** The caller names the type of the answer by the contract, because parsed JSON has no type. */
   async function inTurn<Body>(method: string, path: string, asking: Asking = {}): Promise<Body> {
     for (let waits = 0; ; waits += 1) {
       try {

@@ -26,7 +26,10 @@ start(place)
 function start(place: HTMLElement): void {
   const { show, redraw, drawNow } = createDrawing(place)
   let end: (() => void) | undefined
-  /** Counts the calls of `askForKey`, so that the answer to an attempt before the latest call opens nothing. */
+  /**
+   * Counts the calls of `askForKey`. If it was called while an attempt to sign in was under way, that attempt opens no
+   * screen.
+   */
   let asked = 0
 
   function askForKey(reason?: string): void {
@@ -37,7 +40,7 @@ function start(place: HTMLElement): void {
     show(createSignIn({ redraw, reason, open: createSession }))
   }
 
-  /** Resolves when the gateway knows the key. Throws a Failure. */
+  /** Resolves when the gateway has accepted the key. Throws a Failure. */
   async function createSession(apiKey: string): Promise<void> {
     const api = createApi({
       apiKey,

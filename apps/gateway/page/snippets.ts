@@ -39,7 +39,8 @@ export function toSnippets(
       name: 'JavaScript',
       about: 'npm install openai',
       text: [
-        // The server of this page reads a quoted name after `from` as a module of the page, so the name is put in here.
+        // The server of this page reads a quoted name after `from` as a module of the page, so the name is inserted
+        // here.
         `import OpenAI from ${quote('openai')}`,
         '',
         `const client = new OpenAI({ baseURL: ${JSON.stringify(base)} }) // the key is OPENAI_API_KEY`,

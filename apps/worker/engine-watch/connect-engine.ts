@@ -20,8 +20,9 @@ const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
 /**
  * Connects to an engine and waits until it answers; a real engine needs minutes to load its weights. Throws if neither
- * the engine nor the configuration gives the number of generations that it runs at once. If the engine was started for
- * another kind of model, this only logs a warning: everything except forced tools and JSON formats works.
+ * the engine nor the configuration gives the number of generations that it runs at once. If the engine's
+ * `--reasoning-parser` does not fit the model, this only logs a warning: everything except forced tools and JSON
+ * formats works.
  */
 export async function connectEngine(options: {
   address: string
@@ -62,9 +63,9 @@ function isLoopback(address: string): boolean {
 /**
  * With a `--reasoning-parser`, vLLM applies a grammar only after the parser has seen the end of the thinking, in the
  * output or in the prompt. A model that thinks between tags needs the parser, or the grammar would forbid the thinking.
- * A model that never thinks must run without it, or its output would never be constrained. Harmony must run without it
- * too: our grammars for harmony include its thinking, and harmony's parser would wait for an answer in output that has
- * only calls.
+ * A model that never thinks must run without the parser, or its output would never be constrained. Harmony must run
+ * without the parser too: our grammars for harmony include its thinking, and harmony's parser would wait for an answer
+ * in output that has only calls.
  */
 function findMismatch(
   { reasoning }: Pick<ModelFamily, 'reasoning'>,

@@ -3,15 +3,15 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Slots } from './slots.ts'
 
 /**
- * Something was claimed; `ended` resolves when it needs its slot no more, and never rejects. `waiting`: how many more
- * waited then that this worker serves.
+ * A claimed generation. `ended` resolves when the generation needs its slot no more, and never rejects. `waiting`: how
+ * many more generations that this worker serves waited at the claim.
  */
 export type Taken = { readonly ended: Promise<unknown>; readonly waiting: number }
 
 export type Pull = {
-  /** The caller calls it when the answer of `mayPull` has changed. */
+  /** Must be called when the result of `mayPull` has changed. */
   follow(): void
-  /** An operator has paused the model's queue. */
+  /** Returns whether an operator has paused the model's queue. */
   isPaused(): boolean
   close(): Promise<void>
 }
@@ -19,20 +19,23 @@ export type Pull = {
 const LOOK_MS = 1_000
 
 /**
- * Claims generations while there is room for them: each claim takes its slot before it is sent, so there are never more
- * claims, nor jobs in hand, than free slots.
+ * Claims generations while slots are free. Each claim takes a slot before it is sent. So the worker never has more
+ * claims without an answer, or more jobs, than slots in which nothing runs.
  *
- * A worker with room waits for a job of the model's queue, and claims at once when it has one. The claim's answer says how
- * many more generations wait; half of them are claimed at once, as far as there is room, each beside a job that is taken
- * without waiting for it: so a burst needs a few round trips, and the workers that it woke share it instead of one engine
- * having it all. Only after the answer does it wait for the next job, behind the workers that wait already: BullMQ gives a
- * job to the one that has waited longest. A worker that has filled up claims beside a job when it has room again.
+ * A worker with a free slot waits for a job of the model's queue, and sends a claim as soon as it has a job. The answer
+ * says how many more generations wait. The worker claims half of them at once, as far as slots are free. Beside each of
+ * these claims it takes a job, without waiting for the job. So a burst of generations needs few round trips, and the
+ * workers that the burst woke share it, instead of one engine having it all.
  *
- * A job is completed when its claim is answered, whichever generation that gave. One whose claim got no answer stays in
- * hand, until BullMQ gives it to another worker.
+ * Only after the claim's answer does the worker wait for its next job, behind the workers that already wait: BullMQ
+ * gives a job to the worker that has waited longest. A worker whose last slot was filled claims one generation when a
+ * slot is free again.
  *
- * Jobs are not relied on: a worker with room and without a claim in hand claims each second as well. While an operator has
- * paused the queue it claims nothing.
+ * A job is completed when its claim is answered, whichever generation the claim returned. The job of a claim without an
+ * answer stays in hand until BullMQ gives it to another worker.
+ *
+ * Jobs may be lost. So a worker that has a free slot and no claim without an answer also claims each second. While an
+ * operator has paused the queue, the worker claims nothing.
  */
 export function createPull(deps: {
   /** Claims one generation and begins to run it; null when nothing waits. */
@@ -40,14 +43,14 @@ export function createPull(deps: {
   slots: Slots
   mayPull: () => boolean
   jobs: JobPull
-  /** `isPaused` has changed. */
+  /** Called when the result of `isPaused` has changed. */
   onPause: () => void
   log: Logger
 }): Pull {
   const { takeNext, slots, mayPull, jobs, onPause, log } = deps
   /** Claims without an answer. */
   let claiming = 0
-  /** A claim has filled the last slot, and more may wait. */
+  /** True if a claim has filled the last slot. More generations may wait then. */
   let filled = false
   let paused = false
   let asking = false
@@ -56,7 +59,7 @@ export function createPull(deps: {
 
   const canPull = () => !closing.signal.aborted && mayPull() && !paused
 
-  /** Begins as many claims as there is room for, at most `count`. */
+  /** Begins a claim for each free slot, at most `count`. */
   function take(count: number): void {
     for (let begun = 0; begun < count && canPull() && slots.isFree(); begun += 1) void claimOn(jobs.take())
   }
@@ -81,7 +84,7 @@ export function createPull(deps: {
       filled = false
       take(1)
     })
-    // The claims in hand take some of them.
+    // The claims without an answer take some of the waiting generations.
     take(Math.ceil((waiting - claiming) / 2))
     if (!slots.isFree()) filled = true
   }
@@ -108,7 +111,7 @@ export function createPull(deps: {
   async function followPause(): Promise<void> {
     if (asking) return
     asking = true
-    // Without an answer it stays as it was.
+    // Without an answer, `paused` stays as it is.
     const now = await jobs.isPaused().catch(() => paused)
     asking = false
     if (now === paused || closing.signal.aborted) return

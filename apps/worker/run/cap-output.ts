@@ -18,12 +18,16 @@ export type OutputCap =
   | { readonly status: 'prompt-too-long' }
 
 /**
- * Returns the engine's output cap, which is the caller's limit within the context window, and the paid part of it: the
- * number of tokens for which the hold's amount pays after the counted input, `promptTokens`. The run delivers no token
- * beyond the paid ones (`paid-output.ts`). So no charge can exceed its hold, and a wrong estimate of the input neither
- * creates debt nor shortens an answer that could be paid.
+ * Returns two numbers of output tokens:
+ * - `maxTokens` is the cap for the engine: the caller's limit within the context window.
+ * - `paidTokens` is how many of these tokens the hold pays for, after it has paid for the counted input
+ *   (`promptTokens`).
  *
- * A hold that pays for all tokens that it was granted for is large enough, also if the caller's limit is higher: it grows.
+ * The run delivers only paid tokens (`paid-output.ts`). So no charge can exceed its hold, and a wrong estimate of the
+ * input neither creates debt nor shortens an answer that could be paid.
+ *
+ * A hold is large enough if it pays for the output for which it was granted. If the caller's limit is higher, the hold
+ * can grow.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
@@ -36,7 +40,7 @@ export function capOutput(job: GenerationJob, promptTokens: number, contextWindo
   return { status: 'capped', maxTokens: wanted, paidTokens }
 }
 
-/** Returns how many tokens of output this amount pays after the prompt, at most `limit`. */
+/** Returns for how many tokens of output this amount pays after the prompt is paid, at most `limit`. */
 export function paidOutput(hold: Hold, amountNano: string, tokens: { input: number; limit: number }): number {
   return affordableOf({ ...hold, amountNano }, tokens) ?? 0
 }

@@ -6,8 +6,8 @@ import { prefixSecretKey } from '#libs/generation-record/keys.ts'
 import type { WorkerConfig } from '../config.ts'
 
 /**
- * Returns the name under which the engine caches a generation's prompt: only prompts of the same name find it again.
- * Null: all prompts share the cache.
+ * Returns the name under which the engine caches a generation's prompt. The engine reuses a cached prompt only for
+ * prompts with the same name. Null: all prompts share the cache.
  */
 export type PrefixTenantOf = (job: Pick<GenerationJob, 'tenant'>) => string | null
 
@@ -16,7 +16,10 @@ const NAME_BYTES = 16
 /** An HMAC costs a request about 30 µs, so the names of the latest tenants are kept, in about 1 MB. */
 const KEPT_NAMES = 5_000
 
-/** The names are keyed hashes: the engine, which logs its requests, cannot infer from one whose prompt it is. */
+/**
+ * The names are keyed hashes. So the engine's logs, which have the names of its requests, do not reveal whose prompt a
+ * request has.
+ */
 export function createPrefixTenantOf(options: {
   sharing: WorkerConfig['PREFIX_SHARING']
   secret: string
@@ -36,9 +39,9 @@ export function createPrefixTenantOf(options: {
 }
 
 /**
- * Returns the deployment's secret for these names. The first worker that needs it makes it. All workers use the same
- * names, because engines may share a cache among themselves, and outlive their workers. If Redis loses the secret, the
- * next worker makes another, and prompts that were cached before are not found again.
+ * Returns the deployment's secret for these names. The first worker that needs the secret makes it. All workers use the
+ * same names, because engines may share a cache among themselves, and outlive their workers. If Redis loses the secret,
+ * the next worker makes another, and prompts that were cached before are not found again.
  */
 export async function readPrefixSecret(redis: Redis | Cluster): Promise<string> {
   await redis.setnx(prefixSecretKey(), randomBytes(32).toString('base64url'))

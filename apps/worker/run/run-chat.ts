@@ -25,8 +25,8 @@ import type { EngineWatch } from '../engine-watch/watch-engine.ts'
  * or if the run is stopped before it is complete.
  *
  * A generation that another worker began continues after the token ids that its gateway has. The parser reads these ids
- * again. Their events are dropped, because the gateway has the events too: the ids of a push are sent in one group with
- * its events. The engine gets the ids as a part of the prompt.
+ * again. The resulting events are dropped, because the gateway already has them: a worker sends token ids in one group
+ * with the events that the parser made of them. The engine gets the ids as a part of the prompt.
  */
 export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEnding>
 
@@ -39,7 +39,10 @@ export function createRunChat(deps: {
   worker: string
   model: ChatModel
   engine: Pick<EngineClient, 'generate'>
-  /** The engine's own limit. The catalog may set less, or more if other engines have a larger window. */
+  /**
+   * The context window of this engine. The catalog's window may be smaller, or larger if other engines have a larger
+   * window.
+   */
   contextWindow: number
   prefixTenantOf: PrefixTenantOf
   /** The prefixes that were sent to this engine. */
@@ -48,7 +51,7 @@ export function createRunChat(deps: {
   watch: Pick<EngineWatch, 'tokenSeen'>
   meter: CallMeter
   onReplay: (tokens: number) => void
-  /** Called when an output was cut because the money had ended. */
+  /** Called when an output was cut because its next tokens were not paid. */
   onMoneyEnd: () => void
 }): RunChat {
   const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, trials } = deps
@@ -62,8 +65,8 @@ export function createRunChat(deps: {
     })
     throwIfStopped(run)
 
-    // A prompt can be rendered differently later (it may have the date), so the bill and the cap use the first claim's
-    // count.
+    // A prompt can be rendered differently later (it may contain the date), so the bill and the cap use the first
+    // claim's count.
     const promptTokens = run.firstPromptTokens ?? prompt.ids.length
     const tokens = { prompt: promptTokens, rendered: prompt.ids.length, written: earlier.length }
     const fit = fitOutput(job, tokens, contextWindow)
@@ -107,7 +110,7 @@ export function createRunChat(deps: {
               promptIds: concat(prompt.ids, earlier),
               sampling: { ...model.samplingDefaults, ...job.request.sampling },
               maxTokens: fit.maxTokens,
-              // The minimum counts for the whole generation; the cap comes first.
+              // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
               minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
               ignoreEos,
               endIds,
@@ -121,7 +124,7 @@ export function createRunChat(deps: {
     return { status: 'completed', finishReason: toFinishReason(finish, parser), events }
   }
 
-  /** Brings the parser to where the gateway is; returns whether the output was over there. */
+  /** Brings the parser to the state after the earlier ids. Returns whether the output had ended with them. */
   async function replay(
     { earlierIds }: RunningGeneration,
     parser: OutputParser,
@@ -136,7 +139,10 @@ export function createRunChat(deps: {
     return false
   }
 
-  /** Generates until the engine, the parser, the money or the deadline ends the output. The last two count as `length`. */
+  /**
+   * Generates until the engine or the parser ends the output, until the paid tokens are used up, or until the deadline.
+   * The last two cases return `length`.
+   */
   async function generate(
     run: RunningGeneration,
     output: Output,
@@ -164,7 +170,8 @@ export function createRunChat(deps: {
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     const { usage, signal } = run
-    // Later epochs also read the replayed output from the engine's cache, which gives no discount.
+    // In a later epoch the engine also finds the replayed output in its cache. That gives no discount, so its cached
+    // tokens are not counted.
     const isContinued = run.earlierIds.length > 0
     const prefix = await sentPrefixes.note(request.cacheSalt, request.promptIds)
     const toOwn = (cachedTokens: number) => Math.min(cachedTokens, prefix.knownTokens)
@@ -177,7 +184,7 @@ export function createRunChat(deps: {
       usage.completionTokens += ids.length
       const parsed = parser.push(ids)
       if (isFirst && usage.cachedTokens > 0) {
-        // Sent with the first token, because a generation that ends here is charged without an end event.
+        // Sent with the first token, because a caller who leaves before the end is charged without an end event.
         parsed.events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
       }
       run.send(parsed.events)
@@ -215,7 +222,10 @@ export function createRunChat(deps: {
   }
 }
 
-/** Opens what the hold pays of a run's output, and follows the gateway's answers about the hold. */
+/**
+ * Creates the limit of a run's output to its paid tokens, and raises the limit with the gateway's answers about the
+ * hold.
+ */
 function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => void): PaidOutput {
   const { hold } = run.job
   const { mostTokens, paidTokens } = fit
@@ -236,7 +246,10 @@ function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => 
   return paid
 }
 
-/** Traces the engine's call with the attributes of the conventions for generative AI; no text is among them. */
+/**
+ * Traces the engine's call with the attributes of OpenTelemetry's conventions for generative AI. The attributes contain
+ * no text of the request or the output.
+ */
 async function traceCall(
   run: RunningGeneration,
   { request, call }: { request: EngineRequest; call: () => Promise<'stop' | 'length'> },
@@ -264,11 +277,11 @@ async function traceCall(
 
 /**
  * The claim of a smaller prompt is sent with the first output, which saves a message for each generation. If the caller
- * hangs up before, at most the prefill of so many tokens is free.
+ * hangs up before the first output, the prefill of a prompt of at most this many tokens is free.
  */
 const LARGE_PROMPT_TOKENS = 2_048
 
-/** About 5 ms of work: other streams go on in between. */
+/** Replaying this many ids takes about 5 ms. Other streams go on in between. */
 const REPLAYED_AT_ONCE = 2_048
 
 /** Throws if the run is stopped. At the deadline, a run that has output of earlier epochs completes instead. */
@@ -278,8 +291,8 @@ function throwIfStopped(run: RunningGeneration): void {
 }
 
 /**
- * A model may end in the middle of a call, which does not count then. The text that was buffered until the end may have
- * had a stop string.
+ * If the model ended in the middle of a tool call, the call does not count. If the engine reached the limit, the parser
+ * may still find a stop string in the text that was buffered until the end.
  */
 function toFinishReason(finish: 'stop' | 'length', parser: OutputParser): GenerationEnd['finishReason'] {
   if (parser.isCut()) return 'length'
@@ -297,7 +310,7 @@ function concat(prompt: Uint32Array, earlier: Uint32Array): Uint32Array {
   return ids
 }
 
-/** An engine that stops ends its generations with `abort`. */
+/** An engine that shuts down ends its generations with `abort`. */
 function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, hasOutput: boolean): Error {
   // vLLM accepts a request before it compiles the grammar, and reports a failed compilation as an 'error' without
   // output.

@@ -10,7 +10,7 @@ import type { Span } from '#libs/telemetry/span.ts'
  * Why a running generation is stopped.
  * - `unwanted`: its gateway has asked for the stop, has settled it, or is cut off from the bus and would not receive
  *   the rest.
- * - `gateway-dead`: its gateway cannot receive it any more, and this worker settles it.
+ * - `gateway-dead`: its gateway is dead, and this worker settles it.
  * - `worker-stopping`, `engine-lost`: it is handed back, and continues elsewhere.
  */
 export type StopReason = 'unwanted' | 'gateway-dead' | 'deadline' | 'worker-stopping' | 'engine-lost'
@@ -26,16 +26,16 @@ export type RunningGeneration = {
   readonly span: Span
   /** The output ids of earlier epochs, after which this epoch continues; empty at a start and a restart. */
   readonly earlierIds: Uint32Array
-  /** The number of prompt tokens that the first claim counted; null before it. */
+  /** The number of prompt tokens that was counted at the first claim; null if no worker has counted them yet. */
   readonly firstPromptTokens: number | null
   /** The generation's usage so far, over all epochs. */
   readonly usage: { -readonly [Field in keyof Usage]: Usage[Field] }
   readonly output: Readonly<Output>
-  /** The deaths of engines in earlier epochs. */
+  /** The engine deaths at which the generation was present in earlier epochs. */
   readonly engineDeaths: EngineDeaths
   /** Set when the engine has died or hung. */
   blame: Blame
-  /** Called with the gateway's answer to a request for a larger hold; null until one may be requested. */
+  /** Called with the gateway's answer to a request for a larger hold; null until a larger hold may be requested. */
   onHold: ((answered: HoldAnswered) => void) | null
   /** Aborted by `stop`. */
   readonly signal: AbortSignal
@@ -122,7 +122,7 @@ export function createRun(
     },
     hasOutput: () => output.firstMs !== null,
     timing: () => ({
-      // In a later epoch, `waitedMs` counts only from the last time that it was queued.
+      // In a later epoch, `waitedMs` counts only from the time at which the generation was queued again.
       waitedMs: epoch === 1 ? waitedMs : null,
       ahead: null,
       firstTokenMs: epoch === 1 && output.firstMs !== null ? output.firstMs - claimedMs : null,

@@ -22,12 +22,12 @@ export type RunningGenerations = {
   open(claim: ClaimedGeneration, onClose: () => void, span?: Span): RunningGeneration
   /**
    * Returns whether this process runs or has run the epoch. When a failover of Redis loses a claim, the generation
-   * waits again, and the same worker may be given it again. It must not start a second run: the gateway knows an epoch
-   * by its worker, so it would take the two runs for one. If the first run still runs, it goes on. If it has ended, the
-   * pulse reports its end to the gateway.
+   * waits again, and the same worker may be given it again. The worker must not start a second run: the gateway knows
+   * an epoch by its worker, so it would take the two runs for one. If the first run still runs, it goes on. If it has
+   * ended, the pulse reports its end to the gateway.
    */
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
-  /** Sends the one event of an epoch that does not run. */
+  /** Sends the only event of an epoch that is not run. */
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
   /** The runs of all engines that have not ended. */
   live(): RunningGeneration[]
@@ -37,7 +37,7 @@ export type RunningGenerations = {
   answerHold(gateway: string, answered: AnsweredHold): void
   /** Stops the runs of a gateway that receives nothing. They are settled only if the gateway dies. */
   stopGateway(gateway: string): void
-  /** Settles the generations of a dead gateway, also those that have ended, and stops its runs. */
+  /** Settles the generations of a dead gateway, ended generations included, and stops its runs. */
   buryGateway(gateway: string): void
   /** Stops and forgets these streams, because the gateway has settled them. */
   forgetSettled(gateway: string, streams: readonly number[]): void
@@ -54,7 +54,7 @@ export type RunningGenerations = {
 /** A gateway acknowledges within seconds the streams that it has settled; a gateway that is cut off may need longer. */
 const KEEP_ENDED_MS = 300_000
 const KEEP_STOP_MS = 10_000
-/** An ended stream is listed in one pulse, and again in every tenth in case the acknowledgement was lost. */
+/** An ended stream is listed in one pulse, and again in every tenth pulse, in case the acknowledgement was lost. */
 const ENDED_EVERY_PULSES = 10
 
 /** `run` is null after the run's end, so that its prompt does not stay in memory; `timing` remains. */

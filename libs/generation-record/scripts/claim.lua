@@ -1,5 +1,5 @@
--- Hands a worker the waiting generation with the lowest tag that it serves. Only this script decides which worker runs a
--- generation.
+-- Gives a worker the generation with the lowest tag, among the waiting generations that it serves. Only this script
+-- decides which worker runs a generation.
 --
 -- KEYS  1 needs
 -- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
@@ -9,12 +9,13 @@
 --         { 'nothing' }
 --         { 'again' }   the call has settled as many generations of buried gateways as it may: call again
 --
--- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still has
--- its epoch, afterwards nothing. A nonce is remembered for four minutes, far longer than a worker repeats a claim. Each
--- nonce has a key of its own, because one hash for all of them would expire in one step, tens of thousands at once.
+-- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still
+-- runs it in the same epoch, and nothing afterwards. A nonce is remembered for four minutes, far longer than a worker
+-- repeats a claim. Each nonce has a key of its own: one hash of all nonces would expire as a whole, and Redis would
+-- delete tens of thousands of fields in one step.
 --
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
--- answer to a repeated claim does not count what else waits.
+-- answer to a repeated claim does not count the other waiting generations.
 local NONCE_MS = '240000'
 local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
 local time = call('TIME')

@@ -1,10 +1,10 @@
--- Brings a generation's record to at least an epoch and puts it among the waiting.
+-- Brings a generation's record to at least the given epoch, and adds the generation to the waiting ones.
 --
 -- KEYS  1 record
 -- ARGV  1 prefix   2 id   3 epoch   4 needs   5 tag, or '' in the first lift   6 account   7 cost
 --       8 how many may be ahead   9 bytes of the account that may wait   10 bytes of the model that may wait
---       11 ms until the deadline   12 ms that the record outlives it   13 ids   14 job   15 bytes   16 gateway
---       17 stream   18 where the request is: 'inline' in the job, or 'apart'   19 the request apart, or ''
+--       11 ms until the deadline   12 ms from the deadline to the record's expiry   13 ids   14 job   15 bytes
+--       16 gateway   17 stream   18 where the request is: 'inline' in the job, or 'apart'   19 the request apart, or ''
 -- Returns { 'waiting', tag, ahead }   { 'busy', 'queue' | 'bytes', ahead }   { 'claimed', worker, nonce }   { 'settled' }
 --         { 'superseded' }            { 'request' }: call again with ARGV[19]
 --
@@ -27,7 +27,7 @@ local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 sweep(now)
 
--- Removes finish tags that the virtual time has passed. They no longer have an effect, so some of them may stay. Each
+-- Removes finish tags that are not above the virtual time. They have no effect any more, so some of them may stay. Each
 -- call adds one finish tag and removes up to FORGOTTEN_AT_MOST, so their number does not grow.
 local function forget_finished(virtual)
   local passed = math.min(call('ZCOUNT', finish_key, '-inf', exact(virtual)), FORGOTTEN_AT_MOST)

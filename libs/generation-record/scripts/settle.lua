@@ -1,4 +1,5 @@
--- Ends a generation: fence, usage and the entry for billing in one step. The first settlement wins.
+-- Ends a generation in one step: marks its record as settled, stores the usage, and appends the entry for billing. The
+-- first settlement wins.
 --
 -- KEYS  1 record   2 settlements
 -- ARGV  1 prefix   2 id   3 epoch   4 role: 'gateway' or 'worker'   5 the worker that settles, or ''   6 outcome

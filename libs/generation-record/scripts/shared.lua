@@ -1,12 +1,12 @@
--- The common beginning of every script that changes records: helpers for numbers, for generations that leave the waiting
--- ones, and for the end of a generation.
+-- The common beginning of every script that changes records: helpers for numbers, for removing a generation from the
+-- waiting ones, and for ending a generation.
 --
 -- ARGV[1] is the prefix of the model's keys, `mr2:cell:{model}:`. All key names begin with it, so all keys share a slot:
 --   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, bytes, account (as it waits or has waited),
 --                             gateway, stream, deadline (Redis ms); worker and nonce once claimed; settled and usage
 --                             at the end
 --   j: p: i:<id>      string  job, large request, ids
---   n:<nonce>         string  the id that its claim received, for four minutes
+--   n:<nonce>         string  the id of the generation that the claim with this nonce received, for four minutes
 --   needs             set     all needs with which a generation waits
 --   waiting:<needs>   zset    member → tag; a member begins with its arrival, so equal tags are served in that order
 --   waiting-expiry    zset    member → Redis ms
@@ -52,8 +52,9 @@ local function read_member(member)
 end
 
 -- Updates the counts after a member has left its set of needs. `unserved`: the generation ends without having run. Then
--- the account's finish tag is lowered, so that generations which were cancelled or expired do not push the account
--- behind the others for ever: an account with nothing waiting is at most one generation late.
+-- the account's finish tag is lowered, so that cancelled and expired generations do not keep the account behind the
+-- others for ever: once nothing of the account waits, its finish tag is at most one generation's cost above the virtual
+-- time.
 local function give_back(unserved, member, needs, cost, bytes, account)
   if call('EXISTS', prefix .. 'waiting:' .. needs) == 0 then call('SREM', needs_key, needs) end
   call('ZREM', expiry_key, member)

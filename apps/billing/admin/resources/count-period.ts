@@ -12,8 +12,8 @@ const USAGE_OF: Readonly<Record<SpendPeriod, keyof Usage>> = {
 }
 
 /**
- * Locks the account of a key, so that none of its holds ends or begins until the end of the transaction. It comes before
- * the lock of the key, as in the functions that move money.
+ * Locks the account of a key, so that none of its holds ends or begins until the end of the transaction. The account is
+ * locked before the key, as in the functions that move money.
  */
 export async function lockAccountOf(db: Kysely<Tables>, keyId: string): Promise<void> {
   await sql`
@@ -23,8 +23,8 @@ export async function lockAccountOf(db: Kysely<Tables>, keyId: string): Promise<
 }
 
 /**
- * Makes a new spend limit, or one with another kind of period, count what the key has spent in its present period.
- * `before`: the key before the change. The account must be locked.
+ * Must be called after a key's spend limit or its kind of period was changed: makes the limit count what the key has
+ * already spent in its present period. `before`: the key before the change. The account must be locked.
  */
 export async function countPeriod(
   { db, now }: Pick<AdminContext, 'db' | 'now'>,

@@ -18,7 +18,7 @@ import { readKeyRecord } from './key-record.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The most rows that one answer examines for a filter without an index, which takes about 50 ms. */
+/** The most rows that one answer examines for a filter without an index. Examining so many takes about 50 ms. */
 const MAX_LOOKED = 20_000
 
 type Usage = Selectable<Tables['usage']>
@@ -75,8 +75,8 @@ export const listRequests = implementRead(
 )
 
 /**
- * The duration of a row of `looked`; null without a timing. It is a subquery, so that the timing is looked up for these
- * rows only.
+ * The duration of a row of `looked`; null if the request has no timing. It is a subquery, so that the timing is looked
+ * up for these rows only.
  */
 const DURATION = sql`(
   select coalesce(t.waited_ms, 0)::bigint + coalesce(t.first_token_ms, 0) + coalesce(t.ran_ms, 0)
@@ -134,8 +134,8 @@ function toRequestPage(
 }
 
 /**
- * Returns the time at which the list ends. Without `from` the list goes back as far as is allowed, but not before the
- * end of the archived months.
+ * Returns the earliest time at which a listed request may be settled. Without `from` the list goes back as far as is
+ * allowed, but not before the end of the archived months.
  */
 async function toStart(
   db: Kysely<Tables>,

@@ -102,9 +102,9 @@ export function assertMayRotate(set: OperatorLimits): void {
 /**
  * Returns the operators' limits of a key that the account itself makes. Throws an AdminError if the new key would evade
  * a limit that an operator has set on another key of the account: spending and rates are counted for each key
- * separately, and a new key would replace a disabled one. A key that the account has revoked counts too: otherwise the
- * account would revoke a limited key and make another. A key that an operator has revoked does not count. In place of a
- * rotated key its successor counts.
+ * separately, and a new key would replace a disabled key. Limits of a key that the account has revoked apply too:
+ * otherwise the account could revoke a limited key and make another. Limits of a key that an operator has revoked do
+ * not apply. If a key was rotated, the limits of its successor apply in place of the key's own.
  */
 export async function toNewKeyLimits({ db, now }: KeyContext, accountId: string): Promise<OperatorLimits> {
   const { rows } = await sql<{ operator_limits: unknown }>`

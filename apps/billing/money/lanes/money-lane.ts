@@ -40,7 +40,8 @@ const STUCK_MS = 500
 /**
  * The one lane for the money calls of gateways. Reserves, replaces, extends and releases of one reservation run in
  * order of arrival; calls of one kind share a transaction. Reserves of one key never run in parallel. The other calls
- * do not name the key, so in the database they may wait for the lock of its account, as they may for another replica.
+ * do not name the key. So in the database they may wait for the lock of the key's account, as calls of two replicas
+ * may.
  */
 export function createMoneyLane(deps: {
   money: Money

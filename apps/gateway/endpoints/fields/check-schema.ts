@@ -19,8 +19,8 @@ import { checkPatterns } from './schema/check-patterns.ts'
 export type CheckSchema = (schema: JsonSchema, param: string, text?: string) => void
 
 /**
- * Creates the check for one request. The engine compiles all grammars of a request, so they share its limits. `use`
- * counts what they use.
+ * Creates the check for one request. The engine compiles all grammars of a request, so the grammars share the limits of
+ * the request. `use` counts how much of the limits they use.
  */
 export function createCheckSchema(use: GrammarUse = noGrammars()): CheckSchema {
   return (schema, param, text) => {

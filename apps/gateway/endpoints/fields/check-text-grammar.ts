@@ -7,7 +7,10 @@ import { readGrammar } from './schema/read-grammar.ts'
 /** A format for output that is not JSON. */
 export type TextFormat = Extract<OutputFormat, { type: 'regex' | 'choice' | 'grammar' }>
 
-/** A rule takes longer to compile than a property of a schema. A grammar of SQL has about 5,000 characters. */
+/**
+ * The most characters of a grammar. The limit is lower than the limit of schemas, because a rule takes longer to
+ * compile than a property of a schema. A grammar of SQL has about 5,000 characters.
+ */
 const MAX_RULES_CHARACTERS = 20_000
 
 /**

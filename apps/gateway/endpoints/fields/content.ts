@@ -76,7 +76,7 @@ function isOf(part: TypedPart, type: string): boolean {
 }
 
 /**
- * Returns the text of a reasoning part. Clients have it in different fields, as text or as a list of parts with text.
+ * Returns the text of a reasoning part. Clients send it in different fields, as text or as a list of parts with text.
  */
 function toReasoning(part: Readonly<Record<string, unknown>>): string {
   const texts = ['thinking', 'reasoning', 'text', 'content', 'summary'].map((field) => toText(part[field]))

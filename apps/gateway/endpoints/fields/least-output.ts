@@ -27,8 +27,8 @@ const Fields = z.object(LEAST_OUTPUT_FIELDS)
 
 /**
  * Throws an `ApiError` `invalid_request` for a minimum above the limit of the output, and for a minimum or `ignore_eos`
- * together with a grammar. Only the grammar can say where such an output may end. Where the grammar allows nothing but
- * the end, an engine that may not end the output has no token left.
+ * together with a grammar. Only a grammar can say where its output may end. Where it allows nothing but the end, an
+ * engine that may not end the output has no token to choose.
  */
 export function toLeastOutput(
   { min_tokens: minTokens = 0, ignore_eos: ignoreEos = false }: z.output<typeof Fields>,

@@ -11,7 +11,7 @@ export const EffortOrNone = z
   .enum(EFFORTS, `expected one of ${EFFORTS.join(', ')}`)
   .transform((effort) => (effort === 'none' ? 'off' : effort))
 
-/** A field that would control more of the reasoning than its effort. */
+/** A field that is refused, because it would control more of the reasoning than its effort. */
 const refused = (expected: string) => optional(z.never(expected)).meta({ not: {} })
 
 const NO_BUDGET = 'expected no budget of tokens: the effort sets how much a model reasons'

@@ -11,9 +11,9 @@ export const EVENTS_HEADER = 'x-responses-events'
 export type EventSet = 'spec' | 'full'
 
 /**
- * Returns the set of a stream's events: the set that the header selects, else `full` for known client libraries. A
- * library is recognized by headers that it was observed to send; `accept` does not distinguish libraries. Throws an
- * `ApiError` `invalid_request` for any other value of the header.
+ * Returns the set of a stream's events: the set that the header selects, else `full` for known client libraries and
+ * `spec` for other clients. A library is recognized by headers that it was observed to send; `accept` does not
+ * distinguish libraries. Throws an `ApiError` `invalid_request` for any other value of the header.
  */
 export function chooseEvents(headers: IncomingHttpHeaders): EventSet {
   const selected = headers[EVENTS_HEADER]

@@ -51,7 +51,7 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
       return rendered + items.flush()
     },
     ended: () => ended,
-    /** The error is in `response.error` and in `error`. Without the second, some clients ignore the failure. */
+    /** The error is in `response.error` and in `error`. Without the field `error`, some clients ignore the failure. */
     renderError({ error }) {
       const beginning = begin()
       const response = joinOutput(toResponse(answer, { status: 'failed', error }), items.ended)

@@ -5,7 +5,7 @@ import type { ItemStatus, OutputItem } from './response-object.ts'
 /**
  * Returns the items of a finished generation, in the order of its parts. Only the last item can be incomplete. If the
  * output has neither text nor calls, an empty message is added, because the interface's sequence of events includes the
- * text of a message, and clients expect one.
+ * text of a message, and clients expect a message.
  */
 export function toItems(
   { parts, finishReason }: Pick<FinishedGeneration, 'parts' | 'finishReason'>,

@@ -6,15 +6,15 @@ import type { ResponsesBody } from './responses-body.ts'
 import type { ResponsesGeneration } from './to-generation.ts'
 
 /**
- * Settings of more characters of JSON are omitted. A stream repeats the settings three times. So long settings would
- * exceed the limit of unread bytes, and a client that reads fast enough would be disconnected.
+ * A setting whose JSON has more characters is omitted. A stream repeats the settings three times. So a long setting
+ * could exceed the limit of unread bytes, and a client that reads fast enough would be disconnected.
  */
 const MAX_REPEATED_LENGTH = 65_536
 
 /**
  * Returns the effective settings: without dropped tools, with resolved aliases and clamped limits. Open Responses
- * requires numbers for sampling. For fields that the request does not have, they are neutral values, because only the
- * worker knows the model's defaults.
+ * requires numbers for sampling. Fields that the request does not have get neutral numbers, because only the worker
+ * knows the model's defaults.
  */
 export function toSettings(
   body: ResponsesBody,

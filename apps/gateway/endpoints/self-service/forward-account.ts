@@ -58,8 +58,8 @@ export function forwardAccount(
       async handler(request, reply) {
         const asked = readAsked(operation, request)
         const asker = toAsker(readerOf(request))
-        // Every call of a management operation counts, and no answer is shared: the call makes a change, or must show
-        // the changes before it.
+        // Every call of a management operation counts, and no answer is shared: the call makes a change, or its answer
+        // must show all earlier changes.
         if (isManaging) spend(asker)
         const answer = await (isManaging ? ask : share)(id, asker, asked)
         if ('refusal' in answer) throw answer.refusal

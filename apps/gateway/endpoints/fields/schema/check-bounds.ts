@@ -30,14 +30,14 @@ export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): 
 type Found = { readonly at: readonly string[]; readonly text: string }
 
 /**
- * Each optional property may be followed by any later one, so the size of the grammar grows with the square of their
- * number.
+ * Each optional property may be followed by any later property, so the size of the grammar grows with the square of the
+ * number of optional properties.
  */
 const MAX_OPTIONAL = 1_000
 const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties in one object`
 /**
- * The limit of optional properties over all objects of a request with `minProperties` or `maxProperties`, because the
- * grammar of such an object has a state for each count.
+ * The most optional properties in all schemas of a request, counted only in objects with `minProperties` or
+ * `maxProperties`. The grammar of such an object has a state for each count.
  */
 const MAX_COUNTED = 64
 const TOO_MANY_COUNTED = `expected at most ${MAX_COUNTED} optional properties where they are counted`
@@ -63,7 +63,7 @@ function findImpossible(schema: JsonSchema): Found | null {
     const isInside =
       least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && allowsIntegersAlone(schema)
     const mayMeet = !least.startsWith('exclusive') && !most.startsWith('exclusive')
-    // Greater integers are rounded, so two bounds that seem equal may differ.
+    // Integers above this limit are rounded, so two bounds that seem equal may differ.
     const isRounded = Math.abs(low) > Number.MAX_SAFE_INTEGER
     const room = high - low - (isInside && !isRounded ? 1 : 0)
     if (mayMeet || isRounded ? room < 0 : room <= 0) {
@@ -116,8 +116,8 @@ function findUncountable(schema: JsonSchema): Found | null {
 }
 
 /**
- * Least counts above what the library can represent are refused, because no output is that long. Greatest counts above
- * that limit exclude nothing.
+ * The keywords whose counts must not be above the largest count that the library can represent, because no output is
+ * that long. A maximum above that count excludes nothing, so it is accepted.
  */
 const LEAST_COUNTS = ['minLength', 'minItems', 'minProperties'] as const
 
