@@ -32,12 +32,15 @@ const { values } = parseArgs({
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 
-/** The calls in flight: as many as a few gateways have, and as many as billing serves within its limit of 50 ms. */
+/**
+ * The numbers of calls in flight: as many as a few gateways have, and as many as billing serves within its limit of 50
+ * ms.
+ */
 const IN_FLIGHT = 64
 const MANY_IN_FLIGHT = 512
 const RATES_PER_S = [300, 2_000]
 
-/** How often each way of a single call has its turn in one round. */
+/** The number of turns that each way of a single call gets in one round. */
 const SINGLE_BLOCKS = 12
 
 type Part = () => Promise<Load>
