@@ -3,7 +3,7 @@
 //
 //   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0 --single]
 //
-// `--single`: measures only the short functions for single calls and for batches of 32 beside the full functions, in
+// `--single`: compares only the short functions with the full functions, for single calls and for batches of 32, in
 // turns of a few calls.
 //
 // Prints reservations per second on one hot account and on many, the cost of keys with spend limits and rates, full

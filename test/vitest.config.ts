@@ -73,7 +73,7 @@ export default defineConfig({
           name: 'containers',
           include: ['test/containers/**/*.test.ts'],
           globalSetup: ['test/containers/global-setup.ts'],
-          // One file after the other: they share the machine with the cluster that they watch.
+          // The files run one after the other, because they share the machine with the cluster that they watch.
           maxWorkers: 1,
           testTimeout: 600_000,
           hookTimeout: 900_000,
@@ -91,7 +91,7 @@ export default defineConfig({
           name: 'node',
           include: ['test/node/**/*.test.ts'],
           globalSetup: ['test/node/global-setup.ts'],
-          // One file after the other: they share the node.
+          // The files run one after the other, because they share the node.
           maxWorkers: 1,
           testTimeout: 1_800_000,
           hookTimeout: 1_800_000,
@@ -104,7 +104,7 @@ export default defineConfig({
           name: 'kube',
           include: ['test/kube/**/*.test.ts'],
           globalSetup: ['test/support/global-setup.ts', 'test/kube/lab/global-setup.ts'],
-          // One file after the other: they share the control plane, its GPUs and the processor.
+          // The files run one after the other, because they share the control plane, its GPUs and the processor.
           maxWorkers: 1,
           testTimeout: 600_000,
           hookTimeout: 300_000,
@@ -120,7 +120,7 @@ export default defineConfig({
           ...WITH_SERVERS,
         },
       },
-      // The console in a browser. Skipped where there is no Chromium; its set-up prints the reason.
+      // The console in a browser. Without Chromium these tests are skipped, and their set-up prints the reason.
       {
         extends: true,
         test: {
@@ -132,7 +132,7 @@ export default defineConfig({
           setupFiles: ['test/console/support/check-pages.ts'],
         },
       },
-      // What attackers do, from outside; `npm run test:attacks` runs the long forms.
+      // Attacks from outside; `npm run test:attacks` runs their long forms.
       {
         extends: true,
         test: {

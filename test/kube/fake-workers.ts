@@ -56,9 +56,9 @@ const log = pino({ level: 'silent' })
 const modelOf = ({ metadata }: WatchedPod) => metadata.labels['millrace/model-key'] ?? ''
 
 /**
- * Starts workers in this process that do only what scaling sees, with the real Redis. They report their capacity each
- * second, obey cordons, and pull generations when they have free slots. A worker loads after its pod is ready, and
- * drains once the pod is deleted.
+ * Starts workers in this process, with the real Redis. They do only the work that scaling can see: they report their
+ * capacity each second, obey cordons, and pull generations when they have free slots. A worker loads after its pod is
+ * ready, and drains once the pod is deleted.
  */
 export async function startFakeWorkers(options: {
   queueUrl: string
