@@ -183,7 +183,7 @@ async function runRound(
   })
   const done: Done[] = []
   await runFaults(cluster, { planned, done, say: (line) => say(`  ${line}`) })
-  // Lets the requests end that began during the last faults, and some later ones begin.
+  // Waits until requests that began during the last faults can have ended, and some later requests have begun.
   await sleep(2_000)
   const asked = await clients.stop()
   world.asked.push(...asked)

@@ -259,7 +259,7 @@ test('a worker that receives SIGTERM, the only one, lets running generations end
 
 // This test is the last, because it stops the gateway of the other tests.
 test('a gateway that receives SIGTERM lets running generations end first', async () => {
-  // An idle keep-alive connection must not keep it running until its grace is over.
+  // An idle keep-alive connection must not keep the gateway running until its grace is over.
   expect(await stopAmidStream(cluster.gateways[0])).toEqual(ENDED_FIRST)
   await expectBalancedBooks(cluster, [account])
 })

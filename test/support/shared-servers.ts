@@ -42,7 +42,7 @@ export async function startSharedServers(
   }
 }
 
-/** Starts both as containers. If one of them does not start, the other is removed. */
+/** Starts Redis and PostgreSQL as containers. If one of them does not start, the other is removed. */
 export async function startContainers(images = IMAGES): Promise<SharedServers> {
   const [redis, postgres] = await startTogether([startRedis(images.redis), startPostgres(images.postgres)])
   return {
