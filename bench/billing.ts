@@ -3,7 +3,7 @@
 //
 //   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0 --single]
 //
-// `--single`: measures only the short functions for single calls and for batches of 32 beside the full functions, in
+// `--single`: compares only the short functions with the full functions, for single calls and for batches of 32, in
 // turns of a few calls.
 //
 // Prints reservations per second on one hot account and on many, the cost of keys with spend limits and rates, full
@@ -32,12 +32,15 @@ const { values } = parseArgs({
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 
-/** The calls in flight: as many as a few gateways have, and as many as billing serves within its limit of 50 ms. */
+/**
+ * The numbers of calls in flight: as many as a few gateways have, and as many as billing serves within its limit of 50
+ * ms.
+ */
 const IN_FLIGHT = 64
 const MANY_IN_FLIGHT = 512
 const RATES_PER_S = [300, 2_000]
 
-/** How often each way of a single call has its turn in one round. */
+/** The number of turns that each way of a single call gets in one round. */
 const SINGLE_BLOCKS = 12
 
 type Part = () => Promise<Load>

@@ -4,10 +4,11 @@
 //   npm run bench [-- --streams 200 --rate 50 --seconds 10 --rounds 1]
 //
 // Prints CPU µs per token of each process, Redis commands per token, time to first token, and the gateway's memory per
-// stream, all measured while the streams flow. In the same rounds it measures the floor: the CPU per token of a bare
-// `node:http` server that sends the gateway's own events at the same pace. A lost, doubled or reordered token fails the
-// run. Times depend on the machine and its other work. CPU figures depend on it less, and their ratio to the floor
-// depends least. The bars are printed last; exit code 1 if one is missed.
+// stream, all measured while the streams flow. In the same rounds it measures the floor, which is printed as the bare
+// server: the CPU per token of a `node:http` server that does nothing but send the gateway's own events at the same
+// pace. A lost, duplicated or reordered token fails the run. Times depend on the machine and its other work. CPU
+// figures depend on it less, and their ratio to the floor depends least. The bars are printed last; exit code 1 if one
+// is missed.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'
@@ -37,9 +38,10 @@ const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
 /**
- * How many times as many streams the second measurement has. A stream's memory is the difference between the gateway's
- * memory with many and with few streams, at the same number of tokens per second. The factor is ten, because the
- * gateway's memory outside V8's heap varies by 7 MB from minute to minute, which is 4 KiB a stream.
+ * The factor between the numbers of streams of the second and the first measurement. A stream's memory is the
+ * difference between the gateway's memory with many and with few streams, at the same number of tokens per second,
+ * divided by the difference of the numbers of streams. The factor is ten, because the gateway's memory outside V8's
+ * heap varies by 7 MB from minute to minute, which is 4 KiB a stream.
  */
 const MORE = 10
 /** The longest time until all of the many streams flow. */

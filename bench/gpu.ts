@@ -1,4 +1,4 @@
-// Millrace beside vLLM's own HTTP server on a real engine: `npm run bench:gpu -- --help`.
+// Compares Millrace with vLLM's own HTTP server on a real engine: `npm run bench:gpu -- --help`.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sumMetric } from '../test/support/cluster.ts'
 import { startEngineCluster, type EngineCluster } from '../test/support/engine-cluster.ts'

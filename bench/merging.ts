@@ -1,10 +1,11 @@
-// The saving by merging events for a late gateway: the gateway's CPU per token with and without merging, in interleaved
-// rounds on one cluster.
+// How much CPU the merging of events saves a late gateway: the gateway's CPU per token with and without merging, in
+// interleaved rounds on one cluster.
 //
 //   npm run bench:merging [-- --streams 200 --rate 50 --seconds 8 --rounds 3]
 //
-// A round with merging publishes heartbeats in the gateway's name that call it late, because a gateway that is truly
-// late has no CPU to compare. A lost, doubled or reordered token fails the run.
+// A gateway that is really late uses all of its processor in both cases, so the two cases could not be compared. In a
+// round with merging, this program therefore publishes heartbeats in the gateway's name which say that the gateway is
+// late. A lost, duplicated or reordered token fails the run.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'

@@ -1,4 +1,4 @@
-// The cost of one request, in time to first token, CPU and Redis commands, beside another commit of this repository.
+// The cost of one request (time to first token, CPU, Redis commands), compared with another commit of this repository.
 //
 //   npm run bench:request [-- --before COMMIT|none] [--rounds 5] [--seconds 8] [--warm-up 30]
 //

@@ -25,8 +25,8 @@ export type Designs = {
 const TOKENS = 100
 
 /**
- * Fewer than the calls in flight: with one connection for each call, the naive design was slower, above all on a hot
- * account.
+ * Fewer connections than calls in flight. With one connection for each call the naive design is slower, above all on a
+ * hot account.
  */
 const NAIVE_CONNECTIONS = 16
 

@@ -17,8 +17,8 @@ const WAYS = [
   'settle_32',
 ] as const
 /**
- * The measured ways: a function called with one entry, or with 32 entries of as many accounts. `commit` inserts one row
- * into a separate table and is the unit.
+ * The measured calls: a function with one entry, or with 32 entries of as many accounts. `commit` inserts one row into
+ * a separate table and is the unit of cost.
  */
 export type Way = (typeof WAYS)[number]
 

@@ -13,8 +13,8 @@ const MODELS = Array.from({ length: 200 }, (_, index) => `model-${index}`)
 const SECONDS = 30
 
 /**
- * Measures long tasks, which take more than 50 ms, and each drawing, by the time between its frame and the next idle
- * moment.
+ * Measures each drawing of the page: the time that the callback of an animation frame takes, with the layout that
+ * follows.
  */
 const WATCH = `(() => {
   window.tickMs = []

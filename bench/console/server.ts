@@ -1,5 +1,5 @@
-// The server's part of the console's bounds: 200 models, 500 workers and 10 gateways that only publish, and ten
-// viewers.
+// Measures the server's part of the console's bounds: 200 models, 500 workers and 10 gateways that only publish, and
+// ten viewers.
 //
 //   npm run bench:console [-- --models 200 --workers 500 --gateways 10 --viewers 10 --seconds 30]
 //

@@ -20,9 +20,9 @@ const BEAT = JSON.stringify({ id: 'a'.repeat(36), form: 2, kind: 'worker', name:
 type Process = { readonly id: string; readonly kind: 'gateway' | 'worker' }
 
 /**
- * Prints the cost of the heartbeats and pulses of 10, 100 and 500 processes. For heartbeats: Redis' deliveries and CPU
- * when each process beats once, with one channel per kind and with one channel for all. For pulses: how many pulses one
- * worker publishes. Call `setup` of test/support first.
+ * Prints the cost of the heartbeats and pulses of 10, 100 and 500 processes. For heartbeats it prints Redis' deliveries
+ * and CPU time when each process beats once, with one channel per kind of process and with one channel for all. For
+ * pulses it prints how many pulses one worker publishes. Call `setup` of test/support first.
  */
 export async function benchBus(print: (line: string) => void): Promise<void> {
   const server = await createRedis()

@@ -18,16 +18,16 @@ const CALLS = 200
 const LOGGED = 50 * CALLS
 const PAGE = 10_000
 /**
- * The tag of the first generation that is already waiting. Such generations come after the ones that the bench adds,
- * and are not overdue.
+ * The tag of the first of the generations that wait from the start. They come after the generations that the bench
+ * adds, and are not overdue.
  */
 const FIRST_TAG = 1_000_000
 const FAR_MS = 9_999_999_999_999
 
 /**
  * Prints how long Redis takes for each script, by its own clock, with 100, 10,000 and 100,000 generations waiting, each
- * of another account. Also measures lifts after the virtual time has passed the finishes of all these generations. Call
- * `setup` of test/support first.
+ * of another account. Also measures lifts that sweep: the virtual time has passed the finish tags of all these
+ * accounts, so a lift removes old tags. Call `setup` of test/support first.
  */
 export async function benchRecord(print: (line: string) => void): Promise<void> {
   const server = await createRedis({ 'slowlog-log-slower-than': '0', 'slowlog-max-len': String(LOGGED) })

@@ -15,7 +15,7 @@ const RATE = 30
 const UNDISTURBED_S = 10
 /** How long the other streams last: until the many streams have continued. */
 const OTHERS_S = 80
-/** Tokens that the streams still write after they were dispatched again. */
+/** The number of tokens that the streams write after they were dispatched again. */
 const REST = 400
 /** Tokens of a chunk. Chunks are large, because a million tokens are generated before anything is measured. */
 const INTERVAL = 40

@@ -15,7 +15,7 @@ const START_S = 120
 
 const HIGHEST = 90
 
-/** How often each model's need changes, in seconds. */
+/** The time between two changes of each model's need, in seconds. */
 const CHANGE_S = 240
 
 type SimulatedPod = {
@@ -23,7 +23,7 @@ type SimulatedPod = {
   readonly readyS: number
   isCordoned: boolean
   cordonedS: number | null
-  /** Until when a cordoned pod runs a generation. */
+  /** The time until which a cordoned pod runs a generation. */
   busyUntilS: number
   idleReports: number
   deletionCost: number | null
@@ -40,9 +40,9 @@ export type BudgetOutcome = {
   readonly removed: number
   readonly removedBusy: number
   /**
-   * The times at which the pool of the highest priority had to wait for lower pools to give GPUs back. `unmetS` is the
-   * time from the need to the order of the last pod. `drainS` is the longest time that a pod took in this period from
-   * its cordon to its end, without the time until the HPA checked.
+   * The periods in which the pool with the highest priority had to wait for lower pools to give GPUs back. `unmetS` is
+   * the time from the need until the last pod was ordered. `drainS` is the longest time in this period that a pod took
+   * from its cordon to its end, without the wait until the HPA checked.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]
 }

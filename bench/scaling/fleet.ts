@@ -23,7 +23,7 @@ export type Pod = {
 }
 
 /**
- * One model's pods. They take from the queue as much as they have room for, and end each generation after a random
+ * One model's pods. They take generations from the queue while they have room, and end each generation after a random
  * time.
  */
 export type Fleet = {

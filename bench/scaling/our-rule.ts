@@ -28,7 +28,7 @@ const SPEC: PoolSpec = {
   spot: false,
 }
 
-/** The scaler's own decisions, with workers that obey a cordon a second later, and KEDA and the HPA as actuators. */
+/** The scaler's own decisions. The workers obey a cordon a second later; KEDA and the HPA set the number of pods. */
 export function createOurRule(spec: Partial<PoolSpec> = {}): Scaling {
   const pool = { ...SPEC, ...spec }
   let nowMs = 0

@@ -3,8 +3,8 @@ import { HPA_PERIOD_S, setReplicas } from './kubernetes.ts'
 import type { Scaling, Signals } from './simulate.ts'
 
 /**
- * The HPA's defaults: the deviation that it ignores, how long it looks back before it scales down, and how much it adds
- * at once.
+ * The HPA's defaults. It ignores a deviation of up to 10 %, lowers the number only to the highest number wanted in the
+ * last 300 s, and at once at most doubles it or adds 4 pods, whichever is more.
  */
 const TOLERANCE = 0.1
 const DOWN_WINDOW_S = 300

@@ -4,8 +4,8 @@ import { NODE, REPOSITORY } from './repository.mjs'
 
 /**
  * Runs the cluster under the installed Node and resolves with its exit code. The cluster runs in its own process group
- * and stops at the end of a pipe. A signal may arrive in this process several times, because the terminal, npm and the
- * shell each pass it on. The pipe ends only once, even if this process is killed.
+ * and stops when a pipe from this process ends. A signal may arrive in this process several times, because the
+ * terminal, npm and the shell each pass it on. The pipe ends only once, even if this process is killed.
  */
 export async function runCluster(options) {
   const child = spawn(NODE, ['scripts/cluster/main.ts', JSON.stringify(options)], {

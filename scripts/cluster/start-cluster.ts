@@ -33,9 +33,9 @@ type Context = {
 }
 
 /**
- * Starts every part, servers before their clients, with as many at once as that order allows. Resolves with the URLs of
- * billing's admin interface and of the console when all are ready. Started processes are in `list`, also when this
- * function rejects.
+ * Starts every part, servers before their clients, and as many parts at once as that order allows. When all are ready,
+ * resolves with the URLs of billing's admin interface and of the console. Started processes are in `list`, also when
+ * this function rejects.
  */
 export async function startCluster(context: Context): Promise<{ adminUrl: string; consoleUrl: string }> {
   const { options, secrets } = context

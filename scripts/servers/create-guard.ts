@@ -10,8 +10,9 @@ export type Guard = {
 }
 
 /**
- * Starts a small process that outlives this one, also after a SIGKILL, and then ends the remaining process groups. The
- * kernel closes the pipe between the two whenever this process ends. The guard does not keep the event loop alive.
+ * Starts a small process, the guard, that outlives this one, also after a SIGKILL. When this process has ended, the
+ * guard ends the remaining process groups. It notices the end because the kernel then closes the pipe between the two.
+ * The guard does not keep the event loop alive.
  */
 export function createGuard(): Guard {
   const guard = spawn(process.execPath, [fileURLToPath(new URL('guard.ts', import.meta.url))], {

@@ -23,8 +23,8 @@ type SetUp = {
 }
 
 /**
- * Returns the path of a redis-server that runs on this machine: from the PATH (7 or newer), else one that an earlier
- * call installed into `tools`, else from Debian's package (as root), else compiled into `tools`. `say` reports every
+ * Returns the path of a redis-server that runs on this machine: from the PATH (7 or newer), else the one that an
+ * earlier call installed into `tools`, else from Debian's package (as root), else compiled into `tools`. `say` reports every
  * long step. Throws a SetupError that names the missing programs.
  */
 export async function ensureRedisServer(options: SetUp): Promise<string> {

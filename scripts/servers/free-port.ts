@@ -4,8 +4,9 @@ import { createServer, type ListenOptions, type Server } from 'node:net'
 import { promisify } from 'node:util'
 
 /**
- * The first port. Ports are below the kernel's ephemeral range (32768 and up by default on Linux), because an outgoing
- * connection could take a port of that range between this check and the port's use, or while its server restarts.
+ * The lowest port to use. Ports are below the kernel's ephemeral range (32768 and up by default on Linux), because an
+ * outgoing connection could take a port of that range between this check and the port's use, or while its server
+ * restarts.
  */
 const FIRST_PORT = 12_000
 /** The least number of ports below the ephemeral range. A run of the tests uses some hundreds. */

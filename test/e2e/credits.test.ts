@@ -87,7 +87,7 @@ describe('fifty at once on credits for ten', () => {
   })
 })
 
-/** An account whose credits pay for so many tokens of output after this prompt. */
+/** Creates an account whose credits pay for `output` tokens of output after this prompt. */
 async function accountFor({ content, output }: { content: string; output: number }) {
   const probe = await cluster.createAccount('1')
   const fields = { max_tokens: 1 }

@@ -62,7 +62,7 @@ export type TestCluster = AccountCalls & {
   restartBilling(env?: Readonly<Record<string, string>>): Promise<void>
   /** Starts the engines again after the simulator's process has ended. */
   restartSimulator(): Promise<void>
-  /** Starts a worker again that has ended, on the same engines and under the same index. Resolves when it pulls. */
+  /** Starts an ended worker again, on the same engines and under the same index. Resolves when it pulls. */
   restartWorker(index: number, env?: Readonly<Record<string, string>>): Promise<void>
   /** Returns the sum of a metric over its labels. */
   metric(app: RunningApp, name: string, labels?: Record<string, string>): Promise<number>
@@ -85,7 +85,7 @@ export async function startCluster(options: {
   logLevel?: string
 }): Promise<TestCluster> {
   const plans = options.workers ?? [[{ model: 'demo-chat', files: 'demo' }]]
-  // The apps have the rights of the documents and no more, so every test shows that these are enough.
+  // The apps' Redis user has the rights that the documents name and no more, so every test shows that these are enough.
   const redis = await createRedis(APP_USER_SETTING)
   const appUrl = asAppUser(redis.url)
   const database = await createBillingDatabase()

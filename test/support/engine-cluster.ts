@@ -35,8 +35,8 @@ export type EngineCluster = AccountCalls & {
 const CONTEXT_WINDOW = 1_048_576
 
 /**
- * Starts a cluster whose models all use one engine that is already running, such as a real vLLM. The limits of window
- * and output are the engine's. Rejects if the engine's model cannot be loaded.
+ * Starts a cluster whose models all use one engine that is already running, such as a real vLLM. The context window and
+ * the output limit of the models are the engine's. Rejects if the engine's model cannot be loaded.
  */
 export async function startEngineCluster(options: {
   /** HOST:PORT of the engine's gRPC service. */

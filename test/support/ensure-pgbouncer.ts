@@ -73,7 +73,10 @@ async function isNewEnough({ command, args }: PgBouncerProgram): Promise<boolean
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])
 }
 
-/** Unpacks into a folder beside the final folder and renames it, so that an interrupted download leaves nothing. */
+/**
+ * Unpacks PgBouncer into a folder beside the final folder and renames it, so that an interrupted download leaves
+ * nothing.
+ */
 async function fetch(folder: string): Promise<void> {
   mkdirSync(TOOLS, { recursive: true })
   const draft = mkdtempSync(join(TOOLS, 'pgbouncer-draft-'))
@@ -130,7 +133,7 @@ function writeAptFolder(folder: string): { config: string; packages: string } {
   return { config, packages }
 }
 
-/** Returns the program, started by its own loader with its own libraries. */
+/** Returns the command that runs the unpacked program with the loader and the libraries of its release. */
 function toProgram(folder: string): PgBouncerProgram {
   const triplet = readdirSync(join(folder, 'usr/lib')).find((name) => name.endsWith('-linux-gnu'))
   const libraries = join(folder, 'usr/lib', triplet ?? '')

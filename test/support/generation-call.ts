@@ -5,7 +5,7 @@ import { NO_SPAN } from '#libs/telemetry/span.ts'
 import { generationJob } from './generation-job.ts'
 import { modelSpec } from './model-spec.ts'
 
-/** Creates a call of real values. A test gives the fields that matter to it. */
+/** Creates a call with realistic values. A test sets only the fields that matter to it. */
 export function generationCall(fields: Partial<GenerationCall> = {}): GenerationCall {
   const { request } = { ...generationJob(), ...fields }
   return {

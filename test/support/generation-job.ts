@@ -4,7 +4,7 @@ import type { Claiming, Lifting } from '#libs/generation-record/generation-recor
 import { NO_ENGINE_DEATHS, packJob } from '#libs/generation-record/pack-job.ts'
 import { jobDate, toJobId, type QueuedJob } from '#libs/job-queue/job-queue.ts'
 
-/** Creates a job of real values. A test gives the fields that matter to it. */
+/** Creates a job with realistic values. A test sets only the fields that matter to it. */
 export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
   return {
     id: randomUUID(),

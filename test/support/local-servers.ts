@@ -38,7 +38,7 @@ export async function startLocalRedis(
   })
 }
 
-/** `valkey`: the tests' own Redis servers are Valkey. */
+/** With the value `valkey`, the Redis servers that tests start for themselves are Valkey. */
 const SERVER_VARIABLE = 'MILLRACE_TEST_REDIS'
 
 async function ensureServer(): Promise<string> {
@@ -50,7 +50,7 @@ async function ensureServer(): Promise<string> {
 
 /**
  * Starts this machine's PostgreSQL with its data in `folder`, on `port` or a free port. By default its data need not
- * survive a power cut: see `startPostgres`.
+ * survive a power cut (`throwaway` of `startPostgres`).
  */
 export async function startLocalPostgres(
   folder: string,

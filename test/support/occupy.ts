@@ -3,9 +3,9 @@ import type { AccountCalls } from './cluster.ts'
 import { startChat } from './start-chat.ts'
 
 /**
- * Fills a model that runs one generation at a time until it is busy for every account. One generation runs, and each
- * waiting one has its own account, because admission counts only the work ahead of a tenant's own turn. `release` hangs
- * up all of them, and so does leaving the scope.
+ * Fills a model that runs one generation at a time until it is busy for every account. One generation runs, and others
+ * wait. Each waiting generation has its own account, because admission counts only the work ahead of the tenant's own
+ * turn. `release` hangs up all of them; so does the end of the scope.
  */
 export async function occupy(
   { baseUrl, createAccount, balance }: Pick<AccountCalls, 'createAccount' | 'balance'> & { baseUrl: string },

@@ -42,7 +42,7 @@ export function createConformance(document: unknown) {
     throw new Error(`${JSON.stringify(value).slice(0, 500)} is not as described: ${ajv.errorsText()}`)
   }
 
-  /** The compiled schemas of events. They are kept, because compiling one takes longer than checking many events. */
+  /** Keeps the compiled schemas of events, because compiling one takes longer than checking many events. */
   const dataSchemas = new Map<object, { sentinels: string[]; json: z.infer<typeof Schema> }>()
 
   function assertEvent(schema: z.infer<typeof Schema>, given: unknown) {

@@ -70,7 +70,7 @@ export async function createSentinelGroup(): Promise<TestSentinelGroup> {
       replica.signal('SIGCONT')
     },
     async stop() {
-      // The sentinels stop first, because they would judge the other servers dead.
+      // The sentinels stop first; otherwise they would declare the other servers dead.
       await Promise.all(sentinels.map(({ process }) => process.stop()))
       await Promise.all([master.stop(), replica.stop()])
     },

@@ -16,7 +16,8 @@ export type TestRedis = {
 }
 
 /**
- * Returns the URL of the one Redis that all tests share. Use your own key prefixes or model names, and never flush it.
+ * Returns the URL of the one Redis that all tests share. A test uses its own key prefixes or model names, and never
+ * flushes this Redis.
  */
 export function sharedRedis(): string {
   return sharedUrl(REDIS_URL_VARIABLE)

@@ -45,7 +45,9 @@ export type SharedCluster = AccountCalls &
 
 let asked: Promise<SharedCluster> | undefined
 
-/** Resolves when the cluster runs. It stops when no test process that has called this function is left. */
+/**
+ * Resolves when the cluster runs. The cluster stops when every test process that has called this function has ended.
+ */
 export async function sharedCluster(): Promise<SharedCluster> {
   // The first call starts the cluster; a failed start is not repeated.
   asked ??= ask()

@@ -18,8 +18,8 @@ const QUICKER: Readonly<Record<string, Partial<EnginePlan>>> = {
 const NARROW = { files: 'demo', maxNumSeqs: 1, ...WIDE }
 
 /**
- * Models that only one test file uses, by the file's name. The file may fill its model, or wait until nothing runs on
- * it. A model costs as much as the model of the demo catalog that `like` names.
+ * Models that only one test file uses; the key is the file's name. The file may fill its model, or wait until nothing
+ * runs on it. A model costs as much as the model of the demo catalog that `like` names.
  */
 export const FILE_MODELS = {
   agents: { like: 'demo-chat', engine: { model: 'agents/narrow', ...NARROW } },
@@ -52,7 +52,7 @@ export const FILE_MODELS = {
     like: 'demo-chat',
     engine: { model: 'version-skew/served', files: 'demo', maxModelLen: 16_384, stepMs: 3 },
   },
-  // With 8 slots, 24 generations may wait before the duration of one is known.
+  // With 8 slots, 24 generations may wait before the duration of a generation is known.
   'queue-tools': {
     like: 'demo-chat',
     engine: { model: 'queue-tools/narrow', ...NARROW, maxNumSeqs: 8, stepMs: 10, sequenceMs: 0 },

@@ -23,9 +23,9 @@ export function sharedUrl(variable: string): string {
 }
 
 /**
- * Starts one Redis and one PostgreSQL for a whole run: as containers if a Docker engine answers and can start them,
- * else as processes. An engine may answer without having the images or a way to get them; `say` then receives a line
- * with the reason.
+ * Starts one Redis and one PostgreSQL for a whole run. They are containers if a Docker engine answers and can start
+ * them, otherwise processes. An engine may answer although it has no images and cannot get them; `say` then receives a
+ * line with the reason.
  */
 export async function startSharedServers(
   say: (line: string) => void = console.error,
@@ -42,7 +42,7 @@ export async function startSharedServers(
   }
 }
 
-/** Starts both as containers. If one of them does not start, the other is removed. */
+/** Starts Redis and PostgreSQL as containers. If one of them does not start, the other is removed. */
 export async function startContainers(images = IMAGES): Promise<SharedServers> {
   const [redis, postgres] = await startTogether([startRedis(images.redis), startPostgres(images.postgres)])
   return {

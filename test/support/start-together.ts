@@ -1,8 +1,8 @@
 type Stoppable = { stop(): Promise<unknown> }
 
 /**
- * Returns the servers when all have started. If one fails to start, the others are stopped, and the promise rejects
- * with the first error, or with all errors if a server did not stop either.
+ * Resolves with the servers when all have started. If one fails to start, the others are stopped, and the promise
+ * rejects with the first error. It rejects with all errors if a server did not stop either.
  */
 export async function startTogether<Servers extends readonly Stoppable[]>(starts: {
   [Index in keyof Servers]: Promise<Servers[Index]>

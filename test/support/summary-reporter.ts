@@ -8,8 +8,8 @@ const COUNTS_FILE_VARIABLE = 'MILLRACE_TEST_COUNTS_FILE'
 
 /**
  * Prints how the processor time of a run of several files was used, and then `N passed, N failed` as the very last
- * line, even if the run crashes. A file that cannot be loaded and an error outside of any test count as failed. A run
- * that executed no test exits with 1, unless it was asked to run only changed tests.
+ * line, even if the run crashes. A file that cannot be loaded counts as failed, and so does an error outside of any
+ * test. A run that executed no test exits with 1, unless it was asked to run only changed tests.
  */
 export function createSummaryReporter(): Reporter {
   let [passed, failed] = [0, 0]

@@ -45,7 +45,7 @@ function createConsole(serveLive: (app: FastifyInstance) => void = () => {}): Fa
   })
 }
 
-/** The cookie of a viewer who has signed in, as a browser sends it back. */
+/** Signs in and returns the cookie, as a browser sends it back. */
 async function cookieOf(app: FastifyInstance): Promise<string> {
   const payload = { token: ADMIN_TOKEN }
   const response = await app.inject({ method: 'POST', url: '/api/session', headers: HEADERS, payload })

@@ -58,14 +58,14 @@ async function signIn(app: FastifyInstance, token = ADMIN_TOKEN) {
   return await app.inject({ method: 'POST', url: '/api/session', headers: HEADERS, payload: { token } })
 }
 
-/** The headers that have a value. */
+/** Returns the headers that have a value. */
 function present(headers: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   )
 }
 
-/** The cookie as a browser sends it back. */
+/** Signs in and returns the cookie, as a browser sends it back. */
 async function cookieOf(app: FastifyInstance): Promise<string> {
   const [cookie = ''] = String((await signIn(app)).headers['set-cookie']).split(';')
   return cookie
@@ -137,7 +137,7 @@ describe('failed sign-ins behind a proxy', () => {
     for (let tries = 0; tries < 10; tries += 1) await signInFrom(app, '10.1.2.3', '192.0.2.1')
     expect(await signInFrom(app, '10.9.9.9', '192.0.2.1')).toBe(429)
     expect(await signInFrom(app, '10.1.2.3', '192.0.2.2')).toBe(401)
-    // What the viewer itself wrote stands before what the proxy added.
+    // The address that the viewer itself wrote comes before the address that the proxy added.
     expect(await signInFrom(app, '10.1.2.3', '192.0.2.3, 192.0.2.1')).toBe(429)
   })
 

@@ -32,7 +32,7 @@ const CUSTOMERS = [
 const SERVICE = ['exportMonth', 'publishCatalog', 'reconcile', 'releaseHold']
 const OWNER = ['archiveMonth', 'createCredential', 'listCredentials', 'revokeCredential']
 
-/** What a role is refused; the console serves neither openSession nor claimSession. */
+/** The operations that each role is refused. The console serves neither openSession nor claimSession. */
 const REFUSED = {
   owner: [],
   support: [...SERVICE, ...OWNER],
@@ -68,7 +68,7 @@ async function openSession(role: keyof typeof REFUSED, name: string) {
   return { cookie: String(response.headers['set-cookie']).split(';')[0] ?? '', credential: id }
 }
 
-/** With parameters that name nothing. */
+/** Returns the URL of an operation, with ids that do not exist. */
 function toUrl({ path }: Operation): string {
   return `/api/admin${path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-000000000000')}`
 }
@@ -85,7 +85,7 @@ test.each(['owner', 'support', 'ops', 'viewer'] as const)(
         method: operation.method,
         url: toUrl(operation),
         headers: { ...HEADERS, cookie },
-        // No operation accepts this field, so none that the role may call does anything.
+        // No operation accepts this field, so no operation that the role may call changes anything.
         ...(operation.kind === 'change' ? { payload: { nothing: 'is done' } } : {}),
       })
       if (statusCode === 403) refused.push(id)

@@ -28,8 +28,8 @@ const ENGINE: EngineState = {
 }
 
 /**
- * Starts a worker that exists only on the bus. If `heeds`, it does what it is asked. `loading` is the model of another
- * engine, which has not answered yet. If `isOld`, its release reports no capacity.
+ * Starts a worker that exists only on the bus. If `heeds` is true, it obeys requests. `loading` is the model of another
+ * engine, which has not answered yet. If `isOld` is true, the worker's release reports no capacity.
  */
 async function startWorker(
   id: string,

@@ -1,7 +1,10 @@
 import { CHAT, EMBED, ODD } from '../../integration/billing/support/billing-database.ts'
 import { runFaults } from './run-faults.ts'
 
-/** The least rates per second at which a run proves something. A busy machine takes seconds to start a replica. */
+/**
+ * The least rates per second with which a run proves something. They are low, because a busy machine takes seconds to
+ * start a replica.
+ */
 const LEAST = {
   replicaKills: 1 / 10,
   postgresKills: 1 / 12,

@@ -22,8 +22,7 @@ const POOR_NANO = 30_000n
 const RICH_ACCOUNTS = 6
 
 /**
- * The wait is long, because another replica claims the entries that a killed replica had not acknowledged only after 30
- * s.
+ * The wait is long: only after 30 s does another replica claim the entries that a killed replica had not acknowledged.
  */
 const DRAIN = { timeout: 120_000, interval: 250 }
 
@@ -115,8 +114,8 @@ async function openAccounts(pool: Pool): Promise<FaultAccount[]> {
 }
 
 /**
- * Expires all holds by calling the functions with a time one day later. Everything has been settled, so the remaining
- * holds are of lost generations.
+ * Expires all holds by calling the functions with a time 25 hours later. Everything has been settled, so the remaining
+ * holds belong to lost generations.
  */
 async function expireAll(pool: Pool, models: readonly string[]): Promise<void> {
   const nowMs = Date.now() + 25 * 3_600_000

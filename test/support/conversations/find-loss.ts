@@ -3,8 +3,8 @@ import type { RandomConversation } from './random-conversation.ts'
 /**
  * Returns what a prompt lacks of its conversation, or null if it lacks nothing. A part is lacking if it is missing,
  * occurs twice, or is in another order. Parts are texts, names, arguments' values, results and instructions. A result
- * may stand behind its own call. Instructions before all messages may be anywhere, because some templates print them in
- * front of the last user message.
+ * may also follow its own call directly. Instructions before all messages may be anywhere, because some templates print
+ * them in front of the last user message.
  */
 export function findLoss(conversation: RandomConversation, prompt: string): string | null {
   const { words, pairedWords, leading, names } = conversation

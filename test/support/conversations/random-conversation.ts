@@ -8,16 +8,18 @@ export type RandomConversation = {
   readonly words: readonly string[]
   /** Words of the instructions before all other messages. */
   readonly leading: readonly string[]
-  /** The same words, in an order in which each result stands behind its call. */
+  /** The same words as `words`, in an order in which each result follows its call. */
   readonly pairedWords: readonly string[]
   /** Names of calls. A prompt may repeat a name beside the result. */
   readonly names: readonly string[]
 }
 
 /**
- * Draws a conversation of up to seven turns. Its parts are: instructions alone, leading and later ones; several users
- * in a row; an assistant's first message; answers with text, reasoning, calls, or text and calls; cut arguments;
- * results without a call; calls without a result.
+ * Draws a conversation of up to seven turns. It may contain:
+ * - instructions alone, at the beginning or later
+ * - several user messages in a row, or an assistant's message as the first
+ * - answers with text, reasoning, calls, or text and calls
+ * - calls with cut arguments, results without a call, and calls without a result
  */
 export function drawConversation({ int }: Random): RandomConversation {
   const draw = (limit: number) => int(0, limit - 1)

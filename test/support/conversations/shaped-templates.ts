@@ -131,5 +131,5 @@ export const SHAPED_TEMPLATES: readonly ShapedTemplate[] = [
   },
 ]
 
-/** A template that changes the text of a conversation, so that no question about its shape has an answer. */
+/** A template that changes the text of a conversation, so that its shape cannot be found out. */
 export const SHOUTING = `{% for m in messages %}{{ m.content | upper }}{% endfor %}`

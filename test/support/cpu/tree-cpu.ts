@@ -6,9 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 const TICK_MS = 10
 
 /**
- * Returns the processor time (user and system, in ms) that a process and its descendants have used so far. Running
- * descendants count, and descendants that ended and were waited for. A descendant that outlives its parent does not
- * count.
+ * Returns the processor time (user and system, in ms) that a process and its descendants have used so far. A descendant
+ * counts while it runs, and after its end if its parent has waited for it. A descendant that outlives its parent does
+ * not count.
  *
  * Source of the fields: proc_pid_stat(5), 14 to 17.
  */

@@ -271,7 +271,7 @@ async function startPostgresServer(hasStandby: boolean) {
     server,
     async failOver(former: 'killed' | 'read-only') {
       await server.promote(former)
-      // For as long as a connection to the former primary may be in use.
+      // Waits as long as a connection to the former primary may be in use.
       if (former === 'read-only') await sleep(2_000)
       await server.replaceFormer()
     },

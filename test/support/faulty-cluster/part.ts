@@ -15,7 +15,7 @@ export type PartProcess = {
 
 export type PartEnd = { readonly atMs: number; readonly how: 'killed' | 'stopped' }
 
-/** A process that faults end, and that is started again after each fault. */
+/** A process that faults can end. It is started again after each fault. */
 export type Part = {
   readonly name: string
   isUp(): boolean

@@ -19,7 +19,7 @@ export type TcpProxy = {
   /** Resets every connection. New connections pass. */
   cut(): void
   setState(state: LinkState): void
-  /** New connections go there; those that are open stay where they are. */
+  /** Sets the target of new connections. Open connections keep their target. */
   setTarget(target: Target): void
   connections(): number
   close(): Promise<void>

@@ -14,7 +14,7 @@ import {
 } from '../support/billing-database.ts'
 import { PATHS } from '../support/money-paths.ts'
 
-// The model 'chat' costs 2 nano-credits per input token, 1 per cached input token and 10 per output token.
+// The model 'chat' costs 2 nano-credits for an input token, 1 for a cached input token and 10 for an output token.
 
 describe.each(PATHS)('on the %s path of single calls', (path) => {
   let database: BillingDatabase

@@ -12,7 +12,7 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-// Each call holds and costs 700. The clock begins on a Tuesday, the first of a month, at midnight.
+// Each call holds and costs 700. The clock begins at midnight of a Tuesday that is the first of a month.
 
 const DAY_MS = 86_400_000
 const LIMIT = '100000'
@@ -46,7 +46,7 @@ test('a changed period forgets nothing that was spent in the period under limits
 test('a changed period counts each request in the periods in which it was charged, also where periods begin together', async () => {
   database.clock.nowMs = MONDAY_MS - DAY_MS
   const { keyId } = await limited('day')
-  // On a Sunday, a Monday and a Tuesday.
+  // The key spends on a Sunday, a Monday and a Tuesday.
   for (const _day of [1, 2, 3]) {
     expect(await spend(keyId)).toBe('granted')
     database.clock.nowMs += DAY_MS

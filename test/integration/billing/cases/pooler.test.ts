@@ -19,7 +19,8 @@ import {
 import { billingEnvironment, startBilling } from '../support/billing-process.ts'
 import { createPooledLogin, findPgBouncer, type PooledLogin } from '../support/pooled-login.ts'
 
-// Behind a real PgBouncer in transaction mode, with fewer connections to PostgreSQL than billing opens to it.
+// Tests billing behind a real PgBouncer in transaction mode, which has fewer connections to PostgreSQL than billing
+// opens to PgBouncer.
 
 const WAIT = { interval: 50 }
 

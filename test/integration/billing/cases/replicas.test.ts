@@ -17,7 +17,7 @@ afterAll(async () => {
   await database.close()
 })
 
-/** A replica whose `calls` counts the money calls that it gets. */
+/** Starts a replica. Its `calls` counts the money calls that it receives. */
 async function startReplica(options: Parameters<BillingDatabase['serve']>[0] = {}) {
   const replica = { calls: 0, address: '', stop: async () => {} }
   const server: BillingServer = await database.serve({ ...options, onCall: () => (replica.calls += 1) })
@@ -25,7 +25,7 @@ async function startReplica(options: Parameters<BillingDatabase['serve']>[0] = {
   return Object.assign(replica, server)
 }
 
-/** A gateway's client, with what it noticed of its streams and calls. */
+/** Starts a gateway's client. Records the states of its streams and the failures of its calls. */
 function startClient(address: string) {
   const client: BillingClient = createBillingClient({ address, timeoutMs: 20_000, streamAgeMs: 150 })
   onTestFinished(client.close)
@@ -37,7 +37,7 @@ function startClient(address: string) {
   return {
     failures,
     states,
-    /** Makes one call, and returns how many calls this replica has got. */
+    /** Returns a function that makes one call, and returns the number of calls that the replica has received so far. */
     callsOf: (replica: { calls: number }) => async () => {
       await client.release(randomUUID()).catch((error: unknown) => failures.push(error))
       return replica.calls
@@ -92,7 +92,7 @@ test('behind one address, connections end at their age, and a new replica gets c
   await expect.poll(client.callsOf(second), POLL).toBeGreaterThan(2)
   const before = first.calls
   await expect.poll(client.callsOf(first), POLL).toBeGreaterThan(before + 2)
-  // So many ages take longer than age and grace of the first connection, which is closed by then.
+  // So many connections take longer than the age and the grace of the first connection, which is closed by then.
   await expect.poll(async () => [await client.callsOf(first)(), opened][1], POLL).toBeGreaterThan(20)
   expect(client.failures).toEqual([])
   expect(client.states).toEqual([true, true])

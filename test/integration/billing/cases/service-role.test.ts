@@ -14,7 +14,10 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-/** The rights of the service on each table and view; a new one has its line here and its grant in `roles.sql`. */
+/**
+ * The rights of the service on each table and view. A new table or view needs a line here, and its grant in
+ * `roles.sql`.
+ */
 const PRIVILEGES = {
   accounts: 'select insert update',
   adjustments: 'select insert',
@@ -70,7 +73,7 @@ describe('the service', () => {
   })
   afterAll(async () => await database.close())
 
-  /** In a transaction that is undone. */
+  /** Runs a statement in a transaction that is rolled back. */
   const attempt = (statement: string) =>
     inTransaction(service, async (client) => {
       await client.query(statement)
@@ -240,7 +243,7 @@ describe('on a server whose logins are no superusers', () => {
   })
 })
 
-/** A server of its own, because roles belong to the server; gone with the test. */
+/** Starts a separate server, because roles belong to the whole server. It stops with the test. */
 async function startServer() {
   const postgres = await createPostgres()
   onTestFinished(() => postgres.stop())
@@ -257,7 +260,7 @@ async function startServer() {
   }
 }
 
-/** Everything that moves money, once; gives the balance after it. */
+/** Does everything that moves money, once. Returns the balance after it. */
 async function spend(database: BillingDatabase) {
   const { money, operator, servicePool } = database
   const { accountId, keyId } = await database.createAccount(10_000n)

@@ -15,7 +15,7 @@ import type { ProtoGrpcType } from '#proto/types/billing.ts'
 const { Billing } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing
 const { money, lookUpKey } = { money: Billing.service.Money, lookUpKey: Billing.service.LookUpKey }
 
-/** Encodes an answer to wire bytes and decodes it, so that it is as the other side sees it. */
+/** Encodes an answer to wire bytes and decodes these bytes, so that it returns what the receiver reads. */
 function sendHold(answer: HoldAnswer): HoldAnswer {
   const message = money.responseDeserialize(
     money.responseSerialize({ replies: [{ seq: '1', reply: 'hold', hold: toHoldMessage(answer) }] }),
