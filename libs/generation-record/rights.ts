@@ -47,6 +47,7 @@ export function busRights(): Rights {
   const key = `${prefix}rights`
   return {
     prefix,
+    channel: key,
     commands: [['PUBLISH', key, 'a'], ['SET', key, 'a', 'PX', '1'], ['GET', key], ['DEL', key], ['PING']],
   }
 }

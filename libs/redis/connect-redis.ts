@@ -91,7 +91,9 @@ function open(
       ? openCluster(place.urls, { name, patience, onRefusal })
       : openServer(place, { name, patience, onRefusal })
   const report = reportFailures(name, log)
-  redis.on('error', report)
+  redis.on('error', (error) => {
+    if (!(asking.rights && error instanceof ReplyError)) report(error)
+  })
   if (redis instanceof Cluster) {
     redis.on('node error', report)
     // This event is the only sign of a Cluster without slots, or of nodes that all refuse the login.

@@ -9,6 +9,8 @@ export type Rights = {
   readonly commands: readonly (readonly [string, ...string[]])[]
   /** The text with which all keys and channels of the commands begin. */
   readonly prefix: string
+  /** A channel to which the user must be able to subscribe. */
+  readonly channel?: string
 }
 
 const LOOK_EVERY_MS = 1_000
@@ -40,18 +42,22 @@ export async function awaitRights(
 
 /**
  * Returns the access rules that the user lacks. The commands are put into a transaction that is then discarded: a
- * server checks the rights of each command when the command is added, and runs none of them.
+ * server checks the rights of each command when the command is added, and runs none of them. A subscription cannot be
+ * part of a transaction, so it is made and ended.
  */
-export async function findMissing(redis: Redis, { commands, prefix }: Rights): Promise<string[]> {
+export async function findMissing(redis: Redis, { commands, prefix, channel }: Rights): Promise<string[]> {
   const begun = await refusalOf(redis.call('MULTI'), prefix)
   if (begun !== null) return [begun]
   const refusals = await Promise.all(
     commands.map(async ([command, ...args]) => await refusalOf(redis.call(command, ...args), prefix)),
   )
   const discarded = await refusalOf(redis.call('DISCARD'), prefix)
-  // Otherwise the transaction would stay open.
-  if (discarded !== null) redis.disconnect(true)
-  return [...refusals, discarded].flatMap((rule) => rule ?? [])
+  const subscribed = channel === undefined ? null : await refusalOf(redis.subscribe(channel), prefix)
+  const ended =
+    channel === undefined || subscribed !== null ? null : await refusalOf(redis.unsubscribe(channel), prefix)
+  // Otherwise the transaction would stay open, or the subscription.
+  if (discarded !== null || ended !== null) redis.disconnect(true)
+  return [...refusals, discarded, subscribed, ended].flatMap((rule) => rule ?? [])
 }
 
 async function refusalOf(answer: Promise<unknown>, prefix: string): Promise<string | null> {

@@ -79,13 +79,22 @@ test.each([
 
 test.each([
   ['&mr2:main:*', ['&mr2:main:*']],
-  ['+@pubsub', ['+publish']],
+  ['+@pubsub', ['+publish', '+subscribe']],
 ])('without %s an app waits for the bus and names it', async (rule, missing) => {
   await setUser(...appUser(PASSWORD, [rule]))
   const { redis, lines } = connect(busRights())
   await expect.poll(() => lines[0]?.missing, POLL).toEqual(missing)
   await setUser(...appUser(PASSWORD))
-  await redis
+  expect(await (await redis).get('mr2:main:a')).toBeNull()
+})
+
+test.each(['subscribe', 'unsubscribe'])('the right to %s alone is waited for, too', async (command) => {
+  await setUser(...appUser(PASSWORD), `-${command}`)
+  const { redis, lines } = connect(busRights())
+  await expect.poll(() => lines[0]?.missing, POLL).toEqual([`+${command}`])
+  await setUser(...appUser(PASSWORD))
+  expect(await (await redis).get('mr2:main:a')).toBeNull()
+  expect(lines.every(({ missing }) => missing !== undefined)).toBe(true)
 })
 
 test('every rule of the documents is one that the tests take away', () => {
