@@ -8,6 +8,8 @@ export type TaskPool<Task> = {
   /** Runs a task as `TaskThread.run` does. All tasks without an owner share one queue and may use all threads. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[], owner?: TaskOwner): Promise<Answer>
+  /** True if at least one thread has started. */
+  isStarted(): boolean
   close(): Promise<void>
 }
 
@@ -102,6 +104,7 @@ export function createTaskPool<Task>(
         giveBack(id, thread)
       }
     },
+    isStarted: () => threads.some((thread) => thread.isStarted()),
     async close() {
       closed = true
       for (const [owner, queue] of queues) {

@@ -14,6 +14,8 @@ export type TaskThread<Task> = {
    */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[]): Promise<Answer>
+  /** False while the thread starts, which delays a task by the time of the start. */
+  isStarted(): boolean
   close(): Promise<void>
 }
 
@@ -187,6 +189,7 @@ export function createTaskThread<Task>(options: {
       const cause = reply.status === 'failed' ? reply.error : reply
       throw new Error(`a task failed on thread '${name}'`, { cause })
     },
+    isStarted: () => state === 'ready',
     async close() {
       closed = true
       for (const work of waiting.splice(0)) work.fail(new TaskThreadError('too-many'))

@@ -8,7 +8,7 @@ export type LongTextThreads = {
   /**
    * Wraps `encoder`, which was made from `json`: texts of more than 32,768 characters in one call are encoded on a
    * thread, because they would block the calling thread. If the threads are closed, full or out of memory, `encoder`
-   * encodes the texts.
+   * encodes the texts. It also encodes up to 524,288 characters while the first thread starts.
    */
   wrapEncoder(encoder: Encoder, json: string): Encoder
   close(): Promise<void>
@@ -19,6 +19,12 @@ export type LongTexts = { readonly texts: readonly string[]; readonly whole: boo
 
 /** Up to this many characters in all texts of one call, the ids are read within one or two milliseconds. */
 const LONG_CHARACTERS = 32_768
+
+/**
+ * The ids of so many characters block the calling thread for about 40 ms. This is accepted while the first thread
+ * starts, because otherwise the first long prompt of a worker would take seconds longer than the next ones.
+ */
+const LONG_CHARACTERS_AT_START = 524_288
 
 /** Threads per tokenizer. While one encodes texts of megabytes, which takes seconds, the other encodes the rest. */
 const THREADS = 2
@@ -55,6 +61,9 @@ export function createLongTextThreads(log: Logger): LongTextThreads {
           const characters = texts.reduce((sum, text) => sum + text.length, 0)
           if (characters <= LONG_CHARACTERS || closed) return await encoder.encode(texts, options)
           pool ??= openPool(file)
+          if (characters <= LONG_CHARACTERS_AT_START && !pool.isStarted()) {
+            return await encoder.encode(texts, options)
+          }
           try {
             return await pool.run<Uint32Array[]>({ texts, whole: options.whole })
           } catch (error) {
