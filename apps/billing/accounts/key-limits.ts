@@ -23,7 +23,10 @@ export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
   }
 }
 
-/** Combines amount and period. A request may give only one of them. Returns undefined if the request gives neither. */
+/**
+ * Combines the amount and the period of a spend limit. A request may give only one of them: the key's amount then
+ * stays, or the key's period (`total` if it has none). Returns undefined if the request gives neither.
+ */
 function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null): KeyLimits['spendLimit'] {
   if (limit === undefined && reset === undefined) return undefined
   if (limit === null && reset == null) return null

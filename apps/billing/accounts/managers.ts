@@ -72,7 +72,7 @@ export async function lockManager(db: Kysely<Tables>, id: string, now: Date): Pr
     select from management_keys
     where account_id = (select account_id from management_keys where id = ${id}) and revoked_at is null
     order by id for no key update`.execute(db)
-  // A separate statement, so that it sees changes committed while the first statement waited.
+  // This is a separate statement, so that it sees the changes that were committed while the first statement waited.
   return await readManager(db, id, now)
 }
 

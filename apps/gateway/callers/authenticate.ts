@@ -101,7 +101,10 @@ export function createAuthenticate(deps: {
     }
   }
 
-  /** Marks a shortage as unconfirmed, because the account may have received credits since the shortage was read. */
+  /**
+   * Keeps an entry that is no longer fresh for a short time more. If the entry has a shortage, marks it as unconfirmed,
+   * because the account may have received credits since the shortage was read.
+   */
   function keepStale(name: string, entry: Known): Known {
     entry.freshUntilMs = nowMs() + RETRY_MS
     if (entry.caller.shortage === null) return entry

@@ -9,7 +9,10 @@ const FRESH_MS = 1_000
 const MAX_ANSWERS = 500
 const MAX_KEYS = 10_000
 
-/** A client that reads several things at once does not have to wait. A client in a loop gets one read a second. */
+/**
+ * The number of reads that a client may make at once without waiting. A client that reads in a loop gets one read a
+ * second.
+ */
 const BURST = 10
 
 /** Limits each key to one request a second at this gateway, after a burst of ten. This bounds billing's load. */
