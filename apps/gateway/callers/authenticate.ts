@@ -102,8 +102,8 @@ export function createAuthenticate(deps: {
   }
 
   /**
-   * Keeps an entry that is no longer fresh for a short time more. If the entry has a shortage, marks it as unconfirmed,
-   * because the account may have received credits since the shortage was read.
+   * Billing cannot be reached, so an outdated entry is used until the next try. If the entry has a shortage, marks it
+   * as unconfirmed, because the account may have received credits since the shortage was read.
    */
   function keepStale(name: string, entry: Known): Known {
     entry.freshUntilMs = nowMs() + RETRY_MS

@@ -24,19 +24,23 @@ import type { Pace } from './pace.ts'
  * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
  * job of the queue only gives a worker a turn. So every step is a lift of the record, which may be repeated, and then a
  * job. A look is a repeated lift of the present epoch: it reports what became of the generation, and creates a lost
- * record anew. "The inbox is lost as X" means that the inbox reports to its reader the loss of the generation, with the
- * reason X. A turn at the pace is the permission to queue a lost generation again (`pace.ts`).
+ * record anew.
  *
- * NEW Nothing is queued. `begin` sends the first lift and its job.
+ * "The inbox is lost as X" means that the inbox reports to its reader the loss of the generation, with the reason X. A
+ * turn at the pace is the permission to queue a lost generation again (`pace.ts`).
+ *
+ * NEW
+ *   Nothing is queued. `begin` sends the first lift and its job.
  *   - The record answers `busy`: nothing is queued, and `begin` throws `model_busy`. Still NEW.
- *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued
- *     all the same.
+ *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued all
+ *     the same.
  *   - The record gives any other answer: WAITING.
  *
- * WAITING The generation is queued and counts as demand. No claim of this epoch has arrived. The first look comes after
- * 3 s. The next one comes after 3 s while an engine has room, else after a pause that doubles up to 12 s.
- *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless
- *     other jobs of the model wait.
+ * WAITING
+ *   The generation is queued and counts as demand. No claim of this epoch has arrived. The first look comes after 3 s.
+ *   The next one comes after 3 s while an engine has room, else after a pause that doubles up to 12 s.
+ *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless other
+ *     jobs of the model wait.
  *   - A look finds a claim: the worker is watched, and the inbox asks the worker for its events.
  *   - A look finds a settlement: the inbox is lost as `settled`.
  *   - A look fails or finds anything else: nothing changes.
@@ -45,24 +49,26 @@ import type { Pace } from './pace.ts'
  *   - No ready worker, and none predicted in time, for `noWorkerLimitMs`: the inbox is lost as `no-worker`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
- * RUNNING The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as
- * demand.
+ * RUNNING
+ *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
  *   - `running`, at each output: the generation's turn at the pace ends, if it has one.
  *   - `again`, as above: RETURNING.
  *
- * RETURNING `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The
- * generation counts as demand. It waits for a turn at the pace, then sends the lift and its job until the record
- * answers.
+ * RETURNING
+ *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
+ *   counts as demand. It waits for a turn at the pace, then sends the lift and its job until the record answers.
  *   - The record answers: WAITING. If it does not answer `waiting`, the next look finds out what became of the
  *     generation.
  *   - The inbox is closed, or lost for a reason other than a limit: `again` resolves, before the lift or after its next
  *     failure. The caller ends the generation or calls `again` anew.
  *   - A limit is reached, as in WAITING: STOPPED.
  *
- * STOPPED There are no looks. The caller reads the loss from the inbox and ends the generation.
+ * STOPPED
+ *   There are no looks. The caller reads the loss from the inbox and ends the generation.
  *
- * CLOSED `close`, from every state: there are no looks, no demand, no turn at the pace and no watched worker. The job
- * is taken away, unless the claim has arrived.
+ * CLOSED
+ *   `close`, from every state: there are no looks, no demand, no turn at the pace and no watched worker. The job is
+ *   taken away, unless the claim has arrived.
  */
 
 /** Queues a generation, and queues it again after each loss of its worker. */

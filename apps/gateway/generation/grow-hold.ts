@@ -46,8 +46,8 @@ export function createGrowHold(deps: {
     const answer = (isFinal: boolean) => {
       answerHold(worker, { stream, epoch, amountNano: dispatched.job().hold.amountNano, isFinal })
     }
-    // The hold is already larger than the worker knows, because the last answer did not reach the worker. It is sent
-    // again.
+    // The hold is already larger than the worker knows, because the last answer did not reach the worker. So the answer
+    // is sent again.
     if (BigInt(hold.amountNano) > BigInt(amountNano)) return answer(false)
     if (underWay.has(id)) return
     underWay.add(id)
