@@ -82,8 +82,8 @@ type ReceiptRow = {
 }
 
 /**
- * Returns the receipts of the key's or account's requests, in the order of `ids`. A tombstone has neither key nor
- * account, so no caller sees it.
+ * Returns the receipts of the requests `ids` that belong to the caller's key or account, in the order of `ids`. A
+ * tombstone, which is the release of an unknown id, has neither key nor account, so no caller sees it.
  */
 async function readReceipts(
   db: Kysely<Tables>,

@@ -7,7 +7,7 @@ import { AdminError } from '../admin/admin-error.ts'
 
 /**
  * Converts the limits of a caller's request to the limits of an operator's change. Null removes a limit, and an absent
- * limit stays. `present` is the key that is changed. Throws an AdminError for a reset without a limit.
+ * limit stays. `present` is the key that is changed. Throws an AdminError for a `limit_reset` without a limit.
  */
 export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
   const { name, expires_at: expiresAt, models } = wanted

@@ -65,7 +65,7 @@ export async function readManager(db: Kysely<Tables>, id: string, now: Date): Pr
 /**
  * Reads the management key as `readManager` does, and locks the management keys of its account, so that changes of the
  * account's keys and revocations of its management keys run one after the other. It does not lock the account's row,
- * for which reservations would wait.
+ * because reservations would wait for that lock.
  */
 export async function lockManager(db: Kysely<Tables>, id: string, now: Date): Promise<Manager> {
   await sql`

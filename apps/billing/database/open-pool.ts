@@ -39,7 +39,7 @@ export const SERVICE_ROLE = 'millrace_service'
 /**
  * Settings of every connection to billing's database: `SESSION_SETTINGS`, and limits that keep statements and forgotten
  * transactions from holding locks or snapshots for long. A bigint arrives as BigInt, because numbers would round money.
- * With a `role` the connection works under it from its first statement on, or fails.
+ * If `role` is given, the connection works under this role from its first statement on, or the connection fails.
  */
 export function connectionConfig(
   url: string,
@@ -149,9 +149,9 @@ export async function openPool(options: {
 }
 
 /**
- * Ends the connections of the pool that are idle now. Called when a session may not write. Other sessions may be on the
- * same server, or may have begun while the database was read-only. They could not write either, although the database
- * may accept changes again.
+ * Ends the connections of the pool that are idle now. Called when a session may not write. The pool's other sessions
+ * may be on the same server, or may also have begun while the database was read-only. Then they cannot write either,
+ * although the database may accept changes by now.
  */
 export function endIdle(pool: Pool): void {
   for (let left = pool.idleCount; left > 0; left -= 1) {

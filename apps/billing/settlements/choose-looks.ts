@@ -47,7 +47,10 @@ export function createLooks(options: { idleEveryMs: number; monotonicMs: () => n
   const { idleEveryMs, monotonicMs } = options
   const latest = new Map<string, { readonly atMs: number; readonly isLively: boolean }>()
 
-  /** Models whose entries were read since the latest choice. A look that began before must not hide such an entry. */
+  /**
+   * Models whose entries were read since the latest choice. A look that began before such an entry came does not show
+   * it, so the result of that look is dropped.
+   */
   const touched = new Set<string>()
 
   const isLively = (model: string) => latest.get(model)?.isLively ?? true

@@ -70,8 +70,9 @@ const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed
 
 /**
  * The settlement streams, for one consumer of the group. Every command is about one model, whose keys a Redis Cluster
- * keeps on one node: while a node is away, the models of the other nodes go on. Only `readNew` reads many models in one
- * command, if one server has all of them: otherwise a thousand idle streams would cost a thousand commands.
+ * keeps on one node: while a node is away, the models of the other nodes go on. Only `readNew` is different: if one
+ * server has all models, it reads many models with one command. With one command for each model, a thousand idle
+ * streams would cost a thousand commands.
  */
 export function createSettlementStreams(options: { redis: Redis | Cluster; consumer: string }) {
   const { redis, consumer } = options
@@ -135,8 +136,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Reads at most `count` entries that this consumer has received and not acknowledged. Returns none when a failover
-     * has lost the group.
+     * Reads at most `count` entries that this consumer has received and not acknowledged. Returns no entries when a
+     * failover has lost the group.
      */
     readOwn: async (model: string, count: number): Promise<StreamEntry[]> =>
       await read([model], '0', count).catch(noneWithoutGroup([])),
@@ -144,8 +145,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     /**
      * Claims at most `count` entries, from the id `start` on, that were delivered at least `minIdleMs` ago and are not
      * acknowledged. `next` is the id to continue from, or null at the end. A call may return no entries before the end:
-     * Redis examines only a few thousand entries per call, and the first ones may just have been claimed. Returns none
-     * when a failover has lost the group.
+     * Redis examines only a few thousand entries per call, and the first ones may just have been claimed. Returns no
+     * entries when a failover has lost the group.
      */
     async claim(
       model: string,

@@ -2,8 +2,8 @@ import type { StreamObservation, StreamState } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
- * The watermark: everything settled in Redis until `untilMs` (Redis time), that is all entries with ids up to `upTo`,
- * is settled in PostgreSQL.
+ * The watermark of a stream. Everything that was settled in Redis until `untilMs` (Redis time) is settled in
+ * PostgreSQL. These are all entries with ids up to `upTo`.
  */
 export type SettledUntil = { readonly untilMs: number; readonly upTo: StreamId }
 

@@ -20,7 +20,8 @@ const USUAL_QUANTILE = 0.75
 /** One tenth is added to the quantile, so that holds need not grow if all answers have about the same length. */
 const MARGIN = 10
 /**
- * The least value of `likely`. Each growth of a hold costs a call to billing, which a smaller hold would not be worth.
+ * The least value of `likely`. Each growth of a hold costs a call to billing. Holds that begin smaller than this would
+ * not be worth these calls.
  */
 const LEAST_TOKENS = 256
 /**

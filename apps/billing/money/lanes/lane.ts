@@ -18,7 +18,8 @@ export type Parallel<Call> = {
   readonly lockOf: (call: Call) => string | null
   readonly maxBatches: number
   /**
-   * The least number of calls of a batch that runs beside another batch. A smaller batch is not worth its fixed cost.
+   * While a batch is in flight, another batch starts only if it has at least this many calls. A smaller batch is not
+   * worth its fixed cost.
    */
   readonly minCalls: number
 }

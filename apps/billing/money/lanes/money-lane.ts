@@ -26,8 +26,8 @@ const MIN_CALLS = 16
 const MAX_WAITING = 4_096
 
 /**
- * The longest expected wait. A gateway that is refused at once can answer with a retry-after; a longer wait would only
- * lengthen the backlog.
+ * A call is refused if its expected wait is longer than this. A gateway that is refused at once can answer with a
+ * retry-after; a longer wait would only lengthen the backlog.
  */
 const MAX_WAIT_MS = 50
 

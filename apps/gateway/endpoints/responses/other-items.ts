@@ -120,7 +120,7 @@ const McpCall = z
     answered(call(id, name, args), output + (error === undefined ? '' : toText(error))),
   )
 
-/** A call without results is ignored, because it tells the model no more than the text that follows it. */
+/** A call without results is ignored, because the text that follows it contains what the search found. */
 const FileSearchCall = z
   .object({
     type: z.literal('file_search_call'),

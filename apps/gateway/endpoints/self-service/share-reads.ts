@@ -35,8 +35,8 @@ export function createSpendRead(nowMs: () => number): SpendRead {
 }
 
 /**
- * Keeps the answer to a key's question for one second. If the key repeats the question in this time, it gets the kept
- * answer, and the repeated question does not count as a read. A failure is not kept.
+ * Keeps the answer to a key's read for one second. If the key repeats the same read in this time, it gets the kept
+ * answer, and the repetition does not count as a read. A failure is not kept.
  */
 export function createShareRead(deps: {
   ask: AskAccount
