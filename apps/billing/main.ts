@@ -55,9 +55,9 @@ const LIMITS = {
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * Bounds of the pool for the operations of callers and for timings. A caller is answered within 2 s, the limit of the
- * call. The statement limit is the same as for money functions, because behind a pooler the login has one limit for
- * both.
+ * Bounds of the pool for the operations of callers and for timings. A call of a caller ends after 2 s at most. The
+ * statement limit of this pool is nevertheless the limit of money functions, because behind a pooler both pools use one
+ * login, and a login has one limit.
  */
 const CALLERS_BOUNDS = { ...MONEY_BOUNDS, connections: 4 }
 

@@ -91,8 +91,8 @@ function toUnreachable(url: string, error: unknown): CommandError {
 }
 
 /**
- * Returns an error's message. An AggregateError, with which a host name of several addresses fails, has no message of
- * its own, so the messages of its errors are joined.
+ * Returns an error's message. If a host name has several addresses and none can be reached, the error is an
+ * AggregateError. It has no message of its own, so the messages of its errors are joined.
  */
 function toReason(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(toReason).join(', ')

@@ -66,8 +66,8 @@ export function defineCommand<Fields extends z.ZodObject>(
 }
 
 /**
- * Fields that a command defines in place of the contract's, by the names of the operation's input. Billing validates
- * their values.
+ * Fields that a command defines in place of the fields of the contract. Each has its name in the operation's input.
+ * Billing validates their values.
  */
 type OwnFields<Input> = { readonly [Name in keyof Input]?: z.ZodType<Loose<Input[Name]>> }
 

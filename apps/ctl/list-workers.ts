@@ -21,7 +21,7 @@ export type ListedWorker = {
 
 /**
  * Returns the workers that sent these messages, ordered by name. An engine that is loading appears only in its worker's
- * capacity. A worker of an older release sends only heartbeats.
+ * capacity. A worker of an older version sends only heartbeats.
  */
 export function listWorkers(
   heartbeats: Iterable<Heartbeat>,

@@ -11,7 +11,7 @@ type OwnFields = Readonly<Record<string, z.ZodType | undefined>>
 
 /**
  * Returns the fields of a command that calls `operation`. The fields in its path and in `places` are given by position,
- * all others as options. The help texts are from the contract. `own` has fields that replace the ones made here. Throws
+ * all others as options. The help texts are from the contract. The fields in `own` replace the fields made here. Throws
  * for a field without a description and for a field that no text can give, which are bugs of the contract or the
  * command.
  */
@@ -43,8 +43,8 @@ const FORMATS: Readonly<Record<string, { readonly placeholder: string; readonly 
 }
 
 /**
- * Returns the placeholder of a value: the kind of a time or a number, and for other fields the last word of their name,
- * such as KEY for `managementKey`.
+ * Returns the placeholder of a value. For a time or a number it is the kind of the value, such as SECONDS. For any
+ * other field it is the last word of the field's name, such as KEY for `managementKey`.
  */
 function toPlaceholder(name: string, { type, format = '' }: DescribedField): string {
   const last = wordsOf(name).at(-1) ?? name

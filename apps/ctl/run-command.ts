@@ -35,7 +35,7 @@ export async function runCommand(
     }
     const { run, isJson } = line
     const context = {
-      // The clients are getters, because only commands that use billing or the bus need its address.
+      // The clients are getters: a command that does not use billing or the bus needs no address of it.
       get admin() {
         return createAdmin(findAccess(line, config))
       },

@@ -60,7 +60,7 @@ export type HttpLimits = SseLimits &
     readonly uploadMs: number
     /** How long a connection stays open after an answer. */
     readonly keepAliveTimeoutMs: number
-    /** A connection is closed after this long without traffic. Must be longer than any generation. */
+    /** A connection is closed after this time without traffic. Must be longer than any generation. */
     readonly connectionIdleMs: number
   }
 
@@ -103,7 +103,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     http: {
       requireHostHeader: false,
-      // Node swaps this time and `requestTimeout` if this time is longer, and the default may be longer.
+      // This limit must not be longer than `requestTimeout`, because Node would swap the two limits. Its default may be
+      // longer.
       headersTimeout: limits.uploadMs,
       connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
     },

@@ -86,8 +86,9 @@ export function findModel(catalog: Pick<Catalog, 'find'>, id: string): CatalogMo
 }
 
 /**
- * Returns the model that a body names, of the kind that the operation needs. Throws an `ApiError`: `invalid_request` if
- * `model` is not a string, `model_not_found` if the catalog has no such model or if the model is of the other kind.
+ * Returns the model that a body names. It must be of the kind that the operation needs. Throws an `ApiError`:
+ * `invalid_request` if `model` is not a string, `model_not_found` if the catalog has no such model or if the model is
+ * of the other kind.
  */
 export function findModelOfBody(
   catalog: Pick<Catalog, 'find'>,

@@ -78,7 +78,7 @@ const Fields = z.object({
   CORS_ORIGINS: Origins.default([]),
   /** The longest time of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
-  /** A model is busy when the generations queued ahead of a new one take longer than this. */
+  /** A model is busy when the generations that are queued before a new one would take longer than this. */
   DRAIN_BOUND_MS: z.coerce.number().int().min(0).default(30_000),
   /** The mean time of a generation, until an engine has measured one. */
   ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
@@ -98,8 +98,8 @@ const Fields = z.object({
   /** The largest body. It can only be lowered, because workers unpack no larger requests. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
   /**
-   * Memory for all bodies that arrive or wait to be prepared. An account may use at most as much as it leaves free, so
-   * one account alone gets half.
+   * Memory for all bodies that arrive or wait to be prepared. An account may use at most as much of this memory as
+   * stays free. So if only one account sends bodies, it gets half.
    */
   BODY_MEMORY_BYTES: z.coerce
     .number()
@@ -172,8 +172,10 @@ export function toHttpLimits(config: GatewayConfig) {
 }
 
 /**
- * Returns the limits for the preparation of large bodies: the number of threads (two, so that no account can occupy all
- * of them), how many bodies may wait in total and of one account, and the time and heap for one body.
+ * Returns the limits for the preparation of large bodies:
+ * - the number of threads, which is two, so that no account can occupy all of them,
+ * - the number of bodies that may wait, in total and for one account,
+ * - the time and the heap for one body.
  */
 export function toBodyThreadLimits({
   BODY_PREPARATION_MS: taskMs,

@@ -20,7 +20,7 @@ const readGeneration = forAnyKey(ACCOUNT.readGeneration, async ({ query: { id } 
   throw generationNotFound(`Requests of ${made.month} are archived: ask the operator for this one.`)
 })
 
-/** The most running requests that the first page lists, in addition to its settled requests. */
+/** The first page lists running requests before the settled ones. It has at most this many of them. */
 const MAX_RUNNING = 50
 
 const listGenerations = forAnyKey(
@@ -82,8 +82,8 @@ type ReceiptRow = {
 }
 
 /**
- * Returns the receipts of the key's or account's requests, in the order of `ids`. A tombstone has neither key nor
- * account, so no caller sees it.
+ * Returns the receipts of the requests `ids` that belong to the caller's key or account, in the order of `ids`. A
+ * tombstone, which is the release of an unknown id, has neither key nor account, so no caller sees it.
  */
 async function readReceipts(
   db: Kysely<Tables>,

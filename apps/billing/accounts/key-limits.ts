@@ -7,7 +7,7 @@ import { AdminError } from '../admin/admin-error.ts'
 
 /**
  * Converts the limits of a caller's request to the limits of an operator's change. Null removes a limit, and an absent
- * limit stays. `present` is the key that is changed. Throws an AdminError for a reset without a limit.
+ * limit stays. `present` is the key that is changed. Throws an AdminError for a `limit_reset` without a limit.
  */
 export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
   const { name, expires_at: expiresAt, models } = wanted
@@ -23,7 +23,10 @@ export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
   }
 }
 
-/** Combines amount and period. A request may give only one of them. Returns undefined if the request gives neither. */
+/**
+ * Combines the amount and the period of a spend limit. A request may give only one of them: the key's amount then
+ * stays, or the key's period (`total` if it has none). Returns undefined if the request gives neither.
+ */
 function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null): KeyLimits['spendLimit'] {
   if (limit === undefined && reset === undefined) return undefined
   if (limit === null && reset == null) return null

@@ -7,7 +7,10 @@ import type { NewKey as MadeKey } from '../admin/resources/keys.ts'
 import type { Managing } from './implement.ts'
 import { describeKey } from './key-fields.ts'
 
-/** The most usable keys of an account, and the most new keys of an account in a day, revoked keys included. */
+/**
+ * An account may have `MAX_KEYS` usable keys, and may make `MAX_NEW_KEYS` keys in a day. Revoked keys count among the
+ * new keys.
+ */
 const MAX_KEYS = 1_000
 const MAX_NEW_KEYS = 1_000
 
@@ -49,7 +52,7 @@ export async function makeOnce(
   return { data: await describeKey(db, key, now), key: secret, replayed: false }
 }
 
-/** Forgets the account's old requests, then returns the request with this idempotency key. */
+/** Deletes the account's requests for keys that are too old, then returns the request with this idempotency key. */
 async function findEarlier({ db, now, manager }: Managing, idempotencyKey: string) {
   const ofAccount = db.deleteFrom('key_requests').where('account_id', '=', manager.accountId)
   await ofAccount.where('created_at', '<', new Date(now.getTime() - REMEMBERED_MS)).execute()

@@ -65,14 +65,14 @@ export async function readManager(db: Kysely<Tables>, id: string, now: Date): Pr
 /**
  * Reads the management key as `readManager` does, and locks the management keys of its account, so that changes of the
  * account's keys and revocations of its management keys run one after the other. It does not lock the account's row,
- * for which reservations would wait.
+ * because reservations would wait for that lock.
  */
 export async function lockManager(db: Kysely<Tables>, id: string, now: Date): Promise<Manager> {
   await sql`
     select from management_keys
     where account_id = (select account_id from management_keys where id = ${id}) and revoked_at is null
     order by id for no key update`.execute(db)
-  // A separate statement, so that it sees changes committed while the first statement waited.
+  // This is a separate statement, so that it sees the changes that were committed while the first statement waited.
   return await readManager(db, id, now)
 }
 

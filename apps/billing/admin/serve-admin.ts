@@ -24,7 +24,8 @@ const MAX_BODY_BYTES = 1024 * 1024
 const UPLOAD_LIMIT_MS = 30_000
 
 /**
- * Longer than any answer takes to begin. The slowest answer is the answer of a reconciliation from the first entry on.
+ * A connection is closed after this time without traffic. No answer takes this long to begin. The slowest answer is the
+ * answer of a reconciliation from the first entry on.
  */
 const IDLE_LIMIT_MS = 11 * 60_000
 
@@ -59,7 +60,8 @@ export function createAdminServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
-    // Node swaps this time and `requestTimeout` if this time is longer, and the default is longer.
+    // This limit must not be longer than `requestTimeout`, because Node would swap the two limits. Its default is
+    // longer.
     http: { headersTimeout: UPLOAD_LIMIT_MS },
     keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,

@@ -42,7 +42,8 @@ export function createSignIn(deps: { db: Kysely<Tables>; adminToken: string; now
   }
 
   /**
-   * Returns a token's two possible hashes: for a session of any credential, and for a session of the configured token.
+   * Returns the two hashes that the token of a session may have: one if a credential opened the session, the other if
+   * the configured token opened it.
    */
   const hashesOf = (token: string) =>
     [

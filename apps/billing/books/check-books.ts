@@ -24,9 +24,9 @@ type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] 
  * due. One replica does the task, and all replicas show the newest result in their metrics. A failed task is logged and
  * repeated. Returns a function that stops the checks and waits for the current one.
  *
- * The only clock is PostgreSQL's. If that clock was ahead for a while, runs that it dated in the future do not count as
- * done: the books are reconciled all the same, and `dated-in-the-future` is one of the contradictions until those dates
- * have come.
+ * All times are from PostgreSQL's clock. If that clock was ahead for a while, some runs are dated in the future. They
+ * do not count as done, so the books are reconciled all the same. Until those dates have come, `dated-in-the-future` is
+ * one of the contradictions.
  */
 export function checkBooks(options: {
   pool: Pool
@@ -56,7 +56,10 @@ export function checkBooks(options: {
     metrics.reconciledAt.set(newest.at.getTime() / 1_000)
   }
 
-  /** A failure does not delay the seal: until the next try, rows go to the partitions that exist. */
+  /**
+   * Makes the partitions of the coming months. A failure does not delay the seal: until the next try, rows go to the
+   * partitions that exist.
+   */
   async function prepareMonths(now: Date) {
     try {
       const { rows } = await pool.query<{ made: string[] }>('select prepare_months(at => $1) as made', [now])
@@ -79,7 +82,10 @@ export function checkBooks(options: {
     }
   }
 
-  /** A failure does no harm: until the next try, the usage of these hours is read row by row. */
+  /**
+   * Sums up the closed hours of usage. A failure does no harm: until the next try, the usage of these hours is read row
+   * by row.
+   */
   async function roll() {
     try {
       await rollHours(pool, stopping.signal)
@@ -137,9 +143,9 @@ async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<Reconci
 }
 
 /**
- * Counts runs and seals that are dated in the future, and a ledger whose numbering has reached a future month. A seal
- * that is dated in the future delays the next seal until that day, because each seal continues the chain of the seal
- * before.
+ * Counts runs and seals that are dated in the future, and a ledger whose numbering has reached a future month. Each
+ * seal continues the chain of the seal before. So after a seal that is dated in the future, the next seal is made only
+ * on that day.
  */
 async function countFuture(client: PoolClient, now: Date): Promise<ReconciliationCount> {
   const { rows } = await client.query<{ count: number }>(

@@ -6,7 +6,7 @@ export type ReconciliationCount = { readonly question: string; readonly rows: nu
 
 /**
  * Asks every question of `sql/functions/reconcile.sql`. If `whole` is true, the ledger is checked from its first entry
- * on, else from the newest seal on.
+ * on; otherwise from the newest seal on.
  */
 export type Reconcile = (whole: boolean) => Promise<ReconciliationCount[]>
 

@@ -5,9 +5,9 @@ import type { Tables } from '../database/tables.ts'
 import { notifyWatchers } from './publish-catalog.ts'
 
 /**
- * Every `everyMs`, notifies the catalog's watchers if a price that was published for later has begun. Reservations
- * always use the price of their time. The notification is only for the prices that gateways show. Several replicas may
- * notify of the same price. Returns a function that stops the checks.
+ * Every `everyMs`, notifies the catalog's watchers if a price that was published for later has begun. Reservations need
+ * no notification, because each uses the price of its time. The notification is for gateways, which show prices.
+ * Several replicas may notify of the same price. Returns a function that stops the checks.
  */
 export function announcePrices(options: {
   db: Kysely<Tables>

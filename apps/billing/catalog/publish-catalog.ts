@@ -14,8 +14,8 @@ export type CatalogChange = {
 export type Publication =
   | { readonly status: 'published'; readonly changes: readonly CatalogChange[] }
   /**
-   * Returned for a change that cannot be scheduled for a later time: only prices and new models can. A model's other
-   * fields have no versions.
+   * Returned for a change that cannot be scheduled for a later time. Only new prices and new models can be scheduled. A
+   * model's other fields have no versions.
    */
   | { readonly status: 'not-schedulable'; readonly change: CatalogChange }
   /** Returned if the model already has a price from exactly that time on; a price never changes. */

@@ -21,8 +21,8 @@ type Run = (statement: string, isBrief: boolean) => Promise<void>
  * transaction. An index whose build was interrupted is invalid: it is dropped and built again. Finished indexes stay.
  *
  * PostgreSQL cannot build the index of a partitioned table concurrently. So an index is built for each partition, and
- * then attached to the table's own index, which has no content. A partition that is attached later gets its index from
- * the table's.
+ * then attached to the table's own index, which has no content. When a partition is attached later, PostgreSQL makes
+ * its index.
  */
 export async function buildIndexes(
   client: PoolClient,
@@ -37,7 +37,7 @@ export async function buildIndexes(
     throw new Error(`${name} may only have "create index concurrently if not exists", found: ${statement}`)
   })
   const run: Run = async (statement, isBrief) => {
-    // A concurrent build waits for locks without a limit, because writers go on meanwhile.
+    // A concurrent build waits for locks without a limit, because other sessions can write while it waits.
     await client.query(`set lock_timeout = ${isBrief ? options.lockTimeoutMs : 0}`)
     await options.run(statement)
   }

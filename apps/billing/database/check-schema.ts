@@ -17,8 +17,8 @@ export async function checkSchema(pool: Pool, folder = SQL_FOLDER): Promise<void
 }
 
 /**
- * Returns no parts if the list cannot be read: an empty database has no list, and in a database of an older version the
- * service's role has no right to read it.
+ * Returns the parts that were run. Returns no parts if their list cannot be read: an empty database has no list, and in
+ * a database of an older version the service's role has no right to read it.
  */
 async function readAppliedOrNone(pool: Pool): Promise<ReadonlyMap<string, Applied>> {
   try {

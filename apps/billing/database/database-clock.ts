@@ -12,13 +12,14 @@ export type DatabaseClock = {
 /** A reading that took longer than this is too imprecise. It is used only if it is the first reading. */
 const SLOW_MS = 1_000
 
-/** The largest difference between this machine's clock and PostgreSQL's without a warning in the log. */
+/** A warning is logged if this machine's clock and PostgreSQL's differ by more than this. */
 const AGREES_WITHIN_MS = 5_000
 
 /**
- * Reads PostgreSQL's clock every `everyMs`, and carries the time on by the monotonic clock, also while PostgreSQL is
- * unavailable. Everything that billing writes and decides by a date uses this clock: prices that begin, keys, tickets
- * and sessions that expire, months, seals. So replicas agree even if their machines' clocks differ.
+ * Reads PostgreSQL's clock every `everyMs`, and adds the time that has passed since then on the monotonic clock, also
+ * while PostgreSQL is unavailable. Billing uses this clock for every date that it writes and for every decision by a
+ * date: when a price begins, when a key, ticket or session expires, when a month ends, when the ledger is sealed. So
+ * replicas agree even if their machines' clocks differ.
  */
 export async function createDatabaseClock(options: {
   pool: Pool

@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg'
 
 /**
- * SQLSTATE codes of errors that may not occur in another session or at a later time.
+ * SQLSTATE codes of errors after which the same statement may succeed in another session or at a later time.
  * - Whole classes: 08 connection, 28 refused login, 3D missing database (during a restore), 40 conflict, 53 resources,
  *   57 operator intervention (a shutdown, a statement's time limit).
  * - Single codes: 25006, the session may not write; 25P03 and 25P04, the session's time is over; 55P03, a lock is not
@@ -29,8 +29,8 @@ export function isReadOnly(error: unknown): boolean {
 }
 
 /**
- * For the `catch` of a write that may be left out: ignores the error of a session that may not write, and throws every
- * other error.
+ * Handles an error in `catch`, after a write that may be left out: ignores the error of a session that may not write,
+ * and throws every other error.
  */
 export function ignoreReadOnly(error: unknown): void {
   if (!isReadOnly(error)) throw error
@@ -42,8 +42,8 @@ export function isRejectedValue(error: unknown): boolean {
 }
 
 /**
- * Returns whether there was a deadlock, or a row appeared during the transaction: nothing was done, and the transaction
- * may be repeated.
+ * Returns whether there was a deadlock, or a function found that a row had changed or appeared while it ran (SQLSTATE
+ * `serialization_failure`). Nothing was done, and the transaction may be repeated.
  */
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')

@@ -115,9 +115,10 @@ function toBillingKey(row: KeyRow): BillingKey {
 }
 
 /**
- * Compares the posted credits, and the rest of the spend limit, without subtracting holds. A release of a hold sends no
- * notification to gateways, so a key that is short only because of holds must not be refused. If both are short, the
- * shortage is the account's, as in `reserve`.
+ * Returns the shortage of a key, or null if the key can pay for one input token and one output token (`least`). This
+ * price is compared with the posted credits and with the rest of the spend limit. Holds are not subtracted from either.
+ * A release of a hold sends no notification to gateways, so a key that is short only because of holds must not be
+ * refused. If both are short, the shortage is the account's, as in `reserve`.
  */
 function toShortage({
   posted,

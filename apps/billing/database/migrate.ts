@@ -28,7 +28,7 @@ const LOCK_RETRY_MS = 1_000
  *
  * If a newer version has migrated, indexes, functions and grants stay as they are. Throws a ConfigError when the
  * database was made by an earlier checkout. Throws an error when a file of `sql/tables/` has changed since it was run,
- * when a file fails, and when its locks are not free for `lockLimitMs`.
+ * when a file fails, and when it tries for `lockLimitMs` and a lock that it needs is never free.
  */
 export async function migrate(
   pool: Pool,
@@ -68,7 +68,10 @@ async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
   }
 }
 
-/** Makes the list of the parts that were run. Throws a ConfigError for a database that is older than this list. */
+/**
+ * Makes the list of the parts that were run. Throws a ConfigError if the database is from an earlier version, which had
+ * no such list.
+ */
 async function prepareList(client: PoolClient): Promise<void> {
   const { rows: earlier } = await client.query("select where to_regclass('schema_migrations') is not null")
   if (earlier.length > 0) {

@@ -1,6 +1,11 @@
 /**
- * One token: white space and comments up to the end of a line, the beginning of a block comment, a string or a quoted
- * name, the beginning of a dollar quote, a word, or any other character.
+ * Matches one token, which is one of:
+ * - white space and comments that begin with `--`,
+ * - the beginning of a block comment,
+ * - a string or a quoted name,
+ * - the beginning of a dollar quote,
+ * - a word,
+ * - any other character.
  */
 const TOKEN =
   /(?<space>(?:\s|--[^\n]*)+)|(?<block>\/\*)|(?<text>\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*")|(?<dollar>\$(?:[A-Za-z_]\w*)?\$)|(?<word>[A-Za-z_][\w$]*)|(?<other>.)/gs

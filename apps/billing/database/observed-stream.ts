@@ -6,9 +6,11 @@ export type ObservedStream = {
   readonly runId: string
   readonly observedAtMs: number
   readonly lastId: { readonly ms: bigint; readonly seq: bigint }
-  /** Time up to which everything is settled; null: unknown, or the watermark need not move. */
+  /** The time up to which everything is settled. Null if it is unknown, or if the watermark need not move. */
   readonly settledUntilMs: number | null
-  /** Time of the latest observation that this database has recorded, as stored in Redis; null: none. */
+  /**
+   * The time that is stored in Redis as the latest observation that this database has recorded. Null if none is stored.
+   */
   readonly confirmedMs: number | null
 }
 

@@ -39,7 +39,7 @@ export const SERVICE_ROLE = 'millrace_service'
 /**
  * Settings of every connection to billing's database: `SESSION_SETTINGS`, and limits that keep statements and forgotten
  * transactions from holding locks or snapshots for long. A bigint arrives as BigInt, because numbers would round money.
- * With a `role` the connection works under it from its first statement on, or fails.
+ * If `role` is given, the connection works under this role from its first statement on, or the connection fails.
  */
 export function connectionConfig(
   url: string,
@@ -79,8 +79,8 @@ export type Pooler = 'none' | 'transaction'
 export async function openPool(options: {
   url: string
   /**
-   * The role of the pool's connections; default: the user of the URL. Behind a pooler, the login must have the role
-   * set.
+   * The role of the pool's connections; default: the user of the URL. Behind a pooler, the login itself must have this
+   * role as its setting `role`.
    */
   role?: string
   /** Default: none. */
@@ -149,15 +149,15 @@ export async function openPool(options: {
 }
 
 /**
- * Ends the connections of the pool that are idle now. Called when a session may not write. Other sessions may be on the
- * same server, or may have begun while the database was read-only. They could not write either, although the database
- * may accept changes again.
+ * Ends the connections of the pool that are idle now. Called when a session may not write. The pool's other sessions
+ * may be on the same server, or may also have begun while the database was read-only. Then they cannot write either,
+ * although the database may accept changes by now.
  */
 export function endIdle(pool: Pool): void {
   for (let left = pool.idleCount; left > 0; left -= 1) {
     pool.connect().then(
       (client) => client.release(true),
-      // The pool was ended, or the wait for a connection was too long, so the connection is not idle any more.
+      // The pool was ended, or the wait for a connection was too long. In both cases no idle connection is left to end.
       () => undefined,
     )
   }
@@ -182,7 +182,7 @@ export async function inTransaction<Result>(
     })
     throw error
   } finally {
-    // A connection in an unknown state, or of a server that accepts no changes, must not serve the next transaction.
+    // A connection in an unknown state, or to a server that accepts no changes, must not serve the next transaction.
     client.release(broken)
   }
 }
@@ -198,14 +198,18 @@ function withOptions(url: string, options: string): string {
   return target.href
 }
 
-/** Returns whether a file that the URL names cannot be read: `pg` reads these files whenever it connects. */
+/**
+ * Returns whether the error means that a file of the URL, such as a certificate, cannot be read. `pg` reads these files
+ * whenever it connects.
+ */
 function isUnreadableFile(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && ['open', 'read'].includes(String(error.syscall))
 }
 
 /**
- * Checks that a new connection works as `role` and has the settings of every session. A pooler may drop the options of
- * a session. Then the connection would have all rights and all defaults of its login.
+ * Checks that a new connection works as `role` and has the settings of every session. The options of the session give
+ * it both, and a pooler may drop these options. The connection would then have all rights and all defaults of its
+ * login.
  */
 async function checkDirect(client: PoolClient, role: string | undefined): Promise<void> {
   const session = await readSession(client, false)

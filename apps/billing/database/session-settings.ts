@@ -24,12 +24,14 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   search_path: 'public',
   transform_null_equals: 'off',
   'plpgsql.extra_errors': 'none',
-  // A policy that would hide rows is an error: a sum must not be too small without a sign of it.
+  // With this setting, a policy that would hide rows causes an error. Otherwise a sum would be too small, and nothing
+  // would show it.
   row_security: 'off',
   // The money functions lock rows and then read them by a new statement, which must see what was committed meanwhile.
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
-  // Limits: the statement's own limit bounds its wait for a lock, and an expected error does not end the session.
+  // A wait for a lock needs no limit of its own, because `statement_timeout` bounds it. An error that billing expects
+  // must not end the session.
   lock_timeout: '0',
   exit_on_error: 'off',
   plan_cache_mode: 'auto',
@@ -91,8 +93,9 @@ export async function readSession(client: Pool | PoolClient, isNamed: boolean): 
 export type WrongSetting = { readonly name: string; readonly found: string; readonly wanted: string }
 
 /**
- * Returns the wrong settings of a session. `synchronous_commit` is wrong only if it is off: a commit that was answered
- * could be lost. With every other value a commit is at least on the disk of the server.
+ * Returns the wrong settings of a session. `synchronous_commit` is wrong only if it is `off`: then a crash of the
+ * server could lose a commit that it has confirmed. With every other value a commit is at least on the disk of the
+ * server.
  */
 export function listWrongSettings({ settings }: Session): WrongSetting[] {
   const wrong = Object.entries(SESSION_SETTINGS).flatMap(([name, wanted]) => {

@@ -7,7 +7,8 @@ import { readSession, whyReadOnly } from './session-settings.ts'
 
 /**
  * Checks every `everyMs` whether the database answers and accepts changes; behind a pooler also whether its connections
- * still have the settings of `pooled`. The result is ready at the start, because the database has just answered.
+ * still have the settings of `pooled`. Until the first check the readiness is `ready`, because the database has just
+ * answered.
  */
 export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null; everyMs: number }): {
   readiness: Readiness
@@ -35,7 +36,10 @@ export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null
   }
 }
 
-/** Returns why the session of a connection cannot write, and ends the connection; null: it can. */
+/**
+ * Returns the reason why the session of a connection cannot write, and ends that connection. Returns null if it can
+ * write.
+ */
 async function findProblem(pool: Pool, pooled: PooledNeeds | null): Promise<string | null> {
   const client = await pool.connect()
   let isUseless = true

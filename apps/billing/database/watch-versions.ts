@@ -18,8 +18,8 @@ export type VersionWatch = {
  */
 export function watchVersions(options: {
   /**
-   * URL of a direct connection, on which PostgreSQL sends notifications; null: there is none, and the versions are only
-   * compared.
+   * URL of a direct connection, on which PostgreSQL sends notifications; null if there is none. The versions are then
+   * only compared.
    */
   url: string | null
   pool: Pool

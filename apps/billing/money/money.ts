@@ -27,11 +27,11 @@ export type Settled = {
 
 /**
  * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
- * transaction and idempotent. Reserves and settlements try a fast path first: `reserve_one` and `settle_one` for a
- * batch of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction of `reserve` and `settle`,
- * gives the same answers, and takes only batches without a special call. Throws the errors of PostgreSQL and of its
- * connection. After a deadlock or a serialization failure a call is tried again, up to 5 times in all; once if its
- * session may not write.
+ * transaction and idempotent. `reserve` and `settle` try a fast path first: `reserve_one` and `settle_one` for a batch
+ * of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction of the SQL functions `reserve` and
+ * `settle` and gives the same answers. It takes only batches without a special call. Throws the errors of PostgreSQL
+ * and of its connection. After a deadlock or a serialization failure a call is tried again; it is tried at most 5
+ * times. If its session may not write, it is tried once more.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
@@ -42,11 +42,14 @@ export type Money = {
   /** Expires at most `most` holds of each model. `more`: other holds may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
   /**
-   * Returns the models that have an overdue hold. Such a hold expires once the model's stream is settled. `untilMs`:
-   * now, by the clock of the queue Redis.
+   * Returns the models that have an overdue hold. Such a hold expires once the model's stream is settled. `untilMs` is
+   * the present time by the clock of the queue Redis.
    */
   overdueModels(untilMs: number): Promise<string[]>
-  /** Records observations; writes only changes. Returns, for each stream, the state in the database. */
+  /**
+   * Records observations of streams. Writes only the rows that change. Returns the state in the database for each
+   * stream.
+   */
   noteObservations(streams: readonly ObservedStream[], freezeMs: number): Promise<RecordedStream[]>
   /** Prevents holds from expiring because a clock has jumped. */
   freezeWatermarks(jumps: readonly ClockJump[]): Promise<void>
@@ -117,7 +120,9 @@ export function createMoney(options: {
     }
   }
 
-  /** Returns no rows if nothing was done, because an id is already known or is in the batch twice. */
+  /**
+   * Tries the fast path. Returns no rows if it did nothing, because an id is already known or is in the batch twice.
+   */
   async function tryShortReserve(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
     const [only] = calls
     if (only === undefined || calls.length > 1) {
@@ -137,7 +142,7 @@ export function createMoney(options: {
     }).catch(noneOfDuplicate)
   }
 
-  /** Returns no rows if nothing was done, because one of the settlements needs `settle`. */
+  /** Tries the fast path. Returns no rows if it did nothing, because one of the settlements needs `settle`. */
   async function tryShortSettle(settlements: readonly Settlement[]): Promise<SettledRow[]> {
     const [only] = settlements
     if (only === undefined || settlements.length > 1) {
@@ -240,7 +245,10 @@ export function createMoney(options: {
     )
   }
 
-  /** Returns the json object that `sql/functions/settle.sql` takes; null without a genuine receipt. */
+  /**
+   * Returns the json object that `sql/functions/settle.sql` takes; null if the settlement has no receipt, or a receipt
+   * that is not genuine.
+   */
   function receiptOf({ id, receipt }: Settlement): string | null {
     const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
     if (genuine === null) return null

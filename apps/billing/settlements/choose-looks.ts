@@ -11,8 +11,8 @@ export type Looks = {
   /** Returns the models whose streams are due for a look. The caller looks at them and calls `note` with each look. */
   due(models: readonly string[]): string[]
   /**
-   * Returns true if each round looks at the stream: entries came lately or are not committed, or the stream's state is
-   * unknown.
+   * Returns true if every round looks at the stream. This is so if entries came lately, if entries are not committed,
+   * or if the stream's state is unknown.
    */
   isLively(model: string): boolean
   note(model: string, look: StreamLook): void
@@ -23,8 +23,9 @@ export type Looks = {
 }
 
 /**
- * A stream is idle, and looked at more rarely, once its newest entry is this old. By then the stream's mark has passed
- * the time at which Redis answered each settlement, repeated settlements included, so no gateway waits for the mark.
+ * A stream is idle once its newest entry is this old. An idle stream is looked at more rarely. Gateways wait for the
+ * stream's mark (`SettlementMark`) to pass the time at which Redis answered a settlement, also a repeated one. By this
+ * age the mark has passed all these times, so no gateway waits for it.
  */
 const LIVELY_MS = 10_000
 
@@ -32,16 +33,24 @@ const LIVELY_MS = 10_000
 const MOST_IDLE = 64
 
 /**
- * Chooses the streams that a round of the sweeper looks at: lively streams in every round, and idle streams in turn,
- * each of them every `idleEveryMs`. A look at an idle stream can only find a change of its Redis server, a gateway that
- * waits for its mark, or entries of another, dead replica, and each of these may wait. An overdue hold does not wait
- * for such a look: the sweeper also looks at the streams of the models with overdue holds.
+ * Chooses the streams that a round of the sweeper (`sweep.ts`) looks at: lively streams in every round, and idle
+ * streams in turn, each of them every `idleEveryMs`. A look at an idle stream can find only three things, and each of
+ * them may wait:
+ * - Its Redis server is another one.
+ * - A gateway waits for the stream's mark.
+ * - A replica of billing has died and has left entries unacknowledged.
+ *
+ * An overdue hold does not wait for such a look: the sweeper also looks at the streams of the models with overdue
+ * holds.
  */
 export function createLooks(options: { idleEveryMs: number; monotonicMs: () => number }): Looks {
   const { idleEveryMs, monotonicMs } = options
   const latest = new Map<string, { readonly atMs: number; readonly isLively: boolean }>()
 
-  /** Models whose entries were read since the latest choice. A look that began before must not hide such an entry. */
+  /**
+   * Models whose entries were read since the latest choice. A look that began before such an entry came does not show
+   * it, so the result of that look is dropped.
+   */
   const touched = new Set<string>()
 
   const isLively = (model: string) => latest.get(model)?.isLively ?? true

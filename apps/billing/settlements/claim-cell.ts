@@ -13,7 +13,7 @@ export type CellPlaces = { readonly cell: string; readonly queue: string; readon
 export type CellClaim = {
   /**
    * Resolves with true when the claim is held, and with false when a server does not answer, so that its claim is not
-   * known. While another cell holds one of the two places, the function waits and calls `onWait`.
+   * known. While another cell holds the claim of the queue or of the database, the function waits and calls `onWait`.
    */
   first(onWait: (reason: string) => void): Promise<boolean>
   /** Resolves once the claim is held. */
@@ -24,13 +24,15 @@ export type CellClaim = {
 const DEFAULT_LIMITS = { everyMs: 10_000, lastingMs: 60_000 }
 
 /**
- * Claims the queue Redis for this billing's database, and the database for this queue, every `everyMs`. A claim ends by
- * itself when nobody has renewed it for `lastingMs`, so a database or a queue that is replaced needs no further step.
+ * Claims the queue Redis for this billing's database, and the database for this queue, and renews both claims every
+ * `everyMs`. A claim ends by itself if it is not renewed for `lastingMs`, so a database or a queue that is replaced
+ * needs no further step.
  *
- * If two cells used the same queue or the same database, each would charge the other's generations and expire the
- * other's holds. This can happen by accident: a setting was copied, or a second release has a URL of the first. Billing
- * is the only process that knows both places. So while another cell holds one of them, billing takes no settlement and
- * no call. If it finds the other cell only later, because a server did not answer for long, it calls `onLost`.
+ * A cell is a set of processes with one queue Redis, one PostgreSQL and their bus. If two cells used the same queue or
+ * the same database, each would charge the other's generations and expire the other's holds. This can happen by
+ * accident: a setting was copied, or a second installation has a URL of the first. Billing is the only process that
+ * knows both the queue and the database. So while another cell holds one of them, billing takes no settlement and no
+ * call. If it finds the other cell only later, because a server did not answer for long, it calls `onLost`.
  *
  * A queue that was emptied has lost its id. It gets back the id that this process knows, so that the database's claim
  * stays valid.

@@ -30,9 +30,9 @@ const FULL_BATCH = 64
  * tries again. Entries that cannot be read or settled go to the dead letters with an alarm.
  *
  * The streams are read without blocking: at once while entries come, else after a pause. A blocking read would need a
- * connection of its own, and in a Redis Cluster one for each model.
+ * separate connection, and in a Redis Cluster a separate connection for each model.
  *
- * A commit costs several times as much as one more entry in it, and the reservations of new requests wait for the same
+ * A commit costs several times as much as adding an entry to it, and the reservations of new requests need the same
  * database. So a batch that is not full waits for the entries that arrive within `gatherMs` after it was read. Until
  * the batch is committed its entries are pending: they keep the watermark from moving, and another replica claims them
  * if this one ends.
@@ -122,7 +122,7 @@ export function consumeSettlements(options: {
     })
   }
 
-  /** Acts on all models at once. After a failure the entries stay with this consumer, and are read again. */
+  /** Calls `act` for all models at once. If a call fails, its entries stay with this consumer, and are read again. */
   async function each<Entry>(
     ofModels: readonly (readonly [string, readonly Entry[]])[],
     act: (model: string, entries: readonly Entry[]) => Promise<void>,

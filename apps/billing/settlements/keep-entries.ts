@@ -1,15 +1,19 @@
 import type { StreamState } from './settlement-streams.ts'
 import type { SettledUntil } from './watermark.ts'
 
-/** Entries are kept for this time behind the watermark: after a restore from a backup they are read again. */
+/**
+ * Entries are kept until they are this much older than the watermark. After a restore from a backup they are read
+ * again.
+ */
 const KEEP_MS = 60 * 60 * 1000
 
 /** The most entries kept per model, which take 130 MB at 650 bytes each, most of it for the receipt. */
 const MAX_KEPT = 200_000
 
 /**
- * Returns the time before which entries of a stream may be dropped, by their ids. Ids and clock may disagree after a
- * clock went back, so an entry is dropped only when it is settled by its id and by the clock.
+ * Returns a time: the entries of a stream whose ids are from before it may be dropped. The time in an id comes from the
+ * server's clock. If that clock went back, ids and clock disagree, so an entry is dropped only when it is settled by
+ * its id and by the clock.
  */
 export function dropBeforeMs(
   { length, oldestId }: Pick<StreamState, 'length' | 'oldestId'>,

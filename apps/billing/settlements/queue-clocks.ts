@@ -1,6 +1,6 @@
 /**
- * The time of an observation: `timeMs` by its Redis server. The request was sent at `sentMs` and answered at
- * `answeredMs` by the monotonic clock.
+ * One reading of a Redis server's clock, which was at `timeMs`. By the monotonic clock of this process, the request was
+ * sent at `sentMs` and answered at `answeredMs`.
  */
 export type Reading = { readonly timeMs: number; readonly sentMs: number; readonly answeredMs: number }
 
@@ -15,17 +15,17 @@ export type QueueClocks = {
 }
 
 /**
- * A difference above this is a jump. A hold expires at least 30 s after its end by this clock, so a smaller jump does
- * no harm.
+ * A difference above this is a jump. A hold expires at the earliest when this clock is 30 s past `expires_at`, so a
+ * smaller jump does no harm.
  */
 export const JUMP_MS = 5_000
 
 /**
  * Compares the clocks of the queue Redis servers with this process' monotonic clock. There is one comparison per model,
- * because the models of a Redis Cluster are on several servers. The times of the request and the answer bound from both
- * sides how far the server's clock is ahead of the monotonic clock. So each reading gives a range. Two readings show a
- * jump only if their ranges are more than `JUMP_MS` apart. So neither a slow answer nor a stall of this process looks
- * like a jump.
+ * because the models of a Redis Cluster are on several servers. A reading cannot tell exactly how far the server's
+ * clock is ahead of the monotonic clock. It gives a range, whose ends follow from the times of the request and of the
+ * answer. Two readings show a jump only if their ranges are more than `JUMP_MS` apart. So neither a slow answer nor a
+ * stall of this process looks like a jump.
  */
 export function createQueueClocks(monotonicMs: () => number): QueueClocks {
   const leads = new Map<string, { readonly least: number; readonly most: number }>()

@@ -36,8 +36,8 @@ const MOST_ENTRIES = 1_024
 const MOST_STREAMS = 64
 const SHARE = 8
 /**
- * In one round, at most `MOST_TROUBLED` models in trouble are read beside the new entries, and at most `TROUBLED_SHARE`
- * entries of each.
+ * A model is in trouble if its last read failed, or if entries of another consumer must be claimed. A round reads the
+ * new entries, and also at most `TROUBLED_SHARE` entries of each of at most `MOST_TROUBLED` models in trouble.
  */
 const MOST_TROUBLED = 16
 const TROUBLED_SHARE = 32

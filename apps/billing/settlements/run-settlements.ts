@@ -31,7 +31,7 @@ export function runSettlements(options: {
   log: Logger
   /** The time after which an unacknowledged entry of another consumer counts as abandoned. */
   claimIdleMs: number
-  /** The pause after a read of the streams without entries. */
+  /** The pause after a read of all streams that returned no entries. */
   readPauseMs: number
   /** The time for which a batch that is not full waits for more entries. */
   gatherMs: number

@@ -25,10 +25,10 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 2_000
 
 /**
- * While PostgreSQL cannot settle anything a batch is tried again, because no settlement may be lost. Every other error
- * belongs to an entry: PostgreSQL rejects a value of it, or this release cannot handle it. Such an entry would fail the
- * whole batch each time. So the entries of the batch are settled one by one, and the entries that fail alone are
- * returned.
+ * While PostgreSQL cannot settle anything, a batch is tried again, because no settlement may be lost. Every other error
+ * belongs to an entry: PostgreSQL rejects a value of the entry, or this version of billing cannot handle it. Such an
+ * entry would fail the whole batch each time. So the entries of the batch are settled one by one, and the entries that
+ * fail alone are returned.
  */
 export function createSettleEntries(deps: {
   money: Money

@@ -28,14 +28,14 @@ export type StreamState = {
 
 /** A stream at one instant of its Redis server. */
 export type StreamObservation = {
-  /** The run id as in `SettlementMark`: of the server and of the stream's incarnation on it. */
+  /** The run id, as in `SettlementMark`. It consists of `server` and `incarnation`. */
   readonly runId: string
   /**
    * The server's part of the run id. It differs between servers, and changes with a restart or a promotion of a server.
    */
   readonly server: string
   readonly incarnation: string
-  /** True if entries, or the whole stream, were lost since the last observation: the incarnation is new. */
+  /** True if entries, or the whole stream, were lost since the last observation. `incarnation` is then new. */
   readonly lost: boolean
   readonly timeMs: number
   /** The number of entries that could not be settled. */
@@ -53,8 +53,8 @@ const GROUP = 'billing'
 const DEAD_LETTERS_KEPT = 10_000
 
 /**
- * The limits of a buried entry. Lua passes at most some thousands of values to one command, and an entry that cannot be
- * buried would stop its model.
+ * The limits of an entry that is moved to the dead letters (`bury`). Lua passes at most some thousands of values to one
+ * command. An entry that could not be moved would stop the settlements of its model.
  */
 const MOST_BURIED_FIELDS = 200
 const MOST_REASON_CHARACTERS = 1_000
@@ -62,13 +62,17 @@ const MOST_REASON_CHARACTERS = 1_000
 /** The key of a model's settlements that cannot be read or settled, for operators. */
 export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:dead`
 
-/** The key of the time of the latest observation of a model's stream that the database has recorded. */
+/**
+ * The key under which Redis keeps a time: the time of the latest observation of the model's stream that the database
+ * has recorded.
+ */
 const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed`
 
 /**
  * The settlement streams, for one consumer of the group. Every command is about one model, whose keys a Redis Cluster
- * keeps on one node: while a node is away, the models of the other nodes go on. Only `readNew` reads many models in one
- * command, if one server has all of them: otherwise a thousand idle streams would cost a thousand commands.
+ * keeps on one node: while a node is away, the models of the other nodes go on. Only `readNew` is different: if one
+ * server has all models, it reads many models with one command. With one command for each model, a thousand idle
+ * streams would cost a thousand commands.
  */
 export function createSettlementStreams(options: { redis: Redis | Cluster; consumer: string }) {
   const { redis, consumer } = options
@@ -89,8 +93,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
   }
 
   /**
-   * Reads new entries of one model. Creates the group if it does not exist; its next entry is then the first of the
-   * stream.
+   * Reads new entries of one model. Creates the group if it does not exist. A new group begins with the first entry of
+   * the stream.
    */
   async function readNewOf(model: string, count: number): Promise<StreamEntry[]> {
     try {
@@ -132,8 +136,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Reads at most `count` entries that this consumer has received and not acknowledged. Returns none when a failover
-     * has lost the group.
+     * Reads at most `count` entries that this consumer has received and not acknowledged. Returns no entries when a
+     * failover has lost the group.
      */
     readOwn: async (model: string, count: number): Promise<StreamEntry[]> =>
       await read([model], '0', count).catch(noneWithoutGroup([])),
@@ -141,8 +145,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     /**
      * Claims at most `count` entries, from the id `start` on, that were delivered at least `minIdleMs` ago and are not
      * acknowledged. `next` is the id to continue from, or null at the end. A call may return no entries before the end:
-     * Redis examines only a few thousand entries per call, and the first ones may just have been claimed. Returns none
-     * when a failover has lost the group.
+     * Redis examines only a few thousand entries per call, and the first ones may just have been claimed. Returns no
+     * entries when a failover has lost the group.
      */
     async claim(
       model: string,
@@ -188,15 +192,18 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
       }
     },
 
-    /** Gives the stream another incarnation, because this incarnation has lost entries. */
+    /** Gives the stream a new incarnation, because `incarnation` has lost entries. */
     async renew(model: string, incarnation: string): Promise<void> {
       await redis.eval(RENEW, 1, settlementStateKey(model), incarnation, newIncarnation())
     },
 
     /**
-     * Stores `recordedMs`, the time of the latest observation that the database has recorded. Also stores the mark: all
-     * entries up to `committedMs` of the run `runId` are committed. Gateways keep a settlement until the mark has
-     * passed it. A null value is unknown, or is stored already.
+     * Stores two facts about the stream:
+     * - `recordedMs`: the time of the latest observation (`ObservedStream`) that the database has recorded.
+     * - The mark (`SettlementMark`): all entries up to `committedMs` of the run `runId` are committed. Gateways keep a
+     *   settlement until the mark has passed it.
+     *
+     * If a time is null, because it is unknown or is stored already, the stored value stays.
      */
     async confirm(
       model: string,
@@ -215,8 +222,9 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Lets the group read the entries since `fromMs` again. Needed if the database has lost an observation that it had
-     * confirmed at `confirmedMs`. Returns false when another replica has done so.
+     * Lets the group read the entries since `fromMs` again. This is needed if the database has lost an observation
+     * whose time, `confirmedMs`, is stored in Redis (`confirm`). Returns false when another replica has already done
+     * this.
      */
     async readAgain(model: string, confirmedMs: number, fromMs: number): Promise<boolean> {
       const keys = [settlementStreamKey(model), confirmedKey(model), settlementMarkKey(model)]

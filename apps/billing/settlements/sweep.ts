@@ -29,18 +29,18 @@ export type Sweeper = {
 
 /**
  * Every `everyMs`: observes the settlement streams, moves the watermarks in PostgreSQL, expires the holds behind them,
- * trims the streams and calls `onStuck` for entries that stay unacknowledged. If the database went back in time, the
- * settlements since then are read again. If a stream lost entries although its server did not restart, the stream gets
- * another incarnation and an alarm is raised; the gateways then send again the settlements that they keep. Every
- * replica sweeps, because each step is idempotent. A failed round is logged, and the next round starts from the state
- * of Redis and PostgreSQL.
+ * trims the streams and calls `onStuck` for entries that stay unacknowledged. If the database was set back to an
+ * earlier state, the settlements since that state are read again. If a stream lost entries although its server did not
+ * restart, the stream gets another incarnation and an alarm is raised; the gateways then send again the settlements
+ * that they keep. Every replica sweeps, because each step is idempotent. A failed round is logged, and the next round
+ * starts from the state of Redis and PostgreSQL.
  *
  * An idle stream is observed more rarely, and its watermark in PostgreSQL does not move until a hold of its model is
  * overdue. Then the stream is observed in the same round. So a second in which nothing happens costs the same for ten
  * models as for a thousand, and writes nothing in PostgreSQL.
  *
- * After a jump of a server's clock, holds in use would look overdue by this clock. So no hold expires by it until the
- * holds in use have ended.
+ * After a server's clock has jumped, holds in use would look overdue by this clock. So no hold expires by this clock
+ * until the holds in use have ended.
  */
 export function sweep(options: {
   streams: SettlementStreams
@@ -165,8 +165,8 @@ export function sweep(options: {
   }
 
   /**
-   * Returns whether a stream went back. The entries of such a stream cannot be judged before it has another
-   * incarnation.
+   * Returns true for the loss `went-back` (`watch-losses.ts`), and gives the stream another incarnation. Until the
+   * stream has it, its observations must not be used. Also reports the loss `lost`.
    */
   async function isSpoiled(model: string, observation: StreamObservation): Promise<boolean> {
     const loss = losses.judge(model, observation)
@@ -181,7 +181,7 @@ export function sweep(options: {
     return loss === 'went-back'
   }
 
-  /** Acts on all items at once. A failure, such as a server that is away, does not stop the other models. */
+  /** Calls `act` for all items at once. A failure, such as a server that is away, does not stop the other models. */
   async function each<Item extends { readonly model: string }>(
     items: readonly Item[],
     act: (item: Item) => Promise<void>,
@@ -274,8 +274,8 @@ type Observed = {
 type Recorded = Observed & Pick<RecordedStream, 'recordedMs' | 'forgotten'>
 
 /**
- * Finds a jump back that happened before this process began to observe: the database has then recorded a time that is
- * still to come.
+ * Returns the jump if the server's clock jumped back before this process began to observe it. The sign of such a jump:
+ * the database has recorded a time that the server's clock has not reached.
  */
 function toJumpBefore({ model, observation, jumpMs, recordedMs, forgotten }: Recorded) {
   const byMs = observation.timeMs - (recordedMs ?? observation.timeMs)

@@ -2,8 +2,8 @@ import type { StreamObservation, StreamState } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
- * The watermark: everything settled in Redis until `untilMs` (Redis time), that is all entries with ids up to `upTo`,
- * is settled in PostgreSQL.
+ * The watermark of a stream. Everything that was settled in Redis until `untilMs` (Redis time) is settled in
+ * PostgreSQL. These are all entries with ids up to `upTo`.
  */
 export type SettledUntil = { readonly untilMs: number; readonly upTo: StreamId }
 
@@ -23,9 +23,9 @@ export type WatermarkTracker = {
  *
  * An observation has Redis' time and the stream's last id L. Suppose that all entries up to L were delivered and none
  * of them is pending. Then everything settled in Redis before that time is settled in PostgreSQL, because later entries
- * have greater ids. If this is so at the observation itself, its time is the watermark. Otherwise the observation is
- * kept, and tested again with each later observation. The last processed id cannot serve as watermark: it does not move
- * in an idle system, and another replica may still have entries before it.
+ * have greater ids, and the time is the watermark. If the supposition is false when the observation is made, the
+ * observation is kept and tested again with each later observation. The last processed id cannot serve as watermark: it
+ * does not move in an idle system, and another replica may still have entries before it.
  */
 export function createWatermarkTracker(): WatermarkTracker {
   type Observation = { readonly runId: string; readonly timeMs: number; readonly lastId: StreamId }

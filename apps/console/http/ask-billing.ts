@@ -19,7 +19,7 @@ export type AskBilling = (request: BillingRequest) => Promise<Response>
 /**
  * Sends one request to billing's admin interface. Of the browser's request only the fields of `BillingRequest` are
  * passed on. If billing does not answer, throws a ConsoleError that says whether billing may have received the request.
- * Also throws one if billing's release is too old to know the operation.
+ * Also throws a ConsoleError if billing's version is too old to know the operation.
  */
 export function createAskBilling(billingUrl: string): AskBilling {
   return async ({ method, target, token, body, userAgent, signal }) => {
@@ -46,7 +46,7 @@ export function createAskBilling(billingUrl: string): AskBilling {
 }
 
 /**
- * The message of every billing release for a path that it does not serve. The console requests only paths of the
+ * The message of every version of billing for a path that it does not serve. The console requests only paths of the
  * contract, so this message means that billing is older than the console.
  */
 const NO_SUCH_OPERATION = 'There is no such operation.'

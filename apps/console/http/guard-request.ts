@@ -4,7 +4,8 @@ import { ConsoleError } from './console-error.ts'
 /**
  * Refuses requests that the console's own page would not send.
  *
- * 1. `Host` must be the console's host exactly. A name that an attacker points at this address has another host.
+ * 1. `Host` must be the console's host exactly. An attacker may point the name of another host at this address; the
+ *    browser then sends that name.
  * 2. A request for anything but the page and its files must come from the page itself, by `Sec-Fetch-Site`, or by
  *    `Origin` if the browser does not send `Sec-Fetch-Site`.
  * 3. Such a request that changes something must have a JSON body and the header `x-millrace-page`. No HTML form can

@@ -54,7 +54,8 @@ export function createConsoleServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
-    // Set, because the default is longer than `requestTimeout`, and Node exchanges the two times if this one is longer.
+    // This limit must not be longer than `requestTimeout`, because Node would swap the two limits. Its default is
+    // longer.
     http: { headersTimeout: UPLOAD_LIMIT_MS },
     keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,

@@ -8,7 +8,7 @@ import { createRate, growth, type Rate } from './rates.ts'
 /** The fields of a gateway's demand that are shown. */
 export type GatewayLoad = Pick<Demand, 'id' | 'openStreams' | 'loopDelayMs'>
 
-/** The state of a model in the catalog, as gateways report it; null until one has reported. */
+/** The state of a model in the catalog, as gateways report it; null until a gateway has reported it. */
 export type CatalogState = ModelReport['catalog'] | null
 
 export type FollowGateways = {
@@ -47,7 +47,10 @@ const MOST_OPEN = 200
 const MOST_ENDED = 500
 const TENANT_IDLE_MS = 60_000
 
-/** Keeps the last demand and report of each gateway. `loadOf` returns the load to which a model's growth is added. */
+/**
+ * Keeps the last demand and report of each gateway. `loadOf` returns the load of a model, to which the growth of the
+ * model's counters is added.
+ */
 export function createFollowGateways(deps: {
   loadOf: (model: string) => ModelLoad
   nowMs: () => number
@@ -164,8 +167,8 @@ export function createFollowGateways(deps: {
 }
 
 /**
- * Adds the growth since the previous report. It runs for every model of every report, so it creates no object for the
- * many models without new requests.
+ * Adds to `load` how much a model's counters have grown between the two reports of a gateway. It runs for every model
+ * of every report, so it creates no object for the many models without new requests.
  */
 function addGrowth(load: ModelLoad, before: ModelReport | undefined, now: ModelReport): void {
   if (before === undefined) return

@@ -34,8 +34,8 @@ const FRESH_MS = 3_000
 const MOST_ENGINES = 5_000
 
 /**
- * Keeps the last capacity of each engine and the last report of each worker. `loadOf` returns the load to which a
- * model's growth is added.
+ * Keeps the last capacity of each engine and the last report of each worker. `loadOf` returns the load of a model, to
+ * which the growth of the model's counters is added.
  */
 export function createFollowWorkers(deps: {
   loadOf: (model: string) => ModelLoad

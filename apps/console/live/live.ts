@@ -29,7 +29,7 @@ const TICK_EVERY_MS = { watched: TICK_MS, unwatched: 5_000 }
 /** How often queues are read; while watched, as often as gateways report. */
 const QUEUES_EVERY_MS = { watched: 2_000, unwatched: 5_000 }
 const MEMORY_MS = 10_000
-/** How long one read counts as watching, so that a script that polls gets fresh numbers. */
+/** The cluster counts as watched for this long after one read, so that a script that polls gets fresh numbers. */
 const TOUCHED_MS = 10_000
 /** Within this time after watching began, every process has sent its signals and its report. */
 const WARM_MS = 2_500

@@ -33,8 +33,8 @@ const LISTEN_EVERY_MS = 15_000
 const LISTEN_FOR_MS = 1_500
 
 /**
- * A gateway's demand without its numbers by model, which only scalers need: validating them each second would be most
- * of the work for a message.
+ * A gateway's demand without its numbers by model, which only scalers need. If the console validated these numbers,
+ * this would be most of its work for a message.
  */
 const GATEWAY_LOAD: Signal<GatewayLoad> = {
   channel: DEMAND.channel,

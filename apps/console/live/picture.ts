@@ -51,7 +51,7 @@ type ModelHistories = Pick<ModelView, 'histories' | 'longHistories'>
 const SILENT_MS = { watched: 5_000, unwatched: 40_000 }
 /** Rates are means over this time, which spans at least two reports. */
 const WINDOW_MS = { watched: 10_000, unwatched: 45_000 }
-/** A gateway counts as silent after this time without a report: two missed reports and a late one. */
+/** A gateway counts as silent after this time without a report: two reports are missing and the third is late. */
 const REPORT_SILENT_MS = { watched: 7_000, unwatched: 40_000 }
 const AWAY_MS = 5_000
 /** More than any catalog has. The names come from the bus, so their number is bounded. */

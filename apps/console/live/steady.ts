@@ -4,8 +4,8 @@ import type { ModelNow, WorkerNow } from '#libs/live-view/rows.ts'
 const BAND = 0.02
 
 /**
- * Returns `now`, but keeps each previous rate or mean that differs from the new one by at most 2 %. Counts are always
- * the new ones.
+ * Returns `now`, but with the previous value of each rate or mean that has changed by at most 2 %. Counts always have
+ * their new values.
  */
 export function toSteadyModel(before: ModelNow | undefined, now: ModelNow): ModelNow {
   if (before === undefined) return now

@@ -51,7 +51,8 @@ export function createViewStreams(deps: {
       const { missed } = place
       place.slow = false
       place.missed = false
-      // A large event alone fills the buffer of any socket. A viewer that missed no delta meanwhile needs no snapshot.
+      // One large event is enough to fill a socket's buffer. So a viewer may have been slow and have missed no delta;
+      // it then needs no snapshot.
       if (missed) write(stream, viewer, toSnapshot(stream))
     })
   }

@@ -21,7 +21,9 @@ applyTheme()
 document.addEventListener('copy', copyWholes)
 start(place)
 
-/** Signs in, then shows the screen that the address names, inside the shell, until the viewer signs out. */
+/**
+ * Lets the viewer sign in. Then shows the screen that the address names, inside the shell, until the viewer signs out.
+ */
 function start(place: HTMLElement): void {
   const { show, redraw } = createDrawing(place)
   let endScreens = () => {}

@@ -5,16 +5,19 @@ import { toPrintable } from '../table.ts'
 import type { ChatMessage, ChatReceipt, GatewayClient } from './gateway-client.ts'
 
 export type ChatSession = {
-  /** Answers a message, or executes a command such as /reset. Throws a CommandError if there is no answer. */
+  /**
+   * Sends a message to the model and prints the answer, or executes a command such as /reset. Throws a CommandError if
+   * there is no answer.
+   */
   turn(line: string, signal: AbortSignal): Promise<void>
 }
 
-/** How many times the receipt is requested: billing reads a settlement within a second. */
+/** The receipt is requested at most this many times. Billing reads a settlement within a second. */
 const RECEIPT_TRIES = 4
 const RECEIPT_PAUSE_MS = 1_100
 /**
- * How many times the timing is requested. Billing writes it after the charge, later on a busy machine, and sometimes
- * not at all.
+ * The timing is requested at most this many times. Billing writes it after the charge: on a busy machine some time
+ * later, and sometimes not at all.
  */
 const TIMES_TRIES = 5
 const TIMES_PAUSE_MS = 300

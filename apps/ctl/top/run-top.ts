@@ -8,8 +8,8 @@ import { openScreen } from './screen.ts'
 import { press, START, toKeys, type TopState } from './top-state.ts'
 
 /**
- * The console sends a picture each second. If none came for longer than this, the screen says that the connection is
- * lost.
+ * The console sends a picture each second. If no picture has come for longer than this, the screen says that the
+ * connection is lost.
  */
 const STALE_MS = 5_000
 const CHARACTERS = new Intl.Segmenter()
@@ -157,8 +157,8 @@ function toFooter({ isTyping, filter, isPaused, sort }: TopState): string {
 }
 
 /**
- * Cuts a line to the terminal's width. Names are already printable, so each character takes one column; East Asian
- * characters take two, which is not counted.
+ * Cuts a line to the terminal's width. Names contain only printable characters. Each is counted as one column; an East
+ * Asian character takes two, so a line with such characters may be too long.
  */
 function cut(line: string, width: number): string {
   const characters = Array.from(CHARACTERS.segment(line), ({ segment }) => segment)

@@ -20,8 +20,8 @@ const CLEAR = '\u001B[2J'
 const CLEAR_TO_END = '\u001B[K'
 
 /**
- * Switches to the terminal's alternate screen. `close` switches back, and so does every end of the process that runs
- * exit handlers. An exit handler must write synchronously, because later writes are lost.
+ * Switches to the terminal's alternate screen. `close` switches back. An exit handler does so too if the process ends
+ * without `close`. It must write synchronously, because later writes are lost.
  */
 export function openScreen(output: typeof process.stdout): Screen {
   let shown: readonly string[] | null = null

@@ -101,7 +101,10 @@ export function createAuthenticate(deps: {
     }
   }
 
-  /** Marks a shortage as unconfirmed, because the account may have received credits since the shortage was read. */
+  /**
+   * Billing cannot be reached, so an outdated entry is used until the next try. If the entry has a shortage, marks it
+   * as unconfirmed, because the account may have received credits since the shortage was read.
+   */
   function keepStale(name: string, entry: Known): Known {
     entry.freshUntilMs = nowMs() + RETRY_MS
     if (entry.caller.shortage === null) return entry

@@ -9,13 +9,13 @@ export type AuthenticateManager = (authorization: string | undefined, address: s
 const MANAGEMENT_KEY = /^Bearer +mr_manage_/i
 
 /**
- * Identifies the caller of a request. `asCaller`, `asManager` and `asReader` are hooks for routes, by the kinds of keys
- * that a route allows. The other functions return the result.
+ * Identifies the caller of a request. `asCaller`, `asManager` and `asReader` are hooks. Each route uses the hook for
+ * the kinds of keys that it allows. The other functions return the result.
  */
 type Identify = {
   /**
-   * Accepts API keys only, because only these may run requests. Whether the key is a management key is checked only
-   * after a failure, so this check costs valid requests nothing.
+   * Accepts API keys only, because only these may run requests. If the key is not a valid API key, it may be a
+   * management key. This is checked only then, so the check costs valid requests nothing.
    */
   readonly asCaller: (request: FastifyRequest) => Promise<void>
   /** Accepts management keys only. */

@@ -14,8 +14,8 @@ export type LookUpBounds = {
 }
 
 /**
- * The most look-ups of such keys under way. A gateway has at most 1,000 look-ups under way (`createAuthenticate`): the
- * other 250 are left for known keys while billing is slow.
+ * The most look-ups under way for keys that are not known to be real. A gateway has at most 1,000 look-ups under way
+ * (`createAuthenticate`). So while billing is slow, 250 of them are left for known keys.
  */
 const MAX_UNDER_WAY = 750
 /** The most look-ups under way for one address, so that no address can use all of them. */

@@ -2,7 +2,10 @@
 export type DemandPublisher = {
   /** Publishes. Must be called each second. */
   tick(): void
-  /** Publishes at once, or 100 ms after the last message. Further calls before then join the same message. */
+  /**
+   * Publishes at once, or, if a message was published less than 100 ms ago, when these 100 ms are over. Further calls
+   * until then have no effect.
+   */
   publishSoon(): void
   /** Drops a message that is due. */
   close(): void

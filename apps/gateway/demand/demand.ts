@@ -1,8 +1,9 @@
 import type { ModelDemand } from '#libs/event-bus/scaling-signals.ts'
 
 /**
- * The outcome of a request that workers could have run. Requests that more workers would not help do not count as
- * offered load: requests without credits, over their key's rate, or from a barred key.
+ * The outcome of a request that workers could have run. A request that more workers would not help has no such outcome
+ * and does not count as offered load: its account has no credits, its key is over its rate, or its account is barred
+ * (`poison-bound.ts`).
  */
 export type OfferOutcome = 'accepted' | 'busy' | 'unserved'
 
@@ -30,8 +31,9 @@ type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTok
 }
 
 /**
- * Counts since the start, in memory. Only models of the catalog are counted, so their number is bounded. `onUnserved`
- * is called after each request that was refused because no worker was ready.
+ * Creates the demand of this gateway. Its counters are in memory and begin at 0 when the process starts. Only models of
+ * the catalog are counted, so there is a bounded number of counters. `onUnserved` is called after each request that was
+ * refused because no worker was ready.
  */
 export function createDemand(deps: { onUnserved: () => void; nowMs: () => number }): Demand {
   const { onUnserved, nowMs } = deps

@@ -47,8 +47,8 @@ export function createLoopDelay(): LoopDelay {
 const LATE_MS = 10
 const ON_TIME_MS = 5
 /**
- * One pause, for a garbage collection or by another process, does not count as lateness: to reach the limit within 2 s
- * it would have to last 700 ms.
+ * The loop may be found late from this second of a window on, so that a single pause, such as a garbage collection,
+ * does not make it late. Over 2 s, one pause reaches the limit only if it lasts 700 ms.
  */
 const JUDGED_FROM_TICKS = 2
 

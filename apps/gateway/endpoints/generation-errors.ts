@@ -1,6 +1,9 @@
 import type { OperationError } from './operation-description.ts'
 
-/** The errors of every operation that runs a generation; the interface lists `upstream_error` for some only. */
+/**
+ * The errors of every operation that runs a generation. `upstream_error` is not among them, because the interface has
+ * it for some of these operations only.
+ */
 export const GENERATION_ERRORS: readonly OperationError[] = [
   'invalid_request',
   'context_length_exceeded',

@@ -65,7 +65,7 @@ export function createPrepareRequest(deps: {
   catalogOf: (request: FastifyRequest) => Catalog
   callerOf: (request: FastifyRequest) => Caller
   accountOf: (request: FastifyRequest) => string
-  /** Takes over the body's share of the memory budget. From then on, only the returned function frees it. */
+  /** Takes over the body's share of the memory budget. From then on, only the returned function frees this share. */
   takeBody: (request: FastifyRequest) => () => void
   onPrepare: (place: 'event-loop' | 'thread') => void
 }): PrepareRequest {

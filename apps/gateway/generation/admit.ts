@@ -11,8 +11,9 @@ import { refuseShortage } from './insufficient-credits.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
 
 /**
- * The answer of the first half of admission. The record checks `mostAhead` exactly when the generation is lifted. The
- * functions must be called as the generation goes on.
+ * The result of the first half of admission. The record does the second half when the generation is lifted: it knows
+ * the exact number of generations that wait before this one, and compares this number with `mostAhead`. The functions
+ * must be called as the generation goes on.
  */
 export type Admission = {
   /** How many generations may wait before this one. */
@@ -44,7 +45,7 @@ export type Admit = (call: GenerationCall) => Admission
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.
  *
- * Some models of the sandbox have a fixed state in the catalog and are always refused with it.
+ * The catalog gives some models of the sandbox a fixed state. These models always refuse requests, as the state says.
  */
 export function createAdmit(deps: {
   picture: Pick<ClusterPicture, 'find'>
@@ -90,8 +91,8 @@ export function createAdmit(deps: {
 
     const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
     const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
-    // Generations of one account are served in order. Some may be claimed before this gateway knows it, at most as many
-    // as there are slots.
+    // Generations of one account are served in order. Some of them may have been claimed although this gateway does not
+    // know it yet: at most as many as there are slots. So the number of slots is subtracted.
     const ownAhead = waiting.count(account) - serving.slots
     if (ownAhead > mostAhead) {
       count('busy')
@@ -118,7 +119,10 @@ export function createAdmit(deps: {
   }
 }
 
-/** The assumed wait if too many bytes are queued: a part of them is claimed within a second or two. */
+/**
+ * The assumed wait of a generation that is refused because too many bytes are queued. Some of these bytes are claimed
+ * within a second or two.
+ */
 const BYTES_WAIT_MS = 2_000
 /**
  * A refusal is remembered for half of its estimated wait, and at most for this long, because the queue may move faster
@@ -172,8 +176,8 @@ function createWaiting() {
 
 /**
  * Returns the refusal for a model without a ready worker. Waiting helps only if a scaler starts a worker or is about
- * to. In other cases (no GPU was found for ten minutes, the model is allowed no worker, no scaler runs) a worker may
- * come at any time or never.
+ * to. In all other cases a worker may come at any time or never: no GPU was found for ten minutes, the model is allowed
+ * no worker, or no scaler runs.
  */
 function unserved(model: string, state: ModelState | null, random: () => number): ApiError {
   if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model)
@@ -188,8 +192,8 @@ function unserved(model: string, state: ModelState | null, random: () => number)
 }
 
 /**
- * Up to this share of the time until the worker's start is added at random, so that clients refused together return at
- * different times.
+ * The retry-after is the time until the worker's start, plus a random part of at most this share of that time. So
+ * clients that are refused together return at different times.
  */
 const START_SPREAD = 0.2
 
@@ -217,8 +221,8 @@ function compiling(model: string): ApiError {
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 
 /**
- * Returns seconds. Up to half of the wait is added at random, so that clients refused together return at different
- * times.
+ * Returns the retry-after in seconds: the wait, plus a random part of at most half of the wait. So clients that are
+ * refused together return at different times.
  */
 function spreadRetry(waitMs: number, random: () => number): number {
   return (waitMs * (1 + random() / 2)) / 1_000

@@ -1,7 +1,7 @@
 /**
  * How a wait for credits ended.
  * - `answered`: billing granted the request, or refused it for a reason for which waiting does not help.
- * - `over`: the longest wait that is allowed did not help.
+ * - `over`: the longest allowed wait passed without an answer.
  * - `full`: the line already had as many requests as may wait.
  * - `left`: the caller left.
  */
@@ -36,9 +36,9 @@ const PAUSE_MS = 200
 type Waiter = { readonly first: PromiseWithResolvers<void> }
 
 /**
- * Clients give up when they get a 402. So a request that is refused only because other requests hold the credits waits
- * a little first. Only the first request of a line asks billing. So the order of arrival is kept, and billing gets few
- * calls.
+ * Clients give up when they get a 402. So when billing refuses a request only because other requests hold the credits,
+ * the request waits a little before it is refused. Only the first request of a line asks billing. So the order of
+ * arrival is kept, and billing gets few calls.
  */
 export function createCreditLine(options: {
   /** The longest wait of a request. */

@@ -26,6 +26,9 @@ import type { Pace } from './pace.ts'
  * job. A look is a repeated lift of the present epoch: it reports what became of the generation, and creates a lost
  * record anew.
  *
+ * "The inbox is lost as X" means that the inbox reports to its reader the loss of the generation, with the reason X. A
+ * turn at the pace is the permission to queue a lost generation again (`pace.ts`).
+ *
  * NEW
  *   Nothing is queued. `begin` sends the first lift and its job.
  *   - The record answers `busy`: nothing is queued, and `begin` throws `model_busy`. Still NEW.
@@ -160,8 +163,8 @@ type Deps = {
  *
  * While no worker is ready, a generation waits for `noWorkerLimitMs` at most, because a worker may never come. The
  * limit does not run while a scaler predicts that a worker is ready before the deadline: the start of a large model
- * takes longer than the limit. The limit and the deadline hold for every wait after the first lift: for a turn at the
- * pace, for the queue's answer, and for a claim.
+ * takes longer than the limit. The limit and the deadline apply to every wait after the first lift: the wait for a turn
+ * at the pace (`pace.ts`), for the queue's answer, and for a claim.
  */
 export function createDispatch(deps: Deps): Dispatch {
   return (generation) => new DispatchedGeneration(deps, generation)
@@ -242,15 +245,15 @@ class DispatchedGeneration implements Dispatched {
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
     this.#isQueued = false
-    // The looks begin here, so that a generation that waits for a turn at the pace is lost for want of a worker as
-    // early as other generations are.
+    // The looks begin here, before the wait for a turn at the pace, because each look checks the limits. So if no
+    // worker is ready, this generation is lost as early as other generations are.
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
-    // Rejects only when the epoch is over. The consumer of the inbox finds this in the inbox.
+    // The promise rejects only when the epoch is over. The reader of the inbox finds the reason in the inbox.
     await untilAnswered(lift, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
     this.#isQueued = true
   }

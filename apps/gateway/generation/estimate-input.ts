@@ -25,9 +25,9 @@ const SORT_EVERY = 16
 
 /**
  * Estimates the input tokens of a request, because the gateway never tokenizes. The estimate is the request's bytes
- * times a high quantile of the tokens per byte that workers counted. An estimate that is too low costs one more round:
- * the worker declines, and the hold is replaced by a hold for the counted tokens. An estimate that is too high holds
- * more credits for a while. Neither error can create debt.
+ * times a high quantile of the tokens per byte that workers counted. If an estimate is too low, the worker declines the
+ * generation, the hold is replaced by a hold for the counted tokens, and the generation is queued again. An estimate
+ * that is too high holds more credits for a while. Neither error can create debt.
  */
 export function createInputEstimate(): InputEstimate {
   const ratios = new Map<string, { ring: number[]; next: number; quantile: number }>()

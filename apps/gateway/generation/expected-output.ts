@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 
 /** How many tokens of output an answer probably has. */
 export type Expectation = {
-  /** Few answers have more tokens. On a small balance, the first hold pays for this number. */
+  /** Few answers have more tokens. If the caller's balance is small, the first hold pays for this number of tokens. */
   readonly likely: number
   /** Three of four answers have at most this number of tokens. */
   readonly usual: number
@@ -20,7 +20,8 @@ const USUAL_QUANTILE = 0.75
 /** One tenth is added to the quantile, so that holds need not grow if all answers have about the same length. */
 const MARGIN = 10
 /**
- * The least value of `likely`. Each growth of a hold costs a call to billing, which a smaller hold would not be worth.
+ * The least value of `likely`. Each growth of a hold costs a call to billing. Holds that begin smaller than this would
+ * not be worth these calls.
  */
 const LEAST_TOKENS = 256
 /**
@@ -37,12 +38,12 @@ const MAX_KNOWN = 10_000
 
 /**
  * The expectation is taken from the lengths of answers that this gateway has completed:
- * - from the account's own answers of the model, if there are enough;
- * - else from the answers of all accounts, if there are enough;
+ * - from the answers of the model to the account, if there are enough;
+ * - else from the answers of the model to all accounts, if there are enough;
  * - else it is `UNLEARNED`.
  *
- * In the last two cases `likely` is at least as high as the account's longest answer. A cut answer counts only if it
- * was longer than expected.
+ * In the last two cases `likely` is at least as high as the account's longest answer. An answer that was cut at a limit
+ * counts only if it was longer than `likely`.
  */
 export function createExpectedOutput(): ExpectedOutput {
   const ofModels = new LRUCache<string, Lengths>({ max: MAX_KNOWN })

@@ -42,9 +42,9 @@ export type Run = {
   complete(end: GenerationEnd): void
   isComplete(): boolean
   /**
-   * Returns the output that was received since the last call and may be sent; it counts as sent from now on. If the
-   * output cannot be continued and the client does not stream, it is kept back until it is complete, so that the
-   * generation can begin anew.
+   * Returns the output that was received since the last call and may be sent. It counts as sent from now on. If the
+   * output could not be continued by another worker and the client does not stream, all output is kept back until it is
+   * complete. So the generation can begin anew.
    */
   takeOutput(): readonly OutputEvent[]
   /** Queues the generation again after its worker gave it back or was lost. Throws an `ApiError` if it cannot go on. */

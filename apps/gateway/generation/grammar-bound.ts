@@ -24,8 +24,8 @@ const MAX_NEW = 4
 const MAX_KNOWN = 10_000
 
 /**
- * Counts grammars and not generations, because a batch of requests with one new schema is compiled once. A grammar
- * counts as known after its first output. Each further engine compiles it again, once.
+ * Counts new grammars and not generations: if many requests have the same new schema, an engine compiles it once. A
+ * grammar is no longer new after the first output of a generation with it. Each other engine still compiles it once.
  */
 export function createGrammarBound(): GrammarBound {
   const known = new LRUCache<string, true>({ max: MAX_KNOWN })

@@ -18,8 +18,8 @@ export type GrowHold = (
 ) => void
 
 /**
- * Billing's answers to the request for a larger hold. `short`: other generations hold the credits, so a later request
- * may succeed.
+ * Billing's answers to the request for a larger hold. `short` means that other generations hold the credits, so a later
+ * request may succeed.
  */
 export const HOLD_GROWTHS = ['granted', 'short', 'refused', 'unavailable'] as const
 export type HoldGrowth = (typeof HOLD_GROWTHS)[number]
@@ -46,7 +46,8 @@ export function createGrowHold(deps: {
     const answer = (isFinal: boolean) => {
       answerHold(worker, { stream, epoch, amountNano: dispatched.job().hold.amountNano, isFinal })
     }
-    // The hold is already larger than the worker knows: the last answer did not reach the worker.
+    // The hold is already larger than the worker knows, because the last answer did not reach the worker. So the answer
+    // is sent again.
     if (BigInt(hold.amountNano) > BigInt(amountNano)) return answer(false)
     if (underWay.has(id)) return
     underWay.add(id)

@@ -2,11 +2,11 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { LossReason } from '#libs/event-bus/stream-inbox.ts'
 
 /**
- * Why a generation cannot go on: the loss of its last epoch, or
+ * The reason why a generation cannot go on. It is the reason for the loss of its last epoch (`LossReason`), or
  * - `engine-deaths`: engines died while they ran it.
  * - `fruitless`: too many epochs in a row gave no output.
  * - `constrained`: its output cannot be continued, and its client has seen a part of it.
- * - `no-vectors`: vectors came without a claim, or for a model that has none.
+ * - `no-vectors`: vectors came without a claim, or for a model that makes no vectors.
  */
 type InterruptionReason = LossReason | 'engine-deaths' | 'fruitless' | 'constrained' | 'no-vectors'
 

@@ -22,7 +22,10 @@ export type Observed = {
 
 export type Observe = (call: GenerationCall) => Observed
 
-/** The outcomes of admission. Refusals for other reasons, such as a revoked key, are not outcomes of admission. */
+/**
+ * The error codes that are outcomes of admission, with the outcome's name. Other refusals, such as the refusal of a
+ * revoked key, are not outcomes of admission.
+ */
 const REFUSALS: Partial<Record<ApiErrorCode, string>> = {
   model_busy: 'busy',
   model_warming: 'warming',

@@ -7,8 +7,8 @@ export type GenerationStream = {
 }
 
 /**
- * Opens a stream. Its inbox closes when `signal` aborts. If the generation has not ended in time, the inbox reports the
- * loss of the stream.
+ * Opens a stream. Its inbox closes when `signal` aborts. If the generation has not ended 10 s after its deadline, the
+ * inbox reports the loss of the stream.
  */
 export type OpenStream = (signal: AbortSignal) => GenerationStream
 

@@ -23,8 +23,9 @@ export async function lockAccountOf(db: Kysely<Tables>, keyId: string): Promise<
 }
 
 /**
- * Must be called after a key's spend limit or its kind of period was changed: makes the limit count what the key has
- * already spent in its present period. `before`: the key before the change. The account must be locked.
+ * Must be called after a key's spend limit or the kind of its period (such as `day` or `total`) was changed. Makes the
+ * limit count the credits that the key has already spent in its present period. `before` is the key before the change.
+ * The account must be locked.
  */
 export async function countPeriod(
   { db, now }: Pick<AdminContext, 'db' | 'now'>,

@@ -89,7 +89,10 @@ export function assertMayEnable({ disabled }: OperatorLimits): void {
     throw new AdminError('conflict', 'An operator has disabled this key: only an operator can enable it.')
 }
 
-/** Throws an AdminError if the key has a limit whose count would begin at zero for its successor. */
+/**
+ * Throws an AdminError if operators have limited what the key may spend, or its rate. These are counted for each key,
+ * and the count would begin at zero for the key's successor.
+ */
 export function assertMayRotate(set: OperatorLimits): void {
   if (!isCounted(set)) return
   throw new AdminError(

@@ -16,8 +16,8 @@ const NOTHING: Usage = { usage: '0', usage_daily: '0', usage_weekly: '0', usage_
 type UsageRow = { id: string; total: string; day: string; week: string; month: string }
 
 /**
- * Returns a function that returns the charges of one key or account of `ids` since `since`. `since` must not be later
- * than the first request of any of them.
+ * Reads the charges since `since` of the keys or accounts `ids`. The returned function returns the charges of one of
+ * them. `since` must not be later than the first request of any of these keys or accounts.
  */
 export async function readUsage(
   db: Kysely<Tables>,

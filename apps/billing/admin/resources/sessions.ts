@@ -120,7 +120,10 @@ const endSession = implementChange(ADMIN.endSession, async ({ params }, { db, ac
 
 export const SESSION_OPERATIONS = { openSession, claimSession, listSessions, endSession }
 
-/** Throws an AdminError if the session is not fresh, because somebody other than the token's owner may be using it. */
+/**
+ * Throws an AdminError if the session began more than `FRESH_SESSION_MINUTES` ago, because somebody other than the
+ * token's owner may be using an old session.
+ */
 export function assertFresh({ by }: Actor, now: Date): void {
   if (by.kind !== 'session') return
   const ageMs = now.getTime() - by.session.created_at.getTime()

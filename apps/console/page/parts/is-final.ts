@@ -1,4 +1,7 @@
-/** A request's times follow its charge within seconds. If they are missing after this time, they will never come. */
+/**
+ * Billing writes the times of a request within seconds after its charge. If they are missing after this time, they will
+ * never come.
+ */
 const TIMES_WITHIN_MS = 60_000
 
 /**

@@ -20,8 +20,8 @@ type Shown<Row> = {
 export type LiveTable<Row> = { view(shown: Shown<Row>): TemplateResult }
 
 /**
- * Creates a table whose rows change each second. The viewer chooses the order; otherwise it is the order of
- * `byTrouble`, which does not change while the pointer is over the table. The first fifty rows are drawn until the
+ * Creates a table whose rows change each second. The viewer can choose an order of the rows. Until then it is the order
+ * of `byTrouble`, which does not change while the pointer is over the table. The first fifty rows are drawn until the
  * viewer asks for all.
  */
 export function createLiveTable<Row extends { readonly id: string }>(

@@ -23,8 +23,8 @@ const SHOWN = 20
 const DRAIN_S = 30
 
 /**
- * The screen of one model: its load and missing slots, their history, its tenants and workers, and its oldest open
- * requests.
+ * The screen of one model: its load and missing slots, with their history; the accounts that use it; its workers; and
+ * its oldest open requests.
  */
 export const open: OpenScreen = (app, { path }) => {
   const id = path[1] ?? ''

@@ -19,8 +19,8 @@ export const EFFECTIVE_AT: Field = {
 export const REASON: Field = { name: 'reason', label: 'Reason', help: 'For the readers of the log.' }
 
 /**
- * Opens a form that lists the changes that a catalog would make, and publishes it after one more click. If there are no
- * changes, no form is opened. Returns the text that the first form shows at its end.
+ * Opens a form that lists the changes that a catalog would make, with a button that publishes the catalog. If there are
+ * no changes, no form is opened. The caller is another form. Returns the text that this other form shows at its end.
  */
 export async function proposeCatalog(
   app: App,

@@ -16,7 +16,8 @@ const Texts = listOf(z.string(INPUT).meta({ minLength: 1 }), {
 })
 
 /**
- * Empty texts are looked for outside the union, because the union's error would not name the index of the empty text.
+ * Empty texts are refused by a check outside the union, because the union's error would not name the index of the empty
+ * text.
  */
 const Input = z
   .union([z.string(INPUT).meta({ minLength: 1 }), Texts.meta({ minItems: 1 })], INPUT)

@@ -71,7 +71,7 @@ function metaSchema(createAjv: () => Ajv | Ajv2020, id: string): () => ValidateF
 
 /**
  * Checks a schema by the draft that `$schema` names. A schema without `$schema` may fit 2020-12 or draft 7, because
- * generators that omit it still write tuples as lists of `items`.
+ * some generators omit `$schema` and write tuples as draft 7 does, as a list in `items`.
  */
 function checkKeywords(schema: JsonSchema): SchemaProblem | null {
   const named = typeof schema['$schema'] === 'string' ? schema['$schema'] : ''

@@ -27,8 +27,8 @@ const Fields = z.object(LEAST_OUTPUT_FIELDS)
 
 /**
  * Throws an `ApiError` `invalid_request` for a minimum above the limit of the output, and for a minimum or `ignore_eos`
- * together with a grammar. Only a grammar can say where its output may end. Where it allows nothing but the end, an
- * engine that may not end the output has no token to choose.
+ * together with a grammar. A grammar says where the output may end. At a place where the grammar allows only the end,
+ * an engine that must not end the output yet would have no token to choose.
  */
 export function toLeastOutput(
   { min_tokens: minTokens = 0, ignore_eos: ignoreEos = false }: z.output<typeof Fields>,

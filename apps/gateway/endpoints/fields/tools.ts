@@ -138,9 +138,9 @@ type ToolUse = {
 }
 
 /**
- * Returns the tools of a request. Tools other than functions are dropped, unless `tool_choice` is `required` and no
- * function remains. Throws an `ApiError` `invalid_request` for tools on a model without tools, for a forced tool that
- * is not offered, for a name that the model cannot write, and for an invalid schema of a function whose calls are
+ * Returns the tools of a request. Tools other than functions are dropped. Throws an `ApiError` `invalid_request` if
+ * `tool_choice` is `required` and no function remains, for tools on a model without tools, for a forced tool that is
+ * not offered, for a name that the model cannot write, and for an invalid schema of a function whose calls are
  * constrained to it.
  */
 export function toToolUse(
@@ -168,7 +168,8 @@ export function toToolUse(
 }
 
 /**
- * Refuses a tool whose name the model cannot write, or whose calls could not be read: the tool would never be called.
+ * Refuses a tool if the model cannot write its name, or if the calls that the model writes could not be read. The tool
+ * would never be called.
  */
 function checkName(name: string, param: string, { callFormat }: CatalogModel): void {
   const problem = callFormat === undefined ? null : checkToolName(callFormat, name)

@@ -6,7 +6,7 @@ export const EVENTS_HEADER = 'x-responses-events'
 
 /**
  * `spec`: the six event types of the interface. `full`: OpenAI's complete sequence, which known client libraries need.
- * Without it they lose text or calls, or fail.
+ * Without the complete sequence they lose text or calls, or fail.
  */
 export type EventSet = 'spec' | 'full'
 

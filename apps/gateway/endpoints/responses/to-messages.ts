@@ -45,7 +45,8 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
     } else {
       if (reference !== null) refuseReference(reference)
       if (item.type === 'message' && item.role === 'assistant') {
-        // Text continues a turn only after its calls: two consecutive messages are two turns.
+        // A message after calls belongs to the same turn as the calls. Two messages without a call between them are two
+        // turns.
         turn = continueTurn(turn !== null && turn.toolCalls.length > 0 ? turn : null)
         turn.content += item.content
         turn.reasoning = joinReasoning(turn.reasoning, item.reasoning)
@@ -61,9 +62,9 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
 }
 
 /**
- * A reference that only a stored response could resolve. Clients that rely on stored responses refer to reasoning and
- * to the text before a call, but send the call itself. References to reasoning are ignored, and so are references to
- * text before a call, because the turn is usable without them.
+ * A reference that only a stored response could resolve. Clients that rely on stored responses send references in place
+ * of reasoning and of the text before a call, but they send the call itself. Both kinds of references are ignored,
+ * because the turn is usable without reasoning and without that text.
  */
 type Reference = { readonly id: string; readonly index: number }
 

@@ -6,8 +6,9 @@ import type { ResponsesBody } from './responses-body.ts'
 import type { ResponsesGeneration } from './to-generation.ts'
 
 /**
- * A setting whose JSON has more characters is omitted. A stream repeats the settings three times. So a long setting
- * could exceed the limit of unread bytes, and a client that reads fast enough would be disconnected.
+ * A setting whose JSON has more characters is omitted. A stream repeats the settings three times. A client is
+ * disconnected when too many bytes are unread, and long settings alone could exceed that limit, even for a client that
+ * reads fast enough.
  */
 const MAX_REPEATED_LENGTH = 65_536
 

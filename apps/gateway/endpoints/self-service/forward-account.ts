@@ -58,8 +58,8 @@ export function forwardAccount(
       async handler(request, reply) {
         const asked = readAsked(operation, request)
         const asker = toAsker(readerOf(request))
-        // Every call of a management operation counts, and no answer is shared: the call makes a change, or its answer
-        // must show all earlier changes.
+        // Every call of a management operation counts as a request, and its answer is not reused: the call makes a
+        // change, or its answer must show all earlier changes.
         if (isManaging) spend(asker)
         const answer = await (isManaging ? ask : share)(id, asker, asked)
         if ('refusal' in answer) throw answer.refusal

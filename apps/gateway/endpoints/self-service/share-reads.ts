@@ -9,7 +9,10 @@ const FRESH_MS = 1_000
 const MAX_ANSWERS = 500
 const MAX_KEYS = 10_000
 
-/** A client that reads several things at once does not have to wait. A client in a loop gets one read a second. */
+/**
+ * The number of reads that a client may make at once without waiting. A client that reads in a loop gets one read a
+ * second.
+ */
 const BURST = 10
 
 /** Limits each key to one request a second at this gateway, after a burst of ten. This bounds billing's load. */
@@ -32,8 +35,8 @@ export function createSpendRead(nowMs: () => number): SpendRead {
 }
 
 /**
- * Keeps the answer to a key's question for one second. If the key repeats the question in this time, it gets the kept
- * answer, and the repeated question does not count as a read. A failure is not kept.
+ * Keeps the answer to a key's read for one second. If the key repeats the same read in this time, it gets the kept
+ * answer, and the repetition does not count as a read. A failure is not kept.
  */
 export function createShareRead(deps: {
   ask: AskAccount

@@ -116,8 +116,8 @@ function findUncountable(schema: JsonSchema): Found | null {
 }
 
 /**
- * The keywords whose counts must not be above the largest count that the library can represent, because no output is
- * that long. A maximum above that count excludes nothing, so it is accepted.
+ * The keywords of minimum counts. A minimum above the largest count that the library can represent is refused, because
+ * no output is that long. A maximum above that count excludes nothing, so it is accepted.
  */
 const LEAST_COUNTS = ['minLength', 'minItems', 'minProperties'] as const
 

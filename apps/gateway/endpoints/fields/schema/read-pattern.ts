@@ -6,14 +6,20 @@ export type ReadPattern = {
   readonly repeated: number
 }
 
-/** Higher counts fail in the library's cache, after the engine has accepted the request. */
+/**
+ * The highest count of a repetition. Higher counts fail in the library's cache, after the engine has accepted the
+ * request.
+ */
 const MAX_COUNT = 128
-/** How many loose steps a counted group may repeat. Measured: with more, compiling the grammar takes minutes. */
+/**
+ * A counted group may repeat at most this many loose steps (see `Steps`). Measured: with more, compiling the grammar
+ * takes minutes.
+ */
 const MAX_LOOSE = 128
 
 /**
- * The steps of a part of the pattern, with counted repetitions multiplied out. `loose`: the steps that may repeat a
- * variable number of times.
+ * The number of steps of a part of the pattern. A step that is repeated n times counts as n steps. `loose` is the
+ * number of those steps whose number of repetitions is variable.
  */
 type Steps = { readonly all: number; readonly loose: number }
 
