@@ -34,8 +34,8 @@ export function createLlmdRule(): Scaling {
 }
 
 /**
- * Follows a wanted number of pods with KEDA and the HPA and their defaults, which remove pods whether or not they are
- * busy.
+ * Follows a wanted number of pods as KEDA and the HPA do with their default settings. They remove pods even if the pods
+ * are busy.
  */
 function createHpaScaling(wantedPods: (signals: Signals) => number): Scaling {
   const history: number[] = []

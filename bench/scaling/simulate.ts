@@ -9,7 +9,7 @@ const DRAIN_S = 30
 /** Each ended generation moves the mean service time by this share. */
 const MEAN_SHARE = 0.02
 
-/** The signals that a scaling rule may know in one second. Counters count since the start. */
+/** The signals that a scaling rule receives each second. Counters count from the start of the simulation. */
 export type Signals = {
   readonly nowS: number
   readonly waiting: number

@@ -36,9 +36,12 @@ import { createMoneyStream } from './money-stream.ts'
  */
 export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
-  /** Only for a held reservation, and once; a repeated call with the same numbers gets the same answer. */
+  /**
+   * May be called only for a held reservation, and only once. A repeated call with the same numbers gets the same
+   * answer.
+   */
   replace(call: ReplaceCall): Promise<HoldAnswer>
-  /** Only for a held reservation. */
+  /** May be called only for a held reservation. */
   extend(call: ExtendCall): Promise<HoldAnswer>
   /**
    * Releases a whole hold. Billing records the release of an unknown id, and refuses a reserve with this id that
@@ -109,8 +112,8 @@ export function createBillingClient(options: {
   /** The age at which a stream is replaced; `STREAM_AGE_MS` unless given. */
   streamAgeMs?: number
   /**
-   * Returns for how many ms money calls are gathered before the next message to billing is sent. Called for each
-   * message; 0 unless given.
+   * Returns how long money calls are gathered before the next message to billing is sent, in ms; 0 unless given. Called
+   * for each message.
    */
   gatherMs?: () => number
 }): BillingClient {

@@ -51,8 +51,8 @@ export function createMoneyStream(options: {
   /** Called for each stream. */
   renewAfterMs: () => number
   /**
-   * Returns for how many ms after a message calls are gathered before the next message is sent. A call made later than
-   * that is sent at once.
+   * Returns the shortest time, in ms, from one message to the next. Calls that are made within this time are gathered.
+   * A call made later than that is sent at once.
    */
   gatherMs: () => number
 }): MoneyStream {

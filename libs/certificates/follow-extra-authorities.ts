@@ -38,8 +38,8 @@ export function followExtraAuthorities(options: {
 }
 
 /**
- * Returns the default authorities without the authorities of the file. These come last in the list and are cut off by
- * position, because the file may repeat authorities that Node trusts anyway.
+ * Returns the default authorities without the authorities of the file. The file's authorities come last in the list and
+ * are cut off by position, because the file may repeat authorities that Node trusts anyway.
  */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')

@@ -4,7 +4,7 @@ import { FrameError, readArray, readNumber, readText } from './frame-values.ts'
 
 /**
  * A frame is one pub/sub message from one worker to one gateway: many events of many generations, as one flat JSON
- * array. An array of objects would take 31 instead of 20 bytes per token, and longer to read.
+ * array. An array of objects would take 31 instead of 20 bytes per token, and would take longer to read.
  *
  *   [ KIND, worker, number, (stream, epoch, seq, code, value, ids)* ]
  *
@@ -96,8 +96,8 @@ export function encodePulse({ worker, firstKept, lastNumber, streams }: Pulse): 
 }
 
 /**
- * Throws a FrameError for any other text. An entry without a stream, an epoch and a seq is left out, because its stream
- * cannot be known; the gap that the entry leaves fails that stream alone.
+ * Decodes a frame or a pulse. Throws a FrameError for any other text. An entry without a stream, an epoch and a seq is
+ * left out, because its stream cannot be known; the gap that the entry leaves fails that stream alone.
  */
 export function decodeGatewayMessage(text: string): GatewayMessage {
   const parts = parseArray(text)

@@ -78,7 +78,7 @@ export function createEventPublisher(options: {
   const kept = createKeptFrames({ keepMs: KEEP_MS, keepBytes, nowMs })
   /** The frames of this event-loop turn, by gateway. */
   let pending = new Map<string, PendingFrame>()
-  /** The frames for late gateways, each with its timer. `pending` has no frame for the same gateways. */
+  /** The frames for late gateways, each with its timer. A gateway that has a frame here has none in `pending`. */
   const merging = new Map<string, MergingFrame>()
   let scheduled = false
   let failures = 0

@@ -13,7 +13,10 @@ export type EventReceiver = {
   /** Opens the inbox of a new generation. Open it before it is queued: subscribe, then enqueue. */
   open(): StreamInbox
   openStreams(): number
-  /** Loses every stream whose current epoch `worker` runs or is expected to run, and forgets the frames of `worker`. */
+  /**
+   * Marks every stream as lost whose current epoch `worker` runs or is expected to run, and forgets the frames of
+   * `worker`.
+   */
   loseWorker(worker: string, reason: LossReason): void
   loseAll(reason: LossReason): void
   /** Records that the stream's generation is settled, so that its worker need not keep the stream any longer. */
@@ -184,7 +187,7 @@ export function createEventReceiver(options: {
   }
 }
 
-/** Returns the question to the worker of a stream whether it runs the stream; null if there is no reason to ask. */
+/** Returns a stream's worker and the question whether it runs the stream; null if there is no reason to ask. */
 function toQuestion(
   { inbox, feed, knownTick }: OpenStream,
   ticks: number,

@@ -93,8 +93,8 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** Ends the epoch with a `stream-lost` event, unless it is over. */
   lose(reason: LossReason): void
   /**
-   * Resolves when this epoch is lost or the inbox is closed. For a caller that waits before any worker can run the
-   * epoch.
+   * Resolves when this epoch is lost or the inbox is closed. It is meant for a caller that waits before any worker can
+   * run the epoch.
    */
   untilOver(): Promise<void>
   close(): void

@@ -98,8 +98,9 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
   }
 
   /**
-   * One script completes a job and takes the next one, which saves most other looks for a job. BullMQ leaves a marker
-   * whenever it gives out a job, so after each job the worker's next wait ends at once, and mostly finds no job.
+   * Completes a finished job and takes the next job with one script, which saves most other looks for a job. BullMQ
+   * leaves a marker whenever it gives out a job. So after each job the worker's next wait ends at once, mostly without
+   * a job.
    */
   async function takeNext(): Promise<Job | undefined> {
     const done = finished.pop()
@@ -128,7 +129,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
       } catch (error) {
         if (closed) return null
         log.warn({ err: error, model }, 'no job was received')
-        // If the wait was given up while the client looked for the master, its connection stays closed.
+        // If the wait was given up while its client was looking for the master, the client's connection stays closed.
         await backend.reconnectBlocking().catch(() => {})
         await sleep(PAUSE_MS)
       }

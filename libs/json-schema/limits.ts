@@ -2,7 +2,7 @@ import type { JsonSchema, SchemaProblem } from './json-schema.ts'
 import type { References } from './references.ts'
 import type { Subschema } from './subschemas.ts'
 
-/** Levels of objects and arrays in any schema that a request carries: deeper JSON can exhaust the stack. */
+/** The most levels of objects and arrays in any schema that a request carries: deeper JSON can exhaust the stack. */
 export const MAX_LEVELS = 100
 
 /**

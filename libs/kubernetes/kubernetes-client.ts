@@ -37,7 +37,10 @@ export type KubernetesClient = {
 }
 
 const REQUEST_MS = 10_000
-/** The kubelet replaces a pod's token when 80 % of its hour have passed, and keeps the file at the same path. */
+/**
+ * The time after which the token's file is read again. The kubelet replaces a pod's token when 80 % of the token's hour
+ * have passed, and keeps the file at the same path.
+ */
 const TOKEN_FRESH_MS = 30_000
 /** Larger than any object of the server: etcd refuses objects above 1.5 MiB. */
 const MOST_LINE_BYTES = 8 << 20

@@ -78,7 +78,8 @@ export async function bundleFiles(
   } finally {
     running -= 1
     finished.abort()
-    // esbuild's process is not kept in memory. A call that is still in progress would never end without it.
+    // esbuild's process is stopped, so that it does not stay in memory. It is stopped after the last call, because a
+    // call in progress would never end without it.
     if (running === 0) await stop()
   }
 }
@@ -105,8 +106,8 @@ function refuse({ metafile, warnings }: Natural, folders: readonly string[]): vo
 }
 
 /**
- * Joins the shared modules into one file. esbuild makes a file for every combination of entries that share a module. If
- * every entry imports all shared modules, there is one combination.
+ * Makes a plugin that joins the shared modules into one file. esbuild makes a file for every combination of entries
+ * that share a module. The plugin makes every entry import all shared modules, so there is one combination.
  */
 function joinShared({ metafile }: Natural): Plugin {
   const outputs = Object.values(metafile.outputs)

@@ -58,7 +58,8 @@ export async function connectRedis(options: Connecting<RedisPlace>): Promise<Red
     redis.once('ready', resolve)
     await promise
   }
-  // A node is connected by its first command, and a second command would be refused until it is connected.
+  // ioredis connects to a node of a Cluster at the first command, and would refuse a second command until it is
+  // connected. So each node gets a PING first.
   if (redis instanceof Cluster) await Promise.allSettled(redis.nodes('master').map((node) => node.ping()))
   const { rights, name, place, log } = options
   if (rights === undefined) return redis
@@ -114,9 +115,9 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 }
 
 /**
- * Sends the commands of one callback, and of the promises that settle after it, in one write. The server reads, logs
- * and answers them together. Commands sent in `withNextWrite` wait for the next such write. The nodes of a Cluster are
- * ioredis' own clients and do not gather writes.
+ * The client of one server. It sends the commands of one callback, and of the promises that settle after it, in one
+ * write. The server reads, logs and answers them together. Commands sent in `withNextWrite` wait for the next such
+ * write. The nodes of a Cluster are ioredis' own clients and do not gather writes.
  */
 class Server extends Redis {
   /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */
@@ -187,8 +188,9 @@ export function withNextWrite<Result>(redis: RedisClient, send: () => Result): R
 }
 
 /**
- * The longest wait: four times the pause between two requests at 200/s, and half of the time for which billing gathers
- * settlements.
+ * The longest time for which commands of `withNextWrite` wait for another command. At 200 requests/s a request comes
+ * every 5 ms, so they nearly always find one. For settlements the wait is half of the time for which billing gathers
+ * them (`gatherMs` in `apps/billing/main.ts`, 40 ms).
  */
 const MOST_WAIT_MS = 20
 

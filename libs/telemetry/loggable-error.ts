@@ -29,7 +29,8 @@ const OMITTED = '(omitted: it may quote a text of the request)'
  * message, code, syscall, constraint and stack are kept, each bounded, also for causes and for the errors in an
  * AggregateError.
  *
- * A message may contain credentials or quote an input. Credentials are redacted. These messages are replaced:
+ * A message may contain credentials or quote an input. Credentials are redacted. These messages are left out or
+ * replaced:
  * - The message of a SyntaxError is left out if it may quote the input, as messages of `JSON.parse` do.
  * - For a ZodError, only the codes and paths of its issues are kept.
  * - The message of an error that is marked with `quotesRequest` is left out.

@@ -122,7 +122,10 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
     return pushJson(text, begin)
   }
 
-  /** Reads `null` or an empty fence up to the close tag, which means no arguments; undefined for other arguments. */
+  /**
+   * Reads `null` or an empty fence up to the close tag; both mean that there are no arguments. Returns undefined for
+   * other arguments, else the same as `push`.
+   */
   function pushNothing(text: string): string | null | undefined {
     const at = findMarker(text, closeMarkers)
     const written = at === -1 ? text : text.slice(0, at)

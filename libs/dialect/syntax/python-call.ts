@@ -45,7 +45,8 @@ export type PythonSyntax = { readonly type: 'python' }
  *   The call is complete.
  *
  * `no-call`
- *   From each state but `over`, at a character that has no move above and is not a blank between parts.
+ *   The text is not a call. Each state but `over` leads here at a character that has no move above and is not a blank
+ *   between parts.
  */
 export function createPythonCall(sink: CallSink, offered?: ReadonlySet<string>): CallReader {
   let state: State = 'name'

@@ -184,7 +184,10 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
 
 const BLANKS = ' \t\r\n'
 const WORD = /[\w.+-]/
-/** Python's own limit for digits, in characters: words are buffered whole, and long hexadecimal ones convert slowly. */
+/**
+ * The most characters of a number or a word, which is Python's own limit for the digits of an integer. Words are
+ * buffered whole, and long hexadecimal numbers are converted slowly.
+ */
 const MAX_WORD = 4_300
 
 const BRACKETS: ReadonlyMap<string, { readonly json: string; readonly closer: string }> = new Map([
