@@ -2,7 +2,7 @@
 export type Random = {
   /** Returns a number from 0 up to, but not including, 1. */
   uniform(): number
-  /** Returns how many independent events happen if `mean` happen on average. */
+  /** Returns a random number of independent events, of which `mean` happen on average. */
   poisson(mean: number): number
   /**
    * Returns a random number from a lognormal distribution with this mean. `spread` is the standard deviation of the

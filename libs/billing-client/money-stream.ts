@@ -48,7 +48,7 @@ export function createMoneyStream(options: {
   open: () => Stream
   timeoutMs: number
   maxOutstanding: number
-  /** Called for each stream. */
+  /** Returns the time for which a stream is used. Called for each stream. */
   renewAfterMs: () => number
   /**
    * Returns the shortest time, in ms, from one message to the next. Calls that are made within this time are gathered.

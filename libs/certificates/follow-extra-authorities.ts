@@ -19,7 +19,8 @@ export function followExtraAuthorities(options: {
   if (file === undefined || file === '') return () => {}
   const atStart = getCACertificates('extra')
   let others: readonly string[] | null = null
-  // The file may be a system's whole bundle, and parsing hundreds of certificates again would delay requests.
+  // The file is parsed only if its text has changed. It may be a system's whole bundle, and parsing hundreds of
+  // certificates again would delay requests.
   let last: { text: string; authorities: string[] } | null = null
   return followRenewals({
     async read() {

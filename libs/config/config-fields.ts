@@ -15,7 +15,8 @@ export const HostPort = z
 
 /**
  * Returns whether the user name and the password of a URL can be decoded. A `%` that is not written as `%25` may make
- * this impossible. Code that tolerates such a `%` would read another password if the text also has a `%25`.
+ * this impossible. Such a `%` is not tolerated: code that takes it as it stands would read another password if the text
+ * also has a `%25`.
  */
 export function hasReadableLogin(text: string): boolean {
   if (!URL.canParse(text)) return false

@@ -184,8 +184,8 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
 }
 
 /**
- * Passes the text around calls to the parsers of tags, and interrupts them where a call begins, because no tag
- * continues after it.
+ * Passes the text around calls to the parsers of tags, and interrupts these parsers where a call begins, because no tag
+ * continues after the call.
  */
 function behindTags(
   sink: HarmonySink,

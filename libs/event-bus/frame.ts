@@ -56,7 +56,7 @@ export type StreamState = {
   readonly state: (typeof STREAM_STATES)[number]
 }
 
-/** The order is the order of their codes. */
+/** The index of a state is its code in a pulse. */
 const STREAM_STATES = ['ended', 'running', 'claiming', 'unknown'] as const
 
 /** A message on a gateway's channel. */
@@ -129,7 +129,7 @@ function readPulse(parts: readonly unknown[]) {
   const streams: StreamState[] = []
   for (let at = PULSE_START; at < parts.length; at += PULSE_STRIDE) {
     const state = STREAM_STATES[readNumber(parts[at + 3])]
-    // A state of another release that is unknown here means nothing.
+    // A stream whose state only another release knows is left out.
     if (state === undefined) continue
     streams.push({
       stream: readNumber(parts[at]),

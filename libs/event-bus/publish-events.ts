@@ -35,8 +35,8 @@ export type EventPublisher = {
 /** The most characters of a frame. Redis disconnects a subscriber whose output buffer suddenly grows by much more. */
 const MAX_FRAME_CHARS = 256 * 1024
 /**
- * The most bytes that are sent again at once, which also limits the subscriber's output buffer. The gateway asks for
- * the next page after it has read this one.
+ * The size of a page: the most bytes that are sent again at once. It also limits the subscriber's output buffer. The
+ * gateway asks for the next page after it has read one.
  */
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
 /**

@@ -55,7 +55,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     autorun: false,
     skipLockRenewal: true,
     maxStalledCount: NEVER,
-    // For jobs that an operator has added, too.
+    // This option holds for jobs that an operator has added, too.
     removeOnComplete: { count: 0 },
     stalledInterval: STALLED_AFTER_MS,
     skipVersionCheck: true,

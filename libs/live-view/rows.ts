@@ -87,7 +87,7 @@ export const WorkerNow = z.object({
   name: z.string(),
   model: z.string(),
   state: EngineNowState,
-  /** Since when this console has seen the engine in this state; UTC. */
+  /** The time since which this console has seen the engine in this state; UTC. */
   since: z.string(),
   running: count,
   slots: count,

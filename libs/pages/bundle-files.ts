@@ -6,7 +6,7 @@ import type { BuildOptions, BuildResult, Plugin } from 'esbuild'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A page takes less than a second on an idle machine. */
+/** The time limit for bundling one page, which takes less than a second on an idle machine. */
 const LIMIT_MS = 60_000
 
 /** The specifier of the module that imports every shared module. */

@@ -134,8 +134,8 @@ function toFrames({ stack = '', message }: Error): string {
 }
 
 /**
- * Matches a stack line, which ends with a place in a file. The stack may contain an original message that was replaced
- * later; its lines must not count as frames.
+ * Matches a stack line, which ends with a place in a file. The stack may contain a message of several lines that was
+ * replaced later. Its lines must not count as frames.
  */
 const FRAME = /^ {4}at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/
 

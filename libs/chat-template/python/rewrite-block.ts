@@ -201,7 +201,8 @@ function replaceKey(node: Node): Node {
     return isMethod ? getOwn(object, property, identifier('.undefined')) : node
   }
   const found = { ...node, property: call('.key', [property]) }
-  // `ifText` evaluates its operand twice, and many templates split a string repeatedly.
+  // The result of `split` needs no `ifText`, which evaluates its operand twice: many templates split a string
+  // repeatedly.
   if (isSplit(object)) return found
   return ifText(object, { ...found, object: call('.characters', [object]) }, found)
 }

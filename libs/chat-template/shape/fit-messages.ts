@@ -155,7 +155,7 @@ function toOrphan(result: Result, { orphanResult }: TemplateShape): ChatMessage 
   }
 }
 
-/** Returns one turn with calls as the template prints it, and the results after it. */
+/** Returns one assistant message with calls as the template prints it, and the results after it. */
 function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateShape): FittedMessage[] {
   const { before, message } = splitText(turn, shape)
   const calls = message.toolCalls
@@ -178,7 +178,7 @@ function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateS
   return [...before, ...messages, ...rest]
 }
 
-/** Leaves the text beside calls in their message, or puts it into one before. */
+/** Leaves the text beside calls in their message, or puts it into a message before that. */
 function splitText(
   turn: Assistant,
   shape: TemplateShape,

@@ -72,7 +72,9 @@ export const PLAIN_VALUES: SafeValues = {
   exactJson: (json) => JSON.parse(json),
 }
 
-/** Words that no template has. They look like ordinary words, because templates may change the case of others. */
+/**
+ * Words that no template contains. They look like ordinary words, because templates may change the case of other words.
+ */
 const [RULE, ORDER, LATER] = ['qzrule', 'qzorder', 'qzlater']
 const [ASKED, AGAIN, THIRD] = ['qzasked', 'qzagain', 'qzthird']
 const [SAID, MORE, THOUGHT] = ['qzsaid', 'qzmore', 'qzthought']
@@ -318,7 +320,7 @@ const QUESTIONS: readonly Question[] = [
       { reasoning: 'tool_plan' },
       { reasoning: 'parts' },
     ],
-    // The template may print reasoning elsewhere, and loses nothing by fields that it does not read.
+    // The template may print reasoning in a way that no probe finds. A field that it does not read does no harm.
     otherwise: { reasoning: 'both' },
   },
   {

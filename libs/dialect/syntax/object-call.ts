@@ -6,8 +6,8 @@ export type ObjectSyntax = {
   /** The text after the object; null: the call ends with the object's last brace. */
   readonly close: string | null
   /**
-   * True for objects that no marker introduces, because they may be an answer. Then the call starts with its arguments,
-   * and an object with other members is not a call.
+   * True if no marker introduces the objects. Such an object may be an answer. So the call starts only with its
+   * arguments, and an object with other members is not a call.
    */
   readonly strict: boolean
 }
