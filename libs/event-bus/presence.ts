@@ -345,7 +345,7 @@ export async function createPresence(options: {
     },
     announce: sendHeartbeat,
     receiveOwnKind() {
-      // The change is not awaited, because it would wait while the bus is unreachable.
+      // The change of the subscription is not awaited, because it would wait while the bus is unreachable.
       const onError = (error: unknown) =>
         log.warn({ err: error, channel: ownBeats }, 'subscription not changed')
       subscriber.subscribe(ownBeats).catch(onError)

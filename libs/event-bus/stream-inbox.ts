@@ -41,8 +41,8 @@ import type { ReceivedEntry } from './frame.ts'
  */
 
 /**
- * An event that the gateway reads from a generation's stream. A loss comes in order, after all events received before
- * it.
+ * An event that the gateway reads from a generation's stream. The event `stream-lost` comes in order, after all events
+ * that were received before the loss.
  */
 export type InboxEvent = GenerationEvent | StreamLost
 export type StreamLost = { readonly type: 'stream-lost'; readonly reason: LossReason }

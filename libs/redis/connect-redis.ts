@@ -13,14 +13,14 @@ export type RedisClient = Redis | Cluster
 /**
  * The behaviour of a connection while Redis is unreachable.
  * - `fail-fast`: commands fail within 500 ms, so that a request can be refused in time.
- * - `patient`: commands and subscriptions wait until the server is back; for consumers and subscribers. Commands that
- *   were under way when the connection broke are sent again, so only commands that may run twice belong here.
- * - `bounded`: commands wait for the connection that is being opened, and fail if it fails, or after 5 s. Not for
- *   blocking commands.
+ * - `patient`: commands and subscriptions wait until the server is back. It is for consumers and subscribers. Commands
+ *   that were under way when the connection broke are sent again, so only commands that may run twice belong here.
+ * - `bounded`: commands wait for the connection that is being opened. They fail if it cannot be opened, or after 5 s.
+ *   It is not for blocking commands.
  *
  * All three close a connection on which an answer is long overdue, because the server may have vanished without closing
  * it: `patient` after 15 s, which is longer than BullMQ's longest blocking read. Only `patient` repeats a command after
- * a reconnect; elsewhere, code that knows a PUBLISH or a script to be idempotent repeats it.
+ * a reconnect. With the other two, the code that sent a PUBLISH or a script repeats it if it knows it to be idempotent.
  *
  * A server that answers READONLY was a master and is now a replica. The command fails, and the connection is closed, so
  * that the next connection goes to the new master.

@@ -14,7 +14,7 @@ type Outcome<Answer = unknown> =
 
 /**
  * Called on the thread. Answers each task with the plain data that `handle` returns or resolves with. Messages have no
- * type, so the module names the type of its tasks.
+ * type, so the caller names the type of its tasks.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function serveTasks<Task>(handle: (task: Task) => unknown): void {

@@ -19,6 +19,8 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
  * tag without an open tag is markup only at the very start as well. An answer may mention tags. Line breaks just inside
  * the tags, after the close tag, and next to a call are dropped.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `start`
  *   Only blanks, or the beginning of a tag, so far.
  *   - The open tag: `reasoning`. The blanks before it are dropped.

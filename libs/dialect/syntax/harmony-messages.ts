@@ -34,6 +34,8 @@ export type HarmonySink = ToolCallSink & { readonly onReasoning: (text: string) 
  *
  * The prompt may end inside a header, as in `<|start|>assistant`. The first text of the output may continue this header.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `start`
  *   No control token has come yet. The text so far may continue the header in which the prompt ends.
  *   - `<|start|>`, `<|channel|>`: `header`.

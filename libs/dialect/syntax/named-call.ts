@@ -18,6 +18,8 @@ export type NamedSyntax = {
  * Reads one call that is a name, a separator and JSON. The JSON is emitted as the model wrote it, without the Markdown
  * fence that may enclose it.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `prefix`
  *   The text so far may be the beginning of the prefix.
  *   - The prefix is complete, or other text came: `name`.

@@ -22,6 +22,8 @@ export type ObjectSyntax = {
  * Between an opener and its close tag models also write several objects, a list of objects, or a Markdown fence around
  * them: each object is a call, and brackets, commas and fences between objects are markup.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `before-object`
  *   Only blanks so far. If the format has a close tag, a bracket or a fence may stand here too.
  *   - `{`: `before-key`.

@@ -12,6 +12,8 @@ export type PythonSyntax = { readonly type: 'python' }
  *
  * If `offered` is given, another name is not a call: the text may be an answer that is a list.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `name`
  *   The name of the tool.
  *   - `(` after a name: `before-key`.

@@ -17,6 +17,8 @@ export type PythonLiteral = {
  * they are complete. Tuples, and any other value in parentheses, become lists. JSON's own words are accepted too. The
  * first character of the literal is not a blank.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `value`
  *   A value follows: the literal itself, a list's item, or the value of a key.
  *   - A quote: `string`.

@@ -9,6 +9,8 @@ export type PythonString = {
  * in triple quotes are supported. An escape that Python does not know is text, as in Python. A line break may stand
  * without an escape, because models omit the escape.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `open`
  *   The first quote was read.
  *   - A second quote: `empty`.

@@ -37,6 +37,8 @@ export type TextSyntax = {
  * consists of calls has no text. If no call follows an opener, the whole becomes text, blanks included, except control
  * tokens. `single`: the first call ends the output.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * *text*
  *   Text is passed on. Blanks at its end are kept back, because they are dropped if a call follows.
  *   - The opener of a call: *call*.
