@@ -205,7 +205,7 @@ function toQuestion(
 const mayRun = ({ state }: StreamState) => state === 'running' || state === 'claiming'
 
 /**
- * Collects the streams that a worker must stop, and sends them at the end of the current work. Each stream is sent at
+ * Collects the streams that a worker must stop, and sends them together in the next microtask. Each stream is sent at
  * most once between two ticks, because its frames still arrive until the worker has read the message.
  */
 function createStops(send: ControlSender['stop']) {

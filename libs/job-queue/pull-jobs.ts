@@ -34,8 +34,8 @@ const COMPLETE_AFTER_MS = 20
 /** BullMQ puts a job back that a worker has had for one to two times this long. A claim takes far less. */
 const STALLED_AFTER_MS = 5_000
 /**
- * BullMQ fails a job with which so many workers have died. A job is only a turn and must not fail, so the number is too
- * large to be reached.
+ * BullMQ fails a job if more workers than this have died while they had it. A job is only a turn and must not fail, so
+ * the number is too large to be reached.
  */
 const NEVER = 1_000_000
 

@@ -161,9 +161,9 @@ function replaceTest(node: Node): Node {
 }
 
 /**
- * Replaces calls of Python's methods by filters and by functions of `python-template.ts`. If a dictionary has a key with
- * the name of one of its methods, Python takes the method and the Jinja library takes the key. This does not matter for
- * the methods of strings, because dictionaries have no methods of those names.
+ * Replaces calls of Python's methods by filters and by functions of `python-template.ts`. If a dictionary has a key
+ * with the name of one of its methods, Python takes the method and the Jinja library takes the key. This does not
+ * matter for the methods of strings, because dictionaries have no methods of those names.
  */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node

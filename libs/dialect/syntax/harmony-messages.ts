@@ -32,7 +32,8 @@ export type HarmonySink = ToolCallSink & { readonly onReasoning: (text: string) 
  * No control token becomes part of a header's text, so no name contains one. A `<|constrain|>` in a header becomes a
  * blank.
  *
- * The prompt may end inside a header, as in `<|start|>assistant`. The first text of the output may continue this header.
+ * The prompt may end inside a header, as in `<|start|>assistant`. The first text of the output may continue this
+ * header.
  *
  * These are the states, each with its moves: what comes, and the next state.
  *
