@@ -76,8 +76,9 @@ export type BillingClient = {
 /**
  * The channel reconnects with pauses of 0.1 to 1 s. Keep-alive pings detect a peer that has stopped answering. Each
  * stream and each call goes to the next connected replica in turn. The names of the replicas are resolved again
- * whenever a connection ends, at most once a second, because after a roll-out the former addresses lead nowhere. The
- * largest message is a year's activity of an account: about 160 bytes for each day and model.
+ * whenever a connection ends, at most once a second, because after a roll-out no replica has its former address. The
+ * size of messages is limited to 16 MiB. The largest one is a year's activity of an account: about 160 bytes for each
+ * day and model.
  */
 const CHANNEL_OPTIONS = {
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),

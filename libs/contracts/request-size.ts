@@ -96,7 +96,7 @@ const longer = (text: string, schema: object | null) =>
 
 /**
  * Returns whether the engine constrains a tool's calls to its schema. It does if the tool is forced or strict, or if
- * the format constrains the output.
+ * the request's output format constrains the output.
  */
 export function isConstrained(
   { name, strict }: Pick<ToolDefinition, 'name' | 'strict'>,

@@ -41,7 +41,7 @@ const MAX_FRAME_CHARS = 256 * 1024
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
 /**
  * How long events for a late gateway are merged: longer than one step of most engines, so that the events of two steps
- * are in one frame. A timer may be 1 ms late.
+ * are in one frame. A timer may be 1 ms late, so events wait for up to 25 ms.
  */
 const MERGE_MS = 24
 const KEEP_MS = 300_000

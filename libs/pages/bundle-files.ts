@@ -98,8 +98,8 @@ function refuse({ metafile, warnings }: Natural, folders: readonly string[]): vo
       .filter(({ path }) => !isAllowed(path))
       .map(({ path, original = path }) => ({ importer, original })),
   )
-  // A foreign file imports further foreign files. An import in an allowed file explains more, because it brought in the
-  // first of them.
+  // A foreign file may import further foreign files. An import in an allowed file is reported first, because it is the
+  // cause of the others.
   const first = foreign.find(({ importer }) => isAllowed(importer)) ?? foreign[0]
   if (first !== undefined) throw new Error(`${first.importer} may not import ${first.original}`)
   for (const { text, location } of warnings) throw new Error(`${location?.file}:${location?.line}: ${text}`)
