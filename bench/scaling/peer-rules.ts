@@ -3,15 +3,16 @@ import { HPA_PERIOD_S, setReplicas } from './kubernetes.ts'
 import type { Scaling, Signals } from './simulate.ts'
 
 /**
- * The HPA's defaults. It ignores a deviation of up to 10 %, lowers the number only to the highest number wanted in the
- * last 300 s, and at once at most doubles it or adds 4 pods, whichever is more.
+ * The HPA's defaults. A deviation of up to 10 % is ignored. The number of pods is lowered only to the highest number
+ * that was wanted in the last 300 s. At one time it is raised to at most twice the present number, or by 4 pods if that
+ * is more.
  */
 const TOLERANCE = 0.1
 const DOWN_WINDOW_S = 300
 const UP_FACTOR = 2
 const UP_PODS = 4
 
-/** KEDA goes to zero after this time without load. */
+/** KEDA removes all pods after this time without load. */
 const IDLE_S = 300
 
 /** How long a refusal for lack of a pod counts as load. */
@@ -34,8 +35,8 @@ export function createLlmdRule(): Scaling {
 }
 
 /**
- * Follows a wanted number of pods with KEDA and the HPA and their defaults, which remove pods whether or not they are
- * busy.
+ * Follows a wanted number of pods as KEDA and the HPA do with their default settings. They remove pods even if the pods
+ * are busy.
  */
 function createHpaScaling(wantedPods: (signals: Signals) => number): Scaling {
   const history: number[] = []

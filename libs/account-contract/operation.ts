@@ -19,8 +19,8 @@ type Own = {
 }
 
 /**
- * An operation that keys may call. Its schemas accept what they return, so a parsed request may be parsed again and
- * stays the same.
+ * An operation that keys may call. Its schemas accept their own results: a parsed request may be parsed again and stays
+ * the same.
  */
 export type AccountOperation = (ReadOperation<Code> | ChangeOperation<Code>) & Own
 

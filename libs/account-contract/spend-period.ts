@@ -1,6 +1,6 @@
 /**
- * The public name of a spend limit's reset, by the name of its period in the admin interface and the database. Null:
- * the limit is never reset.
+ * Maps the period of a spend limit, as the admin interface and the database name it, to the public name of the limit's
+ * reset. Null: the limit is never reset.
  */
 export const RESETS = { day: 'daily', week: 'weekly', month: 'monthly', total: null } as const
 

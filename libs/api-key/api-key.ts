@@ -67,7 +67,7 @@ function randomText(length: number): string {
   const characters: string[] = []
   while (characters.length < length) {
     for (const byte of randomBytes(length)) {
-      // Bytes above the largest multiple of 62 would make some characters more likely than others.
+      // Larger bytes are skipped, because they would make some characters more likely than others.
       if (byte < 256 - (256 % BASE) && characters.length < length)
         characters.push(ALPHABET.charAt(byte % BASE))
     }

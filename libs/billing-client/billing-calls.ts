@@ -26,7 +26,7 @@ export type ReserveCall = {
  */
 export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 
-/** Replaces a hold's amount, once: `inputTokens` is now the number that a worker has counted. */
+/** Replaces a hold's amount, which is possible once. `inputTokens` is now the number that a worker has counted. */
 export type ReplaceCall = {
   readonly reservationId: string
   readonly inputTokens: number
@@ -50,7 +50,9 @@ export type HoldAnswer =
       readonly status: 'granted'
       readonly amountNano: NanoCredits
       readonly outputTokens: number
-      /** True if the available money pays for fewer tokens than expected, or in an extend than wanted. */
+      /**
+       * True if the available money pays for fewer output tokens than a reserve expects, or than an extend asks for.
+       */
       readonly clamped: boolean
       readonly prices: HoldPrices
       /** The grant, signed by billing. The settlement of the generation carries it. */
@@ -58,8 +60,8 @@ export type HoldAnswer =
     }
   | {
       /**
-       * `insufficient-credits`: the amounts of the account. `key-limit`: the amounts of the key's spend limit in its
-       * present period.
+       * With `insufficient-credits`, the two amounts are the account's. With `key-limit`, they are the amounts of the
+       * key's spend limit in its present period.
        */
       readonly status: 'insufficient-credits' | 'key-limit'
       readonly availableNano: NanoCredits
@@ -83,7 +85,8 @@ export type BillingKey = {
   /** Ids of the models that the key may use; null for all models. */
   readonly models: readonly string[] | null
   /**
-   * Why the key cannot pay for even one token of any priced model; null if it can pay, or if billing does not know yet.
+   * The reason for which the key cannot pay for even one token of any priced model. Null if it can pay, or if billing
+   * does not know yet whether it can.
    */
   readonly shortage: KeyShortage | null
 }

@@ -36,9 +36,12 @@ import { createMoneyStream } from './money-stream.ts'
  */
 export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
-  /** Only for a held reservation, and once; a repeated call with the same numbers gets the same answer. */
+  /**
+   * May be called only for a held reservation, and only once. A repeated call with the same numbers gets the same
+   * answer.
+   */
   replace(call: ReplaceCall): Promise<HoldAnswer>
-  /** Only for a held reservation. */
+  /** May be called only for a held reservation. */
   extend(call: ExtendCall): Promise<HoldAnswer>
   /**
    * Releases a whole hold. Billing records the release of an unknown id, and refuses a reserve with this id that
@@ -73,8 +76,9 @@ export type BillingClient = {
 /**
  * The channel reconnects with pauses of 0.1 to 1 s. Keep-alive pings detect a peer that has stopped answering. Each
  * stream and each call goes to the next connected replica in turn. The names of the replicas are resolved again
- * whenever a connection ends, at most once a second, because after a roll-out the former addresses lead nowhere. The
- * largest message is a year's activity of an account: about 160 bytes for each day and model.
+ * whenever a connection ends, at most once a second, because after a roll-out no replica has its former address. The
+ * size of messages is limited to 16 MiB. The largest one is a year's activity of an account: about 160 bytes for each
+ * day and model.
  */
 const CHANNEL_OPTIONS = {
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
@@ -109,8 +113,8 @@ export function createBillingClient(options: {
   /** The age at which a stream is replaced; `STREAM_AGE_MS` unless given. */
   streamAgeMs?: number
   /**
-   * Returns for how many ms money calls are gathered before the next message to billing is sent. Called for each
-   * message; 0 unless given.
+   * Returns how long money calls are gathered before the next message to billing is sent, in ms; 0 unless given. Called
+   * for each message.
    */
   gatherMs?: () => number
 }): BillingClient {

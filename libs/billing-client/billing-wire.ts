@@ -32,7 +32,7 @@ import type {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** `Settlement` has the same limit. A larger number is a bug of the sender. */
+/** The most tokens in one field, as in `Settlement`. A larger number is a bug of the sender. */
 const MAX_TOKENS = 1_000_000_000
 
 export function toReserveMessage({ rolling, ...call }: ReserveCall): Reserve {

@@ -6,7 +6,7 @@ const LAST_RETRY_MS = 1_000
 /**
  * Reads a server stream, and reopens it with growing pauses whenever it ends. `onMessage` may throw: an unreadable
  * message ends the stream like a lost connection. `onState` is called whenever the stream becomes connected or is lost.
- * It counts as connected from its first message on. Returns a function that stops reading.
+ * A stream counts as connected from its first message on. Returns a function that stops reading.
  *
  * A stream is read for `renewAfterMs`. Then a successor is opened, on a connection that may lead to another server. At
  * its first message the successor takes over, and the older stream is cancelled. So servers may close old connections:
@@ -16,7 +16,7 @@ export function followStream<Message>(options: {
   open: () => ClientReadableStream<Message>
   onMessage: (message: Message) => void
   onState: (connected: boolean, reason: string) => void
-  /** Called for each stream. */
+  /** Returns the time for which a stream is read. Called for each stream. */
   renewAfterMs: () => number
 }): () => void {
   const { open, onMessage, onState, renewAfterMs } = options

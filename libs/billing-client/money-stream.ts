@@ -48,11 +48,11 @@ export function createMoneyStream(options: {
   open: () => Stream
   timeoutMs: number
   maxOutstanding: number
-  /** Called for each stream. */
+  /** Returns the time for which a stream is used. Called for each stream. */
   renewAfterMs: () => number
   /**
-   * Returns for how many ms after a message calls are gathered before the next message is sent. A call made later than
-   * that is sent at once.
+   * Returns the shortest time, in ms, from one message to the next. Calls that are made within this time are gathered.
+   * A call made later than that is sent at once.
    */
   gatherMs: () => number
 }): MoneyStream {

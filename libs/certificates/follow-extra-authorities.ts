@@ -19,7 +19,8 @@ export function followExtraAuthorities(options: {
   if (file === undefined || file === '') return () => {}
   const atStart = getCACertificates('extra')
   let others: readonly string[] | null = null
-  // The file may be a system's whole bundle, and parsing hundreds of certificates again would delay requests.
+  // The file is parsed only if its text has changed. It may be a system's whole bundle, and parsing hundreds of
+  // certificates again would delay requests.
   let last: { text: string; authorities: string[] } | null = null
   return followRenewals({
     async read() {
@@ -38,8 +39,8 @@ export function followExtraAuthorities(options: {
 }
 
 /**
- * Returns the default authorities without the authorities of the file. These come last in the list and are cut off by
- * position, because the file may repeat authorities that Node trusts anyway.
+ * Returns the default authorities without the authorities of the file. The file's authorities come last in the list and
+ * are cut off by position, because the file may repeat authorities that Node trusts anyway.
  */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * Renewals come days before a certificate ends, and a kubelet needs up to a minute to replace the files of a Secret.
+ * The pause between two readings. A pause of this length is short enough: renewals come days before a certificate ends,
+ * and a kubelet itself needs up to a minute to replace the files of a Secret.
  */
 const REREAD_MS = 10_000
 

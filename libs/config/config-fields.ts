@@ -15,7 +15,8 @@ export const HostPort = z
 
 /**
  * Returns whether the user name and the password of a URL can be decoded. A `%` that is not written as `%25` may make
- * this impossible. Code that tolerates such a `%` would read another password if the text also has a `%25`.
+ * this impossible. Such a `%` is not tolerated: code that takes it as it stands would read another password if the text
+ * also has a `%25`.
  */
 export function hasReadableLogin(text: string): boolean {
   if (!URL.canParse(text)) return false
@@ -83,7 +84,7 @@ export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
 export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).default(60_000)
 
 /**
- * How long other processes count a process as alive after its last sign of life; 7 s longer for a gateway. Every
+ * How long other processes count a process as alive after its last sign of life. For a gateway, 7 s are added. Every
  * process must have the same value. It may be short, because a wrong judgement about a worker only pauses generations.
  */
 export const PresenceTtlMs = z.coerce.number().int().min(1_000).max(60_000).default(3_000)
@@ -107,7 +108,10 @@ export const OpsFields = {
   OPS_HOST: ListenHost.default('127.0.0.1'),
 }
 
-/** Checks in `superRefine`: where a variable is set, the variables that `needs` lists for it must be set too. */
+/**
+ * Returns a check for `superRefine` of zod. It demands that if a variable is set, the variables that `needs` lists for
+ * it are set too.
+ */
 export function setTogether(needs: Readonly<Record<string, readonly string[]>>) {
   return (config: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     for (const [name, needed] of Object.entries(needs)) {

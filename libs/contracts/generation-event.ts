@@ -28,11 +28,14 @@ export type GenerationClaimed = {
   readonly type: 'generation-claimed'
   readonly worker: string
   /**
-   * The number of prompt tokens that the worker counted, template and tools included. Every epoch has the count of the
-   * first claim.
+   * The number of prompt tokens, template and tools included, as the worker of the first claim has counted it. It is
+   * the same in every epoch.
    */
   readonly promptTokens: number
-  /** The number of token ids of earlier epochs that this epoch continues after; 0 in epoch 1 and after a restart. */
+  /**
+   * The number of token ids that earlier epochs have generated and after which this epoch continues. It is 0 in epoch 1
+   * and after a restart.
+   */
   readonly after: number
   /** True if a grammar constrains the output. Such a generation can be restarted, but not continued. */
   readonly guided: boolean

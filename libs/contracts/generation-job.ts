@@ -35,12 +35,12 @@ export type Hold = z.infer<typeof Hold>
 export const GenerationJob = z.object({
   id: z.string(),
   model: z.string(),
-  /** Boot id of the gateway that waits for the events. The gateway's only channel for events is named by it. */
+  /** Boot id of the gateway that waits for the events. It names the gateway's one channel for events. */
   gateway: z.string(),
   /** The gateway's number for this generation's stream of events; never reused within a boot. */
   stream: z.int(),
   hold: Hold,
-  /** The owner of the prompt. Engines keep the cached prefixes of tenants apart. */
+  /** The owner of the prompt. Engines keep the cached prefixes of one account, or of one key, apart from all others. */
   tenant: z.object({ accountId: z.string(), keyId: z.string() }),
   /** The caller's output limit, or the model's if the caller sets none. Credits may lower it. 0 for embeddings. */
   maxOutputTokens: z.int().min(0),

@@ -9,7 +9,8 @@ import type {
 import { hasMoreCharacters, textBytes, textCharacters } from './text-size.ts'
 
 /**
- * The size of a request. It is counted once, where the body is prepared, because no stream waits there for the count.
+ * The size of a request. It is counted once, on the thread that prepares the body. A large body is prepared outside of
+ * the event loop's thread, so that no stream waits for the count.
  */
 export type RequestSize = {
   /** The bytes of all text in the request. */
@@ -95,7 +96,7 @@ const longer = (text: string, schema: object | null) =>
 
 /**
  * Returns whether the engine constrains a tool's calls to its schema. It does if the tool is forced or strict, or if
- * the format constrains the output.
+ * the request's output format constrains the output.
  */
 export function isConstrained(
   { name, strict }: Pick<ToolDefinition, 'name' | 'strict'>,
@@ -106,8 +107,8 @@ export function isConstrained(
 }
 
 /**
- * An empty request, whose size is subtracted: the names of the fields are not the caller's text, and would distort the
- * ratio of tokens to bytes of small requests.
+ * An empty request. Its size is subtracted from the size of each chat, because the names of the fields are not the
+ * caller's text. They would distort the ratio of tokens to bytes of small requests.
  */
 const EMPTY_CHAT: Omit<ChatRequest, 'messages'> & { messages: [] } = {
   kind: 'chat',

@@ -11,7 +11,7 @@ const TARGET_WAIT_MS = 30_000
  * - the running generations;
  * - requests per second × mean service time (Little's law).
  *
- * While the service time is unknown, it is the running generations, which is a lower bound.
+ * While the service time is unknown, the result is the running generations, which is a lower bound.
  */
 export function busySlots(load: { perS: number; running: number; meanMs: number | null }): number {
   return load.meanMs === null ? load.running : Math.max(load.running, (load.perS * load.meanMs) / 1_000)
@@ -22,7 +22,7 @@ export function busySlots(load: { perS: number; running: number; meanMs: number 
  * - one slot per waiting generation;
  * - waiting generations × mean service time ÷ target wait.
  *
- * While the service time is unknown, it is one slot per waiting generation, which is an upper bound.
+ * While the service time is unknown, the result is one slot per waiting generation, which is an upper bound.
  */
 export function queueSlots(queue: { waiting: number; meanMs: number | null; targetWaitMs: number }): number {
   return queue.meanMs === null

@@ -24,10 +24,11 @@ type ConstrainedRequest = Pick<ChatRequest, 'tools' | 'toolChoice' | 'parallelTo
 
 /**
  * Returns the grammar that the engine applies to a chat's output; null if there is none. Forced calls override the
- * output format. If the model may choose, its turn is either calls or an answer in the format, because clients that run
- * tools in a loop send the format of the last turn with every turn before it. The engine itself exempts reasoning
- * between tags from the grammar; harmony's reasoning is the first message of the output and part of the grammar. Throws
- * a ConstraintError if calls are forced and the family has no tool calls.
+ * output format. If the model may choose, its output is either calls or an answer in the format. The reason is that
+ * clients which run tools in a loop send the format with every request, although it is meant for the last answer.
+ *
+ * The engine itself exempts reasoning between tags from the grammar. Harmony's reasoning is the first message of the
+ * output and part of the grammar. Throws a ConstraintError if calls are forced and the family has no tool calls.
  */
 export function constrainOutput(
   request: ConstrainedRequest,
@@ -149,13 +150,17 @@ function toArgumentsSchema({ parameters, parametersText }: ToolDefinition): Json
   return toEngineSchema(hasType ? schema : { ...schema, type: 'object' })
 }
 
-/** Returns the schema with the numbers of its text. Names made of digits come first, as in every JavaScript object. */
+/**
+ * Returns the schema as `text` spells its numbers; without `text`, the schema itself. Names made of digits come first,
+ * as in every JavaScript object.
+ */
 function exactSchema(schema: JsonSchema, text: string | undefined): JsonSchema {
   const exact = text === undefined ? schema : parseExact(text)
   return isJsonObject(exact) ? exact : schema
 }
 
 /**
- * Returns a schema for the same values that the engine's grammar library can read, less some bounds: see `fitBounds`.
+ * Returns a schema for the same values that the engine's grammar library can read. Bounds that the library cannot
+ * represent are missing (`fitBounds`).
  */
 const toEngineSchema = (schema: JsonSchema): JsonSchema => fitBounds(toCurrentDraft(nameReferences(schema)))

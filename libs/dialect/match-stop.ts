@@ -38,7 +38,8 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
           let state = automaton.state
           while (state > 0 && stop.charCodeAt(state) !== unit) state = borders[state - 1] ?? 0
           if (stop.charCodeAt(state) === unit) state += 1
-          // A stop string that ends too early does not count, but its end may be the beginning of a later one.
+          // A stop string that ends while `mayStop` is false does not count. Its end may still be the beginning of a
+          // later stop string.
           if (state === stop.length && !mayStop) state = borders[state - 1] ?? 0
           automaton.state = state
           if (state === stop.length) {

@@ -138,8 +138,8 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
   const syntax = tools.length === 0 ? null : format
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
   const single = options.singleCall
-  // Unmarked calls stand at the beginning of the answer, so they are searched for after the reasoning is split off.
-  // Marked calls are searched for before that, because models also call within their reasoning. Markup of calls that
+  // Unmarked calls stand at the beginning of the answer, so the reasoning is split off first. Marked calls are found
+  // before the reasoning is split off, because models make calls within their reasoning as well. Markup of calls that
   // the reasoning only mentions stays reasoning.
   const inner = syntax?.list?.unmarked === true ? createTextWithCalls(sink, { syntax, tools, single }) : null
   const onAnswer = inner?.push ?? sink.onText
@@ -184,8 +184,8 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
 }
 
 /**
- * Passes the text around calls to the parsers of tags, and interrupts them where a call begins, because no tag
- * continues after it.
+ * Passes the text around calls to the parsers of tags, and interrupts these parsers where a call begins, because no tag
+ * continues after the call.
  */
 function behindTags(
   sink: HarmonySink,

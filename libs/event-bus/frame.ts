@@ -4,7 +4,7 @@ import { FrameError, readArray, readNumber, readText } from './frame-values.ts'
 
 /**
  * A frame is one pub/sub message from one worker to one gateway: many events of many generations, as one flat JSON
- * array. An array of objects would take 31 instead of 20 bytes per token, and longer to read.
+ * array. An array of objects would take 31 instead of 20 bytes per token, and would take longer to read.
  *
  *   [ KIND, worker, number, (stream, epoch, seq, code, value, ids)* ]
  *
@@ -56,7 +56,7 @@ export type StreamState = {
   readonly state: (typeof STREAM_STATES)[number]
 }
 
-/** The order is the order of their codes. */
+/** The index of a state is its code in a pulse. */
 const STREAM_STATES = ['ended', 'running', 'claiming', 'unknown'] as const
 
 /** A message on a gateway's channel. */
@@ -96,8 +96,8 @@ export function encodePulse({ worker, firstKept, lastNumber, streams }: Pulse): 
 }
 
 /**
- * Throws a FrameError for any other text. An entry without a stream, an epoch and a seq is left out, because its stream
- * cannot be known; the gap that the entry leaves fails that stream alone.
+ * Decodes a frame or a pulse. Throws a FrameError for any other text. An entry without a stream, an epoch and a seq is
+ * left out, because its stream cannot be known; the gap that the entry leaves fails that stream alone.
  */
 export function decodeGatewayMessage(text: string): GatewayMessage {
   const parts = parseArray(text)
@@ -129,7 +129,7 @@ function readPulse(parts: readonly unknown[]) {
   const streams: StreamState[] = []
   for (let at = PULSE_START; at < parts.length; at += PULSE_STRIDE) {
     const state = STREAM_STATES[readNumber(parts[at + 3])]
-    // A state of another release that is unknown here means nothing.
+    // A stream whose state only another release knows is left out.
     if (state === undefined) continue
     streams.push({
       stream: readNumber(parts[at]),

@@ -38,8 +38,8 @@ import type { ProcessKind } from './heartbeat.ts'
  *   Reported once. The judgement may be wrong, for example about a frozen process; the peer's next heartbeat revives
  *   it.
  *
- * A peer moves to a worse state only after this process has listened for `listenFirstMs`, and not in a turn in which
- * this process stalled, because the heartbeats that arrived during the stall are not read yet.
+ * A peer moves to a worse state only after this process has listened for `listenFirstMs`, and not directly after a
+ * stall of this process (`isStalled`), because the heartbeats that arrived during the stall are not read yet.
  */
 
 /** A peer as its last messages and the last looks at its key show it. */
@@ -67,7 +67,7 @@ export type Clocks = {
   readonly checkedMs: number
   /** The time of the last echo over the bus. */
   readonly echoMs: number
-  /** Since when the queue Redis has answered without a failure; null while it does not. */
+  /** The time since which the queue Redis has answered without a failure; null while it does not answer. */
   readonly storeAnswersSinceMs: number | null
 }
 

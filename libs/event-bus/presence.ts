@@ -23,18 +23,19 @@ import { createRecentDeaths } from './recent-deaths.ts'
  * LISTENING
  *   Heartbeats and echoes arrive, and the time of each is noted. The peers are judged four times a second.
  *   - An echo comes after more than two beats without one, so this process was cut off: the allowed silence of all
- *     peers begins again, and the queue Redis must answer for one whole silence again.
+ *     peers begins again, and the queue Redis must again answer for as long as the whole allowed silence.
  *   - A check comes more than a beat late: STALLED.
  *   - No echo for 3 s: AWAY.
  *
  * STALLED
- *   The messages of the stall are still unread. In this turn no peer is judged and the bus does not count as away.
- *   - The same turn: the allowed silence of all peers and the echo's clock begin again, LISTENING.
+ *   The messages of the stall are still unread. In this check no peer can be found dead, and the bus does not count as
+ *   away.
+ *   - At once, in the same check: the allowed silence of all peers and the echo's clock begin again, LISTENING.
  *
  * AWAY
  *   The bus is away, or a connection is dead without having failed. `busAwayMs` returns for how long. Both connections
  *   to the bus are opened again every 3 s, unless they are being opened already.
- *   - An echo comes: LISTENING, with the clocks begun again as above.
+ *   - An echo comes: LISTENING. The clocks begin again as above.
  */
 
 export type Presence = {
@@ -112,8 +113,8 @@ class Peer implements JudgedPeer {
 }
 
 /**
- * Written also when Redis refuses other writes because its memory is full: a full Redis must not look like a death.
- * KEYS: the liveness key. ARGV: its TTL in ms.
+ * Writes the liveness key, even when Redis refuses other writes because its memory is full: a full Redis must not look
+ * like a death. KEYS: the liveness key. ARGV: its TTL in ms.
  */
 const WRITE_LIVENESS = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
@@ -344,7 +345,7 @@ export async function createPresence(options: {
     },
     announce: sendHeartbeat,
     receiveOwnKind() {
-      // The change is not awaited, because it would wait while the bus is unreachable.
+      // The change of the subscription is not awaited, because it would wait while the bus is unreachable.
       const onError = (error: unknown) =>
         log.warn({ err: error, channel: ownBeats }, 'subscription not changed')
       subscriber.subscribe(ownBeats).catch(onError)

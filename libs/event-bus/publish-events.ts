@@ -35,13 +35,13 @@ export type EventPublisher = {
 /** The most characters of a frame. Redis disconnects a subscriber whose output buffer suddenly grows by much more. */
 const MAX_FRAME_CHARS = 256 * 1024
 /**
- * The most bytes that are sent again at once, which also limits the subscriber's output buffer. The gateway asks for
- * the next page after it has read this one.
+ * The size of a page: the most bytes that are sent again at once. It also limits the subscriber's output buffer. The
+ * gateway asks for the next page after it has read one.
  */
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
 /**
  * How long events for a late gateway are merged: longer than one step of most engines, so that the events of two steps
- * are in one frame. A timer may be 1 ms late.
+ * are in one frame. A timer may be 1 ms late, so events wait for up to 25 ms.
  */
 const MERGE_MS = 24
 const KEEP_MS = 300_000
@@ -78,7 +78,7 @@ export function createEventPublisher(options: {
   const kept = createKeptFrames({ keepMs: KEEP_MS, keepBytes, nowMs })
   /** The frames of this event-loop turn, by gateway. */
   let pending = new Map<string, PendingFrame>()
-  /** The frames for late gateways, each with its timer. `pending` has no frame for the same gateways. */
+  /** The frames for late gateways, each with its timer. A gateway that has a frame here has none in `pending`. */
   const merging = new Map<string, MergingFrame>()
   let scheduled = false
   let failures = 0

@@ -13,7 +13,10 @@ export type EventReceiver = {
   /** Opens the inbox of a new generation. Open it before it is queued: subscribe, then enqueue. */
   open(): StreamInbox
   openStreams(): number
-  /** Loses every stream whose current epoch `worker` runs or is expected to run, and forgets the frames of `worker`. */
+  /**
+   * Marks every stream as lost whose current epoch `worker` runs or is expected to run, and forgets the frames of
+   * `worker`.
+   */
   loseWorker(worker: string, reason: LossReason): void
   loseAll(reason: LossReason): void
   /** Records that the stream's generation is settled, so that its worker need not keep the stream any longer. */
@@ -184,7 +187,7 @@ export function createEventReceiver(options: {
   }
 }
 
-/** Returns the question to the worker of a stream whether it runs the stream; null if there is no reason to ask. */
+/** Returns a stream's worker and the question whether it runs the stream; null if there is no reason to ask. */
 function toQuestion(
   { inbox, feed, knownTick }: OpenStream,
   ticks: number,
@@ -202,7 +205,7 @@ function toQuestion(
 const mayRun = ({ state }: StreamState) => state === 'running' || state === 'claiming'
 
 /**
- * Collects the streams that a worker must stop, and sends them at the end of the current work. Each stream is sent at
+ * Collects the streams that a worker must stop, and sends them together in the next microtask. Each stream is sent at
  * most once between two ticks, because its frames still arrive until the worker has read the message.
  */
 function createStops(send: ControlSender['stop']) {

@@ -94,7 +94,7 @@ const TenantReport = z.object({
   model: z.string(),
   waiting: count,
   running: count,
-  /** Counted since the start of the gateway. */
+  /** The requests that were refused since the start of the gateway. */
   refused: count,
 })
 export type TenantReport = z.infer<typeof TenantReport>
@@ -133,7 +133,7 @@ const GatewayReport = z.object({
   kind: z.literal('gateway'),
   /** Every model of the gateway's catalog. */
   models: z.record(z.string(), ModelReport),
-  /** The 20 tenants with the most requests that are open or were refused lately. */
+  /** The 20 pairs of account and model with the most requests that are open or were refused lately. */
   tenants: z.array(TenantReport),
   /** The 200 oldest open generations. */
   open: z.array(OpenReport),

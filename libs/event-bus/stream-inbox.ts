@@ -41,8 +41,8 @@ import type { ReceivedEntry } from './frame.ts'
  */
 
 /**
- * An event that the gateway reads from a generation's stream. A loss comes in order, after all events received before
- * it.
+ * An event that the gateway reads from a generation's stream. The event `stream-lost` comes in order, after all events
+ * that were received before the loss.
  */
 export type InboxEvent = GenerationEvent | StreamLost
 export type StreamLost = { readonly type: 'stream-lost'; readonly reason: LossReason }
@@ -93,8 +93,8 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** Ends the epoch with a `stream-lost` event, unless it is over. */
   lose(reason: LossReason): void
   /**
-   * Resolves when this epoch is lost or the inbox is closed. For a caller that waits before any worker can run the
-   * epoch.
+   * Resolves when this epoch is lost or the inbox is closed. It is meant for a caller that waits before any worker can
+   * run the epoch.
    */
   untilOver(): Promise<void>
   close(): void

@@ -46,7 +46,7 @@ export function createWorkerLink(options: {
   let asked = { from: 0, upTo: 0 }
   let acknowledged = 0
   let settled: number[] = []
-  /** Streams that were acknowledged as settled, with the second of their last acknowledgement. */
+  /** The streams that were acknowledged as settled. The value is `second` at the stream's last acknowledgement. */
   const settledSent = new Map<number, number>()
   let second = 0
   let heardSecond = 0

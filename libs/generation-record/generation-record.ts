@@ -286,7 +286,10 @@ export function createGenerationRecord(options: {
   }
 }
 
-/** Each call that is answered `again` has settled up to 64 generations of dead gateways. */
+/**
+ * The most calls of the script for one claim. Each call that is answered `again` has settled up to 64 generations of
+ * dead gateways.
+ */
 const MAX_CLAIM_CALLS = 64
 
 const SETTLED_OF_BATCH = 256

@@ -67,8 +67,8 @@ export const settlementStreamKey = (model: string) => `${modelPrefix(model)}sett
 export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
 
 /**
- * Hash, written by billing: the stream's incarnation, which changes when entries were lost, and the counts of billing's
- * last observation of the stream.
+ * Hash, written by billing: the stream's incarnation, which changes when entries were lost, and the facts about the
+ * stream's entries by which billing notices a loss (`observe.lua` of billing).
  */
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
@@ -80,7 +80,8 @@ export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`
 export const JOB_QUEUE = 'generations'
 
 /**
- * The secret from which the names of tenants are made. Engines keep the cached prefixes of tenants apart by these names.
+ * The secret from which the salts are made: the names under which engines keep the cached prefixes of one account, or
+ * of one key.
  */
 export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
 

@@ -2,7 +2,8 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js'
 
 // The certificate providers of grpc-js (`experimental`) do the same, but their connections listen for one error only.
-// The alert of a server whose certificate was just refused is a second error, and would end the process.
+// If a client refuses a server's certificate, that is the first error. The alert that the server sends then is a second
+// error, and would end the process.
 
 /**
  * Credentials of a server whose certificates can be replaced: connections that begin later use the new certificates.

@@ -53,7 +53,7 @@ export const jobDate = (): string => new Date(wallClockMs()).toISOString()
 const TIDY_AFTER_MS = 10_000
 /** A younger job is not removed, because it may belong to a generation that is being lifted. */
 const SURPLUS_AGE_MS = 3_000
-/** A call of `clean` keeps Redis busy for less than 5 ms. */
+/** The most jobs that one call of `clean` removes, so that the call keeps Redis busy for less than 5 ms. */
 const MOST_CLEANED = 500
 
 /**

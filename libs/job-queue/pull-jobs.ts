@@ -34,8 +34,8 @@ const COMPLETE_AFTER_MS = 20
 /** BullMQ puts a job back that a worker has had for one to two times this long. A claim takes far less. */
 const STALLED_AFTER_MS = 5_000
 /**
- * BullMQ fails a job with which so many workers have died. A job is only a turn and must not fail, so the number is too
- * large to be reached.
+ * BullMQ fails a job if more workers than this have died while they had it. A job is only a turn and must not fail, so
+ * the number is too large to be reached.
  */
 const NEVER = 1_000_000
 
@@ -55,7 +55,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     autorun: false,
     skipLockRenewal: true,
     maxStalledCount: NEVER,
-    // For jobs that an operator has added, too.
+    // This option holds for jobs that an operator has added, too.
     removeOnComplete: { count: 0 },
     stalledInterval: STALLED_AFTER_MS,
     skipVersionCheck: true,
@@ -98,8 +98,9 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
   }
 
   /**
-   * One script completes a job and takes the next one, which saves most other looks for a job. BullMQ leaves a marker
-   * whenever it gives out a job, so after each job the worker's next wait ends at once, and mostly finds no job.
+   * Completes a finished job and takes the next job with one script, which saves most other looks for a job. BullMQ
+   * leaves a marker whenever it gives out a job. So after each job the worker's next wait ends at once, mostly without
+   * a job.
    */
   async function takeNext(): Promise<Job | undefined> {
     const done = finished.pop()
@@ -128,7 +129,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
       } catch (error) {
         if (closed) return null
         log.warn({ err: error, model }, 'no job was received')
-        // If the wait was given up while the client looked for the master, its connection stays closed.
+        // If the wait was given up while its client was looking for the master, the client's connection stays closed.
         await backend.reconnectBlocking().catch(() => {})
         await sleep(PAUSE_MS)
       }

@@ -2,7 +2,7 @@ import type { JsonSchema, SchemaProblem } from './json-schema.ts'
 import type { References } from './references.ts'
 import type { Subschema } from './subschemas.ts'
 
-/** Levels of objects and arrays in any schema that a request carries: deeper JSON can exhaust the stack. */
+/** The most levels of objects and arrays in any schema that a request carries: deeper JSON can exhaust the stack. */
 export const MAX_LEVELS = 100
 
 /**
@@ -105,9 +105,9 @@ function findExceeded(
 }
 
 /**
- * Rejects schemas whose references lead too deep. The grammar library's compiler enters each schema that a `$ref` names
- * once, from within another one, in an unspecified order. So it goes at most as deep as the sum of the levels of these
- * schemas.
+ * Rejects schemas whose references lead too deep. The grammar library's compiler enters each schema to which a `$ref`
+ * refers, once, and does so from within another schema, in an unspecified order. So it goes at most as deep as the sum
+ * of the levels of these schemas.
  */
 export function checkReferredLevels(
   subschemas: readonly Subschema[],

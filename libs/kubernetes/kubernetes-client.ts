@@ -37,11 +37,14 @@ export type KubernetesClient = {
 }
 
 const REQUEST_MS = 10_000
-/** The kubelet replaces a pod's token when 80 % of its hour have passed, and keeps the file at the same path. */
+/**
+ * The time after which the token's file is read again. The kubelet replaces a pod's token when 80 % of the token's hour
+ * have passed, and keeps the file at the same path.
+ */
 const TOKEN_FRESH_MS = 30_000
-/** Larger than any object of the server: etcd refuses objects above 1.5 MiB. */
+/** The most bytes of one line, which has one object. etcd refuses objects above 1.5 MiB. */
 const MOST_LINE_BYTES = 8 << 20
-/** Larger than one line, because a list has up to `limit` objects. */
+/** The most bytes of one body. It is larger than a line, because a list has up to `limit` objects. */
 const MOST_BODY_BYTES = 64 << 20
 
 /**

@@ -30,8 +30,9 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?
   app: { name: string; schema: Schema; environment: Environment },
   start: (context: AppContext<Readonly<z.infer<Schema>>>) => Promise<void>,
 ): Promise<void> {
-  // V8's young generation is mostly a few MB, and waking helper threads to collect it costs more than they save:
-  // without them a request took 5 % less CPU time at 200/s, over all processes (loads of `npm run bench:request`).
+  // V8's young generation is mostly a few MB. Waking helper threads to collect it costs more than the threads save.
+  // Without them a request took 5 % less CPU time over all processes, at 200 requests/s (loads of `npm run
+  // bench:request`).
   setFlagsFromString('--no-parallel-scavenge')
   keepOutProxies()
   const config = loadConfigOrExit(app.name, app.schema, app.environment)

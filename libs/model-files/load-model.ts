@@ -17,7 +17,10 @@ export type LoadedModel = Model & {
   readonly folder: string | null
   /** The ids that end a turn, by the model's own files or by its family. */
   readonly endIds: ReadonlySet<number>
-  /** Defaults for parameters that a request omits: generation_config.json's, or the family's without that file. */
+  /**
+   * Defaults for parameters that a request omits. They come from generation_config.json, or from the family if the
+   * model does not have this file.
+   */
   readonly samplingDefaults: SamplingDefaults
 }
 

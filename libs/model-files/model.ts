@@ -16,7 +16,7 @@ export type Model = {
   readonly generationDefaults: SamplingDefaults | null
 }
 
-/** Throws an error that names the file which is missing, malformed or needs something unsupported. */
+/** Throws an error if a file is missing or malformed, or needs something unsupported. The error names the file. */
 export async function createModel(files: ModelFiles, toTokenizer = createTokenizer): Promise<Model> {
   const tokenizerJson = files.get('tokenizer.json')
   if (tokenizerJson === undefined) throw new Error('there is no tokenizer.json')

@@ -6,7 +6,7 @@ const TOKENS_PER_PRICE = 1_000_000n
 
 /**
  * Returns the price of a settlement of these tokens, in nano-credits. Follows the rule of
- * `apps/billing/sql/functions/price_tokens.sql`, with its one rounding up. `cached` is part of `prompt`.
+ * `apps/billing/sql/functions/price_tokens.sql`, which rounds up once. `cached` is part of `prompt`.
  */
 export function priceUsage(
   tokens: { prompt: number; cached: number; completion: number },

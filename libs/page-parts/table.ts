@@ -21,7 +21,10 @@ type Table<Row> = {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   key(row: Row): string
-  /** All values from which a row's cells are drawn. A row is drawn again only if one of them is another object. */
+  /**
+   * All values from which a row's cells are drawn. A row is drawn again only if one of them is another object than
+   * before.
+   */
   drawnFrom?(row: Row): readonly unknown[]
   /** Shown in place of a table without rows. */
   readonly empty: unknown

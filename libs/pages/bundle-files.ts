@@ -6,7 +6,7 @@ import type { BuildOptions, BuildResult, Plugin } from 'esbuild'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A page takes less than a second on an idle machine. */
+/** The time limit for bundling one page, which takes less than a second on an idle machine. */
 const LIMIT_MS = 60_000
 
 /** The specifier of the module that imports every shared module. */
@@ -78,7 +78,8 @@ export async function bundleFiles(
   } finally {
     running -= 1
     finished.abort()
-    // esbuild's process is not kept in memory. A call that is still in progress would never end without it.
+    // esbuild's process is stopped, so that it does not stay in memory. It is stopped after the last call, because a
+    // call in progress would never end without it.
     if (running === 0) await stop()
   }
 }
@@ -97,16 +98,16 @@ function refuse({ metafile, warnings }: Natural, folders: readonly string[]): vo
       .filter(({ path }) => !isAllowed(path))
       .map(({ path, original = path }) => ({ importer, original })),
   )
-  // A foreign file imports further foreign files. An import in an allowed file explains more, because it brought in the
-  // first of them.
+  // A foreign file may import further foreign files. An import in an allowed file is reported first, because it is the
+  // cause of the others.
   const first = foreign.find(({ importer }) => isAllowed(importer)) ?? foreign[0]
   if (first !== undefined) throw new Error(`${first.importer} may not import ${first.original}`)
   for (const { text, location } of warnings) throw new Error(`${location?.file}:${location?.line}: ${text}`)
 }
 
 /**
- * Joins the shared modules into one file. esbuild makes a file for every combination of entries that share a module. If
- * every entry imports all shared modules, there is one combination.
+ * Makes a plugin that joins the shared modules into one file. esbuild makes a file for every combination of entries
+ * that share a module. The plugin makes every entry import all shared modules, so there is one combination.
  */
 function joinShared({ metafile }: Natural): Plugin {
   const outputs = Object.values(metafile.outputs)

@@ -13,14 +13,14 @@ export type RedisClient = Redis | Cluster
 /**
  * The behaviour of a connection while Redis is unreachable.
  * - `fail-fast`: commands fail within 500 ms, so that a request can be refused in time.
- * - `patient`: commands and subscriptions wait until the server is back; for consumers and subscribers. Commands that
- *   were under way when the connection broke are sent again, so only commands that may run twice belong here.
- * - `bounded`: commands wait for the connection that is being opened, and fail if it fails, or after 5 s. Not for
- *   blocking commands.
+ * - `patient`: commands and subscriptions wait until the server is back. It is for consumers and subscribers. Commands
+ *   that were under way when the connection broke are sent again, so only commands that may run twice belong here.
+ * - `bounded`: commands wait for the connection that is being opened. They fail if it cannot be opened, or after 5 s.
+ *   It is not for blocking commands.
  *
  * All three close a connection on which an answer is long overdue, because the server may have vanished without closing
  * it: `patient` after 15 s, which is longer than BullMQ's longest blocking read. Only `patient` repeats a command after
- * a reconnect; elsewhere, code that knows a PUBLISH or a script to be idempotent repeats it.
+ * a reconnect. With the other two, the code that sent a PUBLISH or a script repeats it if it knows it to be idempotent.
  *
  * A server that answers READONLY was a master and is now a replica. The command fails, and the connection is closed, so
  * that the next connection goes to the new master.
@@ -58,7 +58,8 @@ export async function connectRedis(options: Connecting<RedisPlace>): Promise<Red
     redis.once('ready', resolve)
     await promise
   }
-  // A node is connected by its first command, and a second command would be refused until it is connected.
+  // ioredis connects to a node of a Cluster at the first command, and would refuse a second command until it is
+  // connected. So each node gets a PING first.
   if (redis instanceof Cluster) await Promise.allSettled(redis.nodes('master').map((node) => node.ping()))
   const { rights, name, place, log } = options
   if (rights === undefined) return redis
@@ -116,9 +117,9 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 }
 
 /**
- * Sends the commands of one callback, and of the promises that settle after it, in one write. The server reads, logs
- * and answers them together. Commands sent in `withNextWrite` wait for the next such write. The nodes of a Cluster are
- * ioredis' own clients and do not gather writes.
+ * The client of one server. It sends the commands of one callback, and of the promises that settle after it, in one
+ * write. The server reads, logs and answers them together. Commands sent in `withNextWrite` wait for the next such
+ * write. The nodes of a Cluster are ioredis' own clients and do not gather writes.
  */
 class Server extends Redis {
   /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */
@@ -189,8 +190,9 @@ export function withNextWrite<Result>(redis: RedisClient, send: () => Result): R
 }
 
 /**
- * The longest wait: four times the pause between two requests at 200/s, and half of the time for which billing gathers
- * settlements.
+ * The longest time for which commands of `withNextWrite` wait for another command. At 200 requests/s a request comes
+ * every 5 ms, so they nearly always find one. For settlements the wait is half of the time for which billing gathers
+ * them (`gatherMs` in `apps/billing/main.ts`, 40 ms).
  */
 const MOST_WAIT_MS = 20
 

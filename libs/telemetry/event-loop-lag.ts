@@ -35,7 +35,8 @@ export function measureEventLoopLag(registry: Registry): void {
       return p99S
     },
   })
-  // The reader of the first gauge sets this one, so this one is registered, and collected, after it.
+  // The `read` of the first gauge also sets this gauge. prom-client collects gauges in the order of their registration,
+  // so this gauge is registered second.
   const longest = gauge({
     name: 'nodejs_eventloop_lag_max_seconds',
     help: 'How late the event loop was since the last scrape, at most',

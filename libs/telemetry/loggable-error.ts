@@ -29,7 +29,8 @@ const OMITTED = '(omitted: it may quote a text of the request)'
  * message, code, syscall, constraint and stack are kept, each bounded, also for causes and for the errors in an
  * AggregateError.
  *
- * A message may contain credentials or quote an input. Credentials are redacted. These messages are replaced:
+ * A message may contain credentials or quote an input. Credentials are redacted. These messages are left out or
+ * replaced:
  * - The message of a SyntaxError is left out if it may quote the input, as messages of `JSON.parse` do.
  * - For a ZodError, only the codes and paths of its issues are kept.
  * - The message of an error that is marked with `quotesRequest` is left out.
@@ -133,8 +134,8 @@ function toFrames({ stack = '', message }: Error): string {
 }
 
 /**
- * Matches a stack line, which ends with a place in a file. The stack may contain an original message that was replaced
- * later; its lines must not count as frames.
+ * Matches a stack line, which ends with a place in a file. The stack may contain a message of several lines that was
+ * replaced later. Its lines must not count as frames.
  */
 const FRAME = /^ {4}at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/
 

@@ -14,7 +14,7 @@ type Outcome<Answer = unknown> =
 
 /**
  * Called on the thread. Answers each task with the plain data that `handle` returns or resolves with. Messages have no
- * type, so the module names the type of its tasks.
+ * type, so the caller names the type of its tasks.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function serveTasks<Task>(handle: (task: Task) => unknown): void {
@@ -32,7 +32,8 @@ export function serveTasks<Task>(handle: (task: Task) => unknown): void {
 
 /**
  * Lowers this thread's priority; on Linux each thread has its own. When all cores are busy, this thread gets a third of
- * the time of an event loop, so that streams do not wait for it. When a core is free, the thread loses nothing.
+ * the processor time that an event loop gets, so that streams do not wait for it. When a core is free, the thread loses
+ * nothing.
  */
 function yieldToEventLoops(): void {
   if (process.platform === 'linux') setPriority(0, Math.min(LOWEST, getPriority(0) + STEPS))

@@ -60,7 +60,7 @@ export function toPythonJson(json: string): string {
 const MARK = '\u{FFFFE}'
 const KEY_MARK = '\u{FFFFF}'
 
-/** Every string of a JSON text, and the colon that makes it a key. */
+/** Matches every string of a JSON text, with the colon behind it if it is a key. */
 const STRING_OR_KEY = /"((?:[^"\\]|\\.)*)"(?=(\s*:)?)/gsu
 
 function markKey(whole: string, text: string, colon: string | undefined): string {

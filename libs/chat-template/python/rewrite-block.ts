@@ -161,9 +161,9 @@ function replaceTest(node: Node): Node {
 }
 
 /**
- * Replaces calls of methods. Python prefers a dictionary's method to its key of the same name; the Jinja library
- * prefers the key. This does not matter for the methods of strings, because dictionaries have no methods of those
- * names.
+ * Replaces calls of Python's methods by filters and by functions of `python-template.ts`. If a dictionary has a key
+ * with the name of one of its methods, Python takes the method and the Jinja library takes the key. This does not
+ * matter for the methods of strings, because dictionaries have no methods of those names.
  */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node
@@ -201,7 +201,8 @@ function replaceKey(node: Node): Node {
     return isMethod ? getOwn(object, property, identifier('.undefined')) : node
   }
   const found = { ...node, property: call('.key', [property]) }
-  // `ifText` evaluates its operand twice, and many templates split a string repeatedly.
+  // The result of `split` needs no `ifText`, which evaluates its operand twice: many templates split a string
+  // repeatedly.
   if (isSplit(object)) return found
   return ifText(object, { ...found, object: call('.characters', [object]) }, found)
 }

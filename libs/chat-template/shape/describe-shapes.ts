@@ -1,7 +1,8 @@
 import type { TemplateShape, TemplateShapes } from './template-shape.ts'
 
 /**
- * Describes for people which parts of a conversation a template cannot print, and which changes make it print others.
+ * A description for people: the parts of a conversation that a template cannot print, and the changes that fit other
+ * conversations to it.
  */
 export type ShapeDescription = {
   /** Requests that contain one of these parts are refused. */

@@ -9,7 +9,10 @@ export class UnprintableError extends Error {
   }
 }
 
-/** A message that the template prints unchanged. A result has its call's name, if the conversation has the call. */
+/**
+ * A message that the template prints unchanged. A tool result has the name of its call, if the conversation contains
+ * the call.
+ */
 export type FittedMessage = ChatMessage & { readonly callName?: string }
 
 type Assistant = Extract<ChatMessage, { role: 'assistant' }>
@@ -35,7 +38,9 @@ const assistant = (content: string): Assistant => ({
 
 const join = (...texts: readonly string[]): string => texts.filter((text) => text !== '').join('\n\n')
 
-/** A user message that contains folded texts alone; the next user text is appended to it. */
+/**
+ * A message. `isFolded` marks a user message that contains folded texts alone; the next user text is appended to it.
+ */
 type Folded = ChatMessage & { readonly isFolded?: true }
 
 /**
@@ -95,7 +100,10 @@ function foldLeading(
   }
 }
 
-/** Joins an assistant's text and the calls of the next message, if the template prints no two assistants in a row. */
+/**
+ * Joins an assistant's text with the calls of the next message, if the template does not print two assistant messages
+ * in a row.
+ */
 function joinTextWithCall(
   messages: readonly ChatMessage[],
   { assistantsInARow }: TemplateShape,
@@ -147,7 +155,7 @@ function toOrphan(result: Result, { orphanResult }: TemplateShape): ChatMessage 
   }
 }
 
-/** Returns one turn with calls as the template prints it, and the results after it. */
+/** Returns one assistant message with calls as the template prints it, and the results after it. */
 function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateShape): FittedMessage[] {
   const { before, message } = splitText(turn, shape)
   const calls = message.toolCalls
@@ -170,7 +178,7 @@ function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateS
   return [...before, ...messages, ...rest]
 }
 
-/** Leaves the text beside calls in their message, or puts it into one before. */
+/** Leaves the text beside calls in their message, or puts it into a message before that. */
 function splitText(
   turn: Assistant,
   shape: TemplateShape,
@@ -245,7 +253,10 @@ function joinPair<M extends FittedMessage>(last: M, message: FittedMessage): M {
   return { ...joined, reasoning: join(joined.reasoning, message.reasoning), toolCalls: message.toolCalls }
 }
 
-/** Returns how two neighbours are joined or bridged; `last` is undefined at the beginning. */
+/**
+ * Returns how two neighbours are printed: unchanged (`kept`), `joined`, or with an empty message of the returned role
+ * between them. `last` is undefined at the beginning.
+ */
 function betweenOf(
   last: FittedMessage | undefined,
   message: FittedMessage,

@@ -7,11 +7,12 @@ import { toTemplateMessage, type SafeValues, type WriteCalls } from './to-templa
 export type PrintMessages = (messages: readonly Record<string, unknown>[]) => string
 
 /**
- * Finds the shape of a template. Each question has conversations of words that occur nowhere else. They are rendered in
- * each way that `fitMessages` has, and the first way that prints every word once and in order is the answer. The whole
- * takes some forty renderings, in a few milliseconds.
+ * Finds the shape of a template by asking questions. Each question has conversations, whose words occur nowhere else,
+ * and possible answers: values of the shape's fields. `fitMessages` changes the conversations according to each answer
+ * in turn, and the template renders them. The first answer with which every word is printed once and in order is taken.
+ * All questions together take some forty renderings, in a few milliseconds.
  *
- * A template that does not even print a user's text unchanged is not asked further: it gets all messages unchanged.
+ * A template that does not even print a user's text unchanged is asked no question: it gets all messages unchanged.
  */
 export function probeTemplate(print: PrintMessages, writeCalls: WriteCalls): TemplateShape {
   let shape: TemplateShape = PLAIN_SHAPE
@@ -32,7 +33,10 @@ type Conversation = {
   readonly messages: readonly ChatMessage[]
   /** Words that the prompt must have once, in this order. */
   readonly words: readonly string[]
-  /** Further words at any place: some templates print the instructions in front of the last user message. */
+  /**
+   * Further words that the prompt must have once, at any place: some templates print the instructions in front of the
+   * last user message.
+   */
   readonly anywhere?: readonly string[]
 }
 
@@ -55,7 +59,10 @@ function prints(
   }
 }
 
-/** Matches a list of parts that the template prints as a value, because it expects a text. */
+/**
+ * Matches a prompt in which the template has printed a list of content parts as it is, because it expects a text as the
+ * content.
+ */
 const PRINTED_PARTS = /["']type["']: ?["'](?:thinking|text)["']/
 
 /** The words of the probes need no guard. */
@@ -65,7 +72,9 @@ export const PLAIN_VALUES: SafeValues = {
   exactJson: (json) => JSON.parse(json),
 }
 
-/** Words that no template has. They look like ordinary words, because templates may change the case of others. */
+/**
+ * Words that no template contains. They look like ordinary words, because templates may change the case of other words.
+ */
 const [RULE, ORDER, LATER] = ['qzrule', 'qzorder', 'qzlater']
 const [ASKED, AGAIN, THIRD] = ['qzasked', 'qzagain', 'qzthird']
 const [SAID, MORE, THOUGHT] = ['qzsaid', 'qzmore', 'qzthought']
@@ -311,7 +320,7 @@ const QUESTIONS: readonly Question[] = [
       { reasoning: 'tool_plan' },
       { reasoning: 'parts' },
     ],
-    // The template may print reasoning elsewhere, and loses nothing by fields that it does not read.
+    // The template may print reasoning in a way that no probe finds. A field that it does not read does no harm.
     otherwise: { reasoning: 'both' },
   },
   {

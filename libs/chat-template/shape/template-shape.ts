@@ -1,5 +1,5 @@
 /**
- * The messages that a chat template can print, and the changes that make it print others. Templates of real models
+ * The messages that a chat template can print, and the changes that fit other messages to it. Templates of real models
  * differ: some print one system message, some raise an error at the second user message, some want arguments as text.
  * `probeTemplate` finds the shape; `fitMessages` and `toTemplateMessage` follow it.
  *
@@ -30,8 +30,8 @@ export type TemplateShape = {
   /** Several calls in one message. `split`: each call becomes a message of its own, followed by its result. */
   readonly severalCalls: 'kept' | 'split' | null
   /**
-   * Text beside a call. `split`: it becomes a message before the call. `bridged`: also, an empty user message goes
-   * between.
+   * Text beside a call. `split`: it becomes a message before the call. `bridged`: as `split`, with an empty user
+   * message between the text and the call.
    */
   readonly textBesideCall: 'kept' | 'split' | 'bridged' | null
   /**
@@ -71,7 +71,10 @@ export type CallShape = {
   readonly namedResults: boolean
 }
 
-/** `both`: `reasoning` and `reasoning_content`, as vLLM has it. `parts`: the content is a list of parts. */
+/**
+ * `both`: reasoning is in the fields `reasoning` and `reasoning_content`, as in vLLM. `parts`: the content is a list of
+ * parts. The other values are the names of the field that reasoning is in.
+ */
 export type ReasoningShape = 'both' | 'thinking' | 'tool_plan' | 'parts'
 
 /** The shape that fits most templates. Probes begin with it. */

@@ -13,6 +13,8 @@ export type AnswerTags = {
  * the beginning and the end of the answer, blanks aside, so an answer may mention tags. Line breaks next to the tags
  * are markup too. An answer without an open tag is unchanged.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `start`
  *   Only blanks, or the beginning of the open tag, so far.
  *   - The open tag: `tagged`. The blanks before it are dropped.

@@ -36,7 +36,10 @@ export function withOwnCallIds(
   messages: readonly ChatMessage[],
 ): readonly ChatMessage[] {
   if (kind === 'opaque') return messages
-  /** The new id of the last call with an id: callers may use an id again in a later turn. */
+  /**
+   * The new ids, by the caller's ids. If several calls have the same id, it is the new id of the last one, because
+   * callers may use an id again in a later turn.
+   */
   const owns = new Map<string, string>()
   let calls = 0
   return messages.map((message) => {

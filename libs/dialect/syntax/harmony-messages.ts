@@ -17,13 +17,28 @@ export type HarmonyMessages = ToolCallParser & { readonly isReasoning: () => boo
 export type HarmonySink = ToolCallSink & { readonly onReasoning: (text: string) => void }
 
 /**
- * Splits harmony's messages: `<|channel|>analysis<|message|>…<|end|>` is reasoning, `commentary to=functions.NAME` a
- * call, everything else the answer. A message with a recipient is a call whatever its channel is, because models mix
- * channels up. A header is cut at control tokens, so no name contains one. A blank line separates messages of one kind.
- * Without `tools`, a call's arguments belong to the answer.
+ * Splits harmony's messages:
+ * - A message with a recipient, such as `commentary to=functions.NAME`, is a call, whatever its channel is, because
+ *   models mix channels up. The recipients in `NO_TOOL` do not make a message a call.
+ * - Any other message on the channel `analysis` is reasoning: `<|channel|>analysis<|message|>…<|end|>`.
+ * - Any other message is part of the answer.
+ *
+ * Without `tools` no message is a call. The arguments of a call then belong to the answer, or to the reasoning if its
+ * channel is `analysis`.
+ *
+ * The reasoning is emitted with a blank line before the text of its second and of each later message, and so is the
+ * answer. Nothing is emitted between calls.
+ *
+ * No control token becomes part of a header's text, so no name contains one. A `<|constrain|>` in a header becomes a
+ * blank.
+ *
+ * The prompt may end inside a header, as in `<|start|>assistant`. The first text of the output may continue this
+ * header.
+ *
+ * These are the states, each with its moves: what comes, and the next state.
  *
  * `start`
- *   The template may have begun a header, which the text so far may continue.
+ *   No control token has come yet. The text so far may continue the header in which the prompt ends.
  *   - `<|start|>`, `<|channel|>`: `header`.
  *   - `<|message|>`: `body`, whose header is the text so far.
  *   - `<|end|>`, `<|call|>`, `<|return|>`: `between`.
@@ -60,7 +75,7 @@ export function createHarmonyMessages(
   let hasArguments = false
   /** The beginning of arguments that may turn out to be `null`, which means that there are none. */
   let first = ''
-  /** Kinds that had a message: a separator precedes their next message. */
+  /** The kinds of which text was emitted. A separator precedes the text of their next message. */
   const seen = new Set<'reasoning' | 'text' | 'call'>()
   let separator = ''
 
@@ -152,7 +167,7 @@ export function createHarmonyMessages(
     }
   }
 
-  /** At the start the text may continue the header that the template began; elsewhere a header may be missing. */
+  /** At the start the text may continue the header in which the prompt ends. Elsewhere a header is missing. */
   function readOutside(text: string): void {
     if (state === 'start') {
       role += text

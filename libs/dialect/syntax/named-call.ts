@@ -18,6 +18,8 @@ export type NamedSyntax = {
  * Reads one call that is a name, a separator and JSON. The JSON is emitted as the model wrote it, without the Markdown
  * fence that may enclose it.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `prefix`
  *   The text so far may be the beginning of the prefix.
  *   - The prefix is complete, or other text came: `name`.
@@ -122,7 +124,10 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
     return pushJson(text, begin)
   }
 
-  /** Reads `null` or an empty fence up to the close tag, which means no arguments; undefined for other arguments. */
+  /**
+   * Reads `null` or an empty fence up to the close tag; both mean that there are no arguments. Returns undefined for
+   * other arguments, else the same as `push`.
+   */
   function pushNothing(text: string): string | null | undefined {
     const at = findMarker(text, closeMarkers)
     const written = at === -1 ? text : text.slice(0, at)

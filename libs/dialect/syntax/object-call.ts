@@ -6,8 +6,8 @@ export type ObjectSyntax = {
   /** The text after the object; null: the call ends with the object's last brace. */
   readonly close: string | null
   /**
-   * True for objects that no marker introduces, because they may be an answer. Then the call starts with its arguments,
-   * and an object with other members is not a call.
+   * True if no marker introduces the objects. Such an object may be an answer. So the call starts only with its
+   * arguments, and an object with other members is not a call.
    */
   readonly strict: boolean
 }
@@ -22,6 +22,8 @@ export type ObjectSyntax = {
  * Between an opener and its close tag models also write several objects, a list of objects, or a Markdown fence around
  * them: each object is a call, and brackets, commas and fences between objects are markup.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `before-object`
  *   Only blanks so far. If the format has a close tag, a bracket or a fence may stand here too.
  *   - `{`: `before-key`.
@@ -30,7 +32,7 @@ export type ObjectSyntax = {
  *   After `{` or a comma.
  *   - A quote: `key`.
  *   - A comma: still `before-key`.
- *   - `}`: `after-object`.
+ *   - `}`, if the call has started: `after-object`.
  *
  * `key`
  *   - The last quote: `colon`.
@@ -56,21 +58,23 @@ export type ObjectSyntax = {
  *   - The close tag outside of strings: `closed`, because models omit closing braces.
  *
  * `closed`
- *   The call is over.
+ *   The call is over. If it has not started, `onNoCall` receives its raw text.
  *
  * `after-value`
  *   - A comma: `before-key`.
- *   - `}`: `after-object`.
+ *   - `}`, if the call has started: `after-object`.
  *
  * `after-object`
  *   Surplus braces and the markup between objects are read.
  *   - `{`: the next call, `before-object`.
  *   - The close tag, or other text: the call is over. If the format has no close tag, it is over at once.
  *
- * From all states before `after-object`, at text that has no move above, at a key or a name that is not accepted, and
- * at `}` before the call has started:
- * - The call has not started: it ends as `onNoCall` with its raw text.
- * - The call has started, so its events cannot be taken back: `after-object`.
+ * A call has started when `onStart` has emitted its name. Until then the object may still be text.
+ *
+ * One more move belongs to all states above `after-object`. It is made in three cases: a character comes that has no
+ * move above; a key, a name or arguments are not accepted; or `}` comes and the call has not started.
+ * - If the call has not started, it ends, and `onNoCall` receives its raw text.
+ * - If the call has started, its events cannot be taken back: `after-object`.
  */
 export function createObjectCall(
   sink: CallSink,
@@ -86,7 +90,7 @@ export function createObjectCall(
   let buffered = ''
   /** Brackets, commas and a fence before the object. */
   let fence = ''
-  /** Brackets, commas and a fence behind the object: markup, if its close tag or another object follows. */
+  /** Brackets, commas and a fence behind the object. They are markup if the close tag or another object follows. */
   let skipped = ''
   let name: string | null = null
   let key = ''
@@ -324,7 +328,10 @@ type State =
   | 'after-value'
   | 'after-object'
 
-/** Characters between the objects of a block and before its close tag; surplus braces are as common as missing ones. */
+/**
+ * Characters between the objects of a block and before its close tag. A surplus brace is one of them, because models
+ * write surplus braces as often as they omit braces.
+ */
 const BETWEEN = '} \n\r\t],`'
 
 /** The text that may stand before the first object of a block. */

@@ -23,6 +23,8 @@ export type ParameterSyntax = {
  * declared as strings are emitted at once, other values when they are complete. Nothing is unescaped, because models
  * write no entities.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `name`
  *   - The end of the name; in a format without such an end, the next tag: the call starts, `between`.
  *   - A character that no name contains, or an empty name: the text is not a call.

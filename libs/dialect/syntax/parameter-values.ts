@@ -5,7 +5,7 @@ import { createPythonLiteral } from './python-literal.ts'
 /** The types that a tool's schema allows for a parameter; null: it does not say. */
 export type DeclaredTypes = ReadonlySet<string> | null
 
-/** Reads the types that a tool declares for a parameter, through local references and alternatives. */
+/** Returns the types that a tool's schema declares for a parameter. Follows local references and alternatives. */
 export function declaredTypes(tool: ToolDefinition | undefined, parameter: string): DeclaredTypes {
   const root: unknown = tool?.parameters
   const types = new Set<string>()

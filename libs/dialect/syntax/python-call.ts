@@ -12,6 +12,8 @@ export type PythonSyntax = { readonly type: 'python' }
  *
  * If `offered` is given, another name is not a call: the text may be an answer that is a list.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `name`
  *   The name of the tool.
  *   - `(` after a name: `before-key`.
@@ -45,7 +47,8 @@ export type PythonSyntax = { readonly type: 'python' }
  *   The call is complete.
  *
  * `no-call`
- *   From each state but `over`, at a character that has no move above and is not a blank between parts.
+ *   The text is not a call. Each state but `over` leads here at a character that has no move above and is not a blank
+ *   between parts.
  */
 export function createPythonCall(sink: CallSink, offered?: ReadonlySet<string>): CallReader {
   let state: State = 'name'

@@ -17,6 +17,8 @@ export type PythonLiteral = {
  * they are complete. Tuples, and any other value in parentheses, become lists. JSON's own words are accepted too. The
  * first character of the literal is not a blank.
  *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
  * `value`
  *   A value follows: the literal itself, a list's item, or the value of a key.
  *   - A quote: `string`.
@@ -184,7 +186,10 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
 
 const BLANKS = ' \t\r\n'
 const WORD = /[\w.+-]/
-/** Python's own limit for digits, in characters: words are buffered whole, and long hexadecimal ones convert slowly. */
+/**
+ * The most characters of a number or a word, which is Python's own limit for the digits of an integer. Words are
+ * buffered whole, and long hexadecimal numbers are converted slowly.
+ */
 const MAX_WORD = 4_300
 
 const BRACKETS: ReadonlyMap<string, { readonly json: string; readonly closer: string }> = new Map([

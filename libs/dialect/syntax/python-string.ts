@@ -6,8 +6,10 @@ export type PythonString = {
 
 /**
  * Translates a Python string, from the end of its first quote on, to a JSON string that is emitted as it comes. Strings
- * in triple quotes are supported. An escape that Python does not know is text, as in Python. A line break needs no
- * escape, because models omit it.
+ * in triple quotes are supported. An escape that Python does not know is text, as in Python. A line break may stand
+ * without an escape, because models omit the escape.
+ *
+ * These are the states, each with its moves: what comes, and the next state.
  *
  * `open`
  *   The first quote was read.

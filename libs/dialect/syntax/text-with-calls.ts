@@ -26,7 +26,9 @@ export type TextSyntax = {
     readonly object: ObjectSyntax
     readonly bare?: { readonly behind: readonly string[]; readonly syntax: NamedSyntax | PythonSyntax }
   }
-  /** The markers are control tokens and never text; `leftovers` are control tokens that open no call. */
+  /**
+   * Present if the markers are control tokens, which are never text. `leftovers` are control tokens that open no call.
+   */
   readonly control?: { readonly leftovers: readonly string[] }
 }
 
@@ -34,6 +36,8 @@ export type TextSyntax = {
  * Splits any number of calls from the text around them. Blanks and markers next to a call are markup, so an answer that
  * consists of calls has no text. If no call follows an opener, the whole becomes text, blanks included, except control
  * tokens. `single`: the first call ends the output.
+ *
+ * These are the states, each with its moves: what comes, and the next state.
  *
  * *text*
  *   Text is passed on. Blanks at its end are kept back, because they are dropped if a call follows.
@@ -175,7 +179,8 @@ export function createTextWithCalls(
   function emitText(text: string): void {
     const whole = pending + text
     pending = ''
-    // After a call, text continues the text before the call; if there was none, it begins without the blanks.
+    // Text after a call continues the text before the call. If there was no text before the call, its leading blanks
+    // are dropped.
     const shown = started > 0 && !hasText ? whole.trimStart() : whole
     if (shown === '') return
     hasText = true
