@@ -74,8 +74,8 @@ export async function startPostgres(options: {
 const POSTGRES_ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C' }
 
 /**
- * Makes the data in a folder next to the final folder, which it then renames, so that an interrupted initdb leaves no
- * data.
+ * Makes the data in a temporary folder, and renames it to the final folder at the end, so that an interrupted initdb
+ * leaves no data.
  */
 export async function makePostgresData(
   options: Pick<

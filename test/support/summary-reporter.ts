@@ -18,7 +18,7 @@ export function createSummaryReporter(): Reporter {
     if (passed + failed === 0 && !isOfChanges()) process.exitCode ||= 1
     if (process.exitCode !== 0 && process.exitCode !== undefined && failed === 0) failed = 1
     const file = process.env[COUNTS_FILE_VARIABLE]
-    // The shared servers have stopped, so this process's time includes the time of all others.
+    // The shared servers have stopped, so the time of this process includes the time of all other processes.
     const cpuMs = readTreeCpuMs(process.pid)
     if (file !== undefined) writeFileSync(file, JSON.stringify({ passed, failed, cpuSeconds: cpuMs / 1000 }))
     writeSync(1, files.length > 1 ? `${describeCosts(files, cpuMs)}\n` : '')

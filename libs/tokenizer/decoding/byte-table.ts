@@ -10,7 +10,10 @@ export type ByteTable = {
   readonly size: number
   /** A view of the table; null when the id is unknown. */
   readonly bytes: (id: number) => Uint8Array | null
-  /** `''` when the id is unknown, null when the token's bytes are not complete UTF-8 characters. */
+  /**
+   * Returns the text of a token: `''` if the id is unknown, null if the token's bytes are not complete UTF-8
+   * characters.
+   */
   readonly text: (id: number) => string | null
   /** The bytes of all ids; unknown ids add nothing. */
   readonly concat: (ids: ArrayLike<number>) => Uint8Array

@@ -7,7 +7,10 @@ export const DecoderStep = z.discriminatedUnion('type', [
   z.object({ type: z.literal('Fuse') }),
   z.object({
     type: z.literal('Replace'),
-    /** The other kind of pattern, Oniguruma's regular expressions, differs from JavaScript's. */
+    /**
+     * A text. Patterns of the other kind, regular expressions, are not supported: Oniguruma's syntax differs from
+     * JavaScript's.
+     */
     pattern: z.strictObject({ String: z.string() }),
     content: z.string(),
   }),

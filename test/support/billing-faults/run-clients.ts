@@ -34,8 +34,8 @@ export type FaultAccount = {
 
 /**
  * Runs many clients at once, each with one generation after another, until `stop` is called. They reserve, replace,
- * extend, release and settle, with duplicate calls to both replicas, abandoned calls, and settlements that race a
- * release. Returns their answers.
+ * extend, release and settle. They also send a call to both replicas at once, abandon calls, and send a settlement and
+ * a release of one hold at the same time. `stop` returns what the clients know of each reservation from the answers.
  */
 export function runClients(options: {
   /** Several clients of each replica. */
