@@ -13,7 +13,7 @@ export function incompleteTail(bytes: Uint8Array, end: number): number {
   return 0
 }
 
-/** The length in bytes of the character that `lead` begins; 0 for a byte that begins none. */
+/** Returns the length in bytes of the character that `lead` begins, or 0 if `lead` begins no character. */
 function characterLength(lead: number): number {
   if (lead < 0xc2) return 0
   if (lead < 0xe0) return 2

@@ -76,8 +76,8 @@ function wholeText(bytes: Uint8Array): string | null {
 }
 
 /**
- * Decodes as Hugging Face's ByteLevel decoder does: a token that consists of the byte alphabet stands for its bytes,
- * every other token (most added tokens) for its own UTF-8.
+ * Returns the bytes of a token, as Hugging Face's ByteLevel decoder does. If all characters of the token are in the
+ * byte alphabet, they stand for its bytes. Any other token, such as most added tokens, stands for its own UTF-8.
  */
 function toBytes(token: string): Uint8Array {
   const bytes = new Uint8Array(token.length)
