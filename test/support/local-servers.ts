@@ -38,7 +38,7 @@ export async function startLocalRedis(
   })
 }
 
-/** With the value `valkey`, the Redis servers that tests start for themselves are Valkey. */
+/** If this variable is `valkey`, the Redis servers that tests start for themselves are Valkey. */
 const SERVER_VARIABLE = 'MILLRACE_TEST_REDIS'
 
 async function ensureServer(): Promise<string> {

@@ -16,7 +16,9 @@ const ACCESS = [
 ]
 
 export type SecurePostgres = TestPostgres & {
-  /** Returns the URL of the database `billing`, with the client's trusted authority and its certificate. */
+  /**
+   * Returns the URL of the database `billing`, with the client's certificate and the authority that the client trusts.
+   */
   secureUrl(client: { host?: string; ca: string; certificate?: TestCertificate }): string
 }
 
