@@ -46,8 +46,8 @@ export function prepareHome(home: string): void {
 }
 
 /**
- * Makes a folder and the missing ones above it, one at a time, because mkdir's own recursion never ends on file systems
- * that return ENOENT for a new name, such as /proc. With mode 0711 the user that PostgreSQL runs as passes through to
+ * Makes a folder and the missing folders above it, one at a time, because mkdir's own recursion never ends on file
+ * systems that return ENOENT for a new name, such as /proc. With mode 0711 the user that PostgreSQL runs as can reach
  * its data, and no other user can list the folder.
  */
 function makeFolders(path: string): void {

@@ -31,7 +31,10 @@ export async function startPostgres(options: {
   /** Aborts a start that is still running. */
   signal?: AbortSignal | undefined
   user?: ProcessUser | undefined
-  /** True if the data must survive kill -9 but not a power cut: nothing is flushed from the kernel to the disk. */
+  /**
+   * True if the data need not survive a power cut: nothing is flushed from the kernel to the disk. The data survive
+   * kill -9.
+   */
   throwaway: boolean
   /** Settings in addition to POSTGRES_SETTINGS. */
   settings?: Readonly<Record<string, string>> | undefined

@@ -3,7 +3,10 @@ import type { Reporter } from 'vitest/node'
 import { readTreeCpuMs } from './cpu/tree-cpu.ts'
 import { describeCosts, type FileCost } from './describe-costs.ts'
 
-/** The file in which `npm test` reads the counts of the run. Without it the counts are only printed. */
+/**
+ * The variable with the path of the file in which `npm test` reads the counts of the run. Without it they are only
+ * printed.
+ */
 const COUNTS_FILE_VARIABLE = 'MILLRACE_TEST_COUNTS_FILE'
 
 /**

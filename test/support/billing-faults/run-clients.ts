@@ -19,7 +19,10 @@ const REST_MS = runs(150, 0)
 /** The pause between two tries of one call, so that clients do not spin while everything is down. */
 const RETRY_MS = 250
 
-/** A call without an answer within this time fails the test: everything runs again at the latest when the kills end. */
+/**
+ * The longest time until a call is answered; otherwise the test fails. When the kills end, at the latest, everything
+ * runs again and can answer.
+ */
 const CALL_LIMIT_MS = 60_000
 
 const SOON_MS = 1_000
