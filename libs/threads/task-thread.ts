@@ -1,6 +1,6 @@
-// This is our own code in place of piscina (5.3.2). In piscina a task with a signal, which is needed for a deadline, is
-// not counted in the bounded queue (`maxQueue`). A deadline starts when the task is queued and not when it begins.
-// Tasks with and without a signal overtake each other, and threads have no name in profiles.
+// This code takes the place of piscina (5.3.2). In piscina a deadline needs a signal, and tasks with a signal are not
+// counted in the bounded queue (`maxQueue`). A deadline starts when its task is queued, not when the task begins. Tasks
+// with and without a signal overtake each other. Threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { toMs, type Reply } from './serve-tasks.ts'
@@ -8,9 +8,9 @@ import { toMs, type Reply } from './serve-tasks.ts'
 /** One thread that does one task after the other, for work that would block an event loop. */
 export type TaskThread<Task> = {
   /**
-   * Resolves with the module's answer to a task. Both are plain data; the objects in `transfer` move to the thread.
-   * Messages have no type, so the caller names the type of the answer. Throws a TaskThreadError if the task was not
-   * done, and an ordinary error if the module threw.
+   * Resolves with the module's answer to a task. The task and the answer are plain data; the objects in `transfer` move
+   * to the thread. Messages have no type, so the caller names the type of the answer. Throws a TaskThreadError if the
+   * task was not done, and an ordinary error if the module threw.
    */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[]): Promise<Answer>
@@ -23,17 +23,20 @@ export type TaskThreadLimits = {
   /** Tasks that may wait while one is done. */
   readonly waiting: number
   /**
-   * Processor time for one task. A thread that uses more, or that takes ten times as long by the clock, is stopped. The
-   * two limits differ because on a machine that is short of processors, or was frozen, a task may wait longer than it
-   * works.
+   * The processor time that one task may use, in ms. The thread is stopped when its task has used more, or when ten
+   * times `taskMs` have passed by the clock since the task began. The limit by the clock is longer, because on a
+   * machine that is short of processors, or was frozen, a task may wait longer than it works.
    */
   readonly taskMs: number
   readonly heapMib: number
 }
 
 /**
- * Why a task was not done. `too-many`: too many tasks wait already. `too-hard`: the task exceeded its time or memory
- * limit. `not-started`: its thread did not start. `unwanted`: nobody waits for the task any more.
+ * The reason why a task was not done.
+ * - `too-many`: too many tasks wait already.
+ * - `too-hard`: the task exceeded its time or memory limit.
+ * - `not-started`: its thread did not start.
+ * - `unwanted`: nobody waits for the task any more.
  */
 type Reason = keyof typeof MESSAGES
 
@@ -55,8 +58,8 @@ export class TaskThreadError extends Error {
 }
 
 /**
- * Starting a thread loads the module's imports, which takes half a second, and many times that on a machine that is
- * short of processors.
+ * The longest time that a thread may take to start. A start loads the module's imports, which takes half a second, and
+ * many times that on a machine that is short of processors.
  */
 const START_MS = 60_000
 
@@ -65,8 +68,8 @@ const MOST_WAITING = 10
 
 /**
  * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *starting*, *idle*, *busy* with one task,
- * or *ending* because a task exceeded its time. It starts at once, so that the first task need not wait for the start.
- * After the thread has ended, the next task starts it again, so there is never more than one.
+ * or *ending* because a task exceeded its time. The thread starts at once, so that the first task need not wait for the
+ * start. If the thread has ended, the next task starts a new one. So there is never more than one thread.
  */
 export function createTaskThread<Task>(options: {
   /** The thread's name in logs and profiles. */

@@ -9,7 +9,7 @@ const FOLDERS = ['apps', 'libs', 'test', 'scripts', 'bench']
 
 const CACHE = join(REPOSITORY, 'node_modules/.cache/checks')
 
-// One checker: several checkers would each read the same types.
+// TypeScript runs with one checker, because each further checker would read the same types again.
 const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1']
 const INCREMENTAL = ['--incremental', '--tsBuildInfoFile', join(CACHE, 'types.tsbuildinfo')]
 

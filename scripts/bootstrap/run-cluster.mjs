@@ -39,7 +39,8 @@ export async function runCluster(options) {
 function watchCaller(gone) {
   if (process.env.npm_lifecycle_event === undefined) return undefined
   const callers = [process.ppid, parentOf(process.ppid)]
-  // Without a shell in between, the second caller is the caller of npm, which may end while the cluster runs.
+  // If there is no shell between npm and this process, the second caller is the caller of npm. It may end while the
+  // cluster runs.
   if (nameOf(callers[0]).startsWith('npm')) callers.pop()
   const isAlone = () =>
     process.ppid !== callers[0] || (callers.length > 1 && parentOf(callers[0]) !== callers[1])

@@ -6,8 +6,8 @@ import type { ClusterOptions } from './cluster-options.ts'
 import { SANDBOX_ENGINES } from './sandbox-models.ts'
 
 /**
- * Paths are relative to the repository, in which the apps run, because its absolute path may contain a comma, the
- * separator.
+ * The paths are relative to the root of the repository, where the apps run. An absolute path could contain a comma,
+ * which separates the paths in CATALOG_FILE.
  */
 const CATALOG_FILES = ['deploy/catalog.demo.json', 'deploy/catalog.sandbox.json']
 export const CATALOG = CATALOG_FILES.join(',')

@@ -18,7 +18,7 @@ import type { Secrets } from './secrets.ts'
 
 const DATABASE = 'millrace'
 const MODELS_DIR = join(REPOSITORY, 'models')
-/** The drain time after a Ctrl-C. Longer answers are cut off, with an error for the caller. */
+/** The drain time after a Ctrl-C. Answers that take longer are cut off, with an error for the caller. */
 const DRAIN = { DRAIN_GRACE_MS: '5000' }
 const LOG_KEPT_BYTES = 16 * 1024 * 1024
 

@@ -5,7 +5,10 @@ import { findExecutable } from './find-executable.ts'
 
 const run = promisify(execFile)
 
-/** How long to wait for another package manager: a fresh machine installs its updates when it starts. */
+/**
+ * The longest wait for another package manager that is running, in seconds. A fresh machine, for example, installs its
+ * updates when it starts.
+ */
 const LOCK_LIMIT_S = 60
 const UPDATE_LIMIT_MS = 120_000
 const INSTALL_LIMIT_MS = 600_000

@@ -111,8 +111,8 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
 
 /**
  * Polls `probe` until it resolves with true. Rejects with the last log lines if the process ends first or `limitMs`
- * have passed, and with the signal's reason if the signal aborts. In both cases the process is stopped, because the
- * caller has no handle on it yet.
+ * have passed. Rejects with the signal's reason if the signal aborts. In all these cases no process is left, because
+ * the caller has no handle on it yet: a process that still runs is stopped first.
  */
 export async function waitUntilReady(
   running: RunningProcess,

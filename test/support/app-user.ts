@@ -27,7 +27,9 @@ export const appUser = (password: string, but: readonly string[] = []): readonly
 
 const PASSWORD = 'of-the-apps'
 
-/** The setting of a server that has this user at each start; users that commands create are gone after a restart. */
+/**
+ * The setting with which a server has this user at each start. A user that a command creates is gone after a restart.
+ */
 export const APP_USER_SETTING = { user: appUser(PASSWORD).join(' ') }
 
 /** Returns the URL with the login of that user. */

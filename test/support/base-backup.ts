@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { Client } from 'pg'
 import { postgresUser } from '#scripts/servers/postgres-user.ts'
 
-/** Files of a running server that have no use in a backup, or that it removes while they are copied. */
+/** Files of a running server that are of no use in a backup, or that the server removes while they are copied. */
 const NOT_BACKED_UP = new Set([
   'pg_wal',
   'postmaster.pid',

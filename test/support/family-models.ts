@@ -27,8 +27,8 @@ const HARMONY_MARKERS = ['start', 'channel', 'message', 'constrain', 'end', 'cal
 const SPECIAL_TOKENS = [...MAGISTRAL_MARKERS, ...HARMONY_MARKERS.map((name) => `<|${name}|>`)]
 
 /**
- * Writes a folder with these models and one model of each family under the family's name. All have the tokenizer of
- * models/tiny.
+ * Writes a folder with `OPENED_MODEL`, the `SPECIAL_MODELS`, and one model of each family under the family's name. All
+ * have the tokenizer of models/tiny; the special models have the markers as special tokens in addition.
  */
 export function writeFamilyModels(): string {
   const folder = scratchFolder('models')

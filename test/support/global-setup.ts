@@ -1,5 +1,5 @@
 // Runs once in Vitest's main process before the first test that needs servers. Test processes inherit the environment,
-// which contains the servers' URLs. A second project of the same run finds the URLs there.
+// which contains the servers' URLs. A second project of the same run finds the URLs in the environment.
 import { rmSync } from 'node:fs'
 import { offerSharedCluster } from './offer-shared-cluster.ts'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from './run-folder.ts'

@@ -38,7 +38,7 @@ export async function startLocalRedis(
   })
 }
 
-/** With the value `valkey`, the Redis servers that tests start for themselves are Valkey. */
+/** If this variable is `valkey`, the Redis servers that tests start for themselves are Valkey. */
 const SERVER_VARIABLE = 'MILLRACE_TEST_REDIS'
 
 async function ensureServer(): Promise<string> {
@@ -77,8 +77,9 @@ export async function startLocalPostgres(
 }
 
 /**
- * Waits until `port` is free and returns it, or returns a new port. A child process that a killed server had just
- * forked still listens until it runs for the first time, for tens of milliseconds on a busy machine.
+ * Waits until `port` is free and returns it, or returns a new port. A killed server may have forked a child process
+ * just before. This child keeps the port until it runs for the first time, which takes tens of milliseconds on a busy
+ * machine.
  */
 async function openPort(port: number | undefined): Promise<number> {
   if (port === undefined) return await freePort()
@@ -87,8 +88,8 @@ async function openPort(port: number | undefined): Promise<number> {
 }
 
 /**
- * Copies data that are made once in a run, because initdb takes a second of processor time. If several processes make
- * them at the same time, the data of the first one are kept.
+ * Copies the data that initdb makes. They are made once in a run, because initdb takes a second of processor time. If
+ * several processes make them at the same time, the data that are ready first are kept.
  */
 async function copyPostgresData(data: Parameters<typeof makePostgresData>[0]): Promise<void> {
   const made = join(runFolder(), 'postgres-data')

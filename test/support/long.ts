@@ -5,8 +5,8 @@ const LONG_VARIABLE = 'MILLRACE_TEST_LONG'
 export const IS_LONG = process.env[LONG_VARIABLE] === '1'
 
 /**
- * Returns a number for a test's short or long form, usually of random cases: `few` in `npm test`, `all` in `npm run
- * test:long`, which runs the test files that import this module and the files of `test/soak`.
+ * Returns a test's number of random cases, or a similar number: `few` in the short form (`npm test`), `all` in the long
+ * form (`npm run test:long`). The long form runs the test files that import this module, and the files of `test/soak`.
  */
 export function runs(few: number, all: number): number {
   return IS_LONG ? all : few

@@ -3,9 +3,10 @@ import type { AccountCalls } from './cluster.ts'
 import { startChat } from './start-chat.ts'
 
 /**
- * Fills a model that runs one generation at a time until it is busy for every account. One generation runs, and others
- * wait. Each waiting generation has its own account, because admission counts only the work ahead of the tenant's own
- * turn. `release` hangs up all of them; so does the end of the scope.
+ * Makes a model busy for every account. The model must run one generation at a time. One generation runs and others
+ * wait, each from its own account. Admission counts only the generations whose tags come before the tag of the new
+ * request. So many generations of one account would make the model busy for that account only. `release` hangs up all
+ * calls; so does the end of the scope.
  */
 export async function occupy(
   { baseUrl, createAccount, balance }: Pick<AccountCalls, 'createAccount' | 'balance'> & { baseUrl: string },

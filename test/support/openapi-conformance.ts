@@ -26,7 +26,8 @@ const ORDINARY =
 
 /**
  * Compares real answers with an OpenAPI document: status, headers, content type and body, or every event of a stream.
- * The document leaves objects open for later fields; here they are closed, so that a field without a description fails.
+ * The document allows further fields in its objects, so that fields can be added later. This check does not allow them,
+ * so that a field without a description fails.
  */
 export function createConformance(document: unknown) {
   const { paths } = Document.parse(resolve(document, document))

@@ -13,7 +13,7 @@ export type TestPgBouncer = {
   stop(): Promise<void>
 }
 
-/** The settings of transaction mode. An unreachable server is reported after seconds, not minutes. */
+/** The settings of transaction mode. With them an unreachable server is reported within seconds, not minutes. */
 const SETTINGS = {
   auth_type: 'scram-sha-256',
   pool_mode: 'transaction',

@@ -55,7 +55,7 @@ export const HOSTILE_DEFAULTS: Readonly<Record<string, string>> = {
   client_min_messages: 'debug1',
 }
 
-/** `yes`: every database of the tests has the hostile defaults. `npm run test:servers` sets it. */
+/** If this variable is `yes`, every database of the tests has the hostile defaults. `npm run test:servers` sets it. */
 const HOSTILE_VARIABLE = 'MILLRACE_TEST_HOSTILE_DEFAULTS'
 
 /**

@@ -39,7 +39,8 @@ export function createRecordingFetch(): { fetch: typeof fetch; exchanges: readon
 }
 
 /**
- * Returns for each retry how much later it came than the previous answer had asked for; negative if it came too early.
+ * Returns the delay of each retry in ms, measured from the time for which the previous answer's `retry-after` had
+ * asked. It is negative if the retry came too early.
  */
 export function retryMargins(exchanges: readonly Exchange[]): number[] {
   return exchanges.slice(1).map((exchange, index) => {

@@ -102,8 +102,8 @@ async function startStandby(primary: Server): Promise<Server> {
   const url = primary.running.url('postgres')
   await copyRunningData({ url, from: join(primary.folder, 'data'), to: data })
   writeFileSync(join(data, 'standby.signal'), '')
-  // Drops the settings that the primary made while it ran. So if this standby becomes the primary, it waits for no
-  // standby until it has one.
+  // Drops the settings that the primary made while it ran. So a standby that becomes the primary commits without
+  // waiting for a standby, until it has one.
   writeFileSync(join(data, 'postgresql.auto.conf'), '')
   giveToPostgres(data)
   const { username, password } = new URL(url)

@@ -83,7 +83,10 @@ export const SHARED_ENGINES: readonly EnginePlan[] = [
   ...Object.values(FILE_MODELS).map(({ engine }) => engine),
 ]
 
-/** Writes the catalog of the models of single files. Returns the catalogs of all shared models, for CATALOG_FILE. */
+/**
+ * Writes a catalog with the models of single test files. Returns the value of CATALOG_FILE with all catalogs of the
+ * cluster.
+ */
 export function writeSharedCatalogs(): string {
   const demo = 'deploy/catalog.demo.json'
   const { models }: { models: { id: string }[] } = JSON.parse(readFileSync(demo, 'utf8'))

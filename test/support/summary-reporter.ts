@@ -3,7 +3,10 @@ import type { Reporter } from 'vitest/node'
 import { readTreeCpuMs } from './cpu/tree-cpu.ts'
 import { describeCosts, type FileCost } from './describe-costs.ts'
 
-/** The file in which `npm test` reads the counts of the run. Without it the counts are only printed. */
+/**
+ * The variable with the path of the file in which `npm test` reads the counts of the run. Without it they are only
+ * printed.
+ */
 const COUNTS_FILE_VARIABLE = 'MILLRACE_TEST_COUNTS_FILE'
 
 /**
@@ -18,7 +21,7 @@ export function createSummaryReporter(): Reporter {
     if (passed + failed === 0 && !isOfChanges()) process.exitCode ||= 1
     if (process.exitCode !== 0 && process.exitCode !== undefined && failed === 0) failed = 1
     const file = process.env[COUNTS_FILE_VARIABLE]
-    // The shared servers have stopped, so this process's time includes the time of all others.
+    // The shared servers have stopped, so the time of this process includes the time of all other processes.
     const cpuMs = readTreeCpuMs(process.pid)
     if (file !== undefined) writeFileSync(file, JSON.stringify({ passed, failed, cpuSeconds: cpuMs / 1000 }))
     writeSync(1, files.length > 1 ? `${describeCosts(files, cpuMs)}\n` : '')

@@ -58,8 +58,9 @@ export function createEncodePieces(deps: {
 }
 
 /**
- * Returns a special token to put before each text but the first; its id is removed again. Some tokenizers put a blank
- * before the beginning of a text, but not after a special token. `''` without a suitable token.
+ * Returns a special token to put before each text but the first, whose id is removed again after the encoding. It is
+ * needed because some tokenizers put a blank before the beginning of a text, but not after a special token. Returns
+ * `''` if the vocabulary has no suitable token.
  */
 function findLeader({ addedTokens }: TokenizerFile): string {
   return addedTokens.find((token) => token.special && !token.rstrip && !token.normalized)?.content ?? ''

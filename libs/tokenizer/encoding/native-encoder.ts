@@ -36,7 +36,7 @@ export async function openNativeEncoder(file: Pick<TokenizerFile, 'json' | 'adde
 /** The ids of a longer text are read in turns of the event loop of their own. */
 const LONG_IDS = 16_384
 
-/** Throws where the library has no build for this platform, or its installed build cannot be loaded. */
+/** Loads the library. Throws if it has no build for this platform, or if its installed build cannot be loaded. */
 export async function loadNativeLibrary() {
   try {
     return await import('tokenizers')

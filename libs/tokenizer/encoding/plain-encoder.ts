@@ -8,13 +8,16 @@ import { createMergeTable, type MergeTable } from './merge-table.ts'
 export type PlainEncoder = (texts: readonly string[]) => Uint32Array[] | null
 
 /**
- * The most characters of all texts together. Encoding them blocks other streams for 0.3 ms, or 0.6 ms if no word is
- * known (`npm run bench:encoding`).
+ * The most characters that one call encodes, in all its texts together. This many characters block other streams for
+ * 0.3 ms, or for 0.6 ms if no word is known yet (`npm run bench:encoding`).
  */
 const MOST_CHARACTERS = 4_096
 /** Merging takes the square of a word's length. */
 const LONGEST_WORD = 64
-/** V8 cuts a longer string by pointing into its text, which would stay in memory with the word. */
+/**
+ * The most characters of a word that is kept. In V8 a longer part of a text refers to the whole text, which would stay
+ * in memory with the word.
+ */
 const LONGEST_KEPT_WORD = 12
 const MOST_KEPT_WORDS = 16_384
 
@@ -123,8 +126,8 @@ type PreTokenizer = z.infer<typeof BytePairSteps>['preTokenizer']
 const OWN_PATTERN = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
 /**
- * Returns the patterns in order: each pattern splits the texts that the pattern before has left. Null if a pattern is
- * unusable.
+ * Returns the patterns in order. Each pattern splits the parts that the previous pattern has made. Returns null if a
+ * pattern is unusable.
  */
 function toPatterns(steps: PreTokenizer): RegExp[] | null {
   if (steps.at(-1)?.type !== 'ByteLevel') return null
@@ -141,7 +144,7 @@ function toPatterns(steps: PreTokenizer): RegExp[] | null {
 }
 
 /**
- * Returns whether a pattern has syntax that Oniguruma, the library's engine, and JavaScript read differently: the ends
+ * Returns true if a pattern has syntax that Oniguruma (the library's engine) and JavaScript read differently: the ends
  * of lines, any character, options other than `i`, a lazy `{n}`, intersections of classes.
  */
 function isReadDifferently(source: string): boolean {
@@ -168,7 +171,10 @@ function splitAt(text: string, pattern: RegExp): string[] {
   return parts
 }
 
-/** Returns the check that a text has only ASCII, and no token that the library finds before it splits the text. */
+/**
+ * Returns a function that returns true if a text has only ASCII characters, and none of the tokens that the library
+ * finds before it splits the text.
+ */
 function createIsPlain({ addedTokens }: TokenizerFile): (text: string) => boolean {
   // The library looks for the normalized text of some tokens.
   const forms = (text: string) => [text, ...NORMAL_FORMS.map((form) => text.normalize(form))]

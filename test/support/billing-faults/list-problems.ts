@@ -2,8 +2,8 @@ import { CHAT, EMBED, ODD } from '../../integration/billing/support/billing-data
 import { runFaults } from './run-faults.ts'
 
 /**
- * The least rates per second with which a run proves something. They are low, because a busy machine takes seconds to
- * start a replica.
+ * The least numbers of events per second with which a run proves something. They are low, because a busy machine takes
+ * seconds to start a replica.
  */
 const LEAST = {
   replicaKills: 1 / 10,
@@ -25,7 +25,8 @@ export async function listProblems(seconds: number): Promise<string[]> {
   const all = [...problems]
   if (replays > 0) all.push(`a database that lost nothing was taken for a restored one ${replays} times`)
   if (held !== 0n) all.push(`${held} nano-credits are still held`)
-  // `released` is the alarm of settlements that raced a release. `unknown` would be a lost hold.
+  // A settlement raises the alarm `released` if it races a release, which is expected here. The alarm `unknown` would
+  // mean that a hold was lost.
   for (const kind of alarms) if (kind !== 'released') all.push(`settlement alarm: ${kind}`)
   if (reconciliation.size < 10) all.push(`only ${reconciliation.size} questions of the reconciliation`)
   for (const [name, count] of reconciliation) if (count !== 0n) all.push(`reconciliation: ${count} ${name}`)

@@ -19,7 +19,10 @@ const REST_MS = runs(150, 0)
 /** The pause between two tries of one call, so that clients do not spin while everything is down. */
 const RETRY_MS = 250
 
-/** A call without an answer within this time fails the test: everything runs again at the latest when the kills end. */
+/**
+ * The longest time until a call is answered; otherwise the test fails. When the kills end, at the latest, everything
+ * runs again and can answer.
+ */
 const CALL_LIMIT_MS = 60_000
 
 const SOON_MS = 1_000
@@ -34,8 +37,8 @@ export type FaultAccount = {
 
 /**
  * Runs many clients at once, each with one generation after another, until `stop` is called. They reserve, replace,
- * extend, release and settle, with duplicate calls to both replicas, abandoned calls, and settlements that race a
- * release. Returns their answers.
+ * extend, release and settle. They also send a call to both replicas at once, abandon calls, and send a settlement and
+ * a release of one hold at the same time. `stop` returns what the clients know of each reservation from the answers.
  */
 export function runClients(options: {
   /** Several clients of each replica. */

@@ -5,7 +5,7 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 
-/** At most this many settlements wait; they are then sent in another order than they arrived. */
+/** The most settlements that wait together. They are then sent in a random order. */
 const OUT_OF_ORDER = 16
 const MAX_WAIT_MS = 200
 const RETRY_MS = 50

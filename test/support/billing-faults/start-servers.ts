@@ -32,8 +32,8 @@ const MAX_STARTS = 20
 /** Starts two billing processes on one PostgreSQL that flushes each commit and one Redis that flushes each command. */
 export async function startServers(models: readonly ModelSpec[]) {
   const postgres = await createPostgres({ fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' })
-  // Redis must keep acknowledged writes after kill -9; otherwise a settlement could be lost by Redis and not by
-  // billing. `everysec` may delay a write for as long as a flush takes.
+  // Redis must keep acknowledged writes after kill -9; otherwise Redis could lose a settlement, and the test would
+  // blame billing. With `everysec`, a write may be delayed for as long as a flush takes.
   const redis = await createRedis({ appendfsync: 'always' })
   const catalogFile = join(scratchFolder('catalog'), 'catalog.json')
   writeFileSync(catalogFile, JSON.stringify({ models }))

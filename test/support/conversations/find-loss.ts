@@ -1,10 +1,10 @@
 import type { RandomConversation } from './random-conversation.ts'
 
 /**
- * Returns what a prompt lacks of its conversation, or null if it lacks nothing. A part is lacking if it is missing,
- * occurs twice, or is in another order. Parts are texts, names, arguments' values, results and instructions. A result
- * may also follow its own call directly. Instructions before all messages may be anywhere, because some templates print
- * them in front of the last user message.
+ * Returns a sentence about the parts of a conversation that a prompt lacks, or null if it lacks none. Parts are texts,
+ * arguments' values, results, instructions and the names of tools. Each part must be in the prompt; all but the names
+ * exactly once and in order. A result may also follow its own call directly. Instructions before all messages may be
+ * anywhere, because some templates print them in front of the last user message.
  */
 export function findLoss(conversation: RandomConversation, prompt: string): string | null {
   const { words, pairedWords, leading, names } = conversation

@@ -18,7 +18,7 @@ export function readTreeCpuMs(pid: number): number {
     const own = ((user ?? 0) + (system ?? 0) + (childrenUser ?? 0) + (childrenSystem ?? 0)) * TICK_MS
     return childrenOf(pid).reduce((sum, child) => sum + readTreeCpuMs(child), own)
   } catch {
-    // The process has ended. Its time counts in its parent's once the parent has waited for it.
+    // The process has ended. Once its parent has waited for it, its time is included in the parent's time.
     return 0
   }
 }

@@ -41,7 +41,10 @@ export type FaultyCluster = AccountCalls & {
   changeEngines(simulator: App, change: object): Promise<void>
   /** Kills the queue Redis (kill -9) and starts it without the writes of the last `ms`. */
   loseWrites(ms: number): Promise<void>
-  /** For `ms` sessions of PostgreSQL may not write. Open sessions end; sessions that begin meanwhile stay read-only. */
+  /**
+   * Makes PostgreSQL's sessions read-only for `ms`. Open sessions end. Sessions that begin within this time stay
+   * read-only.
+   */
   makeReadOnly(ms: number): Promise<void>
   /** Makes the standby of a replicated PostgreSQL the primary, and gives it a new standby. */
   failOver(former: 'killed' | 'read-only'): Promise<void>

@@ -130,7 +130,7 @@ export function createPart(name: string, startProcess: () => Promise<PartProcess
     },
     async stop() {
       over.abort()
-      // A running start leaves a process that must be stopped; a failed start leaves none.
+      // A start that succeeds leaves a process that must be stopped; a failed start leaves none.
       await starting?.catch(() => undefined)
       await running?.stop()
       running = null
