@@ -17,7 +17,7 @@ export const RETRY_AFTER_S = {
   largeBodies: 2,
   /** An account's new grammars are being compiled, each for up to seconds. */
   newGrammars: 2,
-  /** A key whose requests killed engines is barred for minutes. */
+  /** An account whose requests killed engines is barred for minutes. */
   barredAccount: 59,
   /** Other gateways take new connections at once. */
   shuttingDown: 1,
