@@ -42,7 +42,7 @@ export function createPace(mostTokens = MOST_TOKENS): Pace {
       if (state.tokens === 0 && state.waiting.length === 0) models.delete(model)
     }
 
-    /** Lets the next turn go, because it may be smaller than this one. */
+    /** Lets the next generation go, because it may have fewer tokens than the generation that leaves. */
     function leaveQueue() {
       state.waiting.splice(state.waiting.indexOf(turn), 1)
       follow()

@@ -8,9 +8,9 @@ import { shorten } from './shorten.ts'
 const FOLDER = 'account/assets'
 
 /**
- * Serves `GET /account`: the page on which the owner of a key sees everything that the key may read. The page sends the
- * key as bearer token. The page has no operation of its own. Its addresses are relative, so that it works below any
- * path that a proxy adds.
+ * Serves `GET /account`: the page on which the owner of a key sees what the key may read. The page sends the key as
+ * bearer token. The page has no operation of its own. Its addresses are relative, so that it works below any path that
+ * a proxy adds.
  */
 export function serveAccountPage(app: FastifyInstance): void {
   const load = once(loadAccountPage)

@@ -131,7 +131,7 @@ export const PoolState = z.object({
   windowSinceMs: ms,
   /** The time of the last step down by the window; null before the first. */
   lastDownMs: ms.nullable(),
-  /** The number of pods deleted in place of the chosen ones since the pool became known. */
+  /** The number of pods that Kubernetes has deleted in place of released pods since the pool became known. */
   unplannedRemovals: z.int().min(0),
 })
 export type PoolState = z.infer<typeof PoolState>

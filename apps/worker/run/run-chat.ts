@@ -21,8 +21,8 @@ import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → wait for its turn → replay → generate → parse → publish. Throws if a step fails,
- * or if the run is stopped before it is complete.
+ * Runs a claimed chat: render → cap → wait until the engine may be called (`trials.ts`) → replay → generate → parse →
+ * publish. Throws if a step fails, or if the run is stopped before it is complete.
  *
  * A generation that another worker began continues after the token ids that its gateway has. The parser reads these ids
  * again. The resulting events are dropped, because the gateway already has them: a worker sends token ids in one group
