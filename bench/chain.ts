@@ -38,10 +38,13 @@ const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
 /**
- * The factor between the numbers of streams of the second and the first measurement. A stream's memory is the
- * difference between the gateway's memory with many and with few streams, at the same number of tokens per second,
- * divided by the difference of the numbers of streams. The factor is ten, because the gateway's memory outside V8's
- * heap varies by 7 MB from minute to minute, which is 4 KiB a stream.
+ * The factor between the numbers of streams of the second and the first measurement, which have the same number of
+ * tokens per second. The memory of a stream is
+ *
+ *     (gateway memory with many streams - gateway memory with few streams) ÷ (many - few)
+ *
+ * The factor is ten, because the gateway's memory outside V8's heap varies by 7 MB from minute to minute, which is 4
+ * KiB a stream.
  */
 const MORE = 10
 /** The longest time until all of the many streams flow. */

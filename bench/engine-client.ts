@@ -130,7 +130,10 @@ async function end(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-/** Runs in a client's process. Each received order is one run, whose result is the answer. */
+/**
+ * Runs in a client's process. Each received order makes one run of the load. The answer to the order is the run's
+ * result.
+ */
 async function obey(name: TransportName): Promise<void> {
   process.on('message', (message) => {
     const { address, ...load } = Order.parse(message)

@@ -1,15 +1,15 @@
 // Measures how costs grow with the size of a cell:
 //
 // - bus: heartbeats and pulses, with the number of processes
-// - models: idle models, with their number
+// - models: idle models, with the number of models
 // - record: the scripts of the record, with the number of waiting generations
 // - ledger: billing's functions and reads, with the size of the ledger
 //
 //   npm run bench:growth [-- --parts bus,models,record,ledger --rows 1000000]
 //
 // `--rows 1000000,10000000` takes a quarter of an hour and 12 GB. Figures are times by the servers' own clocks, or CPU
-// time in units of a PING or a one-row commit of the same run, so other work on the machine matters little. Durations
-// are printed as well.
+// time. The unit of CPU time is a PING or a one-row commit of the same run, so other work on the machine matters
+// little. Durations are printed as well.
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { benchBus } from './growth/bus.ts'

@@ -1,14 +1,15 @@
-// The effect of hostile requests on other callers. Steady streams run through a real cluster. The gaps between their
-// tokens are measured in turns without and with a barrage: bodies that are made to block an event loop, and connections
-// that send nothing. The barrage has 1, 8 and 100 connections, and the key of an account with or without credits.
+// Measures the effect of hostile requests on other callers. Steady streams run through a real cluster. The gaps between
+// their tokens are measured in turns without and with a barrage: bodies that are made to block an event loop, and
+// connections that send nothing. The barrage has 1, 8 and 100 connections, and the key of an account with or without
+// credits.
 //
 //   npm run bench:hostile [-- --streams 20 --rate 20 --seconds 8 --rounds 2 --connections 1,8,100 --bodies all]
 //
 // `--bodies small` sends only bodies below 64 KiB, `large` only the others.
 //
-// The barrage is a separate process at the lowest priority. Its own CPU time disturbs little, so the difference is the
-// work that it causes in the cluster. The two lines of a round are measured right after each other: compare them within
-// a round, and compare the rounds with each other for the noise of the machine.
+// The barrage is a separate process at the lowest priority. Its own CPU time disturbs the streams little, so the
+// difference comes from the work that the barrage causes in the cluster. The two lines of a round are measured right
+// after each other: compare them within a round, and compare the rounds with each other for the noise of the machine.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -39,7 +40,10 @@ const MODEL = 'demo-chat'
 const EMBEDDING_MODEL = 'demo-embed'
 const LOWEST_PRIORITY = 19
 const MOST_RATIO = 2
-/** From this number of connections on, the gaps have no bar, because work of the kernel alone fills the machine. */
+/**
+ * From this number of connections on, the gaps have no bar: the work of the kernel alone already uses the whole
+ * machine.
+ */
 const MANY_CONNECTIONS = 100
 
 const Order = z.object({ baseUrl: z.string(), apiKey: z.string(), connections: z.int() })

@@ -36,7 +36,10 @@ const BLOCK_TOKENS = 16
 /** At least as many tokens as the prompt has. */
 const PROMPT_TOKENS = 64
 
-/** Returns the number of tokens with which no stream ends before the last stream has been measured. */
+/**
+ * Returns the number of tokens of a stream. No stream with so many tokens ends before the last stream has been
+ * measured.
+ */
 const tokensOf = (count: number) => Math.ceil((count / START_PER_S + SETTLE_S + seconds + 5) * rate)
 const most = Math.max(...sizes)
 /** The blocks for all streams. An engine with fewer blocks would pause some streams. */

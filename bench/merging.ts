@@ -1,5 +1,5 @@
-// How much CPU the merging of events saves a late gateway: the gateway's CPU per token with and without merging, in
-// interleaved rounds on one cluster.
+// Measures how much CPU a late gateway saves because workers merge the events that they send to it: the gateway's CPU
+// per token with and without merging, in interleaved rounds on one cluster.
 //
 //   npm run bench:merging [-- --streams 200 --rate 50 --seconds 8 --rounds 3]
 //

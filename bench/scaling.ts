@@ -1,4 +1,4 @@
-// The scaler's decisions compared with the rules of two peers, on five traces of load.
+// Compares the scaler's decisions with the rules of two peers, on five traces of load.
 //
 //   npm run bench:scaling [-- --seeds 8]
 //

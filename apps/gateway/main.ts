@@ -52,7 +52,10 @@ import { createRequestBook } from './reports/request-book.ts'
 const LAST_ERRORS_MS = 2_000
 /** How long a stopping gateway waits for the answers to its settlements. */
 const SETTLE_MS = 5_000
-/** How long the gateway then waits for billing to commit the settlements, which takes one to three seconds. */
+/**
+ * After these answers, the gateway waits this long for billing to commit the settlements. That takes one to three
+ * seconds.
+ */
 const COMMIT_MS = 4_000
 
 await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env }, async (context) => {
@@ -308,7 +311,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   releasers.add('http', app, {
     async run() {
       readiness.enter('stopping')
-      // Generations that have not ended by then end with an error, which is better for clients than a cut connection.
+      // Generations that have not ended after the grace time end with an error, which is better for clients than a cut
+      // connection.
       const graceIsOver = setTimeout(() => inboxes.loseAll('gateway-stopping'), config.DRAIN_GRACE_MS)
       await drain()
       await app.close()

@@ -22,11 +22,13 @@ export const RETRY_AFTER_S = {
   /** Other gateways take new connections at once. */
   shuttingDown: 1,
   /**
-   * A model is at zero, and its scaler has no prediction yet. It has one as soon as a pod of the model exists, within
-   * seconds.
+   * A model has no replica, and its scaler has no prediction of a start yet. The scaler has one as soon as a pod of the
+   * model exists, within seconds.
    */
   startUnknown: 10,
-  /** For models whose state the catalog fixes. They are constant, because tests of clients rely on them. */
+  /**
+   * The waits of models whose state is fixed in the catalog. They are constant, because tests of clients rely on them.
+   */
   fixedBusy: 2,
   fixedWarming: 10,
 } as const

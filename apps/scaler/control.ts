@@ -26,7 +26,7 @@ export type Cluster = {
   /** Returns the switches of the ScaledObject with this name. */
   switchesOf(name: string): KedaSwitches
   replicasOf(deployment: string): number | null
-  /** How long the watches have not followed the API server; Infinity before their first lists. */
+  /** Returns for how many ms the watches have not followed the API server; Infinity before their first lists. */
   behindMs(): number
 }
 
@@ -65,8 +65,8 @@ export type ControlOptions = {
 const ROUND_MS = 1_000
 const LEAST_PAUSE_MS = 100
 /**
- * A beat is sent each second. If none comes back for longer than this, messages of gateways and workers may be lost
- * too.
+ * A beat is sent each second. If no beat has come back for longer than this, messages of gateways and workers may be
+ * lost too.
  */
 const SILENT_MS = 2_000
 /**
@@ -100,7 +100,7 @@ export function startControl(options: ControlOptions): Control {
   const startedMs = nowMs()
   const stopping = new AbortController()
   let current: Snapshot | null = null
-  /** The term in which this process continues from `current`; null while it does not lead. */
+  /** The term for which this process has taken over the state of the last leader; null while it does not lead. */
   let adoptedTerm: number | null = null
   let unwholeSinceMs: number | null = null
   let wakeUp = () => {}
@@ -193,7 +193,7 @@ export function startControl(options: ControlOptions): Control {
     answers.publish(snapshot.answers, nowMs() - writtenMs)
     bus.beat(true)
     options.onRound(planned)
-    // A process that was frozen after it renewed the lock may have lost it, and must not act.
+    // A process that was frozen after it renewed the lock may have lost the lock. Then it must not act.
     if (lead.term() !== term) return
     const act = (step: Span) => {
       for (const [pool, change] of planned.changes) options.act(podsOf(pool), change, term)

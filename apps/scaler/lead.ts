@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { keyPrefix } from '#libs/generation-record/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 
-/** All keys of the scalers with one name; their hash tag keeps them on one node of a Redis Cluster. */
+/** All keys of the scalers with this name. The hash tag in the keys puts them on one node of a Redis Cluster. */
 export const scalerKeys = (name: string) => {
   const prefix = `${keyPrefix()}{scaler:${name}}:`
   return { leader: `${prefix}leader`, term: `${prefix}term`, snapshot: `${prefix}snapshot` }
@@ -35,9 +35,9 @@ const LOCK_MS = 5_000
 const SLACK_MS = 500
 
 /**
- * Elects one leader among the scalers with the same name, by a lock on the queue Redis with a number for each term. A
- * new term is higher than all earlier ones even if Redis has lost its data, because it is at least the Unix time in
- * seconds.
+ * Elects one leader among the scalers with the same name, by a lock in the queue Redis. Each term has a number. The
+ * number of a new term is at least the Unix time in seconds, so it is higher than all earlier numbers even if Redis has
+ * lost its data.
  */
 export function createLead(options: {
   redis: RedisClient

@@ -13,7 +13,10 @@ const PoolReport = z.object({
   given: number,
   target: number,
   reason: z.string(),
-  /** The directions in which KEDA may not change the number, by annotations of the ScaledObject. */
+  /**
+   * The directions in which KEDA may not change the number of replicas, because annotations of the ScaledObject forbid
+   * it.
+   */
   pause: z.enum(['none', 'in', 'out', 'both']),
   /** Pods by phase. */
   pods: z.record(z.string(), number),

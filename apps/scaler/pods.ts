@@ -41,8 +41,8 @@ export const ScaledObject = z.object({ metadata: ObjectMeta })
 export type ScaledObject = z.infer<typeof ScaledObject>
 
 /**
- * Reads the switches of a ScaledObject as KEDA 2.21 does (`scaledobject_types.go`). `paused-replicas` pauses whatever
- * its value is.
+ * Reads the switches of a ScaledObject as KEDA 2.21 does (`scaledobject_types.go`). The annotation `paused-replicas`
+ * pauses KEDA, whatever its value is.
  */
 export function toSwitches({ metadata: { annotations } }: ScaledObject): KedaSwitches {
   const isOn = (name: string) => toBoolean(annotations[`autoscaling.keda.sh/${name}`])

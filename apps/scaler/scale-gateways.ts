@@ -5,14 +5,18 @@ import type { GatewayState } from './snapshot.ts'
 /** If the event loop of gateways is late by more than this, more gateways are needed. */
 const LATE_MS = 50
 const LATE_FACTOR = 1.25
-/** The time between two steps down: streams last minutes, and a gateway drains them before it ends. */
+/**
+ * The time between two steps down. It is long, because streams last minutes, and a gateway drains them before it ends.
+ */
 const STEP_MS = 300_000
 
 /**
  * Computes the number of gateways: open streams divided by the streams that one gateway may have. A quarter is added
- * while the event loop of the median gateway is late by more than 50 ms (99th percentile). The number rises at once and
- * falls by one in 5 min. Without reports it does not change. While KEDA is paused in a direction, the number does not
- * move in it either, so that KEDA does not jump when the pause ends.
+ * while the event loop of the median gateway is late by more than 50 ms (99th percentile). The number rises at once,
+ * and falls by one in 5 min. Without reports it does not change.
+ *
+ * While KEDA is paused in a direction, the number does not move in this direction. So KEDA does not make a jump when
+ * the pause ends.
  */
 export function scaleGateways(input: {
   pool: GatewayPool
@@ -40,8 +44,8 @@ export function scaleGateways(input: {
 }
 
 /**
- * Returns the target so far. In a paused direction KEDA cannot bring the replicas to the target, so the target is
- * limited to the replicas.
+ * Returns the present target. In a direction in which KEDA is paused, KEDA cannot bring the replicas to the target.
+ * There the target is limited to the number of replicas.
  */
 function toHeld(switches: KedaSwitches, now: { target: number; replicas: number }): number {
   if (switches.isOutPaused) return Math.min(now.target, now.replicas)

@@ -9,19 +9,20 @@ import type { Answers } from './answers.ts'
 /** The only metric: a number of replicas, with a target of 1 per replica. */
 const METRIC = 'replicas'
 
-/** How often a pool is activated again while it should have replicas and its Deployment has none. */
+/** The pause between two activations of a pool that should have replicas while its Deployment has none. */
 const REPEAT_MS = 2_000
 /**
- * The server ends a stream after this time, plus or minus an eighth. KEDA pauses before it opens the next stream, and
- * these pauses grow to a minute; only the end of a stream resets them.
+ * The server ends a stream after this time, plus or minus an eighth. KEDA pauses before it opens the next stream. The
+ * pauses grow to a minute, and only the end of a stream makes them short again.
  */
 const STREAM_MS = 240_000
 /** KEDA opens one stream for each ScaledObject; streams beyond this number are refused. */
 const MOST_STREAMS = 4_000
 
 /**
- * Settings of connections, which KEDA keeps for ever and whose calls have no deadline. The server's pings find dead
- * connections. The maximum age of a connection makes KEDA look for other replicas; its grace is longer than a stream.
+ * The settings of connections. KEDA keeps a connection for ever, and its calls have no deadline. So the server sends
+ * pings, which find dead connections. The maximum age of a connection makes KEDA look for other replicas. The grace
+ * time after it is longer than a stream.
  */
 const CONNECTION = {
   'grpc.keepalive_time_ms': 20_000,
@@ -52,8 +53,8 @@ export function createKedaServer(options: {
   const streams = new Set<() => void>()
 
   /**
-   * Calls back with the response that `toResponse` makes from the pool's answer, or with the error that says why there
-   * is no answer.
+   * Answers one call of KEDA: with the response that `toResponse` makes from the target and the activity of the pool,
+   * or with an error if the snapshot is stale or the pool is unknown.
    */
   function answer<Response>(
     call: KedaCall,

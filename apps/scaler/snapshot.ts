@@ -59,7 +59,10 @@ export type SnapshotStore = {
   read(): Promise<{ snapshot: Snapshot; ageMs: number } | null>
 }
 
-/** A snapshot is kept for this time. After a longer absence a scaler begins anew from the state of Kubernetes. */
+/**
+ * A snapshot is kept for this time. If all scalers are away for longer, the next scaler begins anew from the state of
+ * Kubernetes.
+ */
 const KEPT_MS = 7 * 86_400_000
 
 /** The store of the snapshot. Both calls reject if Redis does not answer. */
@@ -86,8 +89,9 @@ export function createSnapshotStore(options: {
 }
 
 /**
- * Writes the snapshot only for the leader of the term, as a fence against former leaders. KEYS: leader, snapshot. ARGV:
- * this process's value of the lock, the text, ms to keep it. Returns 1, or 0 if this process does not hold the lock.
+ * Writes the snapshot only for the leader of the term, so that a former leader cannot write. KEYS: leader, snapshot.
+ * ARGV: this process's value of the lock, the text, ms to keep it. Returns 1, or 0 if this process does not hold the
+ * lock.
  */
 const WRITE = `#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

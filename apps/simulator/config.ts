@@ -21,7 +21,10 @@ export const EngineConfig = z
     maxNumBatchedTokens: z.int().positive().default(2_048),
     kvBlocks: z.int().positive().default(8_192),
     blockSize: z.int().positive().default(16),
-    /** A step takes `stepMs`, plus `sequenceMs` for each sequence in it, plus its prompt tokens' time. */
+    /**
+     * A step takes `stepMs`, plus `sequenceMs` for each sequence in the step, plus the time to prefill its prompt
+     * tokens.
+     */
     stepMs: z.number().min(0).default(8),
     sequenceMs: z.number().min(0).default(0.05),
     prefillTokensPerS: z.number().positive().default(20_000),

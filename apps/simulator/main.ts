@@ -1,12 +1,17 @@
-// A vLLM gRPC engine without a GPU, several in one process: SIMULATOR_ENGINES='[{"listen":"127.0.0.1:50051",
-// "model":"demo","files":"demo"}]' node apps/simulator/main.ts. config.ts lists the fields of an engine.
+// A vLLM gRPC engine without a GPU. One process may have several engines. config.ts lists the fields of an engine.
 //
-// The answer is a function of the conversation (persona/): it repeats the conversation, calls an offered tool when
-// a word of the tool's name is in the last message, repeats a tool's result, follows constraints, thinks first in
-// thinking families, and writes calls and thinking in the format of its family. Two directives in the last user
-// message change the answer:
+//   SIMULATOR_ENGINES='[{"listen":"127.0.0.1:50051","model":"demo","files":"demo"}]' node apps/simulator/main.ts
+//
+// The answer is a function of the conversation (persona/):
+// - It repeats the conversation.
+// - It calls an offered tool when a word of the tool's name is in the last message, and repeats a tool's result.
+// - It follows constraints.
+// - In families that think, it begins with a thought. Calls and thoughts are in the format of the family.
+//
+// Two directives in the last user message change the answer:
 //   [[tokens=4000]]       writes exactly that many tokens
 //   [[raw=invalid-utf8]]  writes bytes between words that are not UTF-8
+//
 // An engine may have a behaviour instead, which is the same in every call (behaviour.ts). Faults are changed on the
 // operators' port: GET and POST /faults (faults.ts).
 import { Registry } from 'prom-client'

@@ -43,7 +43,10 @@ const Fields = z.object({
   NODE_NAME: Label.optional(),
   /** The Deployment that the pod belongs to. */
   POOL: Label.optional(),
-  /** In production one engine per process; in small clusters several engines share a process. */
+  /**
+   * The engines of this process. In production a process has one engine; in small clusters several engines share a
+   * process.
+   */
   WORKERS: jsonVariable(z.array(EngineConfig).min(1)),
   MODELS_DIR: z.string().default('models'),
   DRAIN_GRACE_MS: DrainGraceMs,
@@ -53,9 +56,14 @@ const Fields = z.object({
   PROMPT_CACHE_BYTES: z.coerce.number().int().min(0).max(4_294_967_296).default(33_554_432),
   /** An engine that runs generations but gives no token for this long is considered hung. */
   ENGINE_SILENCE_MS: z.coerce.number().int().min(1_000).default(60_000),
-  /** The worker creates this file to have a supervisor restart the engine. If unset, it requests no restart. */
+  /**
+   * The worker creates this file to request that a supervisor restarts the engine. If unset, it requests no restart.
+   */
   ENGINE_RESTART_FILE: z.string().min(1).optional(),
-  /** A start that takes longer has failed, and the worker requests a restart. Slow earlier starts raise this limit. */
+  /**
+   * A start that takes longer counts as failed, and the worker requests a restart. If earlier starts were slow, the
+   * limit is higher.
+   */
   ENGINE_START_LIMIT_MS: z.coerce.number().int().min(1_000).default(1_800_000),
   HOLD_GRACE_MS: HoldGraceMs,
   PRESENCE_TTL_MS: PresenceTtlMs,

@@ -42,7 +42,10 @@ export type ServedEngine = {
   /** Returns whether the engine is ready, even if this worker does not pull for it. */
   isHealthy(): boolean
   totals(): Totals
-  /** Tokens in the engine's KV cache and its size; null where the engine does not report them. */
+  /**
+   * `used` is the number of tokens in the engine's KV cache, and `capacity` is the size of the cache in tokens. A
+   * number is null if the engine does not report it.
+   */
   kv(): { readonly used: number | null; readonly capacity: number | null }
   /** The engine's last report; a field is null if the engine does not report it. */
   engine(): { readonly version: string | null; readonly waiting: number | null }
@@ -62,8 +65,8 @@ export type WorkerServices = {
   readonly jobsRedis: Redis | Cluster
   readonly prefixTenantOf: PrefixTenantOf
   /**
-   * Returns the number of free slots that the other ready workers have for a model. It is known only while this worker
-   * drains, and is 0 before.
+   * Returns the number of free slots that the other ready workers have for a model. The number is known only while this
+   * worker drains; before that it is 0.
    */
   readonly roomElsewhere: (model: string) => number
   readonly metrics: WorkerMetrics

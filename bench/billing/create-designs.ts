@@ -10,8 +10,8 @@ import { createNaiveReserve } from './naive-reserve.ts'
 import { MODEL, type BenchDatabase } from './open-bench-database.ts'
 
 /**
- * The two designs. Each function runs once, for a random key. It returns false if the call was refused because of the
- * backlog, and throws for any other answer that is not a grant.
+ * The two designs. Each function makes one call for a random key. It returns false if the call was refused because of
+ * the backlog. It throws for any other answer that is not a grant.
  */
 export type Designs = {
   naive(keyIds: readonly string[]): Promise<boolean>
@@ -25,8 +25,8 @@ export type Designs = {
 const TOKENS = 100
 
 /**
- * Fewer connections than calls in flight. With one connection for each call the naive design is slower, above all on a
- * hot account.
+ * The connections of the naive design, fewer than the calls in flight. With one connection for each call the naive
+ * design is slower, above all on a hot account.
  */
 const NAIVE_CONNECTIONS = 16
 

@@ -41,7 +41,10 @@ export type BenchDatabase = {
   readonly priceVersion: bigint
   /** Runs statements one after the other in one session without time limits. */
   runLong(statements: readonly string[]): Promise<unknown>
-  /** Vacuums, analyzes as autovacuum does, and flushes, so that every round begins in the same state. */
+  /**
+   * Vacuums the tables, analyzes them as autovacuum does, and flushes to the disk, so that every round begins in the
+   * same state.
+   */
   settleDown(): Promise<void>
   /** Throws if the reconciliation finds a contradiction. */
   checkBooks(): Promise<void>
@@ -123,7 +126,10 @@ function createAccounts(count: number): string[] {
   ]
 }
 
-/** Makes reservations of yesterday, one a millisecond, all settled. Their ids rise as the gateway's ids do. */
+/**
+ * Returns the statements that make `count` settled reservations of yesterday, one a millisecond. Their ids rise as the
+ * gateway's ids do.
+ */
 function createHistory(count: number): string[] {
   return [
     `create temporary table history as

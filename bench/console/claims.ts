@@ -1,4 +1,5 @@
-// The time from the claim of a request in a worker until the row of its model on an operator's page shows it.
+// Measures the time from the claim of a request in a worker until an operator's page shows the request in the row of
+// its model.
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { ensureChromium } from '#scripts/servers/ensure-chromium.ts'
 import { CHROMIUM_VARIABLE, openBrowser, openPage } from '#test/console/support/browser.ts'

@@ -12,12 +12,15 @@ const REPORT_MS = 2_000
 const OBSERVED_MS = 12_000
 const BUCKETS: readonly number[] = []
 
-/** How many reports are skipped after each one while no console observes, so that they come every 14 s. */
+/**
+ * The number of reports that are skipped after each sent report while no console observes. So one is sent every 14 s.
+ */
 const SKIPPED = 6
 
 /**
- * Publishes the messages of these gateways and workers, each worker with one engine: the load each second and, while a
- * console observes, a report every 2 s. The messages are spread over time, and their numbers change each time.
+ * Publishes the messages that these gateways and workers would send, each worker with one engine. The load is sent each
+ * second and, while a console observes, a report every 2 s. The messages are spread over time, and their numbers change
+ * each time.
  */
 export function startFleet(
   { bus, subscriber }: { bus: Redis; subscriber: Redis },

@@ -1,4 +1,5 @@
-// The page's part of the console's bounds, with an invented picture of 200 models and 500 workers.
+// Measures the page of the console against its share of the console's bounds, with an invented picture of 200 models
+// and 500 workers.
 import type { CDPSession } from 'playwright-core'
 import { setup, teardown } from '#test/support/global-setup.ts'
 import { startCluster } from '#test/support/cluster.ts'

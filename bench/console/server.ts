@@ -1,5 +1,5 @@
-// Measures the server's part of the console's bounds: 200 models, 500 workers and 10 gateways that only publish, and
-// ten viewers.
+// Measures the server of the console against its share of the console's bounds, with 200 models, ten viewers, and 500
+// workers and 10 gateways that only publish.
 //
 //   npm run bench:console [-- --models 200 --workers 500 --gateways 10 --viewers 10 --seconds 30]
 //
@@ -69,7 +69,8 @@ const app = await startApp('console', {
   NODE_OPTIONS: '--max-semi-space-size=4',
   LOG_LEVEL: 'warn',
 })
-// Each model has a settlement, because the error for a missing stream costs its reader more.
+// Each model has a settlement, because reading a stream that does not exist gives an error, which costs the console
+// more.
 for (const model of models)
   await bus.xadd(settlementStreamKey(model), '*', 'settlement', 'x'.repeat(SETTLEMENT_BYTES))
 const fleet = startFleet({ bus, subscriber }, { models, workers, gateways })

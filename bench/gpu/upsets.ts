@@ -71,7 +71,8 @@ export async function overload({ side, engine, words, tokens, threads, slots }: 
 }
 
 /**
- * Measures the longest gap when two workers share the streams and one is killed. Checks that all streams are complete.
+ * Lets two workers share the streams, and kills one of them. Measures the longest gap, and checks that all streams are
+ * complete.
  */
 export async function killWorker({ side, engine, words, threads, slots, cluster }: Upset): Promise<Outcome> {
   const [worker] = cluster.workers

@@ -20,9 +20,10 @@ const BEAT = JSON.stringify({ id: 'a'.repeat(36), form: 2, kind: 'worker', name:
 type Process = { readonly id: string; readonly kind: 'gateway' | 'worker' }
 
 /**
- * Prints the cost of the heartbeats and pulses of 10, 100 and 500 processes. For heartbeats it prints Redis' deliveries
- * and CPU time when each process beats once, with one channel per kind of process and with one channel for all. For
- * pulses it prints how many pulses one worker publishes. Call `setup` of test/support first.
+ * Prints the cost of the heartbeats and pulses of 10, 100 and 500 processes. Call `setup` of test/support first.
+ * - For heartbeats it prints Redis' deliveries and CPU time when each process beats once. It does so with one channel
+ *   per kind of process, and with one channel for all.
+ * - For pulses it prints how many pulses one worker publishes.
  */
 export async function benchBus(print: (line: string) => void): Promise<void> {
   const server = await createRedis()
@@ -72,7 +73,10 @@ function toProcesses(size: number): Process[] {
   }))
 }
 
-/** Lets every process beat, round by round. Resolves with the server's deliveries and CPU time per round. */
+/**
+ * Lets every process beat several times. Resolves with the server's deliveries and CPU time for one beat of every
+ * process.
+ */
 async function beatAll(
   server: { url: string; pid(): number },
   redis: Redis,
@@ -96,7 +100,10 @@ async function beatAll(
   }
 }
 
-/** Opens a connection that discards what it receives, because the subscribers share this machine with the server. */
+/**
+ * Opens a connection that subscribes to the channels and discards what it receives: the subscribers share this machine
+ * with the server.
+ */
 async function subscribe(url: string, channels: readonly string[]): Promise<Socket> {
   const { hostname, port, password } = new URL(url)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -119,8 +126,8 @@ async function subscribe(url: string, channels: readonly string[]): Promise<Sock
 }
 
 /**
- * Counts the pulses of a worker's second round. If `flowing` is true, all of its streams have sent an event since the
- * first round; otherwise no stream has.
+ * Calls a worker's `pulse` twice, and returns how many pulses the second call publishes and how many streams they list.
+ * If `flowing` is true, every stream sends an event between the two calls; otherwise none does.
  */
 function countPulses(gateways: number, flowing: boolean): { pulses: number; streams: number } {
   const pulses: (readonly StreamState[])[] = []

@@ -14,12 +14,14 @@ import { createRedis } from '../../test/support/redis.ts'
 
 const SIZES = [100, 10_000, 100_000]
 const CALLS = 200
-/** The number of entries of the slow log, which also contains the commands within scripts. */
+/**
+ * The number of entries of the slow log. It is large, because the slow log also contains the commands within scripts.
+ */
 const LOGGED = 50 * CALLS
 const PAGE = 10_000
 /**
- * The tag of the first of the generations that wait from the start. They come after the generations that the bench
- * adds, and are not overdue.
+ * The lowest tag of the generations that wait from the start. It is so high that they come after the generations that
+ * the bench adds. They are not overdue.
  */
 const FIRST_TAG = 1_000_000
 const FAR_MS = 9_999_999_999_999

@@ -1,7 +1,8 @@
 import { toSpread } from './spread.ts'
 
 /**
- * The limit of a figure: the median of its values must not be above the limit, or not below it if `isFloor` is true.
+ * The limit of a figure. The median of the figure's values must not be above the limit. If `isFloor` is true, it must
+ * not be below the limit.
  */
 export type Bar = {
   readonly title: string

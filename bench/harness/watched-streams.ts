@@ -12,13 +12,13 @@ export type WatchedStreams = {
    * character.
    */
   readonly finished: Promise<readonly StreamResult[]>
-  /** Returns, for each stream, the longest time without a piece between the two moments; ascending. */
+  /** Returns, in ascending order, the longest time without a piece between the two moments, for each stream. */
   longestGapsMs(fromMs: number, untilMs?: number): number[]
-  /** Returns, for each stream that has not ended, the time from this moment to its next piece; ascending. */
+  /** Returns, in ascending order, the time from this moment to the next piece, for each stream that has not ended. */
   nextPiecesMs(fromMs: number): number[]
   /**
-   * Returns the times between two consecutive pieces of a stream, if the second piece is between the two moments; over
-   * all streams, ascending.
+   * Returns, in ascending order, the times between two consecutive pieces, over all streams. A time counts if the
+   * second piece arrives between the two moments.
    */
   gapsMs(fromMs: number, untilMs?: number): number[]
 }

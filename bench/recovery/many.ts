@@ -17,7 +17,10 @@ const UNDISTURBED_S = 10
 const OTHERS_S = 80
 /** The number of tokens that the streams write after they were dispatched again. */
 const REST = 400
-/** Tokens of a chunk. Chunks are large, because a million tokens are generated before anything is measured. */
+/**
+ * The number of tokens in a chunk. Chunks are large, because a million tokens are generated before anything is
+ * measured.
+ */
 const INTERVAL = 40
 
 /**
@@ -35,8 +38,8 @@ export async function measureMany({ streams, tokens }: { streams: number; tokens
     kvBlocks: Math.ceil(window / 16) * (streams + OTHERS),
     stepMs: 1_000 / RATE,
     sequenceMs: 0,
-    // These are the prefill speed and the step of a large GPU with a small model. A step with a full share of prompts
-    // takes at most twice as long.
+    // These are the prefill speed and the step of a large GPU with a small model. A step that also computes 1,024
+    // tokens of prompts takes at most twice as long as a step without prompts.
     prefillTokensPerS: 40_000,
     maxNumBatchedTokens: 1_024,
   }

@@ -10,7 +10,10 @@ import { ENGINE, MODEL } from './start-side.ts'
 
 export type ProbeName = 'ping' | 'commit' | 'engine'
 
-/** Measures the machine's units: the cost of one round trip that does nothing else, at the pace of the requests. */
+/**
+ * Measures the units of this machine: how long one simple call of Redis, PostgreSQL or an engine takes, at the pace of
+ * the requests.
+ */
 export type Probes = {
   /** Returns the median time of one call at random moments, `ratePerS` on average, in ms. */
   measure(name: ProbeName, load: { ratePerS: number; seconds: number }): Promise<number>

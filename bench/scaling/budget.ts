@@ -8,7 +8,10 @@ const CLASS = 'h100'
 const GPUS = 16
 const SECONDS = 7200
 
-/** The longest generation, the end of an empty pod's processes, and the start of a pod, in seconds. */
+/**
+ * In seconds: how long the longest generation takes, how long the processes of an empty pod take to end, and how long a
+ * pod takes to start.
+ */
 const LONGEST_GENERATION_S = 60
 const TERMINATION_S = 10
 const START_S = 120
@@ -41,15 +44,15 @@ export type BudgetOutcome = {
   readonly removedBusy: number
   /**
    * The periods in which the pool with the highest priority had to wait for lower pools to give GPUs back. `unmetS` is
-   * the time from the need until the last pod was ordered. `drainS` is the longest time in this period that a pod took
-   * from its cordon to its end, without the wait until the HPA checked.
+   * the time from the need until the last missing pod was ordered. `drainS` looks at the pods that were cordoned in
+   * this period: it is the longest time from a pod's cordon to its end, without the wait until the HPA checked.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]
 }
 
 /**
- * Simulates three models of different priority with random needs on 16 GPUs, through the scaler's own rounds, for two
- * hours.
+ * Simulates two hours of three models with different priorities and random needs, on 16 GPUs. The scaler's own code
+ * (`decideRound`) makes the decisions.
  */
 export function simulateBudget(seed: number): BudgetOutcome {
   const random = createRandom(seed * 104_729 + 7)
@@ -132,7 +135,8 @@ function createPool(spec: Pick<PoolSpec, 'pool' | 'priority' | 'gpus' | 'min' | 
       gpuClass: CLASS,
       floors: [],
       order: 1,
-      // A pod has one slot that may be busy all the time, so that the need in replicas is the rate times one second.
+      // Each pod has one slot, which may be busy all the time. The mean service time is one second (`toModel`). So the
+      // need in replicas is equal to the rate.
       slots: 1,
       utilization: 1,
       targetWaitMs: 60_000,

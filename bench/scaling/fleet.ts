@@ -3,7 +3,10 @@ import type { Random } from './random.ts'
 /** Slots of one pod. */
 export const SLOTS = 32
 
-/** The time from the creation of a pod until it serves: mean seconds, and the spread of the logarithm. */
+/**
+ * The time from the creation of a pod until it serves is lognormal, with this mean in seconds and this standard
+ * deviation of the logarithm.
+ */
 const START_S = 180
 const START_SPREAD = 0.15
 

@@ -3,9 +3,10 @@ import { HPA_PERIOD_S, setReplicas } from './kubernetes.ts'
 import type { Scaling, Signals } from './simulate.ts'
 
 /**
- * The HPA's defaults. A deviation of up to 10 % is ignored. The number of pods is lowered only to the highest number
- * that was wanted in the last 300 s. At one time it is raised to at most twice the present number, or by 4 pods if that
- * is more.
+ * The HPA's defaults:
+ * - It ignores a deviation of up to 10 %.
+ * - It lowers the number only to the highest number that was wanted in the last 300 s.
+ * - In one step it at most doubles the number or adds 4 pods, whichever is more.
  */
 const TOLERANCE = 0.1
 const DOWN_WINDOW_S = 300

@@ -26,8 +26,8 @@ export class OwnJob {
   }
 
   /**
-   * Sends the command together with the other commands of this turn of the event loop. A repeated call in the same
-   * epoch adds the same job.
+   * Adds the job of this epoch to the queue. The command is sent together with the other commands of this turn of the
+   * event loop. A repeated call in the same epoch adds the same job.
    */
   async add(epoch: number): Promise<void> {
     if (epoch !== this.#epoch) [this.#epoch, this.#made, this.#queued] = [epoch, 0, null]
@@ -50,8 +50,8 @@ export class OwnJob {
   }
 
   /**
-   * Called when a worker has claimed the generation. Its job has been used, or gives a worker a turn for another
-   * generation.
+   * Forgets the job, without removing it from the queue. Called when a worker has claimed the generation. The worker
+   * has used this job, or another worker takes it later and claims another generation.
    */
   forget(): void {
     this.#queued = null
@@ -62,7 +62,10 @@ export class OwnJob {
     this.#queued = null
   }
 
-  /** A job that is not removed gives a worker a turn for another generation, or is removed later as surplus. */
+  /**
+   * Removes a job from the queue. A failure is ignored: a job that stays in the queue lets a worker claim another
+   * generation, or is removed later as surplus.
+   */
   #remove(job: QueuedJob): void {
     this.#jobs.remove(job).catch(() => undefined)
   }

@@ -1,6 +1,6 @@
 /**
- * Waits for a turn, or until `over` resolves. The returned function gives the turn's tokens back, and may be called
- * more than once.
+ * Waits until a generation with this many `tokens` may be dispatched again, or until `over` resolves. The returned
+ * function frees the tokens for other generations. It may be called more than once.
  */
 export type Pace = (model: string, tokens: number, over: Promise<unknown>) => Promise<() => void>
 
@@ -12,9 +12,11 @@ type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => v
 /**
  * Limits the rate at which interrupted generations are dispatched again. A worker prefills such a generation anew, with
  * all of its output. A lost worker of 256 long streams would mean a million tokens of prefill, during which every
- * stream on the workers that take over would stand still. So at most `mostTokens` are under way at once, though always
- * at least one generation. The next generation goes when a generation under way has produced a token. First come, first
- * served.
+ * stream on the workers that take over would stand still.
+ *
+ * For each model, the generations under way have at most `mostTokens` tokens together; one generation may always go. A
+ * generation is no longer under way when it has produced a token. The others wait, and go in the order of their
+ * arrival.
  */
 export function createPace(mostTokens = MOST_TOKENS): Pace {
   const models = new Map<string, { tokens: number; waiting: Turn[] }>()
@@ -40,7 +42,7 @@ export function createPace(mostTokens = MOST_TOKENS): Pace {
       if (state.tokens === 0 && state.waiting.length === 0) models.delete(model)
     }
 
-    /** Lets the next turn go, because it may be smaller than this one. */
+    /** Lets the next generation go, because it may have fewer tokens than the generation that leaves. */
     function leaveQueue() {
       state.waiting.splice(state.waiting.indexOf(turn), 1)
       follow()

@@ -28,9 +28,9 @@ type Note = { readonly member: string; readonly accountId: string; readonly atMs
  * charge. An account that sent three such requests within ten minutes, with any keys and to any gateways, is refused
  * with `model_busy` until the first of them is ten minutes old.
  *
- * The notes of all gateways are one sorted set in the queue Redis, ordered by time, and each gateway has a copy that is
- * at most a second old. A note that Redis has not confirmed is written again before the next reading. A note that Redis
- * has lost stays in the gateway that made it for as long as it counts.
+ * The notes of all gateways are one sorted set in the queue Redis, ordered by time. Each gateway has a copy of the set
+ * that is at most a second old. A note that Redis has not confirmed is written again before the next reading. If Redis
+ * loses a note, the gateway that made the note still counts it for the whole ten minutes.
  */
 export function createPoisonBound(deps: {
   redis: Redis | Cluster

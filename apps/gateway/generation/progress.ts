@@ -4,7 +4,7 @@ import type { GenerationClaimed, Usage } from '#libs/contracts/generation-event.
 export type Progress = {
   claimed(claim: Pick<GenerationClaimed, 'promptTokens' | 'after' | 'guided'>): void
   promptCached(tokens: number): void
-  /** Notes that vectors were received, of inputs that have `promptTokens` tokens together. */
+  /** Notes that vectors were received. `promptTokens` is the sum over the inputs of these vectors. */
   vectorsReceived(promptTokens: number): void
   /** Notes that the current epoch's engine has given output. */
   outputSeen(): void
@@ -22,13 +22,13 @@ export type Progress = {
   /** Returns the number of epochs in a row without output. */
   fruitlessEpochs(): number
   /**
-   * Returns the usage that a caller who leaves now pays for: the prompt once a worker has taken it, and every received
-   * token.
+   * Returns the usage for which a caller pays who leaves now. For a chat: every received token, and the prompt if a
+   * worker has claimed the generation. For embeddings: the inputs whose vectors were received.
    */
   received(completionTokens: number): Usage
   /**
-   * Returns the usage of a complete output. The prompt is counted once. The number of cached tokens is the one that the
-   * first run reported.
+   * Returns the usage of a complete output. The prompt is counted once. The number of cached tokens is the number of
+   * the first epoch that reported it.
    */
   complete(reported: Usage): Usage
 }
@@ -61,7 +61,7 @@ class GenerationProgress implements Progress {
   }
 
   promptCached(tokens: number) {
-    // Not counted for a continued run, which finds its own earlier output in the cache as well.
+    // A continued epoch finds its own earlier output in the cache as well, so its cached tokens are not counted.
     if (this.#after === 0) this.#cachedTokens ??= tokens
   }
 

@@ -62,7 +62,8 @@ export function createRecovery(deps: {
     }
     progress.epochLost({ wasHandedBack: lost.type !== 'stream-lost' && lost.reason === 'engine-lost' })
     if (progress.fruitlessEpochs() >= MOST_FRUITLESS_EPOCHS) {
-      // The generation gave no output in any of these epochs, and was present when engines died.
+      // The generation gave no output in its last epochs. If several engines died while they ran it, it counts as a
+      // request that kills engines.
       if (deaths > 1) onPoison(caller, job)
       throw interrupted('fruitless')
     }
@@ -86,8 +87,8 @@ function assertServed(window: number, serving: ModelPicture | null): void {
 }
 
 /**
- * Throws after a loss if no other worker could do better, or if another worker's events would not arrive. If no worker
- * had claimed the generation, nothing ran, so the error is `model_unavailable`.
+ * Throws if another worker could not do better than the lost one, or if the events of another worker would not arrive.
+ * If no worker had claimed the generation, nothing ran, so the error is `model_unavailable`.
  */
 function assertNotFinal({ reason }: StreamLost, progress: Progress): void {
   switch (reason) {

@@ -16,14 +16,14 @@ import { insufficientCredits } from './insufficient-credits.ts'
 import { orUnavailable } from './or-unavailable.ts'
 
 /**
- * Both functions throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` (the key's own rate), or
- * `model_unavailable` when billing does not answer.
+ * Both functions throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` if the key exceeds its own
+ * rate, or `model_unavailable` if billing does not answer.
  */
 export type Reserve = {
   /**
-   * Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. On a
-   * small balance the hold pays only for the output that the answer will probably need. If the credits are enough but
-   * other running requests hold them, the function waits for them.
+   * Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. If the
+   * balance is small, the hold pays only for the output that the answer will probably need. If other running requests
+   * hold the missing credits, the function waits for these credits.
    */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
   /** Replaces the hold by a hold for `promptTokens`, the input tokens that a worker has counted. */
@@ -41,7 +41,7 @@ export function createReserve(deps: {
   releaseHold: ReleaseHold
   /** Converts a time of the monotonic clock to the queue Redis' clock. */
   toQueueMs: (ownMs: number) => number
-  /** Called when the caller cannot pay for this request, and so perhaps for no request at all. */
+  /** Called when the caller cannot pay for this request. Perhaps the caller can pay for no request at all. */
   onShortage: (caller: Caller) => void
 }): Reserve {
   const { billing, inputEstimate, expectedOutput, creditLine, releaseHold, toQueueMs, onShortage } = deps
@@ -83,7 +83,8 @@ export function createReserve(deps: {
   return {
     async estimated(call, { outputTokens, deadlineMs }) {
       const { id, caller, model, request, size } = call
-      // Bounded by the context window, because an estimate that is too high must not refuse a request that fits.
+      // The estimate is limited to the context window: an estimate that is too high must not refuse a request that
+      // fits.
       const mostInput =
         request.kind === 'embedding'
           ? request.inputs.length * model.contextWindow
@@ -115,8 +116,8 @@ export function createReserve(deps: {
       }
     },
     async exact(job, promptTokens) {
-      // A hold for less output than wanted grows later. It is replaced by a hold for the same output, which can still
-      // grow.
+      // The old hold may pay for less output than is wanted. The new hold pays for the same output as the old hold, and
+      // can grow later in the same way.
       const most = Math.min(job.maxOutputTokens, job.hold.outputTokens)
       const outputTokens = Math.min(most, Math.max(1, job.contextWindow - promptTokens))
       const answer = billing.replace({ reservationId: job.id, inputTokens: promptTokens, outputTokens })

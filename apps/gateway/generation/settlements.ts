@@ -24,7 +24,7 @@ export type Ending = {
 }
 
 export type Settlements = {
-  /** Settles a generation; returns at once. `onAnswer` is called when the record has answered. */
+  /** Settles a generation; returns at once. `onAnswer` is called when the queue Redis has answered the settlement. */
   add(ending: Ending, onAnswer: (settled: Settled) => void): void
   /** Releases a hold that billing may have granted without an answer. Returns at once. */
   releaseHold: ReleaseHold
@@ -41,7 +41,7 @@ export type Settlements = {
   counts(): { unanswered: number; kept: number }
   /** Resolves when every settlement and release that was begun has been answered. */
   drain(): Promise<void>
-  /** For the end of this process: resolves when billing has committed every settlement, or after `limitMs`. */
+  /** Resolves when billing has committed every settlement, or after `limitMs`. Called at the end of this process. */
   untilCommitted(limitMs: number): Promise<void>
 }
 
@@ -51,10 +51,14 @@ const MOST_HELD = 50_000
 const MOST_BYTES = 64 * 1024 * 1024
 /** The heap of one settlement without its texts: 850 B, measured over 20,000 of them, and 100 B for its timing. */
 const ENTRY_BYTES = 1_000
-/** The settlement's time in Redis may be this much later than this process's reading of Redis' clock. */
+/**
+ * A settlement's time in Redis may be later, by at most this much, than the time of Redis' clock that this process
+ * computes.
+ */
 const CLOCK_MARGIN_MS = 1_000
 /**
- * The pause between two readings of billing's mark while this process waits for it; billing moves the mark each second.
+ * The pause between two readings of billing's mark (`SettlementMark`) while this process waits for it. Billing moves
+ * the mark each second.
  */
 const LOOK_MS = 250
 
@@ -64,8 +68,8 @@ type Held = {
   /** Called with the first answer, then dropped, because it refers to the whole generation. */
   onAnswer: ((settled: Settled) => void) | null
   /**
-   * The run id of the queue Redis and stream (`SettlementMark`), read before the settlement was sent. If a later
-   * reading has the same run id, the answer came from that run.
+   * The run id that belongs to the queue Redis and the stream (`SettlementMark`). It was read before the settlement was
+   * sent. If a later reading gives the same run id, the settlement was answered in that run.
    */
   runId: string | null
   /** A time of Redis' clock; null if the settlement was sent and is not answered yet. */
@@ -81,8 +85,9 @@ type Held = {
  * The gateway settles the generations that it delivered, and keeps each settlement until billing has committed it. The
  * queue Redis may be away, and acknowledged settlements may be lost by a failover or by somebody who deletes the
  * stream. Settling is idempotent, so a settlement is sent again after each change of the run id (`SettlementMark`),
- * even if it was answered `settled`. It is dropped when billing's mark has passed the time of its answer, and the run
- * id, which is read together with the mark, has not changed since the settlement was sent.
+ * even if it was answered `settled`. A settlement is dropped when both of these are true:
+ * - Billing's mark has passed the time of the settlement's answer.
+ * - The run id, which is read together with the mark, has not changed since the settlement was sent.
  *
  * A settlement is sent together with the next command to the queue Redis, or after 20 ms. If the gateway is killed
  * before that, the output that it has just delivered is not charged, and neither is output that it was still
@@ -154,7 +159,8 @@ export function createSettlements(deps: {
   }
 
   /**
-   * Reads the run id before the first settlement of a model. Without a known run id the settlement would be sent again.
+   * Reads the run id before the first settlement of a model is sent. A settlement without a known run id would later be
+   * sent again.
    */
   async function readRunId(model: string): Promise<string> {
     const { runId } = await record.readMark(model)

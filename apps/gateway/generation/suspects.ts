@@ -7,8 +7,9 @@ export type Suspect = {
   /** Notes that this worker has claimed the generation, so its engine gets the generation. */
   claimed(worker: string): void
   /**
-   * Notes that the record names this worker, which has sent no event yet. If the generation was present at an engine's
-   * death, it may still wait in the worker for its trial, so the worker is not noted.
+   * Notes that the record names this worker, although the worker has sent no event yet. If the generation was present
+   * at an engine's death, the worker is not noted: the generation may still wait in the worker for its trial, before it
+   * reaches the engine.
    */
   claimFound(worker: string): void
   /**
@@ -17,7 +18,7 @@ export type Suspect = {
   epochLost(blame: Blame | null): void
   /** Returns the engine deaths at which the generation was present. The next worker must know them. */
   engineDeaths(): EngineDeaths
-  /** True if the generation has killed an engine and was present when an earlier one died. It is not run again. */
+  /** True if the generation has killed an engine, and was present when an earlier engine died. It is not run again. */
   isKiller(): boolean
   close(): void
 }
@@ -30,8 +31,8 @@ export type Suspects = {
 }
 
 /**
- * A generation that was present at an engine's death is cleared after this many tokens in one epoch, as in `trials.ts`
- * of the worker.
+ * A generation that was present at an engine's death is no longer a possible cause after this many tokens in one epoch.
+ * The worker's `trials.ts` has the same number.
  */
 const READ_TOKENS = 3
 /**
@@ -39,8 +40,9 @@ const READ_TOKENS = 3
  * any epoch and after any number of tokens. The engine's worker finds the cause: it tries the generations that were
  * present one at a time (`trials.ts`). A generation ends at its second engine death if it is the suspect of that death.
  *
- * A worker that dies reports nothing. Only the generations that had no output from its engine yet can be the cause, so
- * only they count as present. A generation that was on trial there is the suspect, unless several were on trial.
+ * A worker that dies reports nothing. Then only generations without output of the worker's engine can be the cause, so
+ * only they count as present. A generation that was on trial in this worker is the suspect, unless several were on
+ * trial.
  */
 export function createSuspects(): Suspects {
   const opened = new ShortLivedSet<OpenSuspect>()
@@ -49,7 +51,7 @@ export function createSuspects(): Suspects {
     open: (epochTokens) => new OpenSuspect(opened, epochTokens),
     workerDied(worker) {
       const ran = [...opened].filter((entry) => entry.worker === worker)
-      // The worker's death may be noticed again while these generations wait for another worker.
+      // The same death may be noticed again while these generations wait for another worker. It must not count twice.
       for (const entry of ran) entry.worker = null
       const unread = ran.filter((entry) => entry.isUnread())
       const [tried, ...others] = unread.filter((entry) => entry.engineDeaths().count > 0)

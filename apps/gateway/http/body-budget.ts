@@ -11,14 +11,19 @@ export type BodyLimits = {
   readonly allBodiesBytes: number
 }
 
-/** The measured memory of a request besides its body, while it arrives. A smaller body counts as this. */
+/**
+ * The memory that a request takes while it arrives, without its body, as measured. A smaller body counts as this many
+ * bytes.
+ */
 const LEAST_BYTES = 20 * 1024
 
 /**
  * Bounds the memory of bodies that arrive or wait to be prepared. A body with a `content-length` is counted before it
  * is read. A chunked or compressed body is counted as it arrives, in decoded bytes. Beyond the bound a request is
- * refused with `model_unavailable`. The end of a request's response frees the request's share. A caller of the returned
- * function takes the share over, and gets the function that frees it.
+ * refused with `model_unavailable`.
+ *
+ * The share of a request is freed at the end of its response. A caller of the returned function takes the share over
+ * instead, and gets the function that frees it.
  *
  * An account may use at most as much as it leaves free for all others: the first account at most half of the memory,
  * the next account at most half of the rest. With a fixed share, a few accounts could lock out everybody by uploading

@@ -37,7 +37,8 @@ export function installCors(
     const isAllowed = setHeaders(request, reply)
     if (!isAllowed || !isPreflight(request)) return done()
     const { 'access-control-request-headers': wanted } = request.headers
-    // The wanted names are repeated, because `*` does not cover `authorization`, and clients send headers of their own.
+    // The answer allows the header names that the browser asked for. `*` would not cover `authorization`, and a fixed
+    // list would not cover the headers that clients add.
     if (wanted !== undefined) reply.raw.setHeader('access-control-allow-headers', wanted)
     reply.raw.setHeader('access-control-allow-methods', METHODS)
     reply.raw.setHeader('access-control-max-age', String(MAX_AGE_S))

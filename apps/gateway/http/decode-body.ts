@@ -19,8 +19,8 @@ import { shorten } from './shorten.ts'
 const CHUNK = { chunkSize: 64 * 1024 }
 
 /**
- * A window of 8 MiB, the most that RFC 9659 allows senders. Without this limit, a body's header could make the decoder
- * take 128 MiB.
+ * The logarithm of the largest zstd window, which is 8 MiB: the most that RFC 9659 allows senders. Without this limit,
+ * a body's header could make the decoder take 128 MiB.
  */
 const ZSTD_WINDOW_LOG = 23
 
@@ -82,7 +82,7 @@ function decode(
     if (decodedBytes > limit) refuse()
   })
   decoder.on('error', () => decoded.destroy(refusal(`the body is not ${encoding}`)))
-  // Hooks refuse a body by this event too. The listener stays after Fastify has removed its own.
+  // Other hooks also emit this event to refuse a body. The listener is still there after Fastify has removed its own.
   decoded.on('error', () => process.nextTick(stop))
   reply.raw.on('close', stop)
   encoded.pipe(decoder).pipe(decoded)

@@ -10,9 +10,9 @@ const INTERVAL_MS = 100
  * hooks that read a request.
  *
  * The returned function begins the drain and resolves when no request is in progress; the app is closed after that.
- * Until then the gateway goes on accepting connections: a load balancer may open connections for seconds after it was
- * informed, and an answer with a time to retry is better than a refused connection. Connections that become idle are
- * closed, so that their clients open new connections to other gateways.
+ * Until then the gateway goes on accepting connections. A load balancer may open connections for seconds after it was
+ * informed of the stop, and an answer with a time to retry is better than a refused connection. Connections that become
+ * idle are closed, so that their clients open new connections to other gateways.
  */
 export function installDrain(app: FastifyInstance): () => Promise<void> {
   let draining = false

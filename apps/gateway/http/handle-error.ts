@@ -42,7 +42,10 @@ export type ReportError = (error: unknown, request: FastifyRequest) => PublicErr
 /** How long the rest of a refused upload is read before the connection is closed. */
 const DRAIN_LIMIT_MS = 5_000
 
-/** Unexpected failures are logged as errors; refusals with a cause, and failed backends, as warnings. */
+/**
+ * Creates the function that reports failures. It logs unexpected failures as errors. It logs refusals that have a
+ * cause, and failures of backends, as warnings.
+ */
 export function createReportError(options: {
   log: Logger
   recordFailure: RecordFailure
@@ -71,9 +74,9 @@ export function createReportError(options: {
 }
 
 /**
- * Answers every failure of a route with the error object, also the failures of Fastify itself in a route. A client that
- * has closed the connection does not count as an error. The upload of a client that is still sending is read to its end
- * first, so that the client receives the answer.
+ * Answers every failure of a route with the error object, including the failures that Fastify itself finds in a route.
+ * If the client has closed the connection, this does not count as an error. If the client is still sending its body,
+ * the body is read to its end first, so that the client receives the answer.
  */
 export function installErrorHandler(app: FastifyInstance, reportError: ReportError): void {
   app.setErrorHandler(async (error, request, reply) => {

@@ -78,8 +78,8 @@ function withoutMark(body: Buffer): Buffer {
 }
 
 /**
- * Replaces lone surrogates, which JSON can contain as escapes in keys and strings, by U+FFFD, as lenient decoders do.
- * UTF-8 cannot encode them, so no later step could.
+ * Replaces lone surrogates by U+FFFD, as lenient decoders do. JSON can contain them as escapes in keys and strings, but
+ * UTF-8 cannot encode them, so no later step could send the text.
  */
 function withoutLoneSurrogates(json: string): string {
   if (!SURROGATE_ESCAPE.test(json)) return json
@@ -93,7 +93,10 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/u
 const ANY_ESCAPE =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})|\\[^]/gu
 
-/** `['messages', 0, 'content']` → `messages[0].content`. Shortened, because a record's keys are the caller's text. */
+/**
+ * `['messages', 0, 'content']` → `messages[0].content`. The result is shortened, because it may contain keys that the
+ * caller has chosen.
+ */
 function toFieldName(path: readonly PropertyKey[]): string {
   const name = path.reduce<string>((outer, step) => {
     if (typeof step === 'number') return `${outer}[${step}]`

@@ -13,7 +13,10 @@ export type RefusalRate = {
   note(sender: Sender): void
 }
 
-/** The refusals of this many seconds may come at once, for a client under development or a batch with one mistake. */
+/**
+ * All refusals that `perS` allows in this many seconds may come at once: a client under development, or a batch with
+ * the same mistake in all of its requests.
+ */
 const BURST_S = 10
 
 /**
@@ -23,8 +26,8 @@ const BURST_S = 10
 const SHARE_OF_ADDRESS = 1 / 2
 
 /**
- * The most accounts, and the most pairs of account and address, that are counted. Accounts and pairs have separate
- * lists, so that a flood of addresses evicts no account.
+ * The most entries of each of two lists: the accounts that are counted, and the pairs of account and address. The lists
+ * are separate, so that a flood of addresses evicts no account.
  */
 const MAX_COUNTED = 20_000
 
@@ -68,8 +71,8 @@ const TOO_OFTEN =
   'Too many requests of this account were refused because of their bodies. Correct them; the last error says what is wrong.'
 
 /**
- * Checks each request with a body before the body is read. The returned function notes a failure if the body caused it:
- * a wrong field, an unknown model, or the size.
+ * Checks each request with a body before the body is read. The returned function notes a failed request if its body
+ * caused the failure: a wrong field, an unknown model, or the size.
  */
 export function installRefusalRate(
   app: FastifyInstance,

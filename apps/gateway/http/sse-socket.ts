@@ -33,9 +33,9 @@ export type SseLimits = {
   /** A comment is sent after this long without an event. */
   readonly keepAliveS: number
   /**
-   * A client is cut off when more bytes wait for it than this and the largest single write together. The largest write
-   * is allowed on top, because the end of a long response repeats the whole output at once, and no client can have read
-   * that yet.
+   * A client is cut off when the bytes that wait for it exceed the sum of this limit and the largest single write of
+   * its stream. The largest write is added, because the end of a long response repeats the whole output at once, and no
+   * client can have read this repetition yet.
    */
   readonly queuedBytes: number
   /** How long a client may take to read the rest of an ended stream. */

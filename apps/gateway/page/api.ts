@@ -49,7 +49,10 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
   const base = toBaseAddress(location.href)
   const ask = createAsk({ server: 'gateway', headers: { authorization: `Bearer ${apiKey}` }, onSignedOut })
 
-  /** The caller names the type of the answer by the contract, because parsed JSON has no type. */
+  /**
+   * Sends a request, and repeats it after a 429. `Body` is the type of the answer according to the contract: the caller
+   * gives it, because parsed JSON has no type.
+   */
   async function inTurn<Body>(method: string, path: string, asking: Asking = {}): Promise<Body> {
     for (let waits = 0; ; waits += 1) {
       try {

@@ -27,8 +27,8 @@ function start(place: HTMLElement): void {
   const { show, redraw, drawNow } = createDrawing(place)
   let end: (() => void) | undefined
   /**
-   * Counts the calls of `askForKey`. If it was called while an attempt to sign in was under way, that attempt opens no
-   * screen.
+   * Counts the calls of `askForKey`. An attempt to sign in opens no screen if `askForKey` was called during the
+   * attempt.
    */
   let asked = 0
 

@@ -1,4 +1,7 @@
-/** Returns the lines that use the API at `base`, for each kind of client. The key stays in the environment. */
+/**
+ * Returns example code that uses the API at `base`, for each kind of client. The code reads the key from an environment
+ * variable.
+ */
 export function toSnippets(
   base: string,
   model: string,
@@ -39,8 +42,8 @@ export function toSnippets(
       name: 'JavaScript',
       about: 'npm install openai',
       text: [
-        // The server of this page reads a quoted name after `from` as a module of the page, so the name is inserted
-        // here.
+        // The server of this page takes a quoted name after `from` for the name of a module of the page. So the name is
+        // inserted here.
         `import OpenAI from ${quote('openai')}`,
         '',
         `const client = new OpenAI({ baseURL: ${JSON.stringify(base)} }) // the key is OPENAI_API_KEY`,

@@ -14,8 +14,8 @@ const MOST_OPEN = 200
 /** The most ended requests in a report. A report is sent every 2 s, so this is 50 requests a second. */
 const MOST_ENDED = 100
 /**
- * The most ended requests in the first report after watching has begun. That report chooses from all ended requests
- * that the book still keeps.
+ * The most ended requests in the first report after a viewer has begun to watch. This report chooses from all ended
+ * requests that the `RequestBook` still keeps.
  */
 const MOST_ENDED_AT_FIRST = 500
 

@@ -16,8 +16,8 @@ const SLOWEST = 10
  * - the 10 slowest of the other requests;
  * - a sample of the rest.
  *
- * `count` is the number of requests that ended. The ended requests that are not in `kept` are added to the sample's
- * weight.
+ * `count` is the number of requests that ended. `kept` has as many of them as are still known. The sample stands for
+ * the others as well: its weight includes them.
  */
 export function chooseEnded(
   ended: { readonly count: number; readonly kept: readonly RequestEntry[] },

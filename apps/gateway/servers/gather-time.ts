@@ -15,11 +15,12 @@ const IDLE_BELOW = 0.2
 const SPAN_MS = 500
 
 /**
- * Returns a function that returns for how many ms after a message to billing further money calls are gathered, before
- * they are sent in the next message: `GATHER_MS` in a busy process, else 0. In an idle process a call that waits only
- * loses time. In a busy process, most of a call's cost is the wake-up of a process: of this process, of billing and of
- * PostgreSQL. Calls that are sent together share the wake-ups, and their lifts and claims share the wake-ups that
- * follow.
+ * Creates the function that returns the gather time in ms. After a message to billing, further money calls wait for
+ * this time, and are then sent in one message. The time is `GATHER_MS` in a busy process, otherwise 0.
+ *
+ * In an idle process a call that waits only loses time. In a busy process, most of a call's cost is the wake-up of a
+ * process: of this process, of billing and of PostgreSQL. Calls that are sent together share the wake-ups, and their
+ * lifts and claims share the wake-ups that follow.
  *
  * The function reads the loop's use when it is called, at most every 500 ms, so that an idle process needs no timer.
  */

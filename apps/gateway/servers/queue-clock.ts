@@ -12,7 +12,7 @@ export type QueueClock = {
 /**
  * Converts times to the queue Redis' clock. Holds end at absolute times of this clock, because the sweeper that expires
  * holds follows this clock. This process's own wall clock is never compared with Redis' clock: Redis' time is read, and
- * carried on by the monotonic clock.
+ * the time that has passed since is added by the monotonic clock.
  *
  * Redis' clock may step, also by a failover to another server. So this process measures durations only by its monotonic
  * clock (how long a generation may last, when a hold is to be extended), and converts a time when it sends one.

@@ -18,9 +18,9 @@ export type RedisMetrics = {
 const BUCKETS_S = [0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5]
 
 /**
- * Measures both servers with a PING each second. So the number of measurements is the same under any load, and requests
- * pay nothing for them. The PING uses the connection of the gateway's commands, so a slow answer also shows that the
- * commands before it are slow.
+ * Measures the queue Redis and the bus Redis with a PING each second. So the number of measurements is the same under
+ * any load, and requests pay nothing for them. The PING uses the connection of the gateway's commands, so a slow answer
+ * also shows that the commands before it are slow.
  */
 export function createRedisMetrics(registry: Registry): RedisMetrics {
   const { gauge, histogram } = declareMetrics(registry)

@@ -14,9 +14,9 @@ export type BudgetPool = {
 }
 
 /**
- * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. The HPA's
- * period of 15 s, and the time until an empty worker has reported, come on top: with 15 s here, some shortages lasted
- * more than 30 s longer than the longest drain.
+ * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. The period of
+ * the HPA, 15 s, and the time until an empty worker has reported add to it: with 15 s here, some shortages lasted more
+ * than 30 s longer than the longest drain.
  */
 const SHORT_MS = 10_000
 
@@ -93,7 +93,8 @@ function fitClass(pools: readonly BudgetPool[], { gpuClass, gpus, state, nowMs }
 }
 
 /**
- * Returns the priorities in which a pool wants more while another pool's share is larger by more than the tolerance.
+ * Returns the priorities in which the shares of the pools are uneven: one pool wants more replicas, while another pool
+ * of the same priority has a share that is larger by more than `UNEVEN_SHARE`.
  */
 function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<string, number>): number[] {
   return prioritiesOf(pools).filter((priority) => {
@@ -108,9 +109,13 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
 }
 
 /**
- * Divides one class. In the priorities of `levelled`, pools do not keep their replicas against each other. With
- * `isKept`, pools keep their replicas against pools of higher priority; the pools of a levelled priority together keep
- * the sum of their replicas.
+ * Divides the GPUs of one class among its pools. Every pool first gets its minimum.
+ * - With `isKept`, every pool next keeps the replicas that it has and wants, even if a pool of higher priority wants
+ *   more.
+ * - Then the priorities follow from high to low. Within a priority, pools first keep the replicas that they have and
+ *   want, and then get what they want.
+ * - In the priorities of `levelled`, pools do not keep replicas against each other. With `isKept`, the pools of such a
+ *   priority together keep the sum of their replicas.
  */
 function allocate(
   pools: readonly BudgetPool[],
@@ -151,7 +156,10 @@ function fillTogether(members: readonly BudgetPool[], draft: Draft): void {
   draft.room -= before - part.room
 }
 
-/** Gives one replica after another, up to each pool's limit, while one still fits into the room. */
+/**
+ * Gives the pools of `group` one replica after another. Stops when each pool has reached its limit, or when no pool's
+ * replica fits into the GPUs that are left (`draft.room`).
+ */
 function fill(group: readonly BudgetPool[], draft: Draft, limit: (pool: BudgetPool) => number): void {
   const replicas = (pool: BudgetPool) => draft.given.get(pool.pool) ?? 0
   for (;;) {

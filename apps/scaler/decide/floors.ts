@@ -4,10 +4,10 @@ import type { PoolSpec } from './types.ts'
 type Floor = PoolSpec['floors'][number]
 
 /**
- * Returns the least number of replicas at this time: the higher of `min` and of the floor in force. A floor begins at
- * each time that its cron expression matches in its time zone, and is in force until the next floor begins, however
- * long that takes. So a floor `0 8 * * 1-5` beside a floor `0 20 * * 1-5` applies from 08:00 to 19:59 on working days,
- * and the second floor at night and on the weekend. If several floors begin at the same time, the highest is in force.
+ * Returns the least number of replicas at this time: `min`, or the floor in force if it is higher. A floor begins at
+ * each time that its cron expression matches in its time zone. It is in force until the next floor begins, however long
+ * that takes. So a floor `0 8 * * 1-5` beside a floor `0 20 * * 1-5` applies from 08:00 to 19:59 on working days, and
+ * the second floor at night and on the weekend. If several floors begin at the same time, the highest is in force.
  *
  * Each floor must be one that `checkFloor` accepts.
  */
@@ -38,7 +38,8 @@ export function checkFloor(floor: Omit<Floor, 'min'>): void {
 type Turn = { readonly sinceMs: number; readonly untilMs: number }
 
 /**
- * Caches the turn of each floor, because floors are read each second and a search in the calendar takes much longer.
+ * Caches the two times for each floor, because floors are read each second, and a search in the calendar takes much
+ * longer.
  */
 const turns = new WeakMap<Floor, Turn>()
 
@@ -50,7 +51,7 @@ function begunMs(floor: Floor, nowMs: number): number {
   return turn.sinceMs
 }
 
-/** croner finds the runs strictly before and after a time, and looks back over at most 400 years. */
+/** croner finds the matching times strictly before and strictly after a time. It looks back over at most 400 years. */
 function findTurn(floor: Floor, nowMs: number): Turn {
   const beginsAt = parse(floor)
   const [since] = beginsAt.previousRuns(1, new Date(nowMs + 1))

@@ -5,7 +5,10 @@ import type { ModelLoad, PoolSpec } from './types.ts'
 export type NeedTerm = 'busy' | 'decode' | 'prefill' | 'floor' | 'max' | 'unserved' | 'zero'
 
 export type Need = {
-  /** Replicas over all pools of the model, before sick ones are replaced and the pools' minima apply. */
+  /**
+   * Replicas over all pools of the model. Replacements for sick pods are not included, and the minima of the pools do
+   * not apply yet (`splitNeed`).
+   */
   readonly raw: number
   /** The term that decides. */
   readonly term: NeedTerm

@@ -8,9 +8,16 @@ const STEP_MS = 60_000
 const STEP_SHARE = 0.1
 
 /**
- * The reason for a change. `rise`, `uncordon`: more is wanted. `no-gpu`: more is wanted, and no GPU is free. `reclaim`:
- * the budget gives less than the pool has. `idle`: the model has no load. `step`: less was wanted throughout the
- * window. `window`: less is wanted now.
+ * The reason for a change:
+ * - `paused`: KEDA leaves the pool alone.
+ * - `rise`: more is wanted, and the target rises.
+ * - `uncordon`: more is wanted, and cordoned pods serve again.
+ * - `no-gpu`: more is wanted, and no GPU is free.
+ * - `reclaim`: the budget gives less than the pool has.
+ * - `idle`: the model has no load.
+ * - `step`: less was wanted throughout the window, and replicas are taken out of service.
+ * - `window`: less is wanted now, but the window is not over, or no step is due.
+ * - `steady`: nothing is to be changed.
  */
 export type ChangeReason =
   | 'paused'
@@ -33,7 +40,10 @@ export type Change = {
   readonly uncordon: readonly string[]
   /** Names of pods that get the deletion cost now. The target is lowered once Kubernetes lists the cost. */
   readonly release: readonly string[]
-  /** False only with a target of 0 and at most one pod: for an inactive pool KEDA goes from any number to 0 at once. */
+  /**
+   * False only if the target is 0 and the pool has at most one pod. If a pool is inactive, KEDA removes all of its
+   * replicas at once.
+   */
   readonly isActive: boolean
   readonly reason: ChangeReason
 }
@@ -58,11 +68,12 @@ export type ChangeInput = {
 }
 
 /**
- * Plans one pool's change in this second. A pool rises at once: first cordoned pods serve again, then the target rises
- * into free GPUs. A pool falls only to the highest number wanted within the window. A step, at most one in 60 s, takes
- * at most 10 % of the serving pods. Each of these pods is cordoned, finishes its generations, and only then is
- * released. Pods without a node serve nothing, so they go without steps. Two cases skip the window and the steps, but
- * never the cordon: the budget gives less, or the model has no load.
+ * Plans one pool's change in this second.
+ * - A pool rises at once: first cordoned pods serve again, then the target rises into free GPUs.
+ * - A pool falls only to the highest number wanted within the window, in steps. A step, at most one in 60 s, takes at
+ *   most 10 % of the serving pods. Each of these pods is cordoned, finishes its generations, and only then is released.
+ * - Pods without a node serve nothing, so they are removed without steps.
+ * - Two cases skip the window and the steps, but never the cordon: the budget gives less, or the model has no load.
  *
  * All lists are complete in each call, so that a lost message or patch is repeated a second later.
  */
@@ -99,10 +110,10 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 }
 
 /**
- * Returns the replicas that the pool asks of the budget: the wanted replicas or the target, whichever is more, because
- * the window, the steps and the cordons take replicas away only with time. A model without load asks for none. If the
- * pool asked for less, other pools would count on replicas that are not free yet, and would keep replicas that they
- * should give back to this pool.
+ * Returns the replicas for which the pool asks the budget: the wanted replicas or the target, whichever is more,
+ * because the window, the steps and the cordons take replicas away only with time. A model without load asks for none.
+ * If the pool asked for less, other pools would count on replicas that are not free yet, and would keep replicas that
+ * they should give back to this pool.
  */
 export function protectedWant(
   state: PoolState,
@@ -152,9 +163,13 @@ function rise(round: Round, state: PoolState, count: number): Move {
 }
 
 /**
- * Takes pods back into service, the busiest cordoned pods first: they serve again within a second and have the most to
- * lose. Lowered pods come back last, and each raises the target. If another pod was deleted in place of a lowered pod,
- * the target already counts the lowered pod.
+ * Takes `count` pods back into service, in this order:
+ * - cordoned pods, the busiest first: they serve again within a second, and have the most to lose;
+ * - released pods that the target still counts;
+ * - lowered pods (see `release-pods.ts`), each of which raises the target.
+ *
+ * A lowered pod in whose place another pod was deleted always serves again, without a change of the target, which
+ * counts it already.
  */
 function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, count: number): PoolState {
   const running = (uid: string) => existing.get(uid)?.running ?? 0
@@ -176,8 +191,8 @@ function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, coun
 }
 
 /**
- * Rounds up a rise that the HPA would ignore to the least rise that it follows, if the maximum and the free GPUs allow
- * it.
+ * Rounds up a rise that is so small that the HPA would ignore it. The result is the least rise that the HPA follows, if
+ * the maximum and the free GPUs allow it.
  */
 function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: number): number {
   const least = existing.size + batch
@@ -218,7 +233,8 @@ function take({ existing, nowMs }: Round, state: PoolState, count: number): Pool
 }
 
 /**
- * Lets cordoned pods serve again if they are too few for the HPA to act on; otherwise they would stay idle for ever.
+ * Lets cordoned pods serve again if the pods on their way out are so few that the HPA would not act. Otherwise they
+ * would stay idle for ever.
  */
 function dropPartOfBatch(state: PoolState, batch: number): PoolState {
   if (state.cordoned.length + state.released.length >= batch) return state

@@ -6,7 +6,9 @@ const KEPT = 20
 /** Share of the kept durations that a prediction covers. */
 const QUANTILE = 0.75
 
-/** A start that outlasts all kept durations is expected to take this factor times the longest of them. */
+/**
+ * If a start has lasted longer than all kept durations, its expected duration is the longest of them times this factor.
+ */
 const OVERTIME = 1.5
 
 /** The least predicted time left of a start, even of one that outlasts its prediction. */

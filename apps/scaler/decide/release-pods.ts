@@ -33,14 +33,17 @@ const MARK_SETTLES_MS = 1000
 const UNDELETED_MS = 60_000
 
 /**
- * How long another pod must have been gone in place of a lowered one before the lowered pod counts as replaced. Within
- * this time Kubernetes may still be replacing an evicted pod.
+ * A lowered pod counts as replaced once another pod has been missing in its place for this time. Before that,
+ * Kubernetes may still be replacing an evicted pod.
  */
 const REPLACED_MS = 5000
 
 type Released = PoolState['released'][number]
 
-/** Returns how many of the lowered pods Kubernetes will still delete. For the others it has deleted other pods. */
+/**
+ * Returns how many of the lowered pods Kubernetes will still delete. For each of the other lowered pods it has deleted
+ * another pod.
+ */
 export function countLeaving({ target, released }: PoolState, existing: number): number {
   const lowered = released.filter(({ loweredMs }) => loweredMs !== null).length
   return Math.min(lowered, Math.max(0, existing - target))
@@ -64,8 +67,8 @@ export function toReleased(uid: string, nowMs: number, isForced = false): Releas
 }
 
 /**
- * Lowers the target by the released pods whose mark has settled, if these and the already lowered pods are at least
- * `batch`. A released pod that has begun to serve meanwhile is cordoned instead.
+ * Lowers the target by the released pods that were marked at least 1 s ago, if these pods and the pods lowered before
+ * are at least `batch` together. A released pod that has begun to serve meanwhile is cordoned instead.
  */
 export function lowerMarked(
   state: PoolState,
@@ -102,9 +105,11 @@ function isReleasable(entry: Released, pod: PodView | undefined): boolean {
 }
 
 /**
- * Drops pods that no longer exist. A lowered pod that is gone was deleted as planned. A released pod that is gone
- * before it was lowered was deleted in place of a lowered pod, because both have the cost. That lowered pod then counts
- * as not lowered, and is lowered again. Any other pod that is gone is replaced by Kubernetes.
+ * Drops pods that no longer exist.
+ * - A lowered pod that is gone was deleted as planned.
+ * - A released pod that is gone before it was lowered was deleted in place of a lowered pod, because both have the
+ *   cost. The lowered pod then counts as not lowered, and is lowered again.
+ * - Any other pod that is gone is replaced by Kubernetes.
  */
 function dropGone(state: PoolState, pods: ReadonlyMap<string, PodView>): PoolState {
   const exists = ({ uid }: { uid: string }) => pods.has(uid)

@@ -3,7 +3,9 @@ import type { PodView, PoolSpec } from './types.ts'
 /** After a pod has been unscheduled for this time, its share moves to the model's next pool. */
 const UNSCHEDULED_MS = 60_000
 
-/** Sick pods are replaced up to this share of the pool's replicas, but at least one sick pod is. */
+/**
+ * Sick pods are replaced, but not more of them than this share of the pool's replicas. One sick pod is always replaced.
+ */
 const REPLACED_SHARE = 0.25
 
 export type SplitPool = {
@@ -18,10 +20,10 @@ export type SplitPool = {
 }
 
 /**
- * Divides a model's need among its pools: first every pool's floor, then by order up to each pool's maximum. A pool's
- * share is increased by replacements for its pods that do not serve: sick pods, pods that an operator cordoned, and
- * spot pods that the provider is taking away. The share of such spot pods, and of pods that have been unscheduled for
- * 60 s, moves to the next pool as well.
+ * Divides a model's need among its pools. Each pool first gets its floor. The rest goes to the pools by order, up to
+ * each pool's maximum. A pool gets additional replicas in place of its pods that do not serve: sick pods, pods that an
+ * operator cordoned, and spot pods that the provider is taking away. The share of such spot pods, and of pods that have
+ * been unscheduled for 60 s, is also given to the next pool.
  *
  * While the need is 0 and the model is not idle yet, one replica stays in a pool that has replicas. None is started.
  */

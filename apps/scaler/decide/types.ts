@@ -36,7 +36,7 @@ export type PoolSpec = {
   readonly spot: boolean
 }
 
-/** One model's load, summed over gateways and workers. Null is unknown, which is never zero. */
+/** One model's load, summed over gateways and workers. A null value is unknown, and must not count as zero. */
 export type ModelLoad = {
   /** Offered generations per second, see `signals/read-demand.ts`. */
   readonly freshPerS: number
@@ -103,9 +103,11 @@ export const PoolState = z.object({
   /** Pods that finish their generations and take no new ones. */
   cordoned: z.array(z.object({ uid: z.string(), sinceMs: ms })),
   /**
-   * Pods that are to be deleted. `isForced`: the worker did not obey the cordon. `markedMs`: since when Kubernetes
-   * lists the deletion cost. `loweredMs`: since when `target` no longer counts the pod. `replacedMs`: since when
-   * another pod is gone in its place.
+   * Pods that are to be deleted, with these times and marks:
+   * - `isForced`: true if the worker did not obey the cordon.
+   * - `markedMs`: the time since which Kubernetes lists the deletion cost.
+   * - `loweredMs`: the time since which `target` no longer counts the pod.
+   * - `replacedMs`: the time since which another pod is missing in place of this pod.
    */
   released: z.array(
     z.object({
@@ -118,8 +120,8 @@ export const PoolState = z.object({
     }),
   ),
   /**
-   * The numbers wanted within the window, as [ms, replicas]. A number is dropped once a later number is as high. So the
-   * numbers fall, and the first one is the window's maximum.
+   * The numbers of replicas that were wanted within the window, as [ms, replicas]. A number is dropped once a later
+   * number is at least as high. So the numbers fall, and the first one is the window's maximum.
    */
   window: z.array(z.tuple([ms, z.int().min(0)])),
   /**
@@ -129,12 +131,12 @@ export const PoolState = z.object({
   windowSinceMs: ms,
   /** The time of the last step down by the window; null before the first. */
   lastDownMs: ms.nullable(),
-  /** The number of pods deleted in place of the chosen ones since the pool became known. */
+  /** The number of pods that Kubernetes has deleted in place of released pods since the pool became known. */
   unplannedRemovals: z.int().min(0),
 })
 export type PoolState = z.infer<typeof PoolState>
 
-/** The remembered state of the budgets: since when (ms) a shortage or an unevenness lasts. */
+/** The remembered state of the budgets: the times (in ms) since which GPUs are short, or shares are uneven. */
 export const BudgetState = z.object({
   /** The time since which a pool gets less than its priority entitles it to, by GPU class. */
   shortSince: z.record(z.string(), ms),

@@ -129,8 +129,8 @@ function isOfPod({ podUid, name }: Capacity, podName: string, uid: string): bool
 }
 
 /**
- * Returns the mean service time, in which a worker has the weight of its recently ended generations; null when no
- * worker knows its own mean.
+ * Returns the mean service time over the workers; null when no worker knows its own mean. The weight of a worker is the
+ * number of its recently ended generations.
  */
 function meanService(workers: readonly Worker[]): number | null {
   let [weighted, weights] = [0, 0]

@@ -15,16 +15,16 @@ export type BusWatch = {
   /** Sends a beat on every server of the bus. `wrote` is true after a snapshot was written. */
   beat(wrote: boolean): void
   /**
-   * Returns for how many ms no beat of this process has come back, on the server of the bus where this time is longest.
-   * Infinity until a beat has come back over every server.
+   * For each server of the bus, takes the time since a beat of this process last came back. Returns the longest of
+   * these times in ms; Infinity until a beat has come back over every server.
    */
   silentMs(): number
 }
 
 /**
- * Checks on each server of the bus, by the echo of its own beats, that this process receives messages. Without the
- * echo, the silence of gateways and workers would say nothing about load. `onWritten` is called when another scaler has
- * written a snapshot.
+ * Checks on each server of the bus that this process receives messages, by the echo of its own beats. Without this
+ * check, silence of the gateways and workers could be a lack of load or a lost connection. `onWritten` is called when
+ * another scaler has written a snapshot.
  */
 export async function watchBus(options: {
   servers: readonly BusServer[]

@@ -49,7 +49,10 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
     }
   }
 
-  /** Bounds the size of the value, which is exponential in the depth if each level has several parts. */
+  /**
+   * Bounds the size of the value. Without a bound the size would be exponential in the depth, if each level has several
+   * parts.
+   */
   function spend(amount: number): void {
     spent += amount
     if (spent > MAX_SPENT) throw new ConstraintError('Grammar error: the smallest value is too large')
@@ -121,7 +124,7 @@ const MAX_SPENT = 20_000
 /** A string counts as one more value for each of its parts of this length. */
 const CHARACTERS_A_VALUE = 64
 
-/** Returns whether a value of a schema (`const`, `enum`) is JSON, which is true for all results of JSON.parse. */
+/** Returns true if a value in a schema (`const`, `enum`) is JSON, as all results of JSON.parse are. */
 function isJsonValue(value: unknown): value is JsonValue {
   if (value === null || ['boolean', 'number', 'string'].includes(typeof value)) return true
   if (Array.isArray(value)) return value.every(isJsonValue)

@@ -89,8 +89,9 @@ function writeConstrained(
 }
 
 /**
- * Returns the calls to make if a call is forced: the wanted calls, or else the first possible call. Calls without a
- * result are preferred: a client may go on until the model makes a certain call, and then its loop ends.
+ * Returns the calls to make if a call is forced: the calls that the user's last message mentions, or else the first
+ * possible call. Calls without a result are preferred. Otherwise the loop of a client that goes on until the model
+ * makes a certain call might never end.
  */
 function forcedTags(constraint: TagsConstraint, conversation: Conversation): readonly Tag[] {
   const { tools, answeredWords } = conversation
@@ -130,7 +131,10 @@ function writeCalls(
   )
 }
 
-/** Returns empty arguments if no value fits the tool's schema: without a grammar a model still writes some. */
+/**
+ * Returns the arguments of a call. They are empty if no value fits the tool's schema: without a grammar, a real model
+ * would write some arguments too.
+ */
 function argumentsFor(parameters: unknown, hints: ValueHints): Pick<CallToWrite, 'args' | 'json'> {
   const value = valueOrNothing(parameters, hints)
   return { args: isJsonObject(value) ? value : {}, json: toSpacedJson(value) }
@@ -171,7 +175,10 @@ function echo({ turns, tools }: Conversation): string {
   return `You said: ${said}${before.length === 0 ? '' : `\n\nBefore that:\n${before.join('\n')}`}`
 }
 
-/** Returns a turn as one line, without the tags around calls and results: a call with its tags would be a new call. */
+/**
+ * Returns a turn as one line. The tags around calls and results are removed, because a call with its tags would be a
+ * new call.
+ */
 function toLine({ role, content }: Turn): string {
   return `${role}: ${content.replaceAll(/\s*<\/?tool_(?:call|response)>\s*/gu, ' ').trim()}`
 }

@@ -40,7 +40,7 @@ export type SampledModel = {
  * - No end token or stop token comes before `minTokens`.
  * - End tokens and the text of a stop string are delivered.
  * - `matchedTokenId` names the caller's stop ids and every end token except the primary end token.
- * - At one token, a stop string takes precedence over a length limit.
+ * - If the same token completes a stop string and reaches a length limit, the stop string counts.
  */
 export function createSampler(options: {
   model: SampledModel
@@ -63,7 +63,8 @@ export function createSampler(options: {
   const maskedUntilMinimum = (id: number) => count < settings.minTokens && stops(id)
   const chance = (id: number) => {
     const value = settings.logitBias.get(id)
-    // The probability in a uniform distribution over the vocabulary, without the script's own token.
+    // The probability of a token with this bias, if without the bias all tokens of the vocabulary had the same
+    // probability. The script's own token is not considered.
     return value === undefined ? null : 1 / (1 + model.vocabularySize * Math.exp(-value))
   }
   const drawn = (probability: number) =>

@@ -4,7 +4,10 @@ export type Block = { references: number; key: string | null; content: number }
 /** The content before a prompt's first block, if the prompt has no salt. */
 const NO_CONTENT = 0
 
-/** The content before a block: the chain of contents, or before a first block the salt as `toRoot` writes it. */
+/**
+ * The content before a block: the number of the chain of contents (see `createBlockPool`). Before the first block of a
+ * prompt with a salt, it is the salt as `toRoot` writes it.
+ */
 export type Parent = number | string
 
 /** The parent of a prompt's first block. Prompts of different salts share no block. */
@@ -14,8 +17,8 @@ export function toRoot(salt: string | null): Parent {
 
 export type BlockPool = {
   /**
-   * Returns the longest run of cached full blocks that `ids` begins with after `root`, at most `limit` tokens long.
-   * Does not take the blocks.
+   * Returns the cached full blocks with which `ids` begins, as many as are cached without a gap and at most `limit`
+   * tokens. `root` is the parent of the first block. Does not take the blocks.
    */
   match(ids: ArrayLike<number>, options: { readonly root: Parent; readonly limit: number }): Block[]
   /** Returns how many blocks could be allocated if `hits` were taken first. */
@@ -37,7 +40,7 @@ export type BlockPool = {
 
 /**
  * vLLM's KV cache: blocks of a fixed number of tokens. A full block is found again by the chain of contents up to it.
- * Freed blocks are kept until their space is needed, and evicted least recently used first.
+ * Freed blocks are kept until their space is needed. Then the block that was used least recently is evicted first.
  *
  * A chain of contents is a number: each distinct pair of the previous chain's number and this block's ids gets the next
  * number. So two different prompts never share a key, as they could with a hash.
@@ -103,8 +106,8 @@ export function createBlockPool(options: { blocks: number; blockSize: number }):
       return lastContent
     },
     release(blocks) {
-      // The blocks are freed from the end, so that a prompt's end is evicted before its beginning, without which it is
-      // useless.
+      // The last block is freed first, so that it is also evicted first: a block is useless without the blocks before
+      // it.
       for (const block of blocks.toReversed()) {
         block.references -= 1
         if (block.references === 0) free.add(block)

@@ -7,7 +7,9 @@ export type Sequence = {
   readonly readsPrefixCache: boolean
   /** Only sequences of the same salt share cached blocks; null counts as a salt. */
   readonly cacheSalt: string | null
-  /** Called when all tokens so far are computed. `tokenId` is null for a sequence that generates none. */
+  /**
+   * Called when all tokens of the sequence so far are computed. `tokenId` is null for a sequence that generates none.
+   */
   readonly next: () => { tokenId: number | null; ended: boolean }
 }
 
@@ -35,11 +37,11 @@ export type Load = {
 
 export type Scheduler = {
   add(sequence: Sequence): void
-  /** Ends a sequence without another output and frees its blocks. False when it has ended or is unknown. */
+  /** Ends a sequence without another output and frees its blocks. Returns false if it has ended or is unknown. */
   abort(sequence: Sequence): boolean
   /**
-   * Completes the step in flight if it is due, and starts the next step. `nextAt` is the time of the next call of this
-   * function, null when there is no work. An earlier call changes nothing.
+   * Completes the step in progress if it is due, and starts the next step. `nextAt` is the time at which this function
+   * is to be called again; null when there is no work. An earlier call changes nothing.
    */
   step(now: number): { outputs: Output[]; nextAt: number | null }
   readonly load: () => Load
@@ -55,7 +57,9 @@ type Entry = {
   /** Tokens of the step in flight. */
   scheduled: number
   blocks: Block[]
-  /** Number of blocks that are published in the pool, and the content of the last of them. */
+  /**
+   * The number of this sequence's blocks that are published in the pool. `content` is the content of the last of them.
+   */
   published: number
   content: Parent
   cachedTokens: number | null

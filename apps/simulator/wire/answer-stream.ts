@@ -22,7 +22,7 @@ export type AnswerOptions = {
 
 /**
  * Follows vLLM's streaming rules, as recorded in test/fixtures/engine. A chunk has the tokens since the previous chunk.
- * After the last chunk comes a Complete that repeats it. An aborted answer ends with an empty chunk and an empty
+ * After the last chunk comes a Complete with the same tokens. An aborted answer ends with an empty chunk and an empty
  * Complete. Without `stream` there is only the Complete, with all tokens. While the client does not read, tokens are
  * buffered here and sent as one chunk.
  */

@@ -19,10 +19,10 @@ export type ConnectedEngine = {
 const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
 /**
- * Connects to an engine and waits until it answers; a real engine needs minutes to load its weights. Throws if neither
- * the engine nor the configuration gives the number of generations that it runs at once. If the engine's
- * `--reasoning-parser` does not fit the model, this only logs a warning: everything except forced tools and JSON
- * formats works.
+ * Connects to an engine and waits until it answers; a real engine needs minutes to load its weights. The number of
+ * generations that the engine runs at once comes from the engine or the configuration; throws if neither gives it. If
+ * the engine's `--reasoning-parser` does not fit the model, this only logs a warning: everything except forced tools
+ * and JSON formats works.
  */
 export async function connectEngine(options: {
   address: string

@@ -165,9 +165,9 @@ export function createEngineLife(deps: {
       if (sign !== 'unanswered') unansweredSinceMs = null
       else unansweredSinceMs ??= nowMs()
       if (sign === 'dead' || sign === 'silent') ask(sign)
-      // A healthy check ends a restart that was requested because of `dead` (a dead engine never recovers, so a new
-      // engine answers) or `not-up` (the engine is up). A silent engine is healthy all the time, so its health check
-      // shows nothing.
+      // A healthy check ends the request for a restart if its reason is `dead` (a dead engine never recovers, so a new
+      // engine answers) or `not-up` (the engine is up). If the reason is `silent`, a healthy check shows nothing,
+      // because a silent engine is healthy all the time.
       if (sign === 'healthy' && asked !== null && asked.reason !== 'silent') asked.isHealthy = true
     },
     noteReady(ready) {

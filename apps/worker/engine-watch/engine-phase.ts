@@ -1,7 +1,7 @@
 import type { WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 
 /**
- * Returns the phase of one engine, as scalers and operators see it. The most lasting condition comes first: a worker
+ * Returns the phase of one engine, as scalers and operators see it. The condition that lasts longest counts: a worker
  * that drains takes no more work whatever its engine does, and a cordon can end at any time.
  */
 export function toPhase(of: {

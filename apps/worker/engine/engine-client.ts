@@ -36,7 +36,8 @@ export type EngineRequest = {
   readonly sampling: Sampling
   readonly maxTokens: number
   /**
-   * At most `maxTokens`; absent: 0. While the output has fewer tokens, neither an end token nor a stop string ends it.
+   * While the output has fewer tokens than this, neither an end token nor a stop string ends it. At most `maxTokens`; 0
+   * if absent.
    */
   readonly minTokens?: number
   /** True: the end tokens that the engine knows itself do not end the output. */

@@ -46,7 +46,8 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
         onTokens,
         toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy }),
         onAbandoned() {
-          // Cancelling the call is enough for a healthy engine. If `Abort` fails, there is no work left to stop.
+          // A healthy engine stops the work because the call is cancelled. So nothing needs to be done if `Abort`
+          // fails.
           unary(service.Abort, { requestIds: [request.requestId] }, { timeoutMs: CALL_TIMEOUT_MS }).catch(
             () => undefined,
           )
@@ -60,8 +61,8 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       try {
         const options = { timeoutMs: EMBED_TIMEOUT_MS, signal }
         const { embedding, promptTokens } = await unary(embed, message, options)
-        // Engines with half precision can overflow. JSON cannot express such values, and a caller's index would keep
-        // them.
+        // Values of engines with half precision can overflow. JSON cannot express the results (infinity, NaN), and a
+        // caller would store them in its index.
         if (!embedding.every(Number.isFinite)) {
           throw new EngineError('failed', 'the vector has values that are not finite')
         }
@@ -92,7 +93,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
   }
 }
 
-/** Wraps calls about the engine itself: every failure means that the engine cannot be reached. */
+/** Awaits an answer about the engine itself. Every failure means that the engine cannot be reached. */
 async function orUnavailable<Answer>(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer

@@ -11,7 +11,10 @@ export function withPrompt<Message>(serialize: (message: Message) => Buffer) {
     Buffer.concat([serialize(message), encodePrompt(promptIds)])
 }
 
-/** `TokenizedInput tokenized = 2`, of GenerateRequest and EmbedRequest alike, with `repeated uint32 input_ids = 2`. */
+/**
+ * The tag of two fields: `TokenizedInput tokenized = 2` (in GenerateRequest and in EmbedRequest), and `repeated uint32
+ * input_ids = 2` in TokenizedInput.
+ */
 const LENGTH_DELIMITED_2 = 0x12
 
 /** A tag, and a length of up to five bytes. */

@@ -8,9 +8,9 @@ export type ClaimGeneration = (model: string, serves: Serves) => Promise<Claim>
 
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
 /**
- * A claim is given up after this time, which is longer than a stall of Redis or of this process. A worker that is cut
- * off from the queue Redis alone must not keep a generation that it cannot read. Once the worker denies the claim, the
- * gateway queues the generation again.
+ * A claim is given up after this time, which is longer than a stall of Redis or of this process. A worker that has lost
+ * only its connection to the queue Redis must not keep a generation that it cannot read. Once the worker no longer
+ * reports the claim, the gateway queues the generation again.
  */
 const GIVE_UP_AFTER_MS = 30_000
 

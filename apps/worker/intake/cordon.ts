@@ -20,8 +20,8 @@ export type Cordon = {
 }
 
 /**
- * A scaler renews its cordons each second. If none is in force and no message came for this long, a lower term is
- * obeyed again.
+ * A scaler renews its cordons each second. If no scaler's cordon is in force and no message of a scaler came for this
+ * time, a lower term is obeyed again.
  */
 const TERM_MS = 60_000
 
@@ -49,7 +49,9 @@ export function createCordon(deps: { onChange: () => void; nowMs: () => number; 
     onChange()
   }
 
-  /** Obeys a scaler's message: its cordon ends `forMs` from now, or at once if that is null. */
+  /**
+   * Obeys a scaler's message. If `forMs` is null, the scaler's cordon ends at once; otherwise it ends `forMs` from now.
+   */
   function obey(term: number, forMs: number | null) {
     if (scaler?.timer) clearTimeout(scaler.timer)
     const timer = forMs === null ? null : setTimeout(() => expire(term), forMs)

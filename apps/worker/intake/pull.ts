@@ -3,8 +3,8 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Slots } from './slots.ts'
 
 /**
- * A claimed generation. `ended` resolves when the generation needs its slot no more, and never rejects. `waiting`: how
- * many more generations that this worker serves waited at the claim.
+ * A claimed generation. `ended` resolves when the generation no longer needs its slot, and never rejects. `waiting` is
+ * the number of further generations that waited at the time of the claim and that this worker can run.
  */
 export type Taken = { readonly ended: Promise<unknown>; readonly waiting: number }
 
@@ -19,20 +19,20 @@ export type Pull = {
 const LOOK_MS = 1_000
 
 /**
- * Claims generations while slots are free. Each claim takes a slot before it is sent. So the worker never has more
- * claims without an answer, or more jobs, than slots in which nothing runs.
+ * Claims generations while slots are free. Each claim takes a slot before it is sent. So the claims without an answer,
+ * and the jobs of this worker, are never more than the slots in which nothing runs.
  *
  * A worker with a free slot waits for a job of the model's queue, and sends a claim as soon as it has a job. The answer
- * says how many more generations wait. The worker claims half of them at once, as far as slots are free. Beside each of
- * these claims it takes a job, without waiting for the job. So a burst of generations needs few round trips, and the
- * workers that the burst woke share it, instead of one engine having it all.
+ * says how many more generations wait. The worker claims half of them at once, as far as slots are free. With each of
+ * these claims it also takes a job from the queue, but the claim does not wait for the job. So a burst of generations
+ * needs few round trips, and all workers that the burst woke get a part of it, instead of one engine having it all.
  *
  * Only after the claim's answer does the worker wait for its next job, behind the workers that already wait: BullMQ
  * gives a job to the worker that has waited longest. A worker whose last slot was filled claims one generation when a
  * slot is free again.
  *
- * A job is completed when its claim is answered, whichever generation the claim returned. The job of a claim without an
- * answer stays in hand until BullMQ gives it to another worker.
+ * A job is completed when its claim is answered, whichever generation the claim returned. If a claim gets no answer,
+ * its job is not completed, and BullMQ gives the job to another worker later.
  *
  * Jobs may be lost. So a worker that has a free slot and no claim without an answer also claims each second. While an
  * operator has paused the queue, the worker claims nothing.

@@ -8,7 +8,10 @@ type ReportedEngine = {
   readonly refuses: readonly string[] | null
 }
 
-/** Returns the function that builds this worker's reports, also while engines load. `Capacity` has their load. */
+/**
+ * Returns the function that builds this worker's reports, also while engines load. The load of the engines is not in
+ * these reports, but in `Capacity`.
+ */
 export function createBuildReport(deps: {
   self: { readonly id: string; readonly name: string }
   engines: readonly ReportedEngine[]

@@ -47,8 +47,9 @@ export function paidOutput(hold: Hold, amountNano: string, tokens: { input: numb
 
 export type OutputFit =
   /**
-   * The engine may still write `maxTokens`; 0 if earlier epochs have written all tokens that are allowed. The hold pays
-   * for `paidTokens` of the `mostTokens` that all epochs together may write.
+   * The engine may still write `maxTokens`. It is 0 if earlier epochs have written all tokens that are allowed.
+   * `mostTokens` is the number of tokens that all epochs together may write; the hold pays for the first `paidTokens`
+   * of them.
    */
   | {
       readonly status: 'fits'
@@ -56,14 +57,17 @@ export type OutputFit =
       readonly paidTokens: number
       readonly mostTokens: number
     }
-  /** The generation needs an engine with a context window of at least `window` tokens. The model allows that many. */
+  /**
+   * The generation needs an engine with a context window of at least `window` tokens, which the model's window allows.
+   */
   | { readonly status: 'window-too-small'; readonly window: number }
   | Exclude<OutputCap, { readonly status: 'capped' }>
 
 /**
- * Returns the output that is left for an engine with this context window. `prompt` is the number of prompt tokens that
- * are billed, `rendered` the length of the prompt as the engine gets it now, and `written` the output of earlier
- * epochs, which counts towards the cap.
+ * Returns how much output is left for an engine with this context window.
+ * - `prompt` is the number of prompt tokens that are billed.
+ * - `rendered` is the length of the prompt as the engine gets it now.
+ * - `written` is the output of earlier epochs, which counts towards the cap.
  */
 export function fitOutput(
   job: GenerationJob,

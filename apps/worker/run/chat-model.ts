@@ -54,7 +54,10 @@ export function createChatModel(deps: {
   }
 }
 
-/** Stop strings are for the answer, but an engine compares them with markup, reasoning and calls too. */
+/**
+ * Returns true if the model writes only an answer. Stop strings are for the answer, but an engine compares them with
+ * markup, reasoning and calls too.
+ */
 function writesAnswerOnly({ tools, toolChoice }: ChatRequest, family: ModelFamily): boolean {
   const hasCalls = family.toolCalls !== 'none' && tools.length > 0 && toolChoice !== 'none'
   return family.reasoning === 'none' && !hasCalls

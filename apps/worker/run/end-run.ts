@@ -14,7 +14,10 @@ import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /** How a run ended. */
 export type RunEnding =
-  /** `events` is the last output. It is sent with the end, because a later epoch would repeat output without an end. */
+  /**
+   * `events` is the last output. It is sent together with the end: a later epoch would send the output again if the
+   * gateway had received it without the end.
+   */
   | {
       readonly status: 'completed'
       readonly finishReason: GenerationEnd['finishReason']
@@ -38,8 +41,8 @@ export type RunEnding =
 export type EndRun = (run: RunningGeneration, ending: RunEnding) => Promise<void>
 
 /**
- * The gateway settles the output that it received; a worker only reports how its run ended. A run that ends by the
- * fault of this worker or its engine is handed back, so that it continues elsewhere.
+ * Ends runs. The gateway settles the output that it received; a worker only reports how its run ended. A run that ends
+ * by the fault of this worker or its engine is handed back, so that it continues elsewhere.
  */
 export function createEndRun(deps: {
   watch: Pick<EngineWatch, 'failureSeen' | 'callFailed'>
@@ -71,8 +74,8 @@ export function createEndRun(deps: {
   }
 
   /**
-   * Ends a run that was stopped. A chat with output that reaches its deadline does not come here: it completes as
-   * `length`.
+   * Ends a run that was stopped. If a chat reaches its deadline and has output, it completes as `length` instead, and
+   * does not come here.
    */
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {
@@ -99,10 +102,14 @@ export function createEndRun(deps: {
   }
 
   /**
-   * Hands a failed run back, unless the engine is healthy and had begun to answer: then the request is at fault, and
-   * the generation fails. A failure without output counts against the engine, and makes the run a suspect. So a request
-   * that fails everywhere is found at its second engine. If the engine was unavailable, the failed call shows nothing
-   * about the request.
+   * Ends a run in which a step failed.
+   * - If the error is the caller's fault (see `toGenerationError`), the generation fails.
+   * - If the engine is healthy and had begun to answer, the request is at fault, and the generation fails.
+   * - Otherwise the run is handed back.
+   *
+   * A failure without output counts against the engine, and makes the run a suspect, so that a request that fails
+   * everywhere is found at its second engine. But if the engine was unavailable, the failed call shows nothing about
+   * the request.
    */
   function endByItself(run: RunningGeneration, error: unknown): void {
     const failure = toGenerationError(error)

@@ -46,8 +46,8 @@ export type PaidOutput = {
 const FIRST_PAUSE_MS = 500
 const LAST_PAUSE_MS = 1_000
 /**
- * How long tokens wait to be paid. A restart of billing takes a few seconds. But the engine goes on meanwhile, in vain
- * if no credits come.
+ * How long tokens wait to be paid. The time covers a restart of billing, which takes a few seconds. It is not longer,
+ * because the engine goes on meanwhile, in vain if no credits come.
  */
 const GIVE_UP_MS = 3_000
 /**
@@ -57,8 +57,8 @@ const GIVE_UP_MS = 3_000
 const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16
 /**
- * A request is for `STEP_SHARE` of the paid tokens more, and for `STEP_TOKENS` more at least. With one half, even the
- * longest answers grow in few steps.
+ * A request asks that the hold pays for this many more tokens: `STEP_SHARE` of the paid tokens, but at least
+ * `STEP_TOKENS`. With one half, even the longest answers grow in few steps.
  */
 const STEP_SHARE = 1 / 2
 const STEP_TOKENS = 256

@@ -13,7 +13,7 @@ export type PrefixTenantOf = (job: Pick<GenerationJob, 'tenant'>) => string | nu
 
 /** As long as a UUID, so a name cannot be guessed. */
 const NAME_BYTES = 16
-/** An HMAC costs a request about 30 µs, so the names of the latest tenants are kept, in about 1 MB. */
+/** An HMAC costs a request about 30 µs. So the names of this many tenants are kept, the latest ones, in about 1 MB. */
 const KEPT_NAMES = 5_000
 
 /**

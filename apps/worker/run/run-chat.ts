@@ -21,8 +21,8 @@ import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → wait for its turn → replay → generate → parse → publish. Throws if a step fails,
- * or if the run is stopped before it is complete.
+ * Runs a claimed chat: render → cap → wait until the engine may be called (`trials.ts`) → replay → generate → parse →
+ * publish. Throws if a step fails, or if the run is stopped before it is complete.
  *
  * A generation that another worker began continues after the token ids that its gateway has. The parser reads these ids
  * again. The resulting events are dropped, because the gateway already has them: a worker sends token ids in one group
@@ -65,8 +65,8 @@ export function createRunChat(deps: {
     })
     throwIfStopped(run)
 
-    // A prompt can be rendered differently later (it may contain the date), so the bill and the cap use the first
-    // claim's count.
+    // A prompt can be rendered differently later, for example if it contains the date. So the bill and the cap use the
+    // number of tokens that was counted at the first claim.
     const promptTokens = run.firstPromptTokens ?? prompt.ids.length
     const tokens = { prompt: promptTokens, rendered: prompt.ids.length, written: earlier.length }
     const fit = fitOutput(job, tokens, contextWindow)
@@ -90,8 +90,8 @@ export function createRunChat(deps: {
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
-    // A caller who hangs up pays for the prompt only once the claim has arrived. And if the worker dies together with
-    // the engine, the gateway must know that the engine had the generation.
+    // A caller who hangs up pays for the prompt only if the claim has arrived at the gateway before. And if the worker
+    // dies together with the engine, the gateway must know that the engine had the generation.
     if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths.count > 0) run.sendClaim()
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
@@ -124,7 +124,10 @@ export function createRunChat(deps: {
     return { status: 'completed', finishReason: toFinishReason(finish, parser), events }
   }
 
-  /** Brings the parser to the state after the earlier ids. Returns whether the output had ended with them. */
+  /**
+   * Brings the parser to its state after the ids of earlier epochs. Returns true if the output had already ended with
+   * them.
+   */
   async function replay(
     { earlierIds }: RunningGeneration,
     parser: OutputParser,
@@ -141,7 +144,7 @@ export function createRunChat(deps: {
 
   /**
    * Generates until the engine or the parser ends the output, until the paid tokens are used up, or until the deadline.
-   * The last two cases return `length`.
+   * If the paid tokens are used up, or at the deadline, the result is `length`.
    */
   async function generate(
     run: RunningGeneration,
@@ -170,8 +173,8 @@ export function createRunChat(deps: {
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     const { usage, signal } = run
-    // In a later epoch the engine also finds the replayed output in its cache. That gives no discount, so its cached
-    // tokens are not counted.
+    // In a later epoch the engine also finds the replayed output in its cache. Replayed output gets no discount, so the
+    // cached tokens of such an epoch are not counted.
     const isContinued = run.earlierIds.length > 0
     const prefix = await sentPrefixes.note(request.cacheSalt, request.promptIds)
     const toOwn = (cachedTokens: number) => Math.min(cachedTokens, prefix.knownTokens)
@@ -184,7 +187,8 @@ export function createRunChat(deps: {
       usage.completionTokens += ids.length
       const parsed = parser.push(ids)
       if (isFirst && usage.cachedTokens > 0) {
-        // Sent with the first token, because a caller who leaves before the end is charged without an end event.
+        // This event is sent with the first token, because a caller who leaves before the end is charged without an end
+        // event.
         parsed.events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
       }
       run.send(parsed.events)
@@ -223,8 +227,8 @@ export function createRunChat(deps: {
 }
 
 /**
- * Creates the limit of a run's output to its paid tokens, and raises the limit with the gateway's answers about the
- * hold.
+ * Creates the limit of a run's output to the tokens for which its hold pays. The gateway's answers to requests for a
+ * larger hold raise the limit.
  */
 function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => void): PaidOutput {
   const { hold } = run.job
@@ -276,8 +280,8 @@ async function traceCall(
 }
 
 /**
- * The claim of a smaller prompt is sent with the first output, which saves a message for each generation. If the caller
- * hangs up before the first output, the prefill of a prompt of at most this many tokens is free.
+ * The claim of a prompt with at most this many tokens is sent with the first output, which saves a message for each
+ * generation. So the prefill of such a prompt is free if the caller hangs up before the first output.
  */
 const LARGE_PROMPT_TOKENS = 2_048
 
@@ -291,8 +295,9 @@ function throwIfStopped(run: RunningGeneration): void {
 }
 
 /**
- * If the model ended in the middle of a tool call, the call does not count. If the engine reached the limit, the parser
- * may still find a stop string in the text that was buffered until the end.
+ * Returns why the output ended. If the model ended in the middle of a tool call, the reason is `length`, and the call
+ * does not count. If the engine reached the limit, the parser may still have found a stop string in the text that was
+ * buffered until the end.
  */
 function toFinishReason(finish: 'stop' | 'length', parser: OutputParser): GenerationEnd['finishReason'] {
   if (parser.isCut()) return 'length'

@@ -71,8 +71,8 @@ export type Output = {
 }
 
 /**
- * Creates a run. `send` publishes its events, `onClose` is called once. The deadline is counted from now on, by this
- * process' own clock: `remainingMs` is the time that is left by the clock of the queue Redis.
+ * Creates a run. `send` publishes its events; `onClose` is called once. The deadline is `remainingMs` from now, by this
+ * process's own clock. `remainingMs` is the time that is left by the clock of the queue Redis.
  */
 export function createRun(
   { job, epoch, ids, promptTokens, engineDeaths, remainingMs, waitedMs }: ClaimedGeneration,
@@ -86,7 +86,10 @@ export function createRun(
   const { nowMs, onClose, span } = deps
   const abort = new AbortController()
   const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
-  /** Ids noted since the last events; their text may still be buffered: half a character, a possible stop string. */
+  /**
+   * Ids that were noted after the last sent events. Their text may still be buffered, because it is half a character or
+   * may begin a stop string.
+   */
   const unsentIds: number[] = []
   let unsentClaim: GenerationClaimed | null = null
   let reason: StopReason | null = null
@@ -122,7 +125,8 @@ export function createRun(
     },
     hasOutput: () => output.firstMs !== null,
     timing: () => ({
-      // In a later epoch, `waitedMs` counts only from the time at which the generation was queued again.
+      // In a later epoch, `waitedMs` counts only from the time at which the generation was queued again. So the wait is
+      // unknown.
       waitedMs: epoch === 1 ? waitedMs : null,
       ahead: null,
       firstTokenMs: epoch === 1 && output.firstMs !== null ? output.firstMs - claimedMs : null,

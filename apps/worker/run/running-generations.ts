@@ -31,7 +31,10 @@ export type RunningGenerations = {
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
   /** The runs of all engines that have not ended. */
   live(): RunningGeneration[]
-  /** Stops the epochs of a gateway's streams up to the given epochs, also if a stream is not open yet. */
+  /**
+   * Stops the runs of these streams of a gateway, if their epoch is at most the given epoch. Such a run is also stopped
+   * if it is opened within 10 s after this call.
+   */
   stopStreams(gateway: string, stopped: readonly StreamEpoch[]): void
   /** Passes the answer to a request for a larger hold to the run of exactly this epoch. */
   answerHold(gateway: string, answered: AnsweredHold): void
@@ -44,14 +47,17 @@ export type RunningGenerations = {
   /** Reports the states of the streams that a gateway asks about. */
   answer(gateway: string, asked: readonly AskedStream[]): void
   /**
-   * Publishes to each gateway the claims that are not published yet, and the last seq of each of its streams that has
-   * ended or has sent nothing since the last call. For the other streams, the next frame shows whether a frame was
-   * lost. Call it once a second.
+   * Publishes two things to each gateway: the claims that are not published yet, and the sequence number of the last
+   * event of some of its streams. These are the streams that have ended, or that have sent nothing since the last call.
+   * For the other streams, the next frame shows whether a frame was lost. Call it once a second.
    */
   pulse(): void
 }
 
-/** A gateway acknowledges within seconds the streams that it has settled; a gateway that is cut off may need longer. */
+/**
+ * An ended stream is remembered for this time. A gateway acknowledges within seconds the streams that it has settled; a
+ * gateway that is cut off may need longer.
+ */
 const KEEP_ENDED_MS = 300_000
 const KEEP_STOP_MS = 10_000
 /** An ended stream is listed in one pulse, and again in every tenth pulse, in case the acknowledgement was lost. */

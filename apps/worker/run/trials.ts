@@ -28,13 +28,16 @@ type TriedRun = Pick<RunningGeneration, 'epoch' | 'engineDeaths' | 'output' | 's
 }
 
 /**
- * One or two tokens that an engine has made may be lost with it. So a generation that kills its engine at a certain
- * length kills the next engine before its third new token.
+ * The last one or two tokens that an engine made may be lost when it dies. So a generation that kills its engine at a
+ * certain length kills the next engine before its third new token.
  */
 const READ_TOKENS = 3
-/** A run that exceeds its longest epoch with a dead engine by this many tokens did not cause those deaths. */
+/**
+ * A run is compared with its longest epoch that ended with the death of an engine. Once the run has this many tokens
+ * more, it did not cause these deaths.
+ */
 const LONGER_TOKENS = 16
-/** Bounds the wait: if about fifty runs are read again one after the other, the last run waits this long. */
+/** Bounds the wait for a trial. If about fifty runs are tried one after another, the last of them waits this long. */
 const TURN_MS = 5_000
 /** A run that began later than this after an engine's last token did not make it hang. */
 const HANGS_WITHIN_MS = 2_000
@@ -43,21 +46,27 @@ const HANGS_WITHIN_MS = 2_000
  * A generation can kill its engine after any number of tokens, so a first death proves nothing about any generation
  * that the engine ran. Each of them continues *on trial* in its next engine:
  *
- * - *unread*, until that engine has given its next 3 tokens: a generation that kills by its prompt, or by its output so
- *   far, kills here. An engine reads one such run at a time, and no other run is without a token meanwhile.
- * - after a second death that proved nothing, also until it has more tokens than any of its epochs that ended with the
- *   death of an engine: a generation that kills after a number of tokens kills here. An engine has one such run at a
- *   time, beside new runs.
+ * - The run is *unread* until that engine has given its next 3 tokens. If the generation kills by its prompt, or by its
+ *   output so far, it kills here. An engine reads one such run at a time, and no other run is without a token
+ *   meanwhile.
+ * - After a second death that proved nothing, the trial is longer. It lasts until the run has 16 tokens more than its
+ *   longest epoch that ended with the death of an engine. If the generation kills after a number of tokens, it kills
+ *   here. An engine has one such run at a time, beside new runs.
  *
  * So when an engine dies, at most one run is on trial. It is the suspect, and its gateway ends it; the other runs go on
- * elsewhere. A run that was alone in the engine is the suspect as well. A run may have been the cause if it is on
- * trial, if it has no token, or if it is as long as its longest epoch that ended with the death of an engine. If there
- * are several such runs, none is the suspect, and the next trial is longer.
+ * elsewhere. A run that was alone in the engine is the suspect as well. Otherwise a run may have been the cause in
+ * these cases:
  *
- * There are two limits. If another generation kills for the first time in the fraction of a second in which the engine
- * reads a run on trial, the run on trial is ended in its place. And if more than about fifty runs wait for one engine,
- * the runs whose turn does not come within 5 s go on together. Then another engine is needed to find the generation
- * that kills. The longest wait grows with each death, so in the end the generation is found.
+ * - It is on trial.
+ * - It has no token.
+ * - Its length is the length of its longest epoch that ended with the death of an engine, to within one token.
+ *
+ * If several runs may have been the cause, none is the suspect, and the next trial is longer.
+ *
+ * There are two limits. An engine reads a run on trial in a fraction of a second. If another generation kills for the
+ * first time within this time, the run on trial is ended in its place. And if more than about fifty runs wait for one
+ * engine, the runs whose trial does not begin within 5 s go on together. Then another engine is needed to find the
+ * generation that kills. The longest wait grows with each death, so in the end the generation is found.
  *
  * An embedding begins anew in each epoch, so it is on trial until its end.
  */
@@ -72,8 +81,8 @@ export function createTrials(nowMs: () => number): Trials {
   function mayBegin(turn: Turn): boolean {
     if (isTried(turn)) return !isRunning(isUnread) && !isRunning(isOnTrial)
     if (isRunning((other) => isTried(other) && isUnread(other))) return false
-    // If a run on trial waits and none runs, new runs wait too. Otherwise a series of new runs would keep the run on
-    // trial from its turn.
+    // If a run on trial waits and none runs, new runs wait too. Otherwise a series of new runs could keep the run on
+    // trial waiting.
     return isRunning(isOnTrial) || !waiting.values().some(isTried)
   }
 

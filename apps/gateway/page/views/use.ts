@@ -6,7 +6,7 @@ import type { App, OpenScreen } from '../app.ts'
 import { toSnippets } from '../snippets.ts'
 
 /**
- * The screen with the first lines of code for each kind of client. They have the address under which this page was
+ * The screen with the first lines of code for each kind of client. The code has the address under which this page was
  * reached.
  */
 export const open: OpenScreen = (app) => {

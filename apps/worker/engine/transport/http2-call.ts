@@ -7,9 +7,9 @@ import { createMessageSplitter, FramingError } from './message-splitter.ts'
 import { MAX_MESSAGE_BYTES, type StreamCall, type StreamListener } from './transport.ts'
 
 /**
- * Opens one call of `path` with one framed request. States: *waiting* for a connection, *open*, *over*. A stream that
- * the server has certainly not processed (it was refused, or its id is above the last id of a GOAWAY) goes back to
- * *waiting*, once. The listener is not called before this function returns.
+ * Opens one call of `path` with one framed request. States: *waiting* for a connection, *open*, *over*. If the server
+ * has certainly not processed a stream (it was refused, or its id is above the last id of a GOAWAY), the call goes back
+ * to *waiting*, once. The listener is not called before this function returns.
  */
 export function openHttp2Call(
   connection: Http2Connection,

@@ -5,7 +5,10 @@ import { RECONNECT_PAUSE_MS } from './transport.ts'
 
 /** The one connection to a server. It is opened at the first use, and again at the first use after it was lost. */
 export type Http2Connection = {
-  /** Calls back with a session that accepts new streams, or with a failure; synchronously if either is known. */
+  /**
+   * Calls back with a session that accepts new streams, or with a failure. If one of them is known already, calls back
+   * before it returns.
+   */
   readonly use: (user: ConnectionUser) => void
   /** Accepts no more users. Running streams end by themselves. */
   readonly close: () => void
@@ -24,14 +27,21 @@ const SESSION_OPTIONS = {
   maxSessionMemory: 4_096,
 } as const
 
-/** Shared by all streams and freed as soon as data arrives, so it only has to be large enough not to slow them. */
+/**
+ * The flow-control window of the connection. All streams share it, and it is freed as soon as data arrives. So it only
+ * has to be large enough not to slow the streams.
+ */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024
 
 /**
- * States: *idle*; *connecting* after a use; *ready* once the server's settings arrive; *idle* again after a loss or a
- * GOAWAY. A failed attempt makes it *pausing*: uses fail at once until the pause is over, then it is *idle*. Pauses
- * double from 200 ms to a second; a success resets them. No pings are sent: vLLM up to 0.31 answers them by killing all
- * calls.
+ * The states of a connection:
+ * - *idle*
+ * - *connecting* after a use
+ * - *ready* once the server's settings arrive; *idle* again after a loss or a GOAWAY
+ * - *pausing* after a failed attempt: uses fail at once until the pause is over, then the connection is *idle*
+ *
+ * Pauses double from 200 ms to a second; a success resets them. No pings are sent: vLLM up to 0.31 answers them by
+ * killing all calls.
  */
 export function createHttp2Connection(address: string): Http2Connection {
   let session: ClientHttp2Session | null = null

@@ -36,8 +36,8 @@ export type StreamListener<Response> = {
 
 export type StreamCall = {
   /**
-   * No `onMessage` call until `resume`; the server stops sending as soon as the flow-control window is full. Only tests
-   * use it, to compare what engines send to a slow reader: the worker takes every message at once.
+   * Stops the calls of `onMessage` until `resume`. The server stops sending as soon as the flow-control window is full.
+   * Only tests use it, to compare what engines send to a slow reader: the worker takes every message at once.
    */
   readonly pause: () => void
   readonly resume: () => void
@@ -51,5 +51,8 @@ export type StreamCall = {
  */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
-/** Engines are on the same node: a running one answers at once, and a starting one is noticed within a second. */
+/**
+ * The first and the longest pause between two attempts to connect. Engines are on the same node: a running engine
+ * answers at once, and a starting engine is noticed within a second.
+ */
 export const RECONNECT_PAUSE_MS = { first: 200, longest: 1_000 } as const

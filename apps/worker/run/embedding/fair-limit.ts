@@ -26,7 +26,7 @@ export function createFairLimit(capacity: number): FairLimit {
     await turn.promise
   }
 
-  /** Passes the room directly to the next in turn, so that no later caller can take it. */
+  /** Passes the room of ended work directly to the next user in turn, so that no later caller can take it. */
   function leave() {
     const waiting = turns.shift()
     const next = waiting?.shift()
