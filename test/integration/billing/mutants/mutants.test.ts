@@ -27,7 +27,7 @@ import {
 
 /** The seed makes the same histories each time, so that a mutant that is caught once is always caught. */
 const SEED = 20_300_701
-const HISTORIES = 300
+const HISTORIES = 500
 
 describe.each([
   { path: 'full', mutants: [...MUTANTS, ...PERIOD_MUTANTS, ...ROLLING_MUTANTS], histories: history },
