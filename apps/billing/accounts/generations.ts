@@ -20,7 +20,7 @@ const readGeneration = forAnyKey(ACCOUNT.readGeneration, async ({ query: { id } 
   throw generationNotFound(`Requests of ${made.month} are archived: ask the operator for this one.`)
 })
 
-/** The first page lists running requests before the settled ones. It has at most this many of them. */
+/** The first page lists running requests before the settled ones. It has at most this many running requests. */
 const MAX_RUNNING = 50
 
 const listGenerations = forAnyKey(

@@ -24,8 +24,9 @@ export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
 }
 
 /**
- * Combines the amount and the period of a spend limit. A request may give only one of them: the key's amount then
- * stays, or the key's period (`total` if it has none). Returns undefined if the request gives neither.
+ * Combines the amount and the period of a spend limit. If a request gives only the period, the key's amount stays. If
+ * it gives only the amount, the key's period stays, or is `total` if the key has none. Returns undefined if the request
+ * gives neither.
  */
 function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null): KeyLimits['spendLimit'] {
   if (limit === undefined && reset === undefined) return undefined

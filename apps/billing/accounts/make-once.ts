@@ -52,7 +52,10 @@ export async function makeOnce(
   return { data: await describeKey(db, key, now), key: secret, replayed: false }
 }
 
-/** Deletes the account's requests for keys that are too old, then returns the request with this idempotency key. */
+/**
+ * Returns the account's request with this idempotency key. Before, deletes the account's requests that are older than
+ * `REMEMBERED_MS`.
+ */
 async function findEarlier({ db, now, manager }: Managing, idempotencyKey: string) {
   const ofAccount = db.deleteFrom('key_requests').where('account_id', '=', manager.accountId)
   await ofAccount.where('created_at', '<', new Date(now.getTime() - REMEMBERED_MS)).execute()

@@ -13,7 +13,10 @@ import type { Reconcile } from '../books/reconcile.ts'
 import { toInvalidRequest } from './admin-error.ts'
 import type { SessionRow } from './sessions.ts'
 
-/** The credential of a request. For a session or a ticket it is the credential that opened it. */
+/**
+ * The credential of a request. If the request has the token of a session or a ticket, it is the credential that opened
+ * the session or the ticket.
+ */
 export type Actor = {
   readonly name: string
   readonly role: Role

@@ -17,7 +17,10 @@ export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void>
   )
 }
 
-/** Returns the smallest id that a request settled at `start` or later can have; see `late_usage`. */
+/**
+ * Returns the smallest id that a request can have if it was settled at `start` or later. The table `late_usage` has the
+ * months of the ids that were settled much later.
+ */
 export async function readOldestId(db: Kysely<Tables>, start: Date): Promise<string> {
   const { rows } = await sql<{ id: string }>`
     select first_id(least(

@@ -43,10 +43,10 @@ export type KeptModels = 'all' | readonly string[]
 
 /**
  * Makes `models` the catalog from `effectiveAt` on. New and changed models become rows, and changed prices become new
- * price versions. Models that are missing and not in `keep` are disabled, not deleted, because reservations still name
- * them. Publishing the same catalog again changes nothing. If something changed, the catalog's version is raised and
- * watchers are notified. With `dryRun` the function only returns the changes. It runs in the caller's transaction;
- * other publications wait for its end.
+ * price versions. A published model that is neither in `models` nor in `keep` is disabled. It is not deleted, because
+ * reservations still name it. Publishing the same catalog again changes nothing. If something changed, the catalog's
+ * version is raised and watchers are notified. With `dryRun` the function only returns the changes. It runs in the
+ * caller's transaction, and other publications wait until this transaction ends.
  */
 export async function publishCatalog(
   transaction: Kysely<Tables>,

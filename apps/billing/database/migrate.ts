@@ -28,7 +28,7 @@ const LOCK_RETRY_MS = 1_000
  *
  * If a newer version has migrated, indexes, functions and grants stay as they are. Throws a ConfigError when the
  * database was made by an earlier checkout. Throws an error when a file of `sql/tables/` has changed since it was run,
- * when a file fails, and when it tries for `lockLimitMs` and a lock that it needs is never free.
+ * when a file fails, and when a part cannot get a lock that it needs within `lockLimitMs`.
  */
 export async function migrate(
   pool: Pool,
@@ -69,8 +69,8 @@ async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
 }
 
 /**
- * Makes the list of the parts that were run. Throws a ConfigError if the database is from an earlier version, which had
- * no such list.
+ * Creates the table `schema_parts`, the list of the parts that were run. Throws a ConfigError if the database is from a
+ * version before this list.
  */
 async function prepareList(client: PoolClient): Promise<void> {
   const { rows: earlier } = await client.query("select where to_regclass('schema_migrations') is not null")
@@ -128,8 +128,9 @@ async function apply(client: PoolClient, part: SchemaPart, version: number): Pro
     await client.query('begin')
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
     if (part.kind === 'functions') {
-      // A function may call a function of a later file. So all files are run twice, first without a check of the
-      // function bodies. Then their order does not matter.
+      // A function may call a function of a later file. So all files are run twice: without a check of the function
+      // bodies, and then with the check. Their order does not matter, because all functions exist before the second
+      // run.
       await client.query('set local check_function_bodies = off')
       for (const file of part.files) await runFile(client, file)
       await client.query('set local check_function_bodies = on')

@@ -6,10 +6,14 @@ export type ObservedStream = {
   readonly runId: string
   readonly observedAtMs: number
   readonly lastId: { readonly ms: bigint; readonly seq: bigint }
-  /** The time up to which everything is settled. Null if it is unknown, or if the watermark need not move. */
+  /**
+   * The time up to which everything in the stream is settled (`SettledUntil`). Null if this time is unknown, or if the
+   * watermark need not move.
+   */
   readonly settledUntilMs: number | null
   /**
-   * The time that is stored in Redis as the latest observation that this database has recorded. Null if none is stored.
+   * The time that is stored in Redis as the time of the latest observation that this database has recorded. Null if no
+   * such time is stored.
    */
   readonly confirmedMs: number | null
 }

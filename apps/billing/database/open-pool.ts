@@ -114,8 +114,8 @@ export async function openPool(options: {
   Object.defineProperty(pool.options, 'ssl', { enumerable: true, get: () => config.ssl })
   // Only the message is logged, because the error has the whole connection as a property.
   pool.on('error', ({ message }) => log.warn({ reason: message }, 'idle database connection lost'))
-  // The pool handles errors of idle connections only. When a connection in use is lost its next query fails; without a
-  // listener the error event would end the process.
+  // The pool handles errors of idle connections only. When a connection in use is lost, its next query fails. Without a
+  // listener, the connection's error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   pool.on('release', (error) => {
     if (isReadOnly(error)) endIdle(pool)

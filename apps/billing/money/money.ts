@@ -29,9 +29,10 @@ export type Settled = {
  * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
  * transaction and idempotent. `reserve` and `settle` try a fast path first: `reserve_one` and `settle_one` for a batch
  * of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction of the SQL functions `reserve` and
- * `settle` and gives the same answers. It takes only batches without a special call. Throws the errors of PostgreSQL
- * and of its connection. After a deadlock or a serialization failure a call is tried again; it is tried at most 5
- * times. If its session may not write, it is tried once more.
+ * `settle` and gives the same answers. If a batch has a special call, such as a call with a known id, the fast path
+ * does nothing and the SQL function `reserve` or `settle` is called. Throws the errors of PostgreSQL and of its
+ * connection. After a deadlock or a serialization failure a call is tried again; it is tried at most 5 times. If its
+ * session may not write, it is tried once more.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>

@@ -23,9 +23,10 @@ export type Looks = {
 }
 
 /**
- * A stream is idle once its newest entry is this old. An idle stream is looked at more rarely. Gateways wait for the
- * stream's mark (`SettlementMark`) to pass the time at which Redis answered a settlement, also a repeated one. By this
- * age the mark has passed all these times, so no gateway waits for it.
+ * A stream is idle once its newest entry is this old. An idle stream is looked at more rarely. A gateway keeps a
+ * settlement until the stream's mark (`SettlementMark`) has passed the time at which Redis answered that settlement. If
+ * a gateway repeats a settlement, Redis answers it again a little later. When the newest entry is this old, the mark
+ * has usually passed all these times, so no gateway waits for it.
  */
 const LIVELY_MS = 10_000
 

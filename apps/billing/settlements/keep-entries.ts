@@ -12,8 +12,8 @@ const MAX_KEPT = 200_000
 
 /**
  * Returns a time: the entries of a stream whose ids are from before it may be dropped. The time in an id comes from the
- * server's clock. If that clock went back, ids and clock disagree, so an entry is dropped only when it is settled by
- * its id and by the clock.
+ * server's clock. If that clock was set back, an id may have a later time than the clock. So the returned time is never
+ * later than `untilMs`, the watermark by the clock, and never later than the time in `upTo`, the last settled id.
  */
 export function dropBeforeMs(
   { length, oldestId }: Pick<StreamState, 'length' | 'oldestId'>,

@@ -25,8 +25,8 @@ export type RoundReader = {
 }
 
 /**
- * The most new entries of one round, and of one reply. An entry has about 650 B, most of it the receipt, so a round
- * holds at most 1 MB, however many models have a backlog. Without a bound, 1,000 models took 166 MB.
+ * The most new entries of one round, and of one reply. An entry has about 650 B, most of it the receipt, so a round has
+ * at most 1 MB, however many models have a backlog. Without a bound, 1,000 models took 166 MB.
  */
 const MOST_ENTRIES = 1_024
 /**

@@ -14,10 +14,12 @@ import type { TimingWriter } from './write-timings.ts'
 const STOP_LIMIT_MS = 3_000
 
 /**
- * Consumes settlements, and sweeps the streams, until stopped. It owns the connection. `consumer` is this process's
- * name among billing's replicas, and no later process may have it.
+ * Consumes the settlements of all models, and sweeps their streams (`sweep.ts`), until it is stopped. Nothing else may
+ * use the connection `redis`, because it is closed at the end. `consumer` is this process's name among billing's
+ * replicas, and no later process may have it.
  *
- * Returns a function that stops it: the current batch is finished, then the connection is closed.
+ * Returns a function that stops it. The function waits at most `STOP_LIMIT_MS` for the current batch, then closes the
+ * connection.
  */
 export function runSettlements(options: {
   /** A client whose commands fail when Redis does not answer for seconds. */

@@ -22,10 +22,11 @@ export type WatermarkTracker = {
  * Computes each stream's watermark from successive observations.
  *
  * An observation has Redis' time and the stream's last id L. Suppose that all entries up to L were delivered and none
- * of them is pending. Then everything settled in Redis before that time is settled in PostgreSQL, because later entries
- * have greater ids, and the time is the watermark. If the supposition is false when the observation is made, the
- * observation is kept and tested again with each later observation. The last processed id cannot serve as watermark: it
- * does not move in an idle system, and another replica may still have entries before it.
+ * of them is pending. Every entry that comes after this time has an id greater than L. So everything that was settled
+ * in Redis before this time is settled in PostgreSQL, and the time is the watermark. If entries up to L are not
+ * delivered or are pending when the observation is made, the observation is kept and tested again with each later
+ * observation. The last processed id cannot serve as watermark: it does not move in an idle system, and another replica
+ * may still be working on earlier entries.
  */
 export function createWatermarkTracker(): WatermarkTracker {
   type Observation = { readonly runId: string; readonly timeMs: number; readonly lastId: StreamId }

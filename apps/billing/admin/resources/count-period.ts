@@ -12,8 +12,8 @@ const USAGE_OF: Readonly<Record<SpendPeriod, keyof Usage>> = {
 }
 
 /**
- * Locks the account of a key, so that none of its holds ends or begins until the end of the transaction. The account is
- * locked before the key, as in the functions that move money.
+ * Locks the account of a key, so that none of the account's holds ends or begins until the end of the transaction. The
+ * account is locked before the key, as in the functions that move money.
  */
 export async function lockAccountOf(db: Kysely<Tables>, keyId: string): Promise<void> {
   await sql`

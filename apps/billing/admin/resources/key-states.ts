@@ -128,8 +128,8 @@ function toStateLimits(set: OperatorLimits, status: 'active' | 'disabled' | 'rev
 }
 
 /**
- * Returns the successor of a rotated key. A key that has one must not be rotated again: it expires soon, at the end of
- * its overlap, and a second successor would inherit this expiry.
+ * Returns the successor of a rotated key. A key with a successor must not be rotated again: the key expires soon, at
+ * the end of its overlap, and a second successor would inherit this expiry.
  */
 async function findSuccessor(
   db: Kysely<Tables>,

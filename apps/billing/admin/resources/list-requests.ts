@@ -134,8 +134,8 @@ function toRequestPage(
 }
 
 /**
- * Returns the earliest time at which a listed request may be settled. Without `from` the list goes back as far as is
- * allowed, but not before the end of the archived months.
+ * Returns the earliest time at which a listed request may have been settled. Without `from` the list goes back as far
+ * as is allowed, but not before the end of the archived months.
  */
 async function toStart(
   db: Kysely<Tables>,

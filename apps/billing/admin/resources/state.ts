@@ -22,8 +22,8 @@ const readState = implementRead(ADMIN.readState, async (_asked, { db, now, live 
     .groupBy('kind')
     .orderBy('kind')
     .execute()
-  // A hold is overdue by the same rule as in the reconciliation, whose question `hold-overdue` counts the overdue
-  // holds.
+  // The query uses the same rule for an overdue hold as the question `hold-overdue` of the reconciliation, which counts
+  // the overdue holds.
   const { rows } = await sql<Sums>`
     select
       (select count(*) from settlement_watermarks w join reservations r
