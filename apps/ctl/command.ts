@@ -14,9 +14,11 @@ export type Context = {
   /** Returns the address of the console for browsers. Throws a CommandError if it is unknown. */
   consoleUrl(): string
   readonly isJson: boolean
-  /** Shows the cluster until the viewer ends it. If the cluster is shown only once, returns an outcome. */
+  /**
+   * Shows the live state of the cluster until the viewer quits. With `once`, returns the state as an outcome instead.
+   */
   top(once: boolean): Promise<Outcome | undefined>
-  /** Talks to a model until the caller ends it. */
+  /** Lets the user chat with a model until the user ends the chat. */
   chat(model: string | undefined): Promise<void>
   /** Writes to standard output; resolves when more may be written. */
   write(text: string): Promise<void>
@@ -66,8 +68,8 @@ export function defineCommand<Fields extends z.ZodObject>(
 }
 
 /**
- * Fields that a command defines in place of the fields of the contract. Each has its name in the operation's input.
- * Billing validates their values.
+ * Fields that a command defines in place of fields of the contract. Each has the same name as the field of the
+ * operation's input that it replaces. Billing validates their values.
  */
 type OwnFields<Input> = { readonly [Name in keyof Input]?: z.ZodType<Loose<Input[Name]>> }
 

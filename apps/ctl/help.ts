@@ -16,7 +16,7 @@ const EXIT_CODES = `Exit codes: 0 success; 1 billing refused, a check failed, or
 
 /**
  * Returns the help of the command with this name. If there is none, returns the help of the commands whose names begin
- * with these words; if there are none, of all commands.
+ * with these words; if there are none, returns the help of all commands.
  */
 export function formatHelp(commands: readonly Command[], words: readonly string[]): string {
   const name = words.join(' ')

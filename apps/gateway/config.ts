@@ -108,8 +108,9 @@ const Fields = z.object({
   /** Processor time for the preparation of one body. A body that takes more is refused. */
   BODY_PREPARATION_MS: z.coerce.number().int().min(100).max(60_000).default(1_000),
   /**
-   * How many bodies of one account may be refused each second, after a burst of ten times as many. For each address of
-   * the account, half of these numbers apply.
+   * How many bodies of one account may be refused each second, after a burst of ten times as many. Beyond that, the
+   * account's requests with a body are answered `model_busy`. For each address of the account, half of these numbers
+   * apply.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
   /** The most open connections. At most half of them may be from one address that is not a trusted proxy. */

@@ -6,9 +6,9 @@ import { ConsoleError } from './console-error.ts'
  *
  * 1. `Host` must be the console's host exactly. An attacker may point the name of another host at this address; the
  *    browser then sends that name.
- * 2. A request for anything but the page and its files must come from the page itself, by `Sec-Fetch-Site`, or by
- *    `Origin` if the browser does not send `Sec-Fetch-Site`.
- * 3. Such a request that changes something must have a JSON body and the header `x-millrace-page`. No HTML form can
+ * 2. A request for anything but the page and its files must come from the page itself. The header `Sec-Fetch-Site`
+ *    shows this, or `Origin` if the browser does not send `Sec-Fetch-Site`.
+ * 3. A request that changes something must also have a JSON body and the header `x-millrace-page`. No HTML form can
  *    send either.
  *
  * The guard compares the route that the router matched, not the path as it was sent: the router decodes the path first,

@@ -9,7 +9,10 @@ export type AttemptLimit = {
   noteFailure(address: string): void
 }
 
-/** Counts the failed sign-ins of each address; ten within a minute block the address until the minute is over. */
+/**
+ * Counts the failed sign-ins of each address. A minute begins with the first failure. After ten failures in this
+ * minute, the address is blocked until the minute is over.
+ */
 export function limitAttempts(nowMs: () => number): AttemptLimit {
   const failures = new Map<string, { sinceMs: number; count: number }>()
 

@@ -87,8 +87,8 @@ function assertSealed({ month, lastSeq, chainAfter }: LedgerMonth, read: Tally):
 }
 
 /**
- * Runs `work`. Throws a CommandError if a file could not be written or read, or if lines did not arrive; in that case
- * nothing has been removed.
+ * Runs `work`. Throws a CommandError if a file could not be written or read, or if lines did not arrive. In all these
+ * cases billing has not removed the month.
  */
 async function asFailure(path: string, work: () => Promise<void>): Promise<void> {
   try {

@@ -23,7 +23,10 @@ export async function readTop(access: ConsoleAccess): Promise<{ answer: Picture<
   return { answer, text: `${lines.join('\n')}\n` }
 }
 
-/** Shows the cluster, renewed each second, until the viewer ends it. Throws a CommandError when the console refuses. */
+/**
+ * Shows the live state of the cluster, renewed each second, until the viewer quits. Throws a CommandError when the
+ * console refuses.
+ */
 export async function runTop(access: ConsoleAccess, options: { isColored: boolean }): Promise<void> {
   const { stdin, stdout } = process
   const over = new AbortController()
@@ -157,8 +160,8 @@ function toFooter({ isTyping, filter, isPaused, sort }: TopState): string {
 }
 
 /**
- * Cuts a line to the terminal's width. Names contain only printable characters. Each is counted as one column; an East
- * Asian character takes two, so a line with such characters may be too long.
+ * Cuts a line to the terminal's width. Every character is printable and is counted as one column. An East Asian
+ * character takes two columns, so a line with such characters may be too long.
  */
 function cut(line: string, width: number): string {
   const characters = Array.from(CHARACTERS.segment(line), ({ segment }) => segment)

@@ -1,7 +1,9 @@
 import { writeSync } from 'node:fs'
 
 export type Screen = {
-  /** Writes the lines that differ from the last drawn ones. A line may have colours, and fits the width. */
+  /**
+   * Writes only the lines that differ from the lines of the previous call. A line may have colours, and fits the width.
+   */
   draw(lines: readonly string[]): void
   /** Lets the next `draw` write every line, because the terminal has another size. */
   forget(): void

@@ -22,8 +22,8 @@ const MAX_UNDER_WAY = 750
 const MAX_OF_ADDRESS = 250
 
 /**
- * The unknown keys that one address may send per second. This is enough for clients that share an address, such as an
- * untrusted proxy, because they send few unknown keys.
+ * The unknown keys that one address may send per second. This is enough for many clients with one address, for example
+ * behind an untrusted proxy, because clients send few unknown keys.
  */
 const UNKNOWN_PER_S = 100
 const BURST = 1_000

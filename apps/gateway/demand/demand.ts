@@ -1,9 +1,9 @@
 import type { ModelDemand } from '#libs/event-bus/scaling-signals.ts'
 
 /**
- * The outcome of a request that workers could have run. A request that more workers would not help has no such outcome
- * and does not count as offered load: its account has no credits, its key is over its rate, or its account is barred
- * (`poison-bound.ts`).
+ * The outcome of a request that workers could have run. A request has no such outcome, and does not count as offered
+ * load, if more workers would not help it. This is so if its account has no credits, if its key is over its rate, or if
+ * its account is barred (`poison-bound.ts`).
  */
 export type OfferOutcome = 'accepted' | 'busy' | 'unserved'
 

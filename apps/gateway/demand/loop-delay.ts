@@ -48,7 +48,8 @@ const LATE_MS = 10
 const ON_TIME_MS = 5
 /**
  * The loop may be found late from this second of a window on, so that a single pause, such as a garbage collection,
- * does not make it late. Over 2 s, one pause reaches the limit only if it lasts 700 ms.
+ * does not make it late. In the first 2 s of a window, one pause raises the mean delay to `LATE_MS` only if it lasts
+ * 700 ms.
  */
 const JUDGED_FROM_TICKS = 2
 

@@ -16,8 +16,8 @@ export type BodyThreadLimits = TaskThreadLimits & {
 
 type BodyThreads = {
   /**
-   * Throws the errors of the preparation, `invalid_request` for a body that takes too much time or memory, and
-   * `model_unavailable` if too many bodies wait.
+   * Throws the errors of the preparation. Also throws an `ApiError`: `invalid_request` for a body that takes too much
+   * time or memory, `model_unavailable` if too many bodies wait.
    */
   readonly prepareOnThread: PrepareOnThread
   close(): Promise<void>

@@ -120,8 +120,8 @@ export function createAdmit(deps: {
 }
 
 /**
- * The assumed wait of a generation that is refused because too many bytes are queued. Some of these bytes are claimed
- * within a second or two.
+ * The assumed wait of a generation that is refused because too many bytes are queued. Workers usually claim some of the
+ * queued generations, and so free bytes, within a second or two.
  */
 const BYTES_WAIT_MS = 2_000
 /**

@@ -32,15 +32,15 @@ import type { Pace } from './pace.ts'
  * NEW
  *   Nothing is queued. `begin` sends the first lift and its job.
  *   - The record answers `busy`: nothing is queued, and `begin` throws `model_busy`. Still NEW.
- *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued all
- *     the same.
+ *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued
+ *     all the same.
  *   - The record gives any other answer: WAITING.
  *
  * WAITING
  *   The generation is queued and counts as demand. No claim of this epoch has arrived. The first look comes after 3 s.
  *   The next one comes after 3 s while an engine has room, else after a pause that doubles up to 12 s.
- *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless other
- *     jobs of the model wait.
+ *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless
+ *     other jobs of the model wait.
  *   - A look finds a claim: the worker is watched, and the inbox asks the worker for its events.
  *   - A look finds a settlement: the inbox is lost as `settled`.
  *   - A look fails or finds anything else: nothing changes.
@@ -57,10 +57,11 @@ import type { Pace } from './pace.ts'
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
  *   counts as demand. It waits for a turn at the pace, then sends the lift and its job until the record answers.
- *   - The record answers: WAITING. If it does not answer `waiting`, the next look finds out what became of the
- *     generation.
- *   - The inbox is closed, or lost for a reason other than a limit: `again` resolves, before the lift or after its next
- *     failure. The caller ends the generation or calls `again` anew.
+ *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
+ *     already), the next look finds out what became of the generation.
+ *   - The inbox is closed, or is lost for a reason other than a limit: `again` gives up. If the generation still waits
+ *     for its turn at the pace, no lift is sent. If the lift is already being repeated, `again` stops after the next
+ *     attempt that fails. It resolves in both cases, and the caller ends the generation or calls `again` anew.
  *   - A limit is reached, as in WAITING: STOPPED.
  *
  * STOPPED
@@ -253,7 +254,7 @@ class DispatchedGeneration implements Dispatched {
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
-    // The promise rejects only when the epoch is over. The reader of the inbox finds the reason in the inbox.
+    // `untilAnswered` rejects only when the epoch is over. The reader of the inbox finds the reason in the inbox.
     await untilAnswered(lift, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
     this.#isQueued = true
   }

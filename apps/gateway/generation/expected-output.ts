@@ -2,7 +2,10 @@ import { LRUCache } from 'lru-cache'
 
 /** How many tokens of output an answer probably has. */
 export type Expectation = {
-  /** Few answers have more tokens. If the caller's balance is small, the first hold pays for this number of tokens. */
+  /**
+   * Few answers have more tokens than this. If the caller's balance is small, the first hold pays for this number of
+   * tokens.
+   */
   readonly likely: number
   /** Three of four answers have at most this number of tokens. */
   readonly usual: number
@@ -25,8 +28,8 @@ const MARGIN = 10
  */
 const LEAST_TOKENS = 256
 /**
- * The expectation until enough answers are known. If it is too high, other requests of the account wait for credits. If
- * it is too low, answers on a small balance are cut.
+ * The expectation until `ENOUGH` answers are known. If it is too high, other requests of the account wait for credits.
+ * If it is too low, answers on a small balance are cut.
  */
 const UNLEARNED: Expectation = { likely: 1_024, usual: 128 }
 /** The quantiles are used from this number of answers on: the 95 % quantile of fewer answers is their maximum. */

@@ -32,8 +32,8 @@ export function createGrowHold(deps: {
 }): GrowHold {
   const { billing, answerHold, onGrowth, log } = deps
   /**
-   * The ids of generations for which a call to billing is under way. While billing is slow, the worker asks again
-   * meanwhile.
+   * The ids of generations for which a call to billing is under way. If billing is slow, the worker asks again before
+   * the answer; the second request is then ignored.
    */
   const underWay = new Set<string>()
 

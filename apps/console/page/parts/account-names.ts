@@ -6,8 +6,8 @@ import { read } from '../api.ts'
 import type { App } from '../app.ts'
 
 /**
- * The names of this many accounts, the newest, are read with one request instead of one request for each row. Older
- * accounts are shown by their id.
+ * The names of the newest accounts, at most this many, are read with one request instead of one request for each row.
+ * Older accounts are shown by their id.
  */
 const MOST = '500'
 

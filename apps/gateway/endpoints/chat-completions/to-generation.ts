@@ -76,7 +76,8 @@ function toAssistant(
 }
 
 /**
- * Returns the reasoning of a message that may have it under several names. Throws an `ApiError` if two of them differ.
+ * Returns the reasoning of a message. `given` has the reasoning by the names of the fields that may contain it. Throws
+ * an `ApiError` if two fields have different reasoning.
  */
 function mergeReasoning(path: string, given: Readonly<Record<string, string | undefined>>): string {
   const named = Object.entries(given).filter(([, text]) => text !== undefined && text !== '')

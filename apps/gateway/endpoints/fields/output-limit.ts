@@ -9,7 +9,10 @@ export const OutputLimit = z
   .refine((value) => Number.isInteger(value) && value >= 1, EXPECTED)
   .meta({ type: 'integer', minimum: 1 })
 
-/** Returns the smallest of the given aliases, clamped to the model's maximum; null if the caller gives no limit. */
+/**
+ * Returns the smallest output limit among the values of the fields that give one (`aliases`), but at most the model's
+ * maximum. Returns null if no field gives a limit.
+ */
 export function toMaxOutputTokens(aliases: readonly (number | undefined)[], model: ModelSpec): number | null {
   const given = aliases.filter((limit) => limit !== undefined)
   return given.length === 0 ? null : Math.min(...given, model.maxOutputTokens)

@@ -47,8 +47,8 @@ type OfferedTool = {
 }
 
 /**
- * A function, nested as in chat or flat as in Responses; or a tool of another type, because some clients send such
- * tools by default.
+ * Accepts a function, nested as in chat or flat as in Responses. Also accepts tools of other types, because some
+ * clients send them by default; `toToolUse` drops them.
  */
 const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
@@ -138,10 +138,12 @@ type ToolUse = {
 }
 
 /**
- * Returns the tools of a request. Tools other than functions are dropped. Throws an `ApiError` `invalid_request` if
- * `tool_choice` is `required` and no function remains, for tools on a model without tools, for a forced tool that is
- * not offered, for a name that the model cannot write, and for an invalid schema of a function whose calls are
- * constrained to it.
+ * Returns the tools of a request. Tools other than functions are dropped. Throws an `ApiError` `invalid_request`
+ * - if `tool_choice` is `required` and no function remains,
+ * - if there are tools but the model has no tools,
+ * - if a forced tool is not offered,
+ * - if the model cannot write the name of a function, or
+ * - if calls are constrained to a function's schema and the schema is invalid.
  */
 export function toToolUse(
   fields: z.output<typeof ToolFields>,

@@ -6,7 +6,7 @@ import type { ResponsesBody } from './responses-body.ts'
 import type { ResponsesGeneration } from './to-generation.ts'
 
 /**
- * A setting whose JSON has more characters is omitted. A stream repeats the settings three times. A client is
+ * A setting whose JSON has more characters than this is omitted. A stream repeats the settings three times. A client is
  * disconnected when too many bytes are unread, and long settings alone could exceed that limit, even for a client that
  * reads fast enough.
  */
@@ -14,8 +14,8 @@ const MAX_REPEATED_LENGTH = 65_536
 
 /**
  * Returns the effective settings: without dropped tools, with resolved aliases and clamped limits. Open Responses
- * requires numbers for sampling. Fields that the request does not have get neutral numbers, because only the worker
- * knows the model's defaults.
+ * requires a number for each sampling setting. Sampling settings that the request does not have get neutral numbers,
+ * because only the worker knows the model's defaults.
  */
 export function toSettings(
   body: ResponsesBody,
