@@ -15,7 +15,8 @@ export type Context = {
   consoleUrl(): string
   readonly isJson: boolean
   /**
-   * Shows the live state of the cluster until the viewer quits. With `once`, returns the state as an outcome instead.
+   * Shows the live state of the cluster until the viewer quits. With `once`, with `isJson` or without a terminal,
+   * returns the present state as an outcome instead.
    */
   top(once: boolean): Promise<Outcome | undefined>
   /** Lets the user chat with a model until the user ends the chat. */

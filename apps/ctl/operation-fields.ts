@@ -36,7 +36,7 @@ function toField(name: string, field: DescribedField, isPlace: boolean): z.ZodTy
   return field.isRequired ? readRequiredText(option, read) : readText(option, read)
 }
 
-/** How texts of a format are named and written. */
+/** The placeholder and an example for a field of each format. */
 const FORMATS: Readonly<Record<string, { readonly placeholder: string; readonly example: string }>> = {
   'date-time': { placeholder: 'TIME', example: 'such as 2030-01-01T00:00:00Z' },
   date: { placeholder: 'DAY', example: 'such as 2030-01-01' },

@@ -51,7 +51,7 @@ function toCell(name: string, format: string | undefined, value: unknown): strin
   return format === 'date-time' ? toTime(value) : value
 }
 
-/** Names end with their unit. */
+/** The name of a field with an amount ends with the unit. */
 function isAmount(name: string): boolean {
   return name.endsWith('Nano')
 }

@@ -193,7 +193,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
 
   /**
-   * Authenticates. If the caller cannot pay, also refuses a body that is large or of unknown length before it is read.
+   * Authenticates. Also refuses a caller who cannot pay, before the body is read, if the body is large or of unknown
+   * length.
    */
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)

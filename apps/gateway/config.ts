@@ -80,7 +80,7 @@ const Fields = z.object({
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
   /** A model is busy when the generations that are queued before a new one would take longer than this. */
   DRAIN_BOUND_MS: z.coerce.number().int().min(0).default(30_000),
-  /** The mean time of a generation, until an engine has measured one. */
+  /** The assumed mean time of a generation, used until an engine has measured the mean. */
   ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
   /** A queued or interrupted generation ends when no worker has served its model for this long. */
   NO_WORKER_LIMIT_MS: z.coerce.number().int().min(1_000).default(60_000),

@@ -44,7 +44,7 @@ export type AdminContext = {
   readonly actor: Actor
   readonly now: Date
   readonly reconcile: Reconcile
-  /** How many whole months before the present month may not be archived. */
+  /** The number of whole months before the present month that must not be archived. */
   readonly keepMonths: number
   readonly adminToken: string
   readonly live: () => LiveState

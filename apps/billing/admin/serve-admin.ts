@@ -43,7 +43,7 @@ export function createAdminServer(deps: {
   /** A database with a longer time limit for statements. Default: `db`. */
   archiveDb?: Kysely<Tables>
   reconcile: Reconcile
-  /** How many whole months before the present month may not be archived. */
+  /** The number of whole months before the present month that must not be archived. */
   keepMonths: number
   adminToken: string
   /** How long a connection stays open after an answer. */

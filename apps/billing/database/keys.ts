@@ -16,8 +16,8 @@ type KeyRow = {
   limit_spent: bigint
   limit_held: bigint
   /**
-   * The price of one input token and one output token together, at the cheapest model that the key may use; null: no
-   * such model has a price.
+   * The price of one input token, and for a chat model also of one output token, at the cheapest model that the key may
+   * use. Models that are disabled or cost nothing do not count. Null if no model remains.
    */
   least: bigint | null
 }
@@ -115,10 +115,10 @@ function toBillingKey(row: KeyRow): BillingKey {
 }
 
 /**
- * Returns the shortage of a key, or null if the key can pay for one input token and one output token (`least`). This
- * price is compared with the posted credits and with the rest of the spend limit. Holds are not subtracted from either.
- * A release of a hold sends no notification to gateways, so a key that is short only because of holds must not be
- * refused. If both amounts are lower than the price, the shortage of the account is returned, as in `reserve`.
+ * Returns the shortage of a key, or null if the key can pay the price `least`. This price is compared with the posted
+ * credits and with the rest of the spend limit. Holds are not subtracted from either. A release of a hold sends no
+ * notification to gateways, so a key that is short only because of holds must not be refused. If both amounts are lower
+ * than the price, the shortage of the account is returned, as in `reserve`.
  */
 function toShortage({
   posted,

@@ -9,7 +9,7 @@ import type { Pool, PoolClient } from 'pg'
  * session may write are left to the operator: docs/operations/billing.md lists them.
  */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
-  // The texts of values, as `pg` and billing's statements read and write them.
+  // These settings determine the texts of values, as `pg` and billing's statements read and write them.
   client_encoding: 'UTF8',
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
@@ -20,7 +20,7 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   array_nulls: 'on',
   standard_conforming_strings: 'on',
   quote_all_identifiers: 'off',
-  // The meaning of a statement.
+  // These settings can change the meaning of a statement.
   search_path: 'public',
   transform_null_equals: 'off',
   'plpgsql.extra_errors': 'none',

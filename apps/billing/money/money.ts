@@ -229,7 +229,7 @@ export function createMoney(options: {
     }
   }
 
-  /** Converts the rows of calls that have only the id of the reservation. */
+  /** Converts the rows for calls of `replace` and `extend`, which name the reservation and not its key or model. */
   function toHoldAnswers(
     calls: readonly { readonly reservationId: string }[],
     rows: readonly ReservationRow[],

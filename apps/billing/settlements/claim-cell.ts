@@ -7,7 +7,7 @@ import { databaseClaimKey, queueIdKey } from '#libs/generation-record/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
-/** The names of both servers, for operators: without a login. */
+/** The names of both servers, without logins, for messages to operators. */
 export type CellPlaces = { readonly cell: string; readonly queue: string; readonly database: string }
 
 export type CellClaim = {

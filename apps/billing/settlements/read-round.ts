@@ -13,7 +13,7 @@ export type ReadRound = {
 export type RoundReader = {
   /** Reads one round. Never rejects. */
   read(models: readonly string[]): Promise<ReadRound>
-  /** Reads only new entries, while the entries of the last round are not acknowledged yet. Never rejects. */
+  /** Reads only new entries. Used while the entries of the last round are not acknowledged yet. Never rejects. */
   readMore(models: readonly string[]): Promise<ReadRound>
   /** Claims the entries of this model that another consumer, probably a dead one, has not acknowledged. */
   requestClaim(model: string): void

@@ -61,7 +61,7 @@ export async function startLive(deps: {
     else watchedSinceMs = null
   }
 
-  /** Allows half a tick, because a timer may fire early. */
+  /** Returns true already half a tick before the time is over, because a timer may fire early. */
   const isDue = (lastMs: number, everyMs: { watched: number; unwatched: number }) =>
     nowMs() - lastMs >= (watchedSinceMs === null ? everyMs.unwatched : everyMs.watched) - TICK_MS / 2
 

@@ -23,7 +23,10 @@ export type BusObserver = {
 }
 
 const OBSERVE_EVERY_MS = 5_000
-/** More than two intervals, so that one lost request to report changes nothing. */
+/**
+ * After a request to report, a process sends reports for this long. The time is longer than two intervals between such
+ * requests, so that one lost request changes nothing.
+ */
 const OBSERVE_FOR_MS = 12_000
 /**
  * While nobody watches, the console listens for `LISTEN_FOR_MS`, then pauses for `LISTEN_EVERY_MS`. Each process sends

@@ -7,7 +7,7 @@ export type DemandPublisher = {
    * until then have no effect.
    */
   publishSoon(): void
-  /** Drops a message that is due. */
+  /** Cancels the message that `publishSoon` has planned, if any. */
   close(): void
 }
 

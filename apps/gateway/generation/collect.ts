@@ -3,7 +3,7 @@ import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
 import type { OutputEvent, SendOutput } from './generation-call.ts'
 
-/** Successive deltas of one kind joined, or one tool call. */
+/** A part of the output: the joined text of successive deltas of one kind, or one tool call. */
 export type OutputPart =
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'text'; readonly text: string }

@@ -31,14 +31,14 @@ import type { Pace } from './pace.ts'
  *
  * NEW
  *   Nothing is queued. `begin` sends the first lift and its job.
- *   - The record answers `busy`: nothing is queued, and `begin` throws `model_busy`. Still NEW.
+ *   - The record answers `busy`: nothing is queued, and `begin` throws `model_busy`. The state stays NEW.
  *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued
  *     all the same.
  *   - The record gives any other answer: WAITING.
  *
  * WAITING
  *   The generation is queued and counts as demand. No claim of this epoch has arrived. The first look comes after 3 s.
- *   The next one comes after 3 s while an engine has room, else after a pause that doubles up to 12 s.
+ *   The next one comes after 3 s while an engine has room, else after a pause that doubles each time, up to 12 s.
  *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless
  *     other jobs of the model wait.
  *   - A look finds a claim: the worker is watched, and the inbox asks the worker for its events.
@@ -56,7 +56,8 @@ import type { Pace } from './pace.ts'
  *
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
- *   counts as demand. It waits for a turn at the pace, then sends the lift and its job until the record answers.
+ *   counts as demand. `again` waits for a turn at the pace, then sends the lift and its job repeatedly until the record
+ *   answers.
  *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
  *     already), the next look finds out what became of the generation.
  *   - The inbox is closed, or is lost for a reason other than a limit: `again` gives up. If the generation still waits

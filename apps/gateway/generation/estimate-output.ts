@@ -10,8 +10,8 @@ const UNLEARNED_TOKENS = 256
 const MEAN_SHARE = 0.02
 
 /**
- * Keeps the mean output of each model's generations. The fair queue advances an account by the expected cost of a
- * generation, of which this estimate is a part.
+ * Keeps the mean output of each model's generations. The fair queue advances an account's tag by the expected cost of
+ * each generation, and this estimate is a part of that cost.
  */
 export function createOutputEstimate(): OutputEstimate {
   const means = new Map<string, number>()

@@ -51,7 +51,7 @@ export const listRequests = implementRead(
       // Only the partitions from this id on can contain the rows.
       sql`reservation_id >= ${await readOldestId(db, start)}`,
     ]
-    // If `to` is absent, no end is set: another replica's clock may be ahead.
+    // If `to` is absent, rows with a later time than `now` are included: another replica's clock may be ahead.
     if (to !== undefined) indexed.push(sql`settled_at < ${to}`)
     const filters: Condition[] = []
     if (key !== undefined) indexed.push(sql`key_id = ${key}`)
@@ -65,7 +65,7 @@ export const listRequests = implementRead(
     if (minMs !== undefined) filters.push(sql`${DURATION} >= ${minMs}`)
     if (cursor !== undefined) {
       const { at, id } = toMoment(cursor)
-      // The condition on `settled_at` alone is for indexes without the id.
+      // The condition on `settled_at` alone lets PostgreSQL use indexes without the id.
       indexed.push(sql`settled_at <= ${at} and (settled_at, reservation_id) < (${at}, ${id})`)
     }
     const most = filters.length === 0 ? limit + 1 : Math.max(MAX_LOOKED, limit + 1)

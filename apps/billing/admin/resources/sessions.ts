@@ -159,7 +159,7 @@ async function deleteOld(db: Kysely<Tables>, now: Date): Promise<void> {
     .execute()
 }
 
-/** Ends the least recently used sessions beyond the bound. */
+/** Ends the least recently used sessions of a credential, so that at most `MAX_OPEN` stay open. */
 async function endSurplus(db: Kysely<Tables>, credentialId: string | null, now: Date): Promise<void> {
   await sql`
     update admin_sessions set ended_at = ${now} where id in (

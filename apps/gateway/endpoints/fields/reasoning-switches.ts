@@ -68,7 +68,7 @@ export function toSwitches(fields: z.output<typeof Switches>): GivenEfforts {
     enable_thinking: toSwitch(fields.enable_thinking),
     'reasoning.effort': reasoning?.effort,
     'reasoning.enabled': toSwitch(reasoning?.enabled),
-    // True only asks for the reasoning to be returned, which it is anyway.
+    // The value true asks only that the answer include the reasoning, and the answer always includes it.
     include_reasoning: fields.include_reasoning === false ? 'off' : undefined,
     'chat_template_kwargs.enable_thinking': toSwitch(template?.enable_thinking),
     'chat_template_kwargs.thinking': toSwitch(template?.thinking),

@@ -7,7 +7,7 @@ type ReadGrammar = {
 }
 
 const MAX_COUNT = 128
-/** The library reads groups by recursion. */
+/** The most levels of nested groups. The library reads groups by recursion. */
 const MAX_LEVELS = 64
 
 const NOT_EBNF =
