@@ -13,7 +13,8 @@ import { UNCHARGED_WORK } from './or-unavailable.ts'
 /**
  * The result of the first half of admission. The record does the second half when the generation is lifted: it knows
  * the exact number of generations that wait before this one, and compares this number with `mostAhead`. The caller must
- * call each function below at the event for which it is named.
+ * call `claimed`, `compiled` and `leave` when a worker has claimed the generation, when output has begun, and when the
+ * generation has ended.
  */
 export type Admission = {
   /** How many generations may wait before this one. */
