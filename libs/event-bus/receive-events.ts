@@ -10,7 +10,7 @@ export type EventReceiver = {
    * Asks every worker for its frames from the first missing one on. Must be called when messages may have been missed.
    */
   catchUp(): void
-  /** Opens the inbox of a new generation. Open it before it is queued: subscribe, then enqueue. */
+  /** Opens the inbox of a new generation. Call it before the generation is queued, so that no event is missed. */
   open(): StreamInbox
   openStreams(): number
   /**

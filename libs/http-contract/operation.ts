@@ -12,7 +12,7 @@ type Described<Code extends string> = {
   /** The headers that the operation reads; all others are ignored. */
   readonly headers: z.ZodObject
   readonly body: z.ZodType
-  /** The errors of this operation, in addition to the errors of every operation or every change of the contract. */
+  /** The errors of this operation alone. Every operation, or every change, of the contract has further errors. */
   readonly errors: readonly Code[]
 }
 

@@ -98,9 +98,9 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
   }
 
   /**
-   * Completes a finished job and takes the next job with one script, which saves most other looks for a job. BullMQ
-   * leaves a marker whenever it gives out a job. So after each job the worker's next wait ends at once, mostly without
-   * a job.
+   * Completes a finished job and takes the next job with one script, which saves most other looks for a job. Whenever
+   * BullMQ gives out a job, it leaves a marker, which ends a wait for a job. So after each job the worker's next wait
+   * ends at once, mostly without a job.
    */
   async function takeNext(): Promise<Job | undefined> {
     const done = finished.pop()

@@ -47,7 +47,10 @@ const GRAMMAR_LIMITS: Limits = {
   characters: MAX_GRAMMAR_CHARACTERS,
 }
 
-/** The most levels of all schemas that a `$ref` names. Measured: 4,000 to 8,000 kill the engine's process. */
+/**
+ * The most levels that all schemas named by a `$ref` may have together. Measured: 4,000 to 8,000 kill the engine's
+ * process.
+ */
 const MAX_REFERRED_LEVELS = 2_000
 
 type Limits = {
@@ -63,8 +66,8 @@ export function isWithinLevels(schema: JsonSchema, levels: number): boolean {
 }
 
 /**
- * Rejects schemas that are too expensive for the engine to compile. `text` is the schema's JSON if its numbers may have
- * more digits than the parsed schema; long numbers in it count as characters.
+ * Rejects schemas that are too expensive for the engine to compile. `text` is the schema's JSON. It is needed if its
+ * numbers may have more digits than in the parsed schema; long numbers in it count as characters.
  */
 export function checkSize(schema: JsonSchema, use: GrammarUse, text = ''): SchemaProblem | null {
   for (const [number] of text.matchAll(LONG_NUMBER)) use.characters += number.length
