@@ -238,8 +238,8 @@ export async function createPresence(options: {
   }
 
   /**
-   * Sends an echo. A failure is not logged here: the heartbeat's failure is, and a lost echo is noticed because it does
-   * not arrive.
+   * Sends an echo. A failure is not logged here, because heartbeats then fail too, and their failures are logged. A
+   * lost echo is noticed because it does not arrive.
    */
   function sendEcho() {
     bus.publish(ownEcho, '').catch(() => undefined)

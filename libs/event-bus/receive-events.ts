@@ -14,7 +14,7 @@ export type EventReceiver = {
   open(): StreamInbox
   openStreams(): number
   /**
-   * Marks every stream as lost whose current epoch `worker` runs or is expected to run, and forgets the frames of
+   * Marks as lost every stream whose current epoch `worker` runs or is expected to run, and forgets the frames of
    * `worker`.
    */
   loseWorker(worker: string, reason: LossReason): void

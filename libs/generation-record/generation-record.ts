@@ -98,7 +98,7 @@ export type Claim =
       readonly engineDeaths: EngineDeaths
       /** The time until the deadline; may be ≤ 0. */
       readonly remainingMs: number
-      /** How many more generations wait that this worker serves; 0 in the answer to a repeated claim. */
+      /** The number of further waiting generations that this worker serves; 0 in the answer to a repeated claim. */
       readonly waiting: number
       /** How long the generation has waited in this epoch. */
       readonly waitedMs: number

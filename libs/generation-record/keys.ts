@@ -64,8 +64,8 @@ export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 
 /**
- * `<run id> <Redis ms>`, written by billing: the database of billing has committed all entries that this run
- * (`SettlementMark`) had appended up to this time.
+ * `<run id> <Redis ms>`, written by billing: its database has committed all entries of this run (`SettlementMark`) that
+ * were appended up to this time.
  */
 export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
 

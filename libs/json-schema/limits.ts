@@ -6,9 +6,9 @@ import type { Subschema } from './subschemas.ts'
 export const MAX_LEVELS = 100
 
 /**
- * How much the grammars of one request have used of the limits that apply to all of them together. The limits are
- * shared because an engine compiles one grammar after the other, and does nothing else meanwhile. The checks add to
- * these counts.
+ * The amounts that the grammars of one request have used so far. Their limits apply to all grammars of a request
+ * together, because an engine compiles one grammar after the other, and does nothing else meanwhile. The checks add to
+ * these amounts.
  */
 export type GrammarUse = {
   values: number
@@ -108,9 +108,9 @@ function findExceeded(
 }
 
 /**
- * Rejects schemas whose references lead too deep. The grammar library's compiler enters each schema to which a `$ref`
- * refers, once, and does so from within another schema, in an unspecified order. So it goes at most as deep as the sum
- * of the levels of these schemas.
+ * Rejects schemas whose references lead too deep. The grammar library's compiler enters each schema that a `$ref`
+ * names, once. It does so from within another schema, in an unspecified order. So it goes at most as deep as the sum of
+ * the levels of these schemas.
  */
 export function checkReferredLevels(
   subschemas: readonly Subschema[],

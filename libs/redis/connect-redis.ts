@@ -125,7 +125,7 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 class Server extends Redis {
   /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */
   #gathering: Redis['stream'] | null = null
-  /** Set while all corked commands may wait. */
+  /** The timer that ends the wait. It is set while all corked commands may wait. */
   #lateFlush: NodeJS.Timeout | undefined
   /** True while `withNextWrite` calls its `send`. */
   #mayWait = false

@@ -70,7 +70,7 @@ async function refusalOf(answer: Promise<unknown>, prefix: string): Promise<stri
   }
 }
 
-/** Returns the access rule that gives the right whose lack a server's refusal reports; null for every other error. */
+/** Returns the access rule that would give the missing right; null if the message is not a refusal. */
 function toRule(message: string, prefix: string): string | null {
   if (!isRefusal(message)) return null
   const command = /run the '([^']+)' command/i.exec(message)?.[1]

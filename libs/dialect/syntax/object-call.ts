@@ -238,7 +238,7 @@ export function createObjectCall(
       buffered = text.slice(at)
       return text.length
     }
-    // Not a close tag: an invalid character of the value.
+    // There is no close tag here, so the character is an invalid part of the value.
     if (forwards) emitArguments(text.charAt(at))
     return at + 1
   }
