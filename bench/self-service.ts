@@ -1,9 +1,9 @@
-// Measures how long an API client waits for its own data. Many keys call `GET /v1/key`, each about once a second. A key
-// is not served more often.
+// Measures how long an API client waits for its own data. Many keys call `GET /v1/key`, each about once a second,
+// because a gateway serves one such request a second for each key.
 //
 //   npm run bench:self-service [-- --keys 40 --seconds 20]
 //
-// Prints the bar, which is the required value, with the measured value. The exit code is 1 if the bar is missed.
+// Prints the measured value beside the required value, which is the bar. The exit code is 1 if the bar is missed.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'

@@ -6,7 +6,7 @@
 //   npm run soak -- --minutes 30 [--load 0.5] [--seed N]
 //
 // Prints a line each minute. At the end it prints the growth of each process's memory and file handles, the event
-// loops' delays, and the growth of Redis. Beside each growth stands its noise (`Trend`). Memory is measured once a
+// loops' delays, and the growth of Redis. Each growth is printed with its noise (`Trend`). Memory is measured once a
 // minute, right after a garbage collection, because the growth of V8's heap between collections does not show a leak.
 // Redis keeps settlements for an hour, longer than most runs, so they are subtracted from its memory. The first third
 // of the time is warm-up. The bars, which are the required values, are printed last. The exit code is 1 if a bar is
@@ -162,7 +162,7 @@ try {
     const grown: number[] = []
     const line = (title: string, unit: string, figures: readonly number[]) => {
       const { median, growth, noise } = toTrend(figures)
-      // The noise counts as at least half a unit, because a figure that never moves has none.
+      // A value that never changes has a noise of 0, so the noise counts as at least half a unit.
       grown.push(growth / Math.max(noise, 0.5))
       console.log(
         `  ${title.padEnd(24)} ${median.toFixed(1)} ${unit}, grew ${growth.toFixed(2)}, noise ${noise.toFixed(2)}`,

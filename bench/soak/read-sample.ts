@@ -45,7 +45,10 @@ export async function collectGarbage(watched: readonly Watched[]): Promise<void>
   )
 }
 
-/** Reads every process and the server. Each reading of `/metrics` begins a new period for the event loop's delay. */
+/**
+ * Reads a sample of every process and of the Redis server. Each reading of `/metrics` begins a new period for the event
+ * loop's delay.
+ */
 export async function readSample(
   watched: readonly Watched[],
   { redis, models }: { redis: Redis; models: readonly string[] },

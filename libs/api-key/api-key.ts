@@ -67,7 +67,8 @@ function randomText(length: number): string {
   const characters: string[] = []
   while (characters.length < length) {
     for (const byte of randomBytes(length)) {
-      // Larger bytes are skipped, because they would make some characters more likely than others.
+      // The highest bytes are skipped, from the largest multiple of BASE on: with them, the first characters of the
+      // alphabet would come more often than the others.
       if (byte < 256 - (256 % BASE) && characters.length < length)
         characters.push(ALPHABET.charAt(byte % BASE))
     }

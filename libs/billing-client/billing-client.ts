@@ -113,8 +113,8 @@ export function createBillingClient(options: {
   /** The age at which a stream is replaced; `STREAM_AGE_MS` unless given. */
   streamAgeMs?: number
   /**
-   * Returns how long money calls are gathered before the next message to billing is sent, in ms; 0 unless given. Called
-   * for each message.
+   * Returns the shortest time, in ms, from one message with money calls to the next; 0 unless given. Calls that are
+   * made within this time are gathered into one message. The function is called for each message.
    */
   gatherMs?: () => number
 }): BillingClient {

@@ -67,7 +67,8 @@ export function followStream<Message>(options: {
       if (renewTimer === undefined) renewLater()
       changeState(true, 'connected')
     })
-    // `status` follows every end, also every error; without this listener an error would be thrown.
+    // The event `status` comes at every end of a stream, also after an error, and is handled below. Without this
+    // listener an error would be thrown.
     opened.on('error', () => undefined)
     opened.on('status', ({ details }) => {
       if (stopped) return

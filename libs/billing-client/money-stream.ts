@@ -34,8 +34,8 @@ const GATHERED_CALLS = 8
 
 /**
  * One bidirectional stream for all money calls of a process. The calls of one event-loop turn are sent as one message.
- * If `gatherMs` returns more than 0, a message is sent at the earliest so many ms after the previous one, or as soon as
- * 8 calls wait. Replies are matched by `seq`.
+ * If `gatherMs` returns more than 0, a message is sent no sooner than that many ms after the previous one, unless 8
+ * calls wait. Replies are matched by `seq`.
  *
  * A stream is used for `renewAfterMs`. Then a new one is opened, so that calls also reach replicas of billing that have
  * started since. Replies on the former stream are still received.
@@ -147,7 +147,8 @@ export function createMoneyStream(options: {
         waiting?.resolve(waiting.sendings > 1 ? toUnavailable(reply) : reply)
       }
     })
-    // `status` follows every end, also every error; without this listener an error would be thrown.
+    // The event `status` comes at every end of a stream, also after an error, and is handled below. Without this
+    // listener an error would be thrown.
     opened.on('error', () => undefined)
     opened.on('status', ({ details }) => {
       clearTimeout(former.get(opened))

@@ -15,8 +15,8 @@ export const HostPort = z
 
 /**
  * Returns whether the user name and the password of a URL can be decoded. A `%` that is not written as `%25` may make
- * this impossible. Such a `%` is not tolerated: code that takes it as it stands would read another password if the text
- * also has a `%25`.
+ * this impossible. Code could read such a `%` as it stands, but if the text also has a `%25`, it would then read a
+ * wrong password. So such a URL is refused.
  */
 export function hasReadableLogin(text: string): boolean {
   if (!URL.canParse(text)) return false
@@ -85,7 +85,8 @@ export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).def
 
 /**
  * How long other processes count a process as alive after its last sign of life. For a gateway, 7 s are added. Every
- * process must have the same value. It may be short, because a wrong judgement about a worker only pauses generations.
+ * process must have the same value. The time may be short, because if a live worker is wrongly counted as dead, its
+ * generations only pause.
  */
 export const PresenceTtlMs = z.coerce.number().int().min(1_000).max(60_000).default(3_000)
 

@@ -20,7 +20,10 @@ export type RedisServerPlace =
 /** The place of a Redis and how it is reached. */
 export type RedisPlace =
   | RedisServerPlace
-  /** `urls` are the nodes that are asked first. User, password and TLS are taken from the first URL. */
+  /**
+   * `urls` are some nodes of the Cluster. The client asks them for all nodes. User, password and TLS are taken from the
+   * first URL.
+   */
   | { readonly mode: 'cluster'; readonly urls: readonly [string, ...string[]] }
 
 /** Reads one URL, or several separated by commas. */

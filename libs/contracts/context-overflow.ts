@@ -14,7 +14,7 @@ export function toOverflowMessage({
   tokens = null,
 }: {
   readonly contextWindow: number
-  /** Without an article: the prompt, or one of the inputs to embed. */
+  /** The words for the text that is too long, without an article: the prompt, or one of the inputs to embed. */
   readonly subject?: string
   readonly tokens?: number | null
 }): string {

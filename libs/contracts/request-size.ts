@@ -80,7 +80,10 @@ function sourceOf(format: ReturnType<typeof countedFormat>): unknown {
   }
 }
 
-/** A schema that is present as an object and as text is counted in the longer form: every digit costs tokens. */
+/**
+ * A schema that is present as an object and as text is counted in the longer form. The text may have more digits than
+ * the object, and every digit costs tokens.
+ */
 function countedTool(tool: ToolDefinition) {
   const { parametersText: text, ...others } = tool
   return text === undefined ? tool : { ...others, parameters: longer(text, tool.parameters) }

@@ -46,7 +46,10 @@ export function decodeTiming(text: string): SettlementTiming {
   }
 }
 
-/** At most 2^31 - 1, PostgreSQL's largest integer: 24 days in milliseconds. */
+/**
+ * Returns null for a text that is not a number. Larger numbers become 2^31 - 1, PostgreSQL's largest integer, which is
+ * 24 days in milliseconds.
+ */
 function toCount(text: string | undefined): number | null {
   if (text === undefined || !/^\d{1,10}$/.test(text)) return null
   return Math.min(Number(text), 2_147_483_647)

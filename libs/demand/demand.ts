@@ -55,8 +55,8 @@ export function shortOfSlots({ waiting, running, slots, askedPerS, meanMs }: Slo
 }
 
 /**
- * Returns how long the last generation that waits now will wait, in ms: waiting generations without a free slot ÷ drain
- * rate. The drain rate is the larger of two rates:
+ * Returns how long the last of the generations in the queue will wait, in ms: waiting generations without a free slot ÷
+ * drain rate. The drain rate is the larger of two rates:
  * - the measured rate at which generations end;
  * - slots ÷ mean service time, the rate at which generations end if all slots are busy.
  *

@@ -89,9 +89,9 @@ function toOutput(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls
 }
 
 /**
- * Returns the grammar for a model that may choose to call. From the beginning of a call on, it allows the offered
- * tools: strict tools with arguments that fit their schema, other tools with any object. Returns null if no tool is
- * strict, or if the format does not mark the beginning of a call.
+ * Returns the grammar for a model that may choose whether it calls a tool. From the beginning of a call on, the grammar
+ * allows the offered tools: strict tools with arguments that fit their schema, other tools with any object. Returns
+ * null if no tool is strict, or if the format does not mark the beginning of a call.
  */
 function toStrict(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls']): Output | null {
   const { tools, toolChoice } = request
@@ -151,8 +151,8 @@ function toArgumentsSchema({ parameters, parametersText }: ToolDefinition): Json
 }
 
 /**
- * Returns the schema as `text` spells its numbers; without `text`, the schema itself. Names made of digits come first,
- * as in every JavaScript object.
+ * Returns the schema that `text` contains, in which numbers keep their spelling; without `text`, returns `schema`. In
+ * both, property names that are made of digits come first, as in every JavaScript object.
  */
 function exactSchema(schema: JsonSchema, text: string | undefined): JsonSchema {
   const exact = text === undefined ? schema : parseExact(text)
@@ -160,7 +160,7 @@ function exactSchema(schema: JsonSchema, text: string | undefined): JsonSchema {
 }
 
 /**
- * Returns a schema for the same values that the engine's grammar library can read. Bounds that the library cannot
- * represent are missing (`fitBounds`).
+ * Rewrites `schema` so that the engine's grammar library can read it. The result allows the same values, except that
+ * bounds which the library cannot represent are left out (`fitBounds`).
  */
 const toEngineSchema = (schema: JsonSchema): JsonSchema => fitBounds(toCurrentDraft(nameReferences(schema)))

@@ -15,9 +15,9 @@ export type StopMatcher = {
 
 /**
  * Finds the stop string that ends first; if several end at the same character, the longest of them. Buffers only the
- * longest suffix of the text with which a stop string may begin. Each stop string is a Knuth-Morris-Pratt automaton,
- * which takes one step per character. So the result does not depend on how the text is cut, and no stop string makes it
- * slow.
+ * longest suffix of the text that may be the beginning of a stop string. Each stop string is a Knuth-Morris-Pratt
+ * automaton, which takes one step per character. So the result does not depend on how the text is cut, and no stop
+ * string makes it slow.
  */
 export function createStopMatcher(stops: readonly string[]): StopMatcher {
   // The longest comes first: of several stop strings that end at one character, the first in this order wins.

@@ -36,8 +36,8 @@ export type Frame = {
  *
  *   [ KIND, worker, firstKept, lastNumber, (stream, epoch, lastSeq, state)* ]
  *
- * So the gateway notices when the last frame of a stream was lost, and when the worker does not know a stream. A stream
- * that is missing from a pulse means nothing.
+ * So the gateway notices when the last frame of a stream was lost, and when the worker does not know a stream. If a
+ * pulse does not list a stream, this says nothing about the stream.
  */
 export type Pulse = {
   readonly worker: string
@@ -96,8 +96,9 @@ export function encodePulse({ worker, firstKept, lastNumber, streams }: Pulse): 
 }
 
 /**
- * Decodes a frame or a pulse. Throws a FrameError for any other text. An entry without a stream, an epoch and a seq is
- * left out, because its stream cannot be known; the gap that the entry leaves fails that stream alone.
+ * Decodes a frame or a pulse. Throws a FrameError for any other text. An entry of a frame is left out if its stream,
+ * epoch or seq is not a number, because its stream cannot be known. The gap that the entry leaves fails that stream
+ * alone.
  */
 export function decodeGatewayMessage(text: string): GatewayMessage {
   const parts = parseArray(text)

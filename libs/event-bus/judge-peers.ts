@@ -83,7 +83,10 @@ export type JudgeLimits = {
 
 export type Verdict = 'echo' | 'look' | 'forget' | 'cut-off' | 'dead'
 
-/** How long the key of a process that was never heard must be missing, because the process may be about to write it. */
+/**
+ * A process that was never heard counts as dead only after its key has been missing for this time, because the process
+ * may be about to write the key for the first time.
+ */
 const SECOND_LOOK_MS = 2_000
 
 /** Returns a verdict for each peer whose state asks for an action. Changes nothing. */

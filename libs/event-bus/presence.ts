@@ -54,8 +54,8 @@ export type Presence = {
   /** Returns for how long this process has not received its own echo; 0 while the last echo is less than 3 s old. */
   busAwayMs(): number
   /**
-   * Returns the boot ids of the gateways among the last 512 deaths of the last 10 min, without gateways that were heard
-   * again.
+   * Returns the boot ids of gateways that were declared dead within the last 10 min and not heard again. Only the last
+   * 512 deaths, of gateways and workers together, are remembered.
    */
   buried(): readonly string[]
   /** Returns the last heartbeat of each process of the other kind that is not silent. */
@@ -237,7 +237,10 @@ export async function createPresence(options: {
     sendEcho()
   }
 
-  /** Sends an echo. A failed publish is already logged for the heartbeat, and a lost echo is noticed by its absence. */
+  /**
+   * Sends an echo. A failure is not logged here, because heartbeats then fail too, and their failures are logged. A
+   * lost echo is noticed because it does not arrive.
+   */
   function sendEcho() {
     bus.publish(ownEcho, '').catch(() => undefined)
   }

@@ -10,11 +10,11 @@ export type EventReceiver = {
    * Asks every worker for its frames from the first missing one on. Must be called when messages may have been missed.
    */
   catchUp(): void
-  /** Opens the inbox of a new generation. Open it before it is queued: subscribe, then enqueue. */
+  /** Opens the inbox of a new generation. Call it before the generation is queued, so that no event is missed. */
   open(): StreamInbox
   openStreams(): number
   /**
-   * Marks every stream as lost whose current epoch `worker` runs or is expected to run, and forgets the frames of
+   * Marks as lost every stream whose current epoch `worker` runs or is expected to run, and forgets the frames of
    * `worker`.
    */
   loseWorker(worker: string, reason: LossReason): void

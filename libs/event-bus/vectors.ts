@@ -21,7 +21,7 @@ export type VectorsPlace = {
 /** How long vectors are kept if no gateway takes them: longer than a worker waits for its gateway. */
 const KEEP_MS = 30_000
 
-/** A gateway's keys share a hash tag, because like its channel they belong to one server. */
+/** The keys of one gateway share a hash tag, because all of them are on one server, as the gateway's channel is. */
 export function vectorsKey({ gateway, stream, epoch, worker, first }: VectorsPlace): string {
   return `${keyPrefix()}vectors:{${gateway}}:${stream}:${epoch}:${worker}:${first}`
 }

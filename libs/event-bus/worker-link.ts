@@ -14,7 +14,10 @@ export type WorkerLink = {
   isMissing(before?: number): boolean
   /** Asks for missing frames. Frames that were not requested before are requested at once. */
   requestMissing(occasion: 'frame' | 'pulse' | 'tick'): void
-  /** Asks for all frames from the first missing one on, because some may have been lost without a trace. */
+  /**
+   * Asks for all frames from the first missing one on, also for frames of which this link does not know yet: they may
+   * be lost too.
+   */
   requestRest(): void
   /** Acknowledges a stream as settled with the next message. */
   addSettled(stream: number): void
@@ -34,8 +37,8 @@ const ACKNOWLEDGE_AT = 256
 
 /**
  * A link expects frames from number 1 on, even if the first frame that arrives has a higher number, because earlier
- * frames may contain events that are needed. The worker no longer keeps frames that were acknowledged, and its pulse
- * shows which frame is the first kept one.
+ * frames may contain events that are needed. The worker no longer keeps frames that were acknowledged. Its pulse shows
+ * which frame is the first kept one, and the link no longer expects the frames before it.
  */
 export function createWorkerLink(options: {
   worker: string

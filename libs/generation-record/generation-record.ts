@@ -29,7 +29,10 @@ import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
 
-/** The most bytes that a model's waiting jobs may have: the jobs of one account, and all jobs together. */
+/**
+ * The most bytes that the waiting jobs of a model may have: `accountBytes` for the jobs of one account, `modelBytes`
+ * for all jobs.
+ */
 export type Bounds = { readonly accountBytes: number; readonly modelBytes: number }
 
 /** The arguments of a lift. All lifts of one epoch carry the same job, needs, ids and prompt count. */
@@ -95,7 +98,7 @@ export type Claim =
       readonly engineDeaths: EngineDeaths
       /** The time until the deadline; may be ≤ 0. */
       readonly remainingMs: number
-      /** How many more generations wait that this worker serves; 0 in the answer to a repeated claim. */
+      /** The number of further waiting generations that this worker serves; 0 in the answer to a repeated claim. */
       readonly waiting: number
       /** How long the generation has waited in this epoch. */
       readonly waitedMs: number
@@ -125,7 +128,7 @@ export type Settled = {
   /**
    * - `recorded`: this call has settled the generation.
    * - `settled`: an earlier call has settled it.
-   * - `stale`: the record is in a later epoch, or the generation is not this worker's.
+   * - `stale`: the record is in a later epoch, or the worker that settles has not claimed the generation.
    */
   readonly status: 'recorded' | 'settled' | 'stale'
   /** The worker that had claimed the generation and must be stopped. */

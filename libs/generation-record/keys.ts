@@ -63,7 +63,10 @@ export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 /** Stream of the model's settlements, consumed by billing. */
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 
-/** `<run id> <Redis ms>`, written by billing: its database has committed the entries of that run up to that time. */
+/**
+ * `<run id> <Redis ms>`, written by billing: its database has committed all entries of this run (`SettlementMark`) that
+ * were appended up to this time.
+ */
 export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
 
 /**
@@ -95,7 +98,8 @@ export const killersKey = () => `${keyPrefix()}killers`
 export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
 
 /**
- * The claim of the database in which billing charges this queue's settlements. It expires if billing does not renew it.
+ * The database that has claimed this queue: only the billing of that database charges the queue's settlements. The
+ * value is the database's id and its place. The key expires if billing does not renew it.
  */
 export const databaseClaimKey = () => `${keyPrefix()}{billing:}database`
 

@@ -12,7 +12,10 @@ type Described<Code extends string> = {
   /** The headers that the operation reads; all others are ignored. */
   readonly headers: z.ZodObject
   readonly body: z.ZodType
-  /** The errors of this operation, in addition to the errors of every operation or every change of the contract. */
+  /**
+   * The errors of this operation alone. All operations of a contract, and all of its changes, have further errors in
+   * common.
+   */
   readonly errors: readonly Code[]
 }
 

@@ -34,8 +34,8 @@ export type JobQueue = {
    */
   add(job: QueuedJob): Promise<void>
   /**
-   * Adds a job unless other jobs of its model wait, because these jobs lead a worker to its generation as well. Returns
-   * true if the job was added.
+   * Adds a job unless other jobs of its model wait, because any of these jobs leads a worker to the waiting
+   * generations. Returns true if the job was added.
    */
   addIfNoneWaits(job: QueuedJob): Promise<boolean>
   /** Removes the job if it still waits. */

@@ -31,7 +31,7 @@ const PAUSE_MS = 500
 const WAIT_S = 5
 /** A job that is done is completed by the next look for a job, or after this time: no client waits for it. */
 const COMPLETE_AFTER_MS = 20
-/** BullMQ puts a job back that a worker has had for one to two times this long. A claim takes far less. */
+/** BullMQ puts back a job that a worker has had for one to two times this long. A claim takes far less. */
 const STALLED_AFTER_MS = 5_000
 /**
  * BullMQ fails a job if more workers than this have died while they had it. A job is only a turn and must not fail, so
@@ -98,9 +98,9 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
   }
 
   /**
-   * Completes a finished job and takes the next job with one script, which saves most other looks for a job. BullMQ
-   * leaves a marker whenever it gives out a job. So after each job the worker's next wait ends at once, mostly without
-   * a job.
+   * Completes a finished job and takes the next job with one script, which saves most other looks for a job. Whenever
+   * BullMQ gives out a job, it leaves a marker, which ends a wait for a job. So after each job the worker's next wait
+   * ends at once, mostly without a job.
    */
   async function takeNext(): Promise<Job | undefined> {
     const done = finished.pop()

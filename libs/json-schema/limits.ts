@@ -6,9 +6,9 @@ import type { Subschema } from './subschemas.ts'
 export const MAX_LEVELS = 100
 
 /**
- * How much the grammars of one request have used of the limits that apply to all of them together. The limits are
- * shared because an engine compiles one grammar after the other, and does nothing else meanwhile. The checks add to
- * these counts.
+ * The amounts that the grammars of one request have used so far. Their limits apply to all grammars of a request
+ * together, because an engine compiles one grammar after the other, and does nothing else meanwhile. The checks add to
+ * these amounts.
  */
 export type GrammarUse = {
   values: number
@@ -47,7 +47,10 @@ const GRAMMAR_LIMITS: Limits = {
   characters: MAX_GRAMMAR_CHARACTERS,
 }
 
-/** The most levels of all schemas that a `$ref` names. Measured: 4,000 to 8,000 kill the engine's process. */
+/**
+ * The most levels that all schemas named by a `$ref` may have together. Measured: 4,000 to 8,000 kill the engine's
+ * process.
+ */
 const MAX_REFERRED_LEVELS = 2_000
 
 type Limits = {
@@ -63,8 +66,8 @@ export function isWithinLevels(schema: JsonSchema, levels: number): boolean {
 }
 
 /**
- * Rejects schemas that are too expensive for the engine to compile. `text` is the schema's JSON if its numbers may have
- * more digits than the parsed schema; long numbers in it count as characters.
+ * Rejects schemas that are too expensive for the engine to compile. `text` is the schema's JSON. It is needed if its
+ * numbers may have more digits than in the parsed schema; long numbers in it count as characters.
  */
 export function checkSize(schema: JsonSchema, use: GrammarUse, text = ''): SchemaProblem | null {
   for (const [number] of text.matchAll(LONG_NUMBER)) use.characters += number.length
@@ -105,9 +108,9 @@ function findExceeded(
 }
 
 /**
- * Rejects schemas whose references lead too deep. The grammar library's compiler enters each schema to which a `$ref`
- * refers, once, and does so from within another schema, in an unspecified order. So it goes at most as deep as the sum
- * of the levels of these schemas.
+ * Rejects schemas whose references lead too deep. The grammar library's compiler enters each schema that a `$ref`
+ * names, once. It does so from within another schema, in an unspecified order. So it goes at most as deep as the sum of
+ * the levels of these schemas.
  */
 export function checkReferredLevels(
   subschemas: readonly Subschema[],

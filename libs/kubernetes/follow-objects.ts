@@ -52,7 +52,7 @@ export function followObjects<Kind extends { metadata: z.infer<typeof ObjectMeta
   const stopping = new AbortController()
   let objects = new Map<string, Kind>()
   let resourceVersion: string | null = null
-  /** Null while a watch is open. */
+  /** The time since which the state has not followed the server; null while a watch is open. */
   let behindSinceMs: number | null = -Infinity
 
   const toPath = (query: Record<string, string>) => {

@@ -126,7 +126,7 @@ async function unpack(archive: Buffer, entry: Entry): Promise<Buffer> {
 
 async function inflate(packed: Buffer, { name, method, unpackedBytes }: Entry): Promise<Buffer> {
   if (method === 0) return packed
-  // The limits counted the size in the directory entry. A file that is larger than its entry says fails here.
+  // The limits were checked with the size in the directory entry. A file that is larger than that size fails here.
   if (method === 8)
     return await promisify(inflateRaw)(packed, { maxOutputLength: Math.max(1, unpackedBytes) })
   throw new ZipError(`${name} is compressed with the unsupported method ${method}`)

@@ -14,7 +14,8 @@ const SHARED = 'millrace:shared'
 
 const OPTIONS = {
   absWorkingDir: REPOSITORY,
-  // The paths are compared with folders of the repository, and its node_modules may be a link.
+  // Links are not resolved: the paths are compared with folders of the repository, and its node_modules may be a link
+  // to another folder.
   preserveSymlinks: true,
   bundle: true,
   splitting: true,

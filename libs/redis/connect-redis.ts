@@ -77,7 +77,8 @@ export function openRedis(options: Connecting<RedisPlace>): RedisClient {
 }
 
 /**
- * Opens a connection. While `asking.rights` is true, refusals are expected answers to `awaitRights` and are not logged.
+ * Opens a connection. While `asking.rights` is true, `awaitRights` checks which rights the user has. It expects
+ * refusals, so they are not logged.
  */
 function open(
   { place, name, patience, log }: Connecting<RedisPlace>,
@@ -124,7 +125,7 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 class Server extends Redis {
   /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */
   #gathering: Redis['stream'] | null = null
-  /** Set while all corked commands may wait. */
+  /** The timer that ends the wait. It is set while all corked commands may wait. */
   #lateFlush: NodeJS.Timeout | undefined
   /** True while `withNextWrite` calls its `send`. */
   #mayWait = false
@@ -242,8 +243,8 @@ function openCluster(
   const cluster = new Cluster(nodes, {
     clusterRetryStrategy: retryDelayMs,
     enableOfflineQueue,
-    // The slots are read this often, so that a promoted replica is found even while no command goes to the failed
-    // master's slots.
+    // The map of the Cluster's hash slots is read this often, so that a promoted replica is found even while no command
+    // goes to the failed master's slots.
     slotsRefreshInterval: 1_000,
     scaleReads: 'master',
     // A command whose connection was closed may have run, so only `patient` sends it again.

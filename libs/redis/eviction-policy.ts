@@ -4,7 +4,7 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
  * Returns each server's `maxmemory_policy`, which says which keys the server deletes when its memory is full; null if
- * the server does not report it. Asks INFO, which managed servers allow even if they refuse CONFIG.
+ * the server does not report it. The policy is read with INFO, which managed servers allow even if they refuse CONFIG.
  */
 export async function readEvictionPolicies(redis: Redis | Cluster): Promise<(string | null)[]> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis]
@@ -14,8 +14,8 @@ export async function readEvictionPolicies(redis: Redis | Cluster): Promise<(str
 }
 
 /**
- * Returns true if the server would delete keys when its memory is full: waiting work, and settlements that are not
- * charged yet.
+ * Returns true if the server would delete keys when its memory is full. It would delete waiting work, and settlements
+ * that are not charged yet.
  */
 export const evicts = (policy: string | null) => policy !== null && policy !== 'noeviction'
 

@@ -17,9 +17,10 @@ const LOOK_EVERY_MS = 1_000
 const LOG_EVERY_MS = 10_000
 
 /**
- * Resolves once the user of this connection has all `rights`. While some are missing it logs them, as the access rules
- * that would give them. Nothing else may use the connection meanwhile. An error that is not a refusal, such as a lost
- * connection, does not count as a missing right: the connection reports it.
+ * Checks the rights of the connection's user every second, and resolves once the user has all `rights`. While rights
+ * are missing, it logs them every 10 s, as the access rules that would give them. Nothing else may use the connection
+ * meanwhile. An error that is not a refusal, such as a lost connection, does not count as a missing right: the
+ * connection reports it.
  */
 export async function awaitRights(
   redis: RedisClient,
@@ -69,7 +70,7 @@ async function refusalOf(answer: Promise<unknown>, prefix: string): Promise<stri
   }
 }
 
-/** Returns the access rule that a server's refusal asks for; null for every other error. */
+/** Returns the access rule that would give the missing right; null if the message is not a refusal. */
 function toRule(message: string, prefix: string): string | null {
   if (!isRefusal(message)) return null
   const command = /run the '([^']+)' command/i.exec(message)?.[1]

@@ -67,8 +67,8 @@ export const ArchivedUsage = z
 export type ArchivedUsage = z.infer<typeof ArchivedUsage>
 
 /**
- * A reservation: a line of a month's reservations file. A tombstone records only that an id was released before it was
- * reserved; all its fields except the first four are null.
+ * A reservation: a line of a month's reservations file. A line may also be a tombstone, which records only that an id
+ * was released before it was reserved. All fields of a tombstone except the first four are null.
  */
 export const ArchivedReservation = z
   .object({

@@ -41,7 +41,7 @@ export function keptKind(text: string): 'integer' | 'float' | null {
   return text.startsWith(FLOAT, MARK.length) ? 'float' : null
 }
 
-/** Turns a kept number into a string that prints like it; returns other strings unchanged. */
+/** Turns a kept number into a string that a template prints as the number; returns other strings unchanged. */
 export const asText = (text: string): string =>
   keptKind(text) === null ? text : MARK + TEXT + text.slice(MARK.length + FLOAT.length)
 

@@ -129,7 +129,10 @@ function percent(left: RuntimeValue, right: RuntimeValue): string | number {
   return ((Number(left.value) % divisor) + divisor) % divisor
 }
 
-/** Looking up an undefined or composite key gives undefined; the Jinja library would throw. */
+/**
+ * Returns the key for a lookup. An undefined or composite key becomes `NO_KEY`, which no object has, so that the lookup
+ * gives undefined; the Jinja library would throw.
+ */
 function toKey({ value }: RuntimeValue): string | number {
   return typeof value === 'string' || typeof value === 'number' ? value : NO_KEY
 }

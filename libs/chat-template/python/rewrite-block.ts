@@ -201,8 +201,8 @@ function replaceKey(node: Node): Node {
     return isMethod ? getOwn(object, property, identifier('.undefined')) : node
   }
   const found = { ...node, property: call('.key', [property]) }
-  // The result of `split` needs no `ifText`, which evaluates its operand twice: many templates split a string
-  // repeatedly.
+  // The result of `split` is never a string, so `ifText` is not needed. It is left out because it evaluates its operand
+  // twice, and many templates call `split` on a part of the result of another `split`.
   if (isSplit(object)) return found
   return ifText(object, { ...found, object: call('.characters', [object]) }, found)
 }

@@ -178,7 +178,7 @@ function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateS
   return [...before, ...messages, ...rest]
 }
 
-/** Leaves the text beside calls in their message, or puts it into a message before that. */
+/** Leaves the text beside calls in the message of the calls, or puts it into a message of its own before them. */
 function splitText(
   turn: Assistant,
   shape: TemplateShape,

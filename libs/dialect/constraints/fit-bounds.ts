@@ -8,7 +8,7 @@ import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
  * bound only allows more values. These are the library's limits:
  * - Counts have 32 bits and no fraction.
  * - Bounds of integers have 64 bits.
- * - A bound of numbers that is beyond 2^63 excludes every other number.
+ * - Where a schema allows more than integers, a bound beyond 2^63 makes the library exclude every other number.
  */
 export function fitBounds(schema: JsonSchema): JsonSchema {
   return mapSubschemas(withFittedBounds(schema), fitBounds)
@@ -38,8 +38,8 @@ const LEAST = -(2n ** 63n)
 const count: ToBound = (text) => (Number(text) < 2 ** 31 ? Number(text) : null)
 
 /**
- * The library adds or subtracts one to exclude an integer, so the outermost exclusive bound does not fit into its 64
- * bits.
+ * Returns the function for bounds from `least` to `most`. For an exclusive bound these are one step inside the range of
+ * 64 bits, because the library adds or subtracts one to exclude an integer.
  */
 const limit =
   (round: 'ceil' | 'floor', [least, most]: readonly [bigint, bigint]): ToBound =>

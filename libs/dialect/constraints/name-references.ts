@@ -3,9 +3,9 @@ import { resolveReference } from '#libs/json-schema/references.ts'
 import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Copies every schema to which a `$ref` refers to `$defs`, under a plain name that the `$ref` then contains. The
- * engine's grammar library reads neither `~1` nor `%20` in a name, and cannot follow a reference through a list
- * (`#/anyOf/0`). References that it can follow stay unchanged.
+ * For each `$ref` that the engine's grammar library cannot follow, copies the schema that it names to `$defs`, under a
+ * plain name, and changes the `$ref` to this name. The library reads neither `~1` nor `%20` in a name, and cannot
+ * follow a reference through a list (`#/anyOf/0`). Other references stay unchanged.
  */
 export function nameReferences(root: JsonSchema): JsonSchema {
   const pointers = new Map<string, string>()

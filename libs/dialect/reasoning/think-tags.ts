@@ -15,9 +15,9 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
 
 /**
  * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
- * only at the very start, also when the template has opened the reasoning, because some models repeat the tag. A close
- * tag without an open tag is markup only at the very start as well. An answer may mention tags. Line breaks just inside
- * the tags, after the close tag, and next to a call are dropped.
+ * only at the very start. There it is markup even if the template has opened the reasoning already, because some models
+ * repeat the tag. A close tag without an open tag is markup only at the very start as well. An answer may mention tags.
+ * Line breaks just inside the tags, after the close tag, and next to a call are dropped.
  *
  * These are the states, each with its moves: what comes, and the next state.
  *

@@ -75,7 +75,10 @@ export function createHarmonyMessages(
   let hasArguments = false
   /** The beginning of arguments that may turn out to be `null`, which means that there are none. */
   let first = ''
-  /** The kinds of which text was emitted. A separator precedes the text of their next message. */
+  /**
+   * The kinds of messages of which text was emitted. The next message of such a kind is emitted with a separator before
+   * it.
+   */
   const seen = new Set<'reasoning' | 'text' | 'call'>()
   let separator = ''
 
@@ -167,7 +170,10 @@ export function createHarmonyMessages(
     }
   }
 
-  /** At the start the text may continue the header in which the prompt ends. Elsewhere a header is missing. */
+  /**
+   * Reads text that is not within a message. At the start it may continue the header in which the prompt ends.
+   * Elsewhere it is the text of a message whose header is missing.
+   */
   function readOutside(text: string): void {
     if (state === 'start') {
       role += text

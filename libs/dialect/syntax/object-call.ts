@@ -238,7 +238,7 @@ export function createObjectCall(
       buffered = text.slice(at)
       return text.length
     }
-    // Not a close tag: an invalid character of the value.
+    // There is no close tag here, so the character is an invalid part of the value.
     if (forwards) emitArguments(text.charAt(at))
     return at + 1
   }
@@ -348,8 +348,9 @@ function parseString(literal: string): string | null {
 }
 
 /**
- * Returns the text of arguments that are not an object: `''` for null (no arguments), null for invalid JSON. Some
- * models write the object inside a string; callers expect the object.
+ * Returns the text of arguments that are a string, a number or a word: `''` for null (no arguments), null for invalid
+ * JSON. Some models write the object of the arguments inside a string. Then the result is the object's text, which
+ * callers expect.
  */
 function toArguments(literal: string): string | null {
   const value = parseJson(literal)

@@ -42,10 +42,13 @@ export function isAlwaysText(types: DeclaredTypes): boolean {
 }
 
 /**
- * Returns the JSON of a parameter that was written without quotes. Text that is JSON of a declared type is used
- * unchanged, except that an integer is written without fraction and exponent. If no string is declared, literals of
- * other languages and values in quotes are read as well. Any other text becomes a string. Without declared types any
- * JSON is accepted. Quotes are part of a string, because no template writes them as markup.
+ * Returns the JSON of a parameter that was written without quotes. `types` are the types that the tool's schema
+ * declares; if it is null, every type counts as declared.
+ * - Text that is JSON of a declared type other than string is used unchanged, except that an integer is written without
+ *   fraction and exponent.
+ * - If types are declared and string is not one of them, literals of other languages and values in quotes are read as
+ *   well.
+ * - Any other text becomes a string. Quotes are part of that string, because no template writes them as markup.
  */
 export function toJsonText(written: string, types: DeclaredTypes): string {
   for (const json of readings(written.trim(), types)) {

@@ -34,8 +34,8 @@ export type TextSyntax = {
 
 /**
  * Splits any number of calls from the text around them. Blanks and markers next to a call are markup, so an answer that
- * consists of calls has no text. If no call follows an opener, the whole becomes text, blanks included, except control
- * tokens. `single`: the first call ends the output.
+ * consists of calls has no text. If no call follows an opener, the opener and the blanks around it become text. A
+ * control token never becomes text. `single`: the first call ends the output.
  *
  * These are the states, each with its moves: what comes, and the next state.
  *

@@ -7,7 +7,7 @@
 -- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more generations wait that
 --           the worker serves, ms since the generation began to wait in this epoch }
 --         { 'nothing' }
---         { 'again' }   the call has settled as many generations of buried gateways as it may: call again
+--         { 'again' }   the call has removed as many generations as it may, of buried gateways or expired: call again
 --
 -- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still
 -- runs it in the same epoch, and nothing afterwards. A nonce is remembered for four minutes, far longer than a worker
@@ -94,7 +94,7 @@ for _ = 1, SWEPT_AT_MOST do
   if not member then return { 'nothing' } end
   local id, needs, cost, bytes, account = read_member(member)
   local record = read_record(id)
-  -- A member without a waiting record has expired within this millisecond.
+  -- If the record of a member does not exist or does not wait, it has expired, and no sweep has removed the member yet.
   local waits = record.epoch and not record.settled and not record.worker
   local runs = waits and not is_buried[record.gateway]
   local more = count_served()

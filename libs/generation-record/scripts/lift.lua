@@ -10,7 +10,8 @@
 --
 -- A tag is the account's finish tag or the virtual time, whichever is later (start-time fair queueing), so that a flooding
 -- account only delays itself. Only an admitted first lift moves the finish tag. A later epoch has tag 0, before every
--- other tag, because the generation has had its turn. A record that was lost is created again with its old tag.
+-- other tag, because the generation has already waited for its place once. A record that was lost is created again with
+-- its old tag.
 local FORGOTTEN_AT_MOST = 200
 local record_key = KEYS[1]
 local id, epoch, needs, given_tag, account, cost = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -34,7 +35,7 @@ local function forget_finished(virtual)
   if passed > 0 then call('ZREMRANGEBYRANK', finish_key, '0', integer(passed - 1)) end
 end
 
--- Members with an equal tag count, because equal tags are served in order of arrival.
+-- Counts the members with a lower tag or with this tag, because equal tags are served in order of arrival.
 local function count_waiting(tag)
   local count = 0
   for _, waiting in ipairs(call('SMEMBERS', needs_key)) do

@@ -11,11 +11,11 @@
 --   settled    an earlier call has settled it; the other fields are as in that call's answer. With `again` the entry is
 --              appended once more, because the stream may have lost it while the record stayed. Billing counts an entry
 --              once
---   stale      the call is for an epoch before the record's, or the generation is not this worker's
+--   stale      the call is for an epoch before the record's, or this worker has not claimed the generation
 --
 -- A gateway's epoch may be higher than the record's, because a gateway raises its own epoch before it lifts. A gateway
--- may settle a generation whose record was lost or has expired; then billing decides, which is idempotent by id. A worker
--- settles only a generation that it has claimed in this epoch.
+-- may settle a generation whose record was lost or has expired. Then billing decides, which charges an id only once. A
+-- worker settles only a generation that it has claimed in this epoch.
 local id, epoch, role, settler = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
 local state = call('HMGET', KEYS[1], 'epoch', 'settled', 'worker', 'tag')
