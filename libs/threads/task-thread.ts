@@ -1,6 +1,8 @@
-// This code takes the place of piscina (5.3.2). In piscina a deadline needs a signal, and tasks with a signal are not
-// counted in the bounded queue (`maxQueue`). A deadline starts when its task is queued, not when the task begins. Tasks
-// with and without a signal overtake each other. Threads have no name in profiles.
+// This code is used in place of piscina, because piscina (5.3.2) behaves as follows:
+// - A deadline needs an AbortSignal, and tasks with a signal are not counted in the bounded queue (`maxQueue`).
+// - A deadline starts when its task is queued, not when the task begins.
+// - Tasks with and without a signal overtake each other.
+// - Threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { toMs, type Reply } from './serve-tasks.ts'
