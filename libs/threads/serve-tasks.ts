@@ -2,8 +2,8 @@ import { getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 
 /**
- * The messages of a thread: `ready` before its first task, then one reply for each task. `usedMs` is the thread's
- * processor time so far.
+ * A message from a thread. Its first message is `ready`; then comes one reply for each task. `usedMs` is the processor
+ * time that the thread has used so far.
  */
 export type Reply<Answer = unknown> = Outcome<Answer> & { readonly usedMs: number }
 
@@ -13,8 +13,8 @@ type Outcome<Answer = unknown> =
   | { readonly status: 'failed'; readonly error: unknown }
 
 /**
- * Called on the thread. Answers each task with the plain data that `handle` returns or resolves with. Messages have no
- * type, so the caller names the type of its tasks.
+ * Call this on the thread. Answers each task with the plain data that `handle` returns or resolves with. Messages have
+ * no type, so the caller names the type of its tasks.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function serveTasks<Task>(handle: (task: Task) => unknown): void {

@@ -1,6 +1,8 @@
-// This code takes the place of piscina (5.3.2). In piscina a deadline needs a signal, and tasks with a signal are not
-// counted in the bounded queue (`maxQueue`). A deadline starts when its task is queued, not when the task begins. Tasks
-// with and without a signal overtake each other. Threads have no name in profiles.
+// This code is used in place of piscina, because piscina (5.3.2) behaves as follows:
+// - A deadline needs an AbortSignal, and tasks with a signal are not counted in the bounded queue (`maxQueue`).
+// - A deadline starts when its task is queued, not when the task begins.
+// - Tasks with and without a signal overtake each other.
+// - Threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { toMs, type Reply } from './serve-tasks.ts'
@@ -14,7 +16,7 @@ export type TaskThread<Task> = {
    */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[]): Promise<Answer>
-  /** False while the thread starts, which delays a task by the time of the start. */
+  /** False while the thread starts. A task that comes then waits until the thread has started. */
   isStarted(): boolean
   close(): Promise<void>
 }
@@ -24,8 +26,8 @@ export type TaskThreadLimits = {
   readonly waiting: number
   /**
    * The processor time that one task may use, in ms. The thread is stopped when its task has used more, or when ten
-   * times `taskMs` have passed by the clock since the task began. The limit by the clock is longer, because on a
-   * machine that is short of processors, or was frozen, a task may wait longer than it works.
+   * times `taskMs` have passed by the clock since the task began. The limit by the clock is longer, because a task may
+   * spend most of its time waiting for a processor: if the machine is short of processors, or was frozen.
    */
   readonly taskMs: number
   readonly heapMib: number
@@ -69,7 +71,7 @@ const MOST_WAITING = 10
 /**
  * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *starting*, *idle*, *busy* with one task,
  * or *ending* because a task exceeded its time. The thread starts at once, so that the first task need not wait for the
- * start. If the thread has ended, the next task starts a new one. So there is never more than one thread.
+ * start. If the thread has ended, the next task starts a new thread. So there is never more than one thread.
  */
 export function createTaskThread<Task>(options: {
   /** The thread's name in logs and profiles. */
@@ -144,7 +146,10 @@ export function createTaskThread<Task>(options: {
     busy.begin(thread)
   }
 
-  /** Checks the task when it may have used its processor time, and again after the rest of that time. */
+  /**
+   * Checks how much processor time the task has used. The first check is after `taskMs`, when the task may have used
+   * all of it. If some is left, the next check is after the time that is left.
+   */
   function watch(task: Work, untilMs: number, usedByTaskMs = 0) {
     const restMs = Math.max(limits.taskMs - usedByTaskMs, 1)
     timer = setTimeout(

@@ -36,8 +36,8 @@ export type AddedToken = {
   readonly text: string
   readonly special: boolean
   /**
-   * True for the token that also replaces characters that the vocabulary lacks. Its id in a prompt may come from plain
-   * text.
+   * True for the token that also stands for characters that the vocabulary lacks. So its id in a prompt may come from
+   * plain text.
    */
   readonly isUnknown?: boolean
 }

@@ -19,7 +19,10 @@ const ClusterFile = z.strictObject({
 type ClusterFile = z.infer<typeof ClusterFile>
 
 export type HomeLock = {
-  /** Writes a process to the file, so that a later start can end it if this process and the guard are both killed. */
+  /**
+   * Writes a process to the file. If this process and its guard (`createGuard`) are both killed, a later start ends the
+   * processes of the file.
+   */
   record(process: Member): void
   release(): void
 }

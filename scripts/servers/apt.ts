@@ -57,8 +57,8 @@ export async function installWithApt(
   throw failure
 
   /**
-   * Updates the package lists. If that fails, the old lists are used. The update is repeated, because apt does not wait
-   * for the lock of the lists.
+   * Updates the package lists. A failed update is repeated, because another program may have the lock of the lists, and
+   * apt does not wait for this lock. If no update succeeds, the old lists are used.
    */
   async function updateLists(): Promise<void> {
     const tries = Math.ceil((LOCK_LIMIT_S * 1_000) / pauseMs)

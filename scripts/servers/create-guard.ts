@@ -22,7 +22,8 @@ export function createGuard(): Guard {
   })
   guard.unref()
   const { stdin } = guard
-  // Without the guard everything still runs and stops in order. Only killing this process then leaves orphans.
+  // If the guard cannot start, everything still runs and stops in order. But if this process is killed, the processes
+  // that it started go on.
   guard.on('error', () => {})
   stdin.on('error', () => {})
   if ('unref' in stdin && typeof stdin.unref === 'function') stdin.unref()

@@ -111,8 +111,8 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
 
 /**
  * Polls `probe` until it resolves with true. Rejects with the last log lines if the process ends first or `limitMs`
- * have passed. Rejects with the signal's reason if the signal aborts. In all these cases no process is left, because
- * the caller has no handle on it yet: a process that still runs is stopped first.
+ * have passed. Rejects with the signal's reason if the signal aborts. A process that still runs is stopped before the
+ * rejection, because the caller has no handle yet with which to stop it.
  */
 export async function waitUntilReady(
   running: RunningProcess,

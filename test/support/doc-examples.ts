@@ -11,8 +11,8 @@ export type DocExample = {
 const FENCE = /^```(\w*)$/u
 
 /**
- * Returns the blocks of a Markdown document in the given languages. If a block is followed by one empty line and a
- * block of the language `text`, the latter is its output.
+ * Returns the blocks of a Markdown document in the given languages. A block of the language `text` that follows such a
+ * block after one empty line is its output.
  */
 export function readExamples(markdown: string, languages: readonly string[]): DocExample[] {
   const blocks = readBlocks(markdown.split('\n'))

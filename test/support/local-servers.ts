@@ -20,7 +20,10 @@ export const TOOLS = join(REPOSITORY, '.millrace/tools')
 /** The major version of the PostgreSQL that the tests run on; default: the preferred one of this machine. */
 export const POSTGRES_MAJOR_VARIABLE = 'MILLRACE_TEST_POSTGRES_MAJOR'
 
-/** Settings of a master and of its replica. By default a master waits 5 s for further replicas before it sends its data. */
+/**
+ * Settings of a master and of its replica. By default a master waits for 5 s, in case further replicas connect, before
+ * it sends its data to a new replica.
+ */
 export const REPLICATED = { masterauth: PASSWORD, 'repl-diskless-sync-delay': '0' }
 
 /** Starts this machine's redis-server with its data in `folder`, on `port` or a free port. */

@@ -1,7 +1,9 @@
 /** The variable that `npm run test:long` sets to 1. */
 const LONG_VARIABLE = 'MILLRACE_TEST_LONG'
 
-/** True if tests run in their long form: with all of their random cases, not only as many as a change can wait for. */
+/**
+ * True if tests run in their long form: with all of their random cases, instead of the few that run with each change.
+ */
 export const IS_LONG = process.env[LONG_VARIABLE] === '1'
 
 /**

@@ -4,9 +4,9 @@ import { startChat } from './start-chat.ts'
 
 /**
  * Makes a model busy for every account. The model must run one generation at a time. One generation runs and others
- * wait, each from its own account. Admission counts only the generations whose tags come before the tag of the new
- * request. So many generations of one account would make the model busy for that account only. `release` hangs up all
- * calls; so does the end of the scope.
+ * wait, each from its own account: admission counts only the generations whose tags come before the tag of the new
+ * request. So a single account with many generations would find the model busy, but other accounts would not. `release`
+ * hangs up all calls; so does the end of the scope.
  */
 export async function occupy(
   { baseUrl, createAccount, balance }: Pick<AccountCalls, 'createAccount' | 'balance'> & { baseUrl: string },

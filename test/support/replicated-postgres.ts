@@ -102,8 +102,9 @@ async function startStandby(primary: Server): Promise<Server> {
   const url = primary.running.url('postgres')
   await copyRunningData({ url, from: join(primary.folder, 'data'), to: data })
   writeFileSync(join(data, 'standby.signal'), '')
-  // Drops the settings that the primary made while it ran. So a standby that becomes the primary commits without
-  // waiting for a standby, until it has one.
+  // Drops the settings that were changed at the primary by `alter system`, such as the wait for a standby at each
+  // commit. A standby that becomes the primary has no standby of its own at first, so its commits must not wait for
+  // one.
   writeFileSync(join(data, 'postgresql.auto.conf'), '')
   giveToPostgres(data)
   const { username, password } = new URL(url)

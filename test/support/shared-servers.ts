@@ -8,7 +8,9 @@ import { startTogether } from './start-together.ts'
 export const REDIS_URL_VARIABLE = 'MILLRACE_TEST_REDIS_URL'
 export const POSTGRES_URL_VARIABLE = 'MILLRACE_TEST_POSTGRES_URL'
 
-/** If the variable is `yes`, a run fails when its servers cannot be containers. `npm run test:containers` sets it. */
+/**
+ * If the variable is `yes`, a run fails when its servers cannot run as containers. `npm run test:containers` sets it.
+ */
 const MUST_USE_CONTAINERS_VARIABLE = 'MILLRACE_TEST_MUST_USE_CONTAINERS'
 
 type SharedServers = { redisUrl: string; postgresUrl: string; stop(): Promise<void> }

@@ -77,7 +77,8 @@ function wholeText(bytes: Uint8Array): string | null {
 
 /**
  * Returns the bytes of a token, as Hugging Face's ByteLevel decoder does. If all characters of the token are in the
- * byte alphabet, they stand for its bytes. Any other token, such as most added tokens, stands for its own UTF-8.
+ * byte alphabet, each stands for one byte. Any other token, such as most added tokens, is a plain text, and its bytes
+ * are its UTF-8.
  */
 function toBytes(token: string): Uint8Array {
   const bytes = new Uint8Array(token.length)

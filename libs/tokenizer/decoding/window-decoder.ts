@@ -4,12 +4,12 @@ import type { TextStream, TokenDecoder } from './token-decoder.ts'
 
 /**
  * A decoder for vocabularies in which a token's text depends on its place: at the beginning, or beside other tokens
- * (Metaspace, byte fallback, WordPiece). A stream decodes each new token together with a fixed word and the token
- * before, and removes the text of these two, which it knows already.
+ * (Metaspace, byte fallback, WordPiece). A stream decodes each new token together with a fixed word and the previous
+ * token, and removes the text of these two, which it knows already.
  *
- * The concatenated parts of a stream equal the text that all its ids have after another word. There is one difference.
- * In a run of bytes that is not valid UTF-8, `decode` replaces every byte by U+FFFD, also the bytes of complete
- * characters. A stream keeps these characters, because it has returned them already.
+ * The concatenated parts of a stream equal the text of all its ids, decoded at once behind another word. There is one
+ * exception: a run of bytes that is not valid UTF-8. There `decode` replaces every byte by U+FFFD, also the bytes of
+ * complete characters. A stream keeps these characters, because it has returned them already.
  */
 export function createWindowDecoder(
   tokens: readonly (string | undefined)[],

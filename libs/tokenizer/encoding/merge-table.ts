@@ -5,9 +5,9 @@ export type MergeTable = {
 }
 
 /**
- * Creates the table of the pairs of tokens that are merged. `merges` has the form of tokenizer.json: pairs of tokens,
- * the pair that is merged first at the beginning. A pair is two texts or, in older files, one text with a space.
- * Returns null if a pair has another form, or if its tokens or the merged token are not in the vocabulary.
+ * Creates the table of the pairs of tokens that are merged. `merges` has the form of tokenizer.json: pairs of tokens;
+ * earlier pairs are merged first. A pair is two texts or, in older files, one text with a space. Returns null if a pair
+ * has another form, or if its tokens or the merged token are not in the vocabulary.
  *
  * The table is a hash table in one block of memory. A vocabulary has hundreds of thousands of pairs; in a Map, each
  * would be an object that every full garbage collection visits.
@@ -37,8 +37,8 @@ export function createMergeTable(
   }
 
   return {
-    // Merges the pair of the lowest rank first, and the leftmost of equal rank. Words are short, so all pairs are
-    // looked up again each time.
+    // Merges the pair with the lowest rank first; of several such pairs, the leftmost. Words are short, so all pairs
+    // are looked up again each time.
     merge(ids) {
       for (;;) {
         let [at, lowest, result] = [-1, Infinity, 0]

@@ -13,9 +13,9 @@ const ENTRY_BYTES = 300
 const MOST_OF_CACHE = 1 / 8
 
 /**
- * Creates a cache of the ids of texts. Its entries take at most `maxBytes` together; the least recently used entry is
- * removed first. A cache with `maxBytes` 0 stores nothing. The texts of a template, system prompts, tools and the
- * earlier turns of a conversation occur in many prompts.
+ * Creates a cache of the ids of texts. It saves work because many prompts have texts in common: the texts of a
+ * template, system prompts, tools and the earlier turns of a conversation. Its entries take at most `maxBytes`
+ * together; the least recently used entry is removed first. A cache with `maxBytes` 0 stores nothing.
  */
 export function createPieceCache(maxBytes: number): PieceCache {
   if (maxBytes === 0) return { get: () => undefined, set() {} }

@@ -12,7 +12,7 @@ export type PlainEncoder = (texts: readonly string[]) => Uint32Array[] | null
  * 0.3 ms, or for 0.6 ms if no word is known yet (`npm run bench:encoding`).
  */
 const MOST_CHARACTERS = 4_096
-/** Merging takes the square of a word's length. */
+/** The longest word that is merged here: the time of merging grows with the square of the word's length. */
 const LONGEST_WORD = 64
 /**
  * The most characters of a word that is kept. In V8 a longer part of a text refers to the whole text, which would stay
@@ -26,9 +26,11 @@ const MOST_KEPT_WORDS = 16_384
  * In most prompts, only the last message is not in the cache. For one line of text the native library needs seven times
  * the CPU time of this encoder, because each of its calls goes through a thread (`npm run bench:encoding`).
  *
- * Only ASCII is encoded here: for other text, versions of Unicode and its normal forms could make a difference between
- * this encoder and the library. Returns null for another kind of tokenizer, for patterns that JavaScript lacks or reads
- * differently, and if a probe has other ids than with `native`.
+ * Only ASCII is encoded here. For other text, this encoder and the library could differ, because they may use different
+ * versions of Unicode and of its normal forms. Returns null in these cases:
+ * - The tokenizer is of another kind.
+ * - It has a pattern that JavaScript lacks or reads differently.
+ * - A probe gets other ids here than from `native`.
  */
 export async function openPlainEncoder(file: TokenizerFile, native: Encoder): Promise<PlainEncoder | null> {
   const encode = createPlainEncoder(file)
@@ -225,7 +227,10 @@ function createWordEncoder(deps: {
 const toByteText = (word: string): string =>
   Array.from(word, (character) => CHARACTER_OF_BYTE[character.charCodeAt(0)]).join('')
 
-/** Returns texts with all pairs of plain characters, and all triples of some kinds of words. */
+/**
+ * Returns texts that contain all pairs of plain characters, and all triples of twelve short parts (blanks, words,
+ * numbers, signs).
+ */
 function createProbes(): string[] {
   const characters = ['\t', '\n', '\r', ...Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i))]
   const pairs = characters.map((left) => characters.map((right) => left + right).join(''))

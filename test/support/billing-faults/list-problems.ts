@@ -2,8 +2,8 @@ import { CHAT, EMBED, ODD } from '../../integration/billing/support/billing-data
 import { runFaults } from './run-faults.ts'
 
 /**
- * The least numbers of events per second with which a run proves something. They are low, because a busy machine takes
- * seconds to start a replica.
+ * The least numbers of events per second. A run with fewer events proves nothing. The numbers are low, because a busy
+ * machine takes seconds to start a replica.
  */
 const LEAST = {
   replicaKills: 1 / 10,

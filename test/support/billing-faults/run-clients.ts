@@ -20,8 +20,8 @@ const REST_MS = runs(150, 0)
 const RETRY_MS = 250
 
 /**
- * The longest time until a call is answered; otherwise the test fails. When the kills end, at the latest, everything
- * runs again and can answer.
+ * The test fails if a call is not answered within this time. A killed server is started again at once, and after the
+ * last kill all servers run and can answer.
  */
 const CALL_LIMIT_MS = 60_000
 

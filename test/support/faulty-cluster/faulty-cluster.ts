@@ -37,7 +37,10 @@ export type FaultyCluster = AccountCalls & {
   readonly queueUrl: string
   readonly busUrl: string
   readonly databaseUrl: string
-  /** Changes the faults of a simulator's engines, of all or of one model's engines: see apps/simulator/faults.ts. */
+  /**
+   * Changes the faults of a simulator's engines: of all its engines, or of one model's engines. See
+   * apps/simulator/faults.ts.
+   */
   changeEngines(simulator: App, change: object): Promise<void>
   /** Kills the queue Redis (kill -9) and starts it without the writes of the last `ms`. */
   loseWrites(ms: number): Promise<void>
