@@ -124,7 +124,7 @@ const Fields = z.object({
   STREAM_HEADERS_AFTER_S: z.coerce.number().int().min(1).max(3_600).default(10),
   /** A comment is sent on a stream after this long without an event. */
   STREAM_KEEP_ALIVE_S: z.coerce.number().int().min(1).max(3_600).default(10),
-  /** A client is cut off if more than this many bytes of its stream are unread. */
+  /** A client is cut off if its stream has more unread bytes than the sum of this limit and the largest single write. */
   STREAM_UNREAD_BYTES: z.coerce
     .number()
     .int()
