@@ -65,8 +65,8 @@ export type ControlOptions = {
 const ROUND_MS = 1_000
 const LEAST_PAUSE_MS = 100
 /**
- * A beat is sent each second. If no beat has come back for longer than this, messages of gateways and workers may be
- * lost too.
+ * Each second this scaler sends a beat over the bus, and receives it back (`watchBus`). If no beat has come back for
+ * longer than this, messages of gateways and workers may be lost too.
  */
 const SILENT_MS = 2_000
 /**

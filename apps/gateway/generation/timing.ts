@@ -22,7 +22,7 @@ export function createTiming(options: { streamed: boolean; nowMs: () => number }
   return new GenerationTiming(options)
 }
 
-/** A class, because a gateway has one for each open stream. */
+/** This is a class, because a gateway has one object for each open stream. */
 class GenerationTiming implements Timing {
   readonly #streamed: boolean
   readonly #nowMs: () => number

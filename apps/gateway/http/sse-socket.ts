@@ -85,7 +85,9 @@ type Shared = {
   readonly ticking: ShortLivedSet<Stream>
 }
 
-/** A class, because a gateway has one for each open stream, and closures take several times its memory. */
+/**
+ * This is a class, because a gateway has one object for each open stream. Closures would take several times its memory.
+ */
 class Stream implements SseSocket {
   readonly signal: AbortSignal
   readonly #reply: FastifyReply

@@ -173,7 +173,7 @@ type Shared = {
   readonly keepEnded: (entry: RequestEntry) => void
 }
 
-/** A class, because a gateway has one for each open stream. */
+/** This is a class, because a gateway has one object for each open stream. */
 class OpenRequest implements BookedRequest {
   readonly #entry: RequestEntry
   readonly #counts: ModelCounts

@@ -33,8 +33,8 @@ const MARK_SETTLES_MS = 1000
 const UNDELETED_MS = 60_000
 
 /**
- * A lowered pod counts as replaced once another pod has been missing in its place for this time. Before that,
- * Kubernetes may still be replacing an evicted pod.
+ * A lowered pod counts as replaced if Kubernetes has deleted another pod instead of it, and that other pod has been
+ * missing for this time. Before that, Kubernetes may still be replacing an evicted pod.
  */
 const REPLACED_MS = 5000
 

@@ -83,7 +83,7 @@ export async function createScriptWriter(options: {
     return {
       at: (index) => tokens[start + index] ?? null,
       filler: (index) => filler(Math.max(start + index - tokens.length, 0)),
-      // A grammar that is complete allows every end token, and real engines do end with any of them.
+      // Where a grammar is complete, it allows every end token, and real engines do end with any of them.
       endId: (index) => (constrained ? (endIds[(start + index) % endIds.length] ?? primaryEnd) : primaryEnd),
       constrained,
     }

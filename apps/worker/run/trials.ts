@@ -39,7 +39,7 @@ const READ_TOKENS = 3
 const LONGER_TOKENS = 16
 /** Bounds the wait for a trial. If about fifty runs are tried one after another, the last of them waits this long. */
 const TURN_MS = 5_000
-/** A run that began later than this after an engine's last token did not make it hang. */
+/** A run did not make its engine hang if it began more than this time after the engine's last token. */
 const HANGS_WITHIN_MS = 2_000
 
 /**

@@ -77,7 +77,8 @@ export function createDeliverVectors(deps: {
             run.send([{ type: 'vectors-ready', first, count: vectors.length, promptTokens }]),
           )
         } finally {
-          // The vectors are taken, or not wanted any more. If the deletion fails too, the key expires.
+          // Nobody needs the vectors any more: the gateway has taken them, or the delivery has failed or was stopped.
+          // If the deletion fails, the key expires.
           deleteVectors(redis, key).catch(() => undefined)
         }
       })
