@@ -42,7 +42,7 @@ export function toSnippets(
       name: 'JavaScript',
       about: 'npm install openai',
       text: [
-        // A name without quotes that is quoted for a shell is a string in JavaScript as well.
+        // `quote` is for shells, but for this name its result is a JavaScript string as well.
         `import OpenAI from ${quote('openai')}`,
         '',
         `const client = new OpenAI({ baseURL: ${JSON.stringify(base)} }) // the key is OPENAI_API_KEY`,

@@ -15,8 +15,8 @@ export type BudgetPool = {
 
 /**
  * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. Before a GPU
- * is free, two more times pass: the period of the HPA (15 s), and the time until an empty worker has reported. With 15
- * s here, some shortages lasted more than 30 s longer than the longest drain.
+ * is free, two more delays follow: the period of the HPA (15 s), and the time until an empty worker has reported. With
+ * 15 s here, some shortages lasted more than 30 s longer than the longest drain.
  */
 const SHORT_MS = 10_000
 
@@ -113,8 +113,8 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
  *   more.
  * - Then the priorities follow from high to low. Within a priority, pools first keep the replicas that they have and
  *   want, and then get what they want.
- * - In the priorities of `levelled`, pools do not keep replicas against each other. With `isKept`, the pools of such a
- *   priority together keep the sum of their replicas.
+ * - In the priorities of `levelled`, a pool may lose the replicas that it has to other pools of its priority. With
+ *   `isKept`, the pools of such a priority together keep the sum of their replicas.
  */
 function allocate(
   pools: readonly BudgetPool[],
