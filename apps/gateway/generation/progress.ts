@@ -38,8 +38,8 @@ export function createProgress(kind: 'chat' | 'embedding'): Progress {
 }
 
 /**
- * This is a class, because a gateway has one object for each open stream. Closures for the ten methods would take 0.6
- * KB.
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; ten closures for each
+ * object would take 0.6 KB.
  */
 class GenerationProgress implements Progress {
   readonly #kind: 'chat' | 'embedding'

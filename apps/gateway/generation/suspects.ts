@@ -62,7 +62,10 @@ export function createSuspects(): Suspects {
   }
 }
 
-/** This is a class, because a gateway has one object for each open stream. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; closures would be made
+ * for each object.
+ */
 class OpenSuspect implements Suspect {
   worker: string | null = null
   lostWithWorker: Blame = 'none'

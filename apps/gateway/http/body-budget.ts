@@ -79,7 +79,7 @@ export function installBodyBudget(
       if (refused) payload.emit('error', tooMany())
     }
     if (isOpen) payload.on('data', count)
-    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
     reply.raw.on('close', () => {
       payload.off('data', count)
       if (!taken.has(request)) release(request)

@@ -8,7 +8,7 @@ export type ConnectionLimits = {
   readonly trustedProxies: readonly string[]
 }
 
-/** Bounded, so that no client can have all connections. */
+/** The share of all connections that one network may have, so that no client can have all of them. */
 const SHARE_OF_NETWORK = 1 / 2
 
 /**

@@ -30,7 +30,7 @@ export function installDrain(app: FastifyInstance): () => Promise<void> {
       })
     }
     inProgress += 1
-    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
     reply.raw.on('close', () => {
       inProgress -= 1
       if (draining && inProgress === 0) resolve()

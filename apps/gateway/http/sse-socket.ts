@@ -86,7 +86,8 @@ type Shared = {
 }
 
 /**
- * This is a class, because a gateway has one object for each open stream. Closures would take several times its memory.
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; closures for each object
+ * would take several times its memory.
  */
 class Stream implements SseSocket {
   readonly signal: AbortSignal

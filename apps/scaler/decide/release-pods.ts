@@ -41,8 +41,8 @@ const REPLACED_MS = 5000
 type Released = PoolState['released'][number]
 
 /**
- * Returns how many of the lowered pods Kubernetes will still delete. For each of the other lowered pods it has deleted
- * another pod.
+ * Returns how many of the lowered pods Kubernetes will still delete. In place of each of the other lowered pods,
+ * Kubernetes has deleted another pod.
  */
 export function countLeaving({ target, released }: PoolState, existing: number): number {
   const lowered = released.filter(({ loweredMs }) => loweredMs !== null).length

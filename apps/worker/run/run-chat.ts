@@ -335,7 +335,7 @@ const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => (
   message: toOverflowMessage({ contextWindow, tokens }),
 })
 
-/** The hold was clamped: its amount is all that the account had left. */
+/** The account's credits limited the hold, so its amount is all that the account had left. */
 const insufficientCredits = ({ amountNano }: Hold): Refusal => ({
   code: 'insufficient_credits',
   message:

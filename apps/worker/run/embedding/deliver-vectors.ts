@@ -51,7 +51,7 @@ export function createDeliverVectors(deps: {
     const stop = () => reject(new Error('stopped while its vectors were delivered'))
     const timer = setTimeout(() => reject(new VectorsNotTaken(takeWithinMs)), takeWithinMs)
     signal.addEventListener('abort', stop)
-    // Registered before the announcement, or the answer could come first.
+    // The key is registered before the announcement, because otherwise the gateway's answer could come first.
     untaken.set(key, resolve)
     try {
       announce()
