@@ -1,14 +1,14 @@
-// Reservations per second of billing, compared with the naive design, on a PostgreSQL that flushes every commit. Both
-// designs write the same rows into the same tables, in turns.
+// Measures the reservations per second of billing, compared with the naive design, on a PostgreSQL that flushes every
+// commit. Both designs write the same rows into the same tables, in turns.
 //
 //   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0 --single]
 //
-// `--single`: compares only the short functions with the full functions, for single calls and for batches of 32, in
-// turns of a few calls.
+// `--single` measures only single calls and batches of 32: billing's short SQL functions, for usual calls, are compared
+// with its full functions. The functions take turns of a few calls each.
 //
 // Prints reservations per second on one hot account and on many, the cost of keys with spend limits and rates, full
 // cycles (reserve, settle, usage, ledger), and the latency of a reservation at steady rates: called in this process,
-// and over gRPC to billing in a process of its own. `--settled`: the number of reservations that are in the tables
+// and over gRPC to billing in a process of its own. `--settled` is the number of reservations that are in the tables
 // before the first round. The parts of a round are measured right after each other, so trust the ratios; the ranges
 // over the rounds are the noise of the machine. Calls that billing refuses because of a backlog of more than 50 ms are
 // counted. At the end the reconciliation must find nothing.
@@ -32,7 +32,10 @@ const { values } = parseArgs({
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 
-/** Two numbers of calls in flight. A few gateways have 64. Billing serves 512 within its limit of 50 ms. */
+/**
+ * Two numbers of calls that are in flight at once. A few gateways have 64 in flight. Billing serves 512 within its
+ * limit of 50 ms.
+ */
 const IN_FLIGHT = 64
 const MANY_IN_FLIGHT = 512
 const RATES_PER_S = [300, 2_000]
@@ -108,7 +111,7 @@ function createParts(
   }
 }
 
-/** Runs every other round in reverse order, so that no part always runs after the same one. */
+/** Runs every other round in reverse order, so that no part always runs after the same other part. */
 async function runRounds(
   parts: Readonly<Record<string, Part>>,
   settleDown: () => Promise<void>,

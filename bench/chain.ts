@@ -1,5 +1,5 @@
-// The cost of one streamed token through the whole chain: client ← SSE ← gateway ← Redis ← worker ← gRPC ← simulator,
-// with credits, queue and settlement, all on this machine.
+// Measures the cost of one streamed token through the whole chain: client ← SSE ← gateway ← Redis ← worker ← gRPC ←
+// simulator, with credits, queue and settlement, all on this machine.
 //
 //   npm run bench [-- --streams 200 --rate 50 --seconds 10 --rounds 1]
 //
@@ -38,13 +38,13 @@ const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
 /**
- * The factor between the numbers of streams of the second and the first measurement, which have the same number of
- * tokens per second. The memory of a stream is
+ * The second measurement has this many times the streams of the first one, and the same number of tokens per second.
+ * The memory of a stream is
  *
  *     (gateway memory with many streams - gateway memory with few streams) ÷ (many - few)
  *
- * The factor is ten, because the gateway's memory outside V8's heap varies by 7 MB from minute to minute, which is 4
- * KiB a stream.
+ * The factor is ten, because the gateway's memory outside V8's heap varies by 7 MB from minute to minute. For each of
+ * the additional streams, that is 4 KiB.
  */
 const MORE = 10
 /** The longest time until all of the many streams flow. */

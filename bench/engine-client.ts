@@ -1,5 +1,5 @@
-// The worker's CPU time for one message of an engine, over node's HTTP/2 and over grpc-js. The simulator and each
-// client are separate processes; the client's CPU time is measured.
+// Measures the worker's CPU time for one message of an engine, over node's HTTP/2 and over grpc-js. The simulator and
+// each client are separate processes; the client's CPU time is measured.
 //
 //   npm run bench:engine [-- --rounds 5 --seconds 4]
 //

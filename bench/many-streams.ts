@@ -1,5 +1,5 @@
-// Many slow streams on one gateway and one worker: checks that all are complete, and measures the gaps between their
-// tokens.
+// Runs many slow streams on one gateway and one worker, checks that all are complete, and measures the gaps between
+// their tokens.
 //
 //   npm run bench:streams [-- --streams 1000,4000 --rate 5 --seconds 30]
 //

@@ -28,8 +28,8 @@ const { values } = parseArgs({
 const [streams, rate, seconds] = [Number(values.streams), Number(values.rate), Number(values.seconds)]
 const MODEL = 'demo-chat'
 /**
- * The pause between forged heartbeats, well within the second after which the gateway's own heartbeat says that it is
- * on time.
+ * The pause between forged heartbeats. Each second, a heartbeat of the gateway itself says that it is on time. A forged
+ * heartbeat follows soon, so that the worker takes the gateway for late nearly all the time.
  */
 const FORGE_MS = 50
 

@@ -27,7 +27,7 @@ import { startSide, type Side } from './request/start-side.ts'
 import { toBars } from './request/to-bars.ts'
 import { watchCommands } from './request/watch-commands.ts'
 
-/** The last commit before work made the path of a request shorter. */
+/** The last commit before the path of a request was made shorter. */
 const BEFORE = '1b53b81'
 
 const { values } = parseArgs({
@@ -69,8 +69,9 @@ async function measure(): Promise<void> {
 
   // The warm-up comes first, because cold code costs more. With 32 requests at once as warm-up, a request at 200/s took
   // this much CPU time afterwards:
-  // - 7.0 ms after a warm-up of 7 s
-  // - 5.5 ms 16 s later, and no less after a minute
+  // - after 7 s of warm-up: 7.0 ms
+  // - after 16 s more: 5.5 ms
+  // - after a minute: no less
   //
   // The clusters take turns here too, so that neither has idled longer than the other when the rounds begin.
   for (let turn = 0; turn < WARM_UP_TURNS; turn += 1)

@@ -53,8 +53,8 @@ const LAST_ERRORS_MS = 2_000
 /** How long a stopping gateway waits for the answers to its settlements. */
 const SETTLE_MS = 5_000
 /**
- * After these answers, the gateway waits this long for billing to commit the settlements. That takes one to three
- * seconds.
+ * After the answers to its settlements, a stopping gateway waits this long for billing to commit the settlements. That
+ * takes one to three seconds.
  */
 const COMMIT_MS = 4_000
 

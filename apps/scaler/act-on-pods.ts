@@ -19,8 +19,9 @@ export type ActOnPods = (pods: readonly PodView[], orders: PodOrders, term: numb
 const CORDON_MS = 10_000
 
 /**
- * Sends cordons to workers and writes deletion costs. Every round, a second apart, repeats all orders, so that a lost
- * message or patch does no harm. At most one patch of a pod is in progress. Returns at once; failures are logged.
+ * Sends cordons to workers and writes deletion costs. The leader calls it each second with all orders, also with those
+ * sent before, so that a lost message or patch does no harm. At most one patch of a pod is in progress. Returns at
+ * once; failures are logged.
  */
 export function createActOnPods(options: {
   buses: readonly Redis[]

@@ -65,8 +65,8 @@ export type ControlOptions = {
 const ROUND_MS = 1_000
 const LEAST_PAUSE_MS = 100
 /**
- * A beat is sent each second. If no beat has come back for longer than this, messages of gateways and workers may be
- * lost too.
+ * Each second this scaler sends a beat over the bus, and receives it back (`watchBus`). If no beat has come back for
+ * longer than this, messages of gateways and workers may be lost too.
  */
 const SILENT_MS = 2_000
 /**
@@ -83,16 +83,16 @@ const LISTEN_FIRST_MS = 3_000
 const RESIGN_AFTER_MS = 5_000
 
 /**
- * The scaler's loop, one round each second. The leader computes and publishes a snapshot; the others read it, so that
- * all scalers answer KEDA alike.
+ * The scaler's loop, one round each second. The leader computes and publishes a snapshot; the other scalers read it, so
+ * that all scalers answer KEDA alike.
  *
  *     candidate → leader      the lock was free, and the inputs are whole
  *     leader → candidate      the lock was lost; a write was refused; the inputs were not whole for 5 s; stop
  *
  * Inputs are whole if this process's own beats come back over every server of the bus, the queue Redis answers, and the
  * watches follow the cluster. Without whole inputs the leader writes nothing: after 10 s the answers are stale, and
- * KEDA leaves the replicas as they are. A round writes the snapshot first and acts on pods after that, both only in the
- * term of the lock.
+ * KEDA leaves the replicas as they are. A round first writes the snapshot and then acts on pods. It does either only
+ * while this process still holds the lock in the round's term.
  */
 export function startControl(options: ControlOptions): Control {
   const { lead, store, answers, bus, starts, cluster, nowMs, log } = options

@@ -36,8 +36,8 @@ const SLACK_MS = 500
 
 /**
  * Elects one leader among the scalers with the same name, by a lock in the queue Redis. Each term has a number. The
- * number of a new term is at least the Unix time in seconds, so it is higher than all earlier numbers even if Redis has
- * lost its data.
+ * number of a new term is at least the Unix time in seconds. So it is higher than all earlier numbers even if Redis has
+ * lost its data, unless the clock of Redis has gone back too.
  */
 export function createLead(options: {
   redis: RedisClient

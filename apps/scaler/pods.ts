@@ -54,7 +54,7 @@ export function toSwitches({ metadata: { annotations } }: ScaledObject): KedaSwi
   }
 }
 
-/** Parses as Go's `strconv.ParseBool` does, except that KEDA takes any other text as true. */
+/** Parses a text as KEDA does: like Go's `strconv.ParseBool`, but a text that `ParseBool` rejects is true. */
 function toBoolean(text: string | undefined): boolean {
   return text !== undefined && !['0', 'f', 'F', 'false', 'False', 'FALSE'].includes(text)
 }

@@ -12,8 +12,9 @@ const METRIC = 'replicas'
 /** The pause between two activations of a pool that should have replicas while its Deployment has none. */
 const REPEAT_MS = 2_000
 /**
- * The server ends a stream after this time, plus or minus an eighth. KEDA pauses before it opens the next stream. The
- * pauses grow to a minute, and only the end of a stream makes them short again.
+ * The server ends a stream after this time, plus or minus an eighth. KEDA pauses before it opens the next stream. Each
+ * stream that fails makes the next pause longer, up to a minute; only a stream that the server ends without an error
+ * makes the pause short again.
  */
 const STREAM_MS = 240_000
 /** KEDA opens one stream for each ScaledObject; streams beyond this number are refused. */
@@ -21,8 +22,8 @@ const MOST_STREAMS = 4_000
 
 /**
  * The settings of connections. KEDA keeps a connection for ever, and its calls have no deadline. So the server sends
- * pings, which find dead connections. The maximum age of a connection makes KEDA look for other replicas. The grace
- * time after it is longer than a stream.
+ * pings, which find dead connections. A connection has a maximum age, so that KEDA opens a new one and finds the other
+ * replicas of the scaler. The grace time after this age is longer than a stream.
  */
 const CONNECTION = {
   'grpc.keepalive_time_ms': 20_000,
@@ -36,8 +37,8 @@ export type KedaCall = 'IsActive' | 'GetMetrics' | 'GetMetricSpec' | 'StreamIsAc
 /**
  * Serves KEDA's five calls from memory. `GetMetricSpec` never fails, because after a failure KEDA closes the stream.
  * `GetMetrics` and `IsActive` fail with UNAVAILABLE while the answers are stale, so that KEDA leaves the replicas as
- * they are. `StreamMetricSpec` is not implemented, because the target never changes. `endStreams` ends the open streams
- * cleanly.
+ * they are. `StreamMetricSpec` is not implemented, because the metric's target is always 1. `endStreams` ends the open
+ * streams without an error.
  */
 export function createKedaServer(options: {
   answers: Answers

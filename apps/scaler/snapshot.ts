@@ -40,7 +40,7 @@ export const Snapshot = z.object({
   means: z.record(z.string(), KeptMeans),
   starts: z.record(z.string(), PoolStarts),
   gateway: GatewayState.nullable(),
-  /** Since when each of these models should have had replicas but had no pod that serves or loads. */
+  /** For each model that should have replicas but has no pod that serves or loads, the time since which this is so. */
   starving: z.record(z.string(), z.number().min(0)),
   report: z.array(ModelReport),
 })

@@ -12,9 +12,9 @@ export type StartTimesKeeper = {
 }
 
 /**
- * Keeps two durations of each start of a pod: from its creation until it has a node, and from there until it serves.
- * They are kept by pool, for the pool's newest image. `onStart` is called after each whole start, with its duration and
- * with the prediction that was made when the pod was first seen.
+ * Keeps two durations of each start of a pod: from its creation until it has a node, and from then until it serves. The
+ * durations are kept by pool, for the pool's newest image. `onStart` is called after each whole start, with its
+ * duration and with the prediction that was made when the pod was first seen.
  */
 export function createStartTimes(options: {
   specOf: (pool: string) => PoolSpec | undefined

@@ -19,7 +19,9 @@ export function embedText(ids: ArrayLike<number>, dimension: number): Float32Arr
 }
 
 const PAIR_WEIGHT = 0.35
-/** The number of dimensions that each feature changes: enough to distinguish features, few enough to be cheap. */
+/**
+ * The number of dimensions that each feature changes. With this number, features can be distinguished at a low cost.
+ */
 const SPREAD = 8
 
 function scatter(vector: Float32Array, feature: number, weight: number): void {

@@ -26,7 +26,7 @@ import { createFaultsRoute } from './serve-faults.ts'
 await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.env }, async (context) => {
   const { config, log, releasers } = context
   const started: (Engine & { model: string; listen: string; place: number })[] = []
-  // Sorted in the order of the configuration, not of the starts.
+  // The engines are in the order of the configuration, not of their starts.
   const engines = () => started.toSorted((a, b) => a.place - b.place)
   const registry = new Registry()
   registerEngineMetrics(registry, engines)

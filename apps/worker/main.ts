@@ -232,7 +232,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   })
   const promptThreads = createPromptThreads(log)
   releasers.add('prompt threads', promptThreads, { run: async (threads) => await threads.close() })
-  // Released first: runs need all other resources until they have ended.
+  // The engines are released first: their runs need all other resources until they have ended.
   releasers.add('engines', engines, {
     async run() {
       await drain.untilDrained()

@@ -48,7 +48,7 @@ export async function createDesigns(database: BenchDatabase): Promise<Designs> {
   const naivePool = new Pool({
     ...connectionConfig(database.url),
     max: NAIVE_CONNECTIONS,
-    // Calls of the naive design wait here for a connection without a limit.
+    // Calls of the naive design wait here for a connection, however long that takes.
     connectionTimeoutMillis: 0,
   })
   naivePool.on('error', (error) =>

@@ -1,5 +1,5 @@
-// Measures the page of the console against its share of the console's bounds, with an invented picture of 200 models
-// and 500 workers.
+// Measures the page of the console, with an invented picture of 200 models and 600 workers, and compares it with the
+// bounds that the page must keep.
 import type { CDPSession } from 'playwright-core'
 import { setup, teardown } from '#test/support/global-setup.ts'
 import { startCluster } from '#test/support/cluster.ts'

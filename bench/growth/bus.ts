@@ -101,8 +101,8 @@ async function beatAll(
 }
 
 /**
- * Opens a connection that subscribes to the channels and discards what it receives: the subscribers share this machine
- * with the server.
+ * Opens a connection that subscribes to the channels. It discards what it receives, so that the subscribers use little
+ * of this machine, which they share with the server.
  */
 async function subscribe(url: string, channels: readonly string[]): Promise<Socket> {
   const { hostname, port, password } = new URL(url)

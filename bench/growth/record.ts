@@ -20,8 +20,8 @@ const CALLS = 200
 const LOGGED = 50 * CALLS
 const PAGE = 10_000
 /**
- * The lowest tag of the generations that wait from the start. It is so high that they come after the generations that
- * the bench adds. They are not overdue.
+ * The generations that wait from the start have this tag and higher ones, and expire at `FAR_MS`. So the generations
+ * that the bench adds come before them, and none expires.
  */
 const FIRST_TAG = 1_000_000
 const FAR_MS = 9_999_999_999_999

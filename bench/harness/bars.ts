@@ -1,8 +1,8 @@
 import { toSpread } from './spread.ts'
 
 /**
- * The limit of a figure. The median of the figure's values must not be above the limit. If `isFloor` is true, it must
- * not be below the limit.
+ * The limit of a figure, which applies to the median of the figure's values. It is an upper limit, or a lower limit if
+ * `isFloor` is true.
  */
 export type Bar = {
   readonly title: string

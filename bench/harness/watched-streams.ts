@@ -12,13 +12,18 @@ export type WatchedStreams = {
    * character.
    */
   readonly finished: Promise<readonly StreamResult[]>
-  /** Returns, in ascending order, the longest time without a piece between the two moments, for each stream. */
+  /**
+   * Returns, in ascending order, the longest time between two consecutive pieces, for each stream. A time counts if its
+   * second piece arrived at or after `fromMs`, and not after `untilMs` if that is given.
+   */
   longestGapsMs(fromMs: number, untilMs?: number): number[]
-  /** Returns, in ascending order, the time from this moment to the next piece, for each stream that has not ended. */
+  /**
+   * Returns, in ascending order, the time from `fromMs` to the next piece, for each stream that had a piece after it.
+   */
   nextPiecesMs(fromMs: number): number[]
   /**
-   * Returns, in ascending order, the times between two consecutive pieces, over all streams. A time counts if the
-   * second piece arrives between the two moments.
+   * Returns, in ascending order, the times between two consecutive pieces, over all streams. A time counts if its
+   * second piece arrived at or after `fromMs`, and not after `untilMs` if that is given.
    */
   gapsMs(fromMs: number, untilMs?: number): number[]
 }

@@ -36,8 +36,9 @@ export class OwnJob {
   }
 
   /**
-   * Adds another job under a new id, because the queue still knows the id of a job that is stuck. Adds none while other
-   * jobs of the model wait, because a worker that takes one of these jobs may claim this generation as well.
+   * Adds another job under a new id. The queue ignores a job whose id it knows, and it still knows the id of a job that
+   * is stuck. Adds none while other jobs of the model wait, because a worker that takes one of these jobs may claim
+   * this generation as well.
    */
   async replace(): Promise<void> {
     const before = this.#queued
@@ -50,8 +51,9 @@ export class OwnJob {
   }
 
   /**
-   * Forgets the job, without removing it from the queue. Called when a worker has claimed the generation. The worker
-   * has used this job, or another worker takes it later and claims another generation.
+   * Forgets the job, without removing it from the queue. Called when a worker has claimed the generation. If that
+   * worker did not use this job, the job stays in the queue, and a worker that takes it later claims another
+   * generation.
    */
   forget(): void {
     this.#queued = null

@@ -1,6 +1,7 @@
 /**
- * Waits until a generation with this many `tokens` may be dispatched again, or until `over` resolves. The returned
- * function frees the tokens for other generations. It may be called more than once.
+ * Waits until a generation may be dispatched again, or until `over` resolves. `tokens` is the number of tokens that its
+ * next worker must prefill. The returned function frees these tokens for other generations. It may be called more than
+ * once.
  */
 export type Pace = (model: string, tokens: number, over: Promise<unknown>) => Promise<() => void>
 
@@ -11,12 +12,12 @@ type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => v
 
 /**
  * Limits the rate at which interrupted generations are dispatched again. A worker prefills such a generation anew, with
- * all of its output. A lost worker of 256 long streams would mean a million tokens of prefill, during which every
- * stream on the workers that take over would stand still.
+ * all of its output. If a worker with 256 long streams is lost, a million tokens must be prefilled. All at once, this
+ * prefill would stop every stream on the workers that take over.
  *
- * For each model, the generations under way have at most `mostTokens` tokens together; one generation may always go. A
- * generation is no longer under way when it has produced a token. The others wait, and go in the order of their
- * arrival.
+ * A generation is under way from its dispatch until it has produced a token. For each model, the generations under way
+ * have at most `mostTokens` tokens together; one generation may always go, however long it is. The others wait, and go
+ * in the order of their arrival.
  */
 export function createPace(mostTokens = MOST_TOKENS): Pace {
   const models = new Map<string, { tokens: number; waiting: Turn[] }>()
@@ -42,7 +43,7 @@ export function createPace(mostTokens = MOST_TOKENS): Pace {
       if (state.tokens === 0 && state.waiting.length === 0) models.delete(model)
     }
 
-    /** Lets the next generation go, because it may have fewer tokens than the generation that leaves. */
+    /** Removes this generation from the queue, and lets the next generation go if it fits: it may have fewer tokens. */
     function leaveQueue() {
       state.waiting.splice(state.waiting.indexOf(turn), 1)
       follow()

@@ -22,13 +22,13 @@ export type Progress = {
   /** Returns the number of epochs in a row without output. */
   fruitlessEpochs(): number
   /**
-   * Returns the usage for which a caller pays who leaves now. For a chat: every received token, and the prompt if a
+   * Returns the usage for which the caller pays if it leaves now. For a chat: every received token, and the prompt if a
    * worker has claimed the generation. For embeddings: the inputs whose vectors were received.
    */
   received(completionTokens: number): Usage
   /**
-   * Returns the usage of a complete output. The prompt is counted once. The number of cached tokens is the number of
-   * the first epoch that reported it.
+   * Returns the usage of a complete output. The prompt is counted once. Of the epochs that reported a number of cached
+   * tokens, the first gives the number.
    */
   complete(reported: Usage): Usage
 }
@@ -37,7 +37,10 @@ export function createProgress(kind: 'chat' | 'embedding'): Progress {
   return new GenerationProgress(kind)
 }
 
-/** A class, because a gateway has one for each open stream, and ten closures instead would take 0.6 KB. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; ten closures for each
+ * object would take 0.6 KB.
+ */
 class GenerationProgress implements Progress {
   readonly #kind: 'chat' | 'embedding'
   #promptTokens: number | null = null

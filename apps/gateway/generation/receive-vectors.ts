@@ -13,9 +13,9 @@ export type ReceiveVectors = (
 ) => Promise<void>
 
 /**
- * Receives the vectors of a generation. A worker that takes a generation over begins with the first input again. So if
- * the gateway has received some vectors before, it acknowledges them and drops them. If vectors cannot be read, the
- * epoch counts as lost, and the generation goes on elsewhere.
+ * Receives the vectors of a generation. A worker that takes a generation over begins with the first input again. So it
+ * may send vectors that the gateway already has: the gateway acknowledges these and drops them. If vectors cannot be
+ * read, the epoch counts as lost, and the generation goes on elsewhere.
  */
 export function createReceiveVectors(deps: {
   /** Rejects if the key is gone or has other vectors. */

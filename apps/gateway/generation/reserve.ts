@@ -136,7 +136,7 @@ type Shortage = Extract<HoldAnswer, { readonly status: 'insufficient-credits' | 
 const isShortage = (answer: HoldAnswer): answer is Shortage =>
   answer.status === 'insufficient-credits' || answer.status === 'key-limit'
 
-/** True if these credits pay the input and one token of output; for embeddings, the input. */
+/** True if these credits pay for the input and, in a chat, for one token of output. */
 function paysOneToken(
   credits: bigint,
   { inputPriceNano, outputPriceNano }: ModelSpec,

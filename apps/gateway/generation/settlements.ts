@@ -26,7 +26,7 @@ export type Ending = {
 export type Settlements = {
   /** Settles a generation; returns at once. `onAnswer` is called when the queue Redis has answered the settlement. */
   add(ending: Ending, onAnswer: (settled: Settled) => void): void
-  /** Releases a hold that billing may have granted without an answer. Returns at once. */
+  /** Releases a hold that billing may have granted although no answer arrived. Returns at once. */
   releaseHold: ReleaseHold
   /**
    * Drops settlements that billing has committed, and sends settlements again that a failover may have lost. Must be
@@ -52,8 +52,8 @@ const MOST_BYTES = 64 * 1024 * 1024
 /** The heap of one settlement without its texts: 850 B, measured over 20,000 of them, and 100 B for its timing. */
 const ENTRY_BYTES = 1_000
 /**
- * A settlement's time in Redis may be later, by at most this much, than the time of Redis' clock that this process
- * computes.
+ * Added to the time of an answer. This process computes the time of Redis' clock, and a settlement may be stored in
+ * Redis at a time that is later by at most this much.
  */
 const CLOCK_MARGIN_MS = 1_000
 /**
@@ -173,7 +173,9 @@ export function createSettlements(deps: {
     entry.wasAnswered = true
   }
 
-  /** Extends the hold once half of its grace time after the deadline has passed. */
+  /**
+   * Extends the hold if half of the grace time that follows the hold's deadline has passed. Before that, does nothing.
+   */
   function extend(entry: Held): void {
     if (nowMs() < entry.holdDeadlineMs + holdGraceMs / 2) return
     entry.holdDeadlineMs = nowMs() + holdGraceMs

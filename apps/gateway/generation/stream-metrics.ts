@@ -24,7 +24,7 @@ export function createStreamCounters(registry: Registry): StreamCounters {
     help: 'Generations that were dispatched again, by what ended the epoch before',
     labelNames: ['reason'],
   })
-  // Present from the start, so that the first recovery shows as an increase.
+  // Each counter exists from the start, so that the first recovery shows as an increase.
   for (const reason of RECOVERY_REASONS) recoveries.inc({ reason }, 0)
   const holdGrowths = counter({
     name: 'millrace_gateway_hold_growths_total',

@@ -40,9 +40,10 @@ const READ_TOKENS = 3
  * any epoch and after any number of tokens. The engine's worker finds the cause: it tries the generations that were
  * present one at a time (`trials.ts`). A generation ends at its second engine death if it is the suspect of that death.
  *
- * A worker that dies reports nothing. Then only generations without output of the worker's engine can be the cause, so
- * only they count as present. A generation that was on trial in this worker is the suspect, unless several were on
- * trial.
+ * A worker that dies reports nothing. Then only these generations count as present:
+ * - A generation that was present at no earlier death, if it has no token from this worker's engine.
+ * - A generation that was present at an earlier death, if it has fewer than `READ_TOKENS` tokens from this engine. Such
+ *   a generation was on trial. It is the suspect, unless several were on trial.
  */
 export function createSuspects(): Suspects {
   const opened = new ShortLivedSet<OpenSuspect>()
@@ -61,7 +62,10 @@ export function createSuspects(): Suspects {
   }
 }
 
-/** A class, because a gateway has one for each open stream. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; closures would be made
+ * for each object.
+ */
 class OpenSuspect implements Suspect {
   worker: string | null = null
   lostWithWorker: Blame = 'none'

@@ -22,7 +22,10 @@ export function createTiming(options: { streamed: boolean; nowMs: () => number }
   return new GenerationTiming(options)
 }
 
-/** A class, because a gateway has one for each open stream. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; closures would be made
+ * for each object.
+ */
 class GenerationTiming implements Timing {
   readonly #streamed: boolean
   readonly #nowMs: () => number

@@ -10,7 +10,7 @@ export function abortOnHangUp(response: ServerResponse, onClose = () => {}): Abo
     controller.abort()
     onClose()
   } else {
-    // `once` would keep a wrapper for each open stream.
+    // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
     response.on('close', () => {
       if (!response.writableFinished) controller.abort()
       onClose()

@@ -9,8 +9,8 @@ const FOLDER = 'account/assets'
 
 /**
  * Serves `GET /account`: the page on which the owner of a key sees what the key may read. The page sends the key as
- * bearer token. The page has no operation of its own. Its addresses are relative, so that it works below any path that
- * a proxy adds.
+ * bearer token, and calls only operations of the public interface. Its addresses are relative, so that it works below
+ * any path that a proxy adds.
  */
 export function serveAccountPage(app: FastifyInstance): void {
   const load = once(loadAccountPage)
@@ -40,8 +40,8 @@ export async function loadAccountPage(): Promise<Page> {
 }
 
 /**
- * Calls `load` at the first use. A gateway whose page nobody visits starts no later, and does not keep the page in
- * memory.
+ * Calls `load` at the first use. So the page does not delay the start of a gateway, and takes no memory until somebody
+ * opens it.
  */
 function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loading: Promise<Value> | undefined

@@ -34,7 +34,7 @@ export function installBodyBudget(
   options: { limits: BodyLimits; accountOf: (request: FastifyRequest) => string },
 ): (request: FastifyRequest) => () => void {
   const { limits, accountOf } = options
-  // Lowered to the largest body, so that the smallest budget has room for one body.
+  // At most the size of the largest body, so that the smallest budget has room for one body.
   const leastBytes = Math.min(LEAST_BYTES, limits.bodyBytes)
   const shares = new WeakMap<FastifyRequest, { readonly account: string; bytes: number }>()
   const takenByAccount = new Map<string, number>()
@@ -79,7 +79,7 @@ export function installBodyBudget(
       if (refused) payload.emit('error', tooMany())
     }
     if (isOpen) payload.on('data', count)
-    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
     reply.raw.on('close', () => {
       payload.off('data', count)
       if (!taken.has(request)) release(request)

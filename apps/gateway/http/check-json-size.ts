@@ -1,12 +1,12 @@
 /**
- * The deepest nesting: deeper than any field of the interface, and shallow enough for every recursive function that
- * reads bodies.
+ * The deepest nesting that a body may have. It is deeper than any field of the interface, and shallow enough for every
+ * recursive function that reads bodies.
  */
 const MAX_LEVELS = 256
 
 /**
- * The most values of a body: as many as 100,000 messages and 10,000 tools have together. More parsed values would fill
- * the heap.
+ * The most values that a body may have. This is enough for 100,000 messages and 10,000 tools together. More parsed
+ * values would fill the heap.
  */
 const MAX_VALUES = 1_000_000
 

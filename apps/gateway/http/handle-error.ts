@@ -84,7 +84,7 @@ export function installErrorHandler(app: FastifyInstance, reportError: ReportErr
       reply.hijack()
       return
     }
-    // Reported before the upload is drained, so that the log has the time of the failure.
+    // The failure is reported before the upload is drained, so that the log has the time of the failure.
     const failure = reportError(error, request)
     if (!(await drainBody(request.raw, DRAIN_LIMIT_MS))) reply.header('connection', 'close')
     sendError(reply, failure)

@@ -61,5 +61,5 @@ function skipBlanks(json: string, from: number): number {
   return at
 }
 
-/** Up to this character code, valid JSON has only blanks, tabs and line breaks between values. */
+/** In valid JSON, every character between values that has at most this code is a blank, a tab or a line break. */
 const BLANK = 0x20

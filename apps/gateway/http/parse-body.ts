@@ -68,7 +68,7 @@ function readJson(body: unknown): { value: unknown; text: string } {
 }
 
 const NOT_JSON = 'The body must be JSON.'
-/** UTF-16 of JSON is valid UTF-8, with a NUL in its first two bytes. */
+/** A JSON text in UTF-16 is valid UTF-8 as well, but one of its first two bytes is a NUL. */
 const NOT_UTF8 =
   'The body must be JSON in UTF-8; other charsets, such as UTF-16 and latin-1, are not supported.'
 

@@ -8,20 +8,20 @@ type Sender = { readonly account: string; readonly address: string }
 
 /** Bounds the cost of refused requests, which are free for their callers. */
 export type RefusalRate = {
-  /** Throws an `ApiError` `model_busy` for a sender of too many bodies that were refused. */
+  /** Throws an `ApiError` `model_busy` if too many bodies of this sender were refused. */
   check(sender: Sender): void
   note(sender: Sender): void
 }
 
 /**
- * All refusals that `perS` allows in this many seconds may come at once: a client under development, or a batch with
- * the same mistake in all of its requests.
+ * The length of a burst: all refusals that `perS` allows in this many seconds may come at once. They may come from a
+ * client under development, or from a batch with the same mistake in all of its requests.
  */
 const BURST_S = 10
 
 /**
- * The share of an account's rate that one address may use. So a machine that repeats a mistake leaves the other half to
- * the account's other machines.
+ * The share of an account's rate that one address may use. With a half, a machine that repeats a mistake leaves the
+ * other half to the account's other machines.
  */
 const SHARE_OF_ADDRESS = 1 / 2
 

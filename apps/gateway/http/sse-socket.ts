@@ -85,7 +85,10 @@ type Shared = {
   readonly ticking: ShortLivedSet<Stream>
 }
 
-/** A class, because a gateway has one for each open stream, and closures take several times its memory. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; closures for each object
+ * would take several times its memory.
+ */
 class Stream implements SseSocket {
   readonly signal: AbortSignal
   readonly #reply: FastifyReply

@@ -42,8 +42,7 @@ export function toSnippets(
       name: 'JavaScript',
       about: 'npm install openai',
       text: [
-        // The server of this page takes a quoted name after `from` for the name of a module of the page. So the name is
-        // inserted here.
+        // `quote` is for shells, but for this name its result is a JavaScript string as well.
         `import OpenAI from ${quote('openai')}`,
         '',
         `const client = new OpenAI({ baseURL: ${JSON.stringify(base)} }) // the key is OPENAI_API_KEY`,

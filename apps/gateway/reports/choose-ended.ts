@@ -16,8 +16,8 @@ const SLOWEST = 10
  * - the 10 slowest of the other requests;
  * - a sample of the rest.
  *
- * `count` is the number of requests that ended. `kept` has as many of them as are still known. The sample stands for
- * the others as well: its weight includes them.
+ * `count` is the number of requests that ended. `kept` has the requests among them that the `RequestBook` still keeps.
+ * The weight of the sample includes the requests that are not kept, because the sample stands for them as well.
  */
 export function chooseEnded(
   ended: { readonly count: number; readonly kept: readonly RequestEntry[] },

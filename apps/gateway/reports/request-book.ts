@@ -173,7 +173,10 @@ type Shared = {
   readonly keepEnded: (entry: RequestEntry) => void
 }
 
-/** A class, because a gateway has one for each open stream. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; closures would be made
+ * for each object.
+ */
 class OpenRequest implements BookedRequest {
   readonly #entry: RequestEntry
   readonly #counts: ModelCounts
@@ -224,7 +227,7 @@ class OpenRequest implements BookedRequest {
     entry.endedMs = nowMs()
     entry.code = code
     entry.usage = usage
-    // Dropped, because the ring would otherwise keep the generation alive.
+    // The function is dropped, because the ring would otherwise keep the generation alive.
     entry.tokens = NO_TOKENS
     opened.delete(this.#number)
     const tenant = tenantOf(entry)

@@ -6,8 +6,8 @@ import { performance, type EventLoopUtilization } from 'node:perf_hooks'
  */
 const GATHER_MS = 30
 /**
- * Gathering begins when the event loop is in use for at least the first share of the time, and ends when it is in use
- * for less than the second share. The shares differ, because gathering itself lowers the use, which must not end the
+ * Gathering begins when the event loop is in use for at least `BUSY_FROM` of the time, and ends when it is in use for
+ * less than `IDLE_BELOW`. The two shares differ, because gathering itself lowers the use, and this must not end the
  * gathering.
  */
 const BUSY_FROM = 0.35

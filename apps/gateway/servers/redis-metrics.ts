@@ -14,7 +14,7 @@ export type RedisMetrics = {
   tick(): void
 }
 
-/** From a server on the same machine (0.1 ms) to the limit of a command (500 ms). */
+/** The buckets reach from a server on the same machine (0.1 ms) to the limit of a command (500 ms). */
 const BUCKETS_S = [0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5]
 
 /**
@@ -35,7 +35,7 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
     labelNames: ['role'],
     buckets: BUCKETS_S,
   })
-  // Present from the start, because a gateway may wait long for Redis.
+  // The gauge has a value from the start, because a gateway may wait long for Redis.
   for (const role of ROLES) up.set({ role }, 0)
   const watched = new Map<Role, RedisClient>()
 

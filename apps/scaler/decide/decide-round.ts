@@ -47,8 +47,8 @@ export type ClassGpus = {
  * - the change of the pool (`planChange`)
  *
  * A pool that the state does not know is adopted with its existing pods. A pool rises only into GPUs that are
- * physically free: the budget without the GPUs of existing, ordered and deleting pods. Pools rise by priority, so a
- * freed GPU goes to the pool to which the budget gives it.
+ * physically free. These are the GPUs of the budget without the GPUs of existing, ordered and deleting pods. Pools rise
+ * by priority, so a freed GPU goes to the pool to which the budget gives it.
  */
 export function decideRound(input: {
   readonly models: readonly RoundModel[]

@@ -38,8 +38,8 @@ export function checkFloor(floor: Omit<Floor, 'min'>): void {
 type Turn = { readonly sinceMs: number; readonly untilMs: number }
 
 /**
- * Caches the two times for each floor, because floors are read each second, and a search in the calendar takes much
- * longer.
+ * Caches for each floor when it began the last time and when it begins again, because floors are read each second, and
+ * a search in the calendar takes much longer.
  */
 const turns = new WeakMap<Floor, Turn>()
 

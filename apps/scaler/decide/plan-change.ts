@@ -168,8 +168,8 @@ function rise(round: Round, state: PoolState, count: number): Move {
  * - released pods that the target still counts;
  * - lowered pods (see `release-pods.ts`), each of which raises the target.
  *
- * A lowered pod in whose place another pod was deleted always serves again, without a change of the target, which
- * counts it already.
+ * If Kubernetes deleted another pod in the place of a lowered pod, the lowered pod always serves again. The target
+ * stays as it is, because that deletion has already brought the number of pods down to it.
  */
 function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, count: number): PoolState {
   const running = (uid: string) => existing.get(uid)?.running ?? 0
@@ -191,8 +191,8 @@ function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, coun
 }
 
 /**
- * Rounds up a rise that is so small that the HPA would ignore it. The result is the least rise that the HPA follows, if
- * the maximum and the free GPUs allow it.
+ * Returns a target that the HPA follows. If the rise to `target` is so small that the HPA would ignore it, returns the
+ * least target that the HPA follows, as far as the maximum and the free GPUs allow it.
  */
 function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: number): number {
   const least = existing.size + batch
@@ -233,8 +233,8 @@ function take({ existing, nowMs }: Round, state: PoolState, count: number): Pool
 }
 
 /**
- * Lets cordoned pods serve again if the pods on their way out are so few that the HPA would not act. Otherwise they
- * would stay idle for ever.
+ * Lets cordoned pods serve again if the cordoned and released pods are fewer than `batch`: the HPA would ignore so
+ * small a change. Otherwise these pods would stay idle for ever.
  */
 function dropPartOfBatch(state: PoolState, batch: number): PoolState {
   if (state.cordoned.length + state.released.length >= batch) return state

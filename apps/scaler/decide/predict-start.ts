@@ -11,7 +11,7 @@ const QUANTILE = 0.75
  */
 const OVERTIME = 1.5
 
-/** The least predicted time left of a start, even of one that outlasts its prediction. */
+/** If a start has lasted longer than all kept durations, its predicted rest is at least this. */
 const LEAST_LEFT_MS = 5000
 
 /**

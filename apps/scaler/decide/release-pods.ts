@@ -33,16 +33,16 @@ const MARK_SETTLES_MS = 1000
 const UNDELETED_MS = 60_000
 
 /**
- * A lowered pod counts as replaced once another pod has been missing in its place for this time. Before that,
- * Kubernetes may still be replacing an evicted pod.
+ * A lowered pod counts as replaced if Kubernetes has deleted another pod instead of it, and that other pod has been
+ * missing for this time. Before that, Kubernetes may still be replacing an evicted pod.
  */
 const REPLACED_MS = 5000
 
 type Released = PoolState['released'][number]
 
 /**
- * Returns how many of the lowered pods Kubernetes will still delete. For each of the other lowered pods it has deleted
- * another pod.
+ * Returns how many of the lowered pods Kubernetes will still delete. In place of each of the other lowered pods,
+ * Kubernetes has deleted another pod.
  */
 export function countLeaving({ target, released }: PoolState, existing: number): number {
   const lowered = released.filter(({ loweredMs }) => loweredMs !== null).length

@@ -66,7 +66,7 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
   function object(flat: JsonSchema, depth: number, hinted: ValueHints): JsonValue {
     const required = new Set(stringsOf(flat['required']))
     const members: [string, JsonValue][] = []
-    // Written in the order of `properties`, which the grammars of real engines require.
+    // The parts are written in the order of `properties`, which the grammars of real engines require.
     for (const [name, property] of reader.propertiesOf(flat)) {
       const wanted = required.has(name) || (isGenerous(depth) && reader.isPossible(property, depth + 1))
       if (wanted) members.push([name, write(property, depth + 1, hinted)])
@@ -142,7 +142,7 @@ function chosen(options: readonly JsonValue[], { userText, variant }: ValueHints
 function number(schema: JsonSchema, whole: boolean, variant: number): number {
   const unit = numberOf(schema['multipleOf']) ?? (whole ? 1 : 0)
   if (unit === 0) return fraction(schema, variant)
-  // Computed in multiples of the unit, so that the bounds and the value are integers.
+  // The bounds are computed in multiples of the unit, so that they and the value are integers.
   const low = Math.max(
     Math.ceil((numberOf(schema['minimum']) ?? -Infinity) / unit),
     Math.floor((numberOf(schema['exclusiveMinimum']) ?? -Infinity) / unit) + 1,

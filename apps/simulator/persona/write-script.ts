@@ -83,7 +83,7 @@ export async function createScriptWriter(options: {
     return {
       at: (index) => tokens[start + index] ?? null,
       filler: (index) => filler(Math.max(start + index - tokens.length, 0)),
-      // A grammar that is complete allows every end token, and real engines do end with any of them.
+      // Where a grammar is complete, it allows every end token, and real engines do end with any of them.
       endId: (index) => (constrained ? (endIds[(start + index) % endIds.length] ?? primaryEnd) : primaryEnd),
       constrained,
     }
@@ -127,7 +127,7 @@ export const FILLER =
 function decodeMarked(ids: Uint32Array, tokenizer: Tokenizer, added: ReadonlySet<number>): string {
   const pieces: string[] = []
   let from = 0
-  // Not `entries()`, which makes an array for each of 100,000 ids.
+  // `entries()` is not used, because it would make an array for each of 100,000 ids.
   for (let at = 0; at < ids.length; at++) {
     if (!added.has(ids[at] ?? 0)) continue
     pieces.push(tokenizer.decode(ids.subarray(from, at)).replaceAll(TOKEN_MARK, ''))

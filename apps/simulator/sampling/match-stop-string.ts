@@ -36,8 +36,8 @@ export function createStopMatcher(options: {
 }
 
 /**
- * Returns where the text of the newest token begins in `text`. `before` is the text without this token. It may begin
- * earlier than `text`, if the window has moved.
+ * Returns where the text of the newest token begins in `text`. `before` is the text without this token. If the window
+ * has moved, `before` may begin earlier than `text`.
  */
 function startOfNews(text: string, before: string): number {
   for (let cut = 0; cut <= before.length; cut++) {

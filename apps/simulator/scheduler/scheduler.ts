@@ -243,7 +243,7 @@ export function createScheduler(options: {
     add(sequence) {
       const { promptIds } = sequence
       const ids: number[] = []
-      // Not `Array.from`, which takes ten times as long for 100,000 ids of a typed array.
+      // `Array.from` is not used, because it takes ten times as long for 100,000 ids of a typed array.
       for (let at = 0; at < promptIds.length; at++) ids.push(promptIds[at] ?? 0)
       const entry: Entry = {
         sequence,

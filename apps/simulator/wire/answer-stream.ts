@@ -82,7 +82,7 @@ type Delta = {
   readonly cachedTokens: number
 }
 
-// One message is written at a time, so all share one writer.
+// One message is written at a time, so all answers share one writer.
 const writer = createProtobufWriter()
 
 /** Field numbers of vllm_engine.proto: GenerateResponse.chunk = 1, GenerateStreamChunk. */

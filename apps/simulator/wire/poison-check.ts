@@ -3,7 +3,7 @@ import type { SampledModel } from '../sampling/sampler.ts'
 
 export type Poison = Pick<FaultSettings, 'poison' | 'poisonAfterTokens'>
 
-/** A poison has fewer tokens, so no more need to be decoded for each new token. */
+/** A poison has fewer tokens than this, so no more tokens need to be decoded for each new token. */
 const TAIL_TOKENS = 256
 
 /**

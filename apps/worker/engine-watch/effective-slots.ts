@@ -9,7 +9,10 @@ export type EffectiveSlots = {
   note(load: EngineLoad | null, running: number): number
 }
 
-/** Samples come about once a second, so the mean covers about the last minute with work. */
+/**
+ * The weight of a new sample in the mean. Samples come about once a second, so the mean covers about the last minute
+ * with work.
+ */
 const MEAN_SHARE = 1 / 60
 /**
  * The mean is used from this number of samples on. With fewer samples it would be the size of a few generations near

@@ -2,7 +2,10 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { createStartTimes } from './start-times.ts'
 import type { EngineSign } from './watch-engine.ts'
 
-/** Why an engine starts again. `gone`: its process ended by itself. In the other cases this worker requested it. */
+/**
+ * Why an engine starts again. `gone`: its process ended by itself. In the other cases this worker requested the
+ * restart.
+ */
 export type RestartReason = 'dead' | 'silent' | 'not-up' | 'gone'
 
 /** The starts and restarts of one engine, from the start of this process on. */

@@ -37,7 +37,8 @@ export function createClaimGeneration(deps: {
       try {
         return await untilAnswered(ask, { ...PAUSES, giveUp: () => nowMs() >= giveUpAtMs })
       } finally {
-        // No message is read between this line and the caller's next step, which opens the run.
+        // The caller's next step opens the run. This process reads no message in between, so a gateway that asks finds
+        // either the open claim or the run.
         open.delete(nonce)
       }
     },

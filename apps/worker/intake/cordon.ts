@@ -28,9 +28,11 @@ const TERM_MS = 60_000
 /**
  * The cordon of this process, for all of its engines. An operator and a scaler each have a cordon of their own, and end
  * only their own cordon. A scaler's cordon also expires, because the scaler may die. Of several scalers, the scaler
- * with the highest term is obeyed: a lower term is sent by a scaler that has lost its lead. A lower term counts again
- * once the last cordon has ended and no message has come for a minute, because a queue Redis that lost its data numbers
- * terms from the start.
+ * with the highest term is obeyed: a lower term is sent by a scaler that has lost its lead.
+ *
+ * A lower term counts again once the last cordon has ended and no message has come for a minute. A new term is at least
+ * the Unix time in seconds by the queue Redis, so it is lower only if the queue Redis has lost its data and its clock
+ * has gone back.
  *
  * `onChange` is called when the process becomes cordoned or uncordoned.
  */

@@ -19,17 +19,17 @@ export type Pull = {
 const LOOK_MS = 1_000
 
 /**
- * Claims generations while slots are free. Each claim takes a slot before it is sent. So the claims without an answer,
- * and the jobs of this worker, are never more than the slots in which nothing runs.
+ * Claims generations while slots are free. Each claim takes a slot before it is sent. So the worker never has more
+ * claims without an answer, nor more jobs, than it has slots in which nothing runs.
  *
  * A worker with a free slot waits for a job of the model's queue, and sends a claim as soon as it has a job. The answer
  * says how many more generations wait. The worker claims half of them at once, as far as slots are free. With each of
  * these claims it also takes a job from the queue, but the claim does not wait for the job. So a burst of generations
  * needs few round trips, and all workers that the burst woke get a part of it, instead of one engine having it all.
  *
- * Only after the claim's answer does the worker wait for its next job, behind the workers that already wait: BullMQ
- * gives a job to the worker that has waited longest. A worker whose last slot was filled claims one generation when a
- * slot is free again.
+ * The worker waits for its next job only after the claim is answered. It then waits behind the workers that already
+ * wait: BullMQ gives a job to the worker that has waited longest. A worker whose last slot was filled claims one
+ * generation when a slot is free again.
  *
  * A job is completed when its claim is answered, whichever generation the claim returned. If a claim gets no answer,
  * its job is not completed, and BullMQ gives the job to another worker later.

@@ -21,8 +21,9 @@ export type LongTexts = { readonly texts: readonly string[]; readonly whole: boo
 const LONG_CHARACTERS = 32_768
 
 /**
- * The ids of so many characters block the calling thread for about 40 ms. This is accepted while the first thread
- * starts, because otherwise the first long prompt of a worker would take seconds longer than the next ones.
+ * The ids of a text with this many characters block the calling thread for about 40 ms. This is accepted while the
+ * first thread starts, because otherwise the first long prompt of a worker would take seconds longer than the next
+ * ones.
  */
 const LONG_CHARACTERS_AT_START = 524_288
 
@@ -36,8 +37,8 @@ const THREADS = 2
 const LIMITS = { waiting: 1_024, taskMs: 1_800_000, heapMib: 512 }
 
 /**
- * The native library encodes on its own threads, but the calling thread reads the ids. For a prompt of 128,000 tokens
- * this takes 20 ms, and as long again to free the library's result. So long texts are encoded on other threads, each
+ * The native library encodes on its own threads, but the calling thread reads the ids and frees the library's result.
+ * For a prompt of 128,000 tokens each of these two steps takes 20 ms. So long texts are encoded on other threads, each
  * with its own copy of the tokenizer (130 MB for a vocabulary of 150,000). The threads start with the first long text.
  */
 export function createLongTextThreads(log: Logger): LongTextThreads {
@@ -80,7 +81,7 @@ export function createLongTextThreads(log: Logger): LongTextThreads {
   }
 }
 
-/** Keeps the file for threads that start later: as UTF-8, once for all threads, and not on the heap. */
+/** Keeps the tokenizer's file for threads that start later: as UTF-8, once for all threads, and not on the heap. */
 function toShared(json: string): SharedArrayBuffer {
   const bytes = new TextEncoder().encode(json)
   const shared = new SharedArrayBuffer(bytes.length)

@@ -43,7 +43,10 @@ const THREADS = 2
 /** A chat of this size renders in one or two milliseconds. */
 const SMALL_CHARACTERS = 16_384
 
-/** The cost of a message, a call or a tool beyond its text, in characters: an empty tool takes 30 µs. */
+/**
+ * A message, a call or a tool costs as much as this many characters of text, beside its own text: even an empty tool
+ * takes 30 µs.
+ */
 const PIECE_CHARACTERS = 100
 
 /**

@@ -15,8 +15,8 @@ import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 /** How a run ended. */
 export type RunEnding =
   /**
-   * `events` is the last output. It is sent together with the end: a later epoch would send the output again if the
-   * gateway had received it without the end.
+   * `events` is the last output. It is sent together with the end: if the gateway received the output without the end,
+   * a later epoch would send the output again.
    */
   | {
       readonly status: 'completed'

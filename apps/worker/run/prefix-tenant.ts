@@ -13,7 +13,10 @@ export type PrefixTenantOf = (job: Pick<GenerationJob, 'tenant'>) => string | nu
 
 /** As long as a UUID, so a name cannot be guessed. */
 const NAME_BYTES = 16
-/** An HMAC costs a request about 30 µs. So the names of this many tenants are kept, the latest ones, in about 1 MB. */
+/**
+ * The names of this many tenants are kept, because an HMAC costs a request about 30 µs. The least recently used name is
+ * dropped first. All names take about 1 MB.
+ */
 const KEPT_NAMES = 5_000
 
 /**

@@ -90,8 +90,10 @@ export function createRunChat(deps: {
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
-    // A caller who hangs up pays for the prompt only if the claim has arrived at the gateway before. And if the worker
-    // dies together with the engine, the gateway must know that the engine had the generation.
+    // The claim is sent before the first output in two cases:
+    // - The prompt is large. A caller who hangs up pays for the prompt only if the gateway has received the claim.
+    // - The generation was present at the death of an engine. If this worker dies together with its engine, the gateway
+    //   must know that the engine had the generation.
     if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths.count > 0) run.sendClaim()
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
@@ -333,7 +335,7 @@ const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => (
   message: toOverflowMessage({ contextWindow, tokens }),
 })
 
-/** The hold was clamped: its amount is all that the account had left. */
+/** The account's credits limited the hold, so its amount is all that the account had left. */
 const insufficientCredits = ({ amountNano }: Hold): Refusal => ({
   code: 'insufficient_credits',
   message:

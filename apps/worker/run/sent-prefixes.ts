@@ -22,8 +22,8 @@ export type SentPrefix = {
 }
 
 /**
- * The smallest block in which engines cache by default. An engine with larger blocks never reports more cached tokens
- * than an engine with these blocks.
+ * The number of tokens in the smallest blocks that engines use by default for their cache. An engine with larger blocks
+ * never reports more cached tokens than an engine with these blocks.
  */
 export const BLOCK_TOKENS = 16
 

@@ -2,7 +2,7 @@ import type { GenerationRecord } from '#libs/generation-record/generation-record
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RunningGeneration } from './running-generation.ts'
 
-/** The bus may be slow for a moment; stop messages arrive after such a moment. */
+/** The bus counts as away after this time. If it is only slow for a moment, stop messages still arrive after that. */
 const AWAY_MS = 3_000
 
 /**

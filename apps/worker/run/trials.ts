@@ -39,7 +39,7 @@ const READ_TOKENS = 3
 const LONGER_TOKENS = 16
 /** Bounds the wait for a trial. If about fifty runs are tried one after another, the last of them waits this long. */
 const TURN_MS = 5_000
-/** A run that began later than this after an engine's last token did not make it hang. */
+/** A run did not make its engine hang if it began more than this time after the engine's last token. */
 const HANGS_WITHIN_MS = 2_000
 
 /**
@@ -50,22 +50,25 @@ const HANGS_WITHIN_MS = 2_000
  *   output so far, it kills here. An engine reads one such run at a time, and no other run is without a token
  *   meanwhile.
  * - After a second death that proved nothing, the trial is longer. It lasts until the run has 16 tokens more than its
- *   longest epoch that ended with the death of an engine. If the generation kills after a number of tokens, it kills
- *   here. An engine has one such run at a time, beside new runs.
+ *   longest epoch that ended with the death of an engine. If the generation kills at a certain length, it kills here.
+ *   An engine has one such run at a time, beside new runs.
  *
- * So when an engine dies, at most one run is on trial. It is the suspect, and its gateway ends it; the other runs go on
- * elsewhere. A run that was alone in the engine is the suspect as well. Otherwise a run may have been the cause in
- * these cases:
+ * So when an engine dies, at most one run is on trial. A run may have been the cause of the death if one of these is
+ * true:
  *
+ * - It was the only run in the engine.
  * - It is on trial.
  * - It has no token.
- * - Its length is the length of its longest epoch that ended with the death of an engine, to within one token.
+ * - It was present at an earlier death, and its length is the length of its longest epoch that ended with the death of
+ *   an engine, to within one token.
  *
- * If several runs may have been the cause, none is the suspect, and the next trial is longer.
+ * If only one run may have been the cause, it is the suspect: its gateway ends it if it was present at an earlier
+ * death, and the other runs go on elsewhere. If several runs may have been the cause, none is the suspect, and the next
+ * trial is longer.
  *
- * There are two limits. An engine reads a run on trial in a fraction of a second. If another generation kills for the
- * first time within this time, the run on trial is ended in its place. And if more than about fifty runs wait for one
- * engine, the runs whose trial does not begin within 5 s go on together. Then another engine is needed to find the
+ * This method has two limits. An engine reads a run on trial in a fraction of a second. If another generation kills for
+ * the first time within this time, the run on trial is ended in its place. And if more than about fifty runs wait for
+ * one engine, the runs whose trial does not begin within 5 s go on together. Then another engine is needed to find the
  * generation that kills. The longest wait grows with each death, so in the end the generation is found.
  *
  * An embedding begins anew in each epoch, so it is on trial until its end.

@@ -23,7 +23,8 @@ const CONNECT_TIMEOUT_MS = 5_000
 
 const SESSION_OPTIONS = {
   settings: { enablePush: false },
-  // In MB. The memory of a session is bounded by its streams: each has its window and one request.
+  // In MB. This limit may be high, because the streams of a session bound its memory: each stream has its window and
+  // one request.
   maxSessionMemory: 4_096,
 } as const
 

@@ -2,7 +2,10 @@
 export type RunInTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 export type FairLimit = {
-  /** Adds a user of the limit. Once `signal` aborts, the user's waiting work is not run, and rejects. */
+  /**
+   * Adds a user of the limit. Once `signal` aborts, work of this user that still waits is not run, and its promise
+   * rejects.
+   */
   join(signal: AbortSignal): RunInTurn
 }
 
