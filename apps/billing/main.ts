@@ -55,7 +55,7 @@ const LIMITS = {
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * Bounds of the pool for the operations of callers and for timings. A call of a caller ends after 2 s at most. The
+ * Bounds of the pool for the operations of callers and for timings. A caller's operation ends after 2 s at most. The
  * statement limit of this pool is nevertheless the limit of money functions, because behind a pooler both pools use one
  * login, and a login has one limit.
  */

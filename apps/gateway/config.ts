@@ -113,7 +113,9 @@ const Fields = z.object({
    * apply.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
-  /** The most open connections. At most half of them may be from one address that is not a trusted proxy. */
+  /**
+   * The largest number of open connections. At most half of them may be from one address that is not a trusted proxy.
+   */
   MAX_CONNECTIONS: z.coerce.number().int().min(2).max(1_000_000).default(16_384),
   /** Proxies whose `X-Forwarded-For` names the client's address. */
   TRUSTED_PROXIES: TrustedProxies.default([]),

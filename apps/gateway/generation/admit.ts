@@ -11,9 +11,9 @@ import { refuseShortage } from './insufficient-credits.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
 
 /**
- * The result of the first half of admission. The record does the second half when the generation is lifted: it knows
- * the exact number of generations that wait before this one, and compares this number with `mostAhead`. The caller must
- * call `claimed`, `compiled` and `leave` when a worker has claimed the generation, when output has begun, and when the
+ * The result of the first half of admission. The record does the second half when the generation is lifted: the record
+ * knows how many generations wait before this one, and this number is compared with `mostAhead`. The caller must call
+ * `claimed`, `compiled` and `leave` when a worker has claimed the generation, when output has begun, and when the
  * generation has ended.
  */
 export type Admission = {

@@ -52,8 +52,9 @@ const MOST_BYTES = 64 * 1024 * 1024
 /** The heap of one settlement without its texts: 850 B, measured over 20,000 of them, and 100 B for its timing. */
 const ENTRY_BYTES = 1_000
 /**
- * Added to the time of an answer. This process computes the time of Redis' clock, and a settlement may be stored in
- * Redis at a time that is later by at most this much.
+ * A margin that is added to the time of Redis' clock at which a settlement was answered. This process computes that
+ * time (`createQueueClock`). The time with which Redis has stored the settlement may be later than the computed time,
+ * but by less than this margin.
  */
 const CLOCK_MARGIN_MS = 1_000
 /**

@@ -30,8 +30,8 @@ const UNEVEN_SHARE = 0.25
 /**
  * Divides each GPU class's budget among its pools. First every pool gets its minimum. Then the priorities follow from
  * high to low. Within a priority, each replica goes to the pool with the smallest share (given ÷ want) into which it
- * still fits. If shares are equal, it goes to a pool that already has the replica, then by order and name. Two delays
- * prevent GPUs from moving to and fro:
+ * still fits. If shares are equal, a pool that already has the replica comes first, and the other pools follow by order
+ * and name. Two delays prevent GPUs from moving to and fro:
  * - A pool keeps the replicas that it has and wants until a pool of higher priority has been short for 10 s.
  * - Against pools of its own priority, a pool keeps these replicas until another pool's share has been lower by more
  *   than 0.25 for 60 s.

@@ -37,7 +37,8 @@ const FORGET_MS = 300_000
  * - An increase after a gap is spread over the gap, so that the end of an outage of the bus does not look like a burst.
  * - The first counters of a gateway's model are only remembered, because it is unknown when their requests came.
  *
- * `onUnserved` is called when, for a model, the number of requests refused for want of a worker has risen.
+ * `onUnserved` is called when, for a model, the number of requests that were refused because no worker was ready has
+ * risen.
  */
 export function createDemandReader(options: {
   nowMs: () => number
