@@ -22,7 +22,7 @@ type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] 
  * Makes the partitions of the coming months, drops old timings, sums up closed hours of usage, reconciles the books
  * every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether any of these tasks is
  * due. One replica does the task, and all replicas show the newest result in their metrics. A failed task is logged and
- * repeated. Returns a function that stops the checks and waits for the current one.
+ * repeated. Returns a function that stops the checks and waits for the current check.
  *
  * All times are from PostgreSQL's clock. If that clock was ahead for a while, some reconciliations
  * (`reconciliation_runs`) have dates in the future. They do not count as done, so the books are reconciled again. Until

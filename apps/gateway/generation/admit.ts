@@ -40,8 +40,8 @@ export type Admit = (call: GenerationCall) => Admission
  *   account that floods the queue makes the model busy for itself alone.
  *
  * Only the record knows exactly how many generations are queued before the tag. So that a flood reaches neither billing
- * nor the queue, this function refuses two plain cases itself: an account that the record refused a moment ago, and an
- * account that has too many generations waiting in this gateway alone.
+ * nor the queue, this function itself refuses a request in two cases: if the record refused a request of the same
+ * account a moment ago, and if too many generations of the account wait in this gateway alone.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.

@@ -58,8 +58,8 @@ const ENTRY_BYTES = 1_000
  */
 const CLOCK_MARGIN_MS = 1_000
 /**
- * The pause between two readings of billing's mark (`SettlementMark`) while this process waits for it. Billing moves
- * the mark each second.
+ * The pause between two readings of billing's mark (`SettlementMark`) while this process waits until the mark has
+ * passed its settlements. Billing moves the mark each second.
  */
 const LOOK_MS = 250
 
@@ -91,8 +91,8 @@ type Held = {
  * - The run id, which is read together with the mark, has not changed since the settlement was sent.
  *
  * A settlement is sent together with the next command to the queue Redis, or after 20 ms. If the gateway is killed
- * before that, the output that it has just delivered is not charged, and neither is output that it was still
- * delivering.
+ * before that, the output that it has just delivered is not charged. Output that it was still delivering is not charged
+ * either.
  *
  * Redis' `WAIT` after a settlement would not help. A replica receives the settlement no sooner, and no client waits for
  * the settlement. A settlement that is kept until PostgreSQL has it needs no confirmation by a replica. Only

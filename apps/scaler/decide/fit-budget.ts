@@ -16,7 +16,7 @@ export type BudgetPool = {
 /**
  * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. Before a GPU
  * is free, two more delays follow: the period of the HPA (15 s), and the time until an empty worker has reported. With
- * 15 s here, some shortages lasted more than 30 s longer than the longest drain.
+ * 15 s in place of these 10 s, some shortages lasted more than 30 s longer than the longest drain.
  */
 const SHORT_MS = 10_000
 

@@ -170,7 +170,7 @@ function rise(round: Round, state: PoolState, count: number): Move {
  * - lowered pods (see `release-pods.ts`), each of which raises the target.
  *
  * If Kubernetes deleted another pod in the place of a lowered pod, the lowered pod always serves again. The target
- * stays as it is, because that deletion has already brought the number of pods down to it.
+ * stays as it is, because that deletion has already brought the number of pods down to the target.
  */
 function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, count: number): PoolState {
   const running = (uid: string) => existing.get(uid)?.running ?? 0

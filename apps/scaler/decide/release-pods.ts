@@ -21,8 +21,8 @@ export const RELEASE_COST = -1000
 const IDLE_REPORTS = 2
 
 /**
- * A worker that has not obeyed a cordon for this time is of an older version. Its pod is released while it still
- * serves, and drains.
+ * A worker that has not obeyed a cordon for this time is of an older version. Its pod is released although the worker
+ * still serves; the worker drains when the pod is deleted.
  */
 const DISOBEYED_MS = 60_000
 

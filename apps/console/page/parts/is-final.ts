@@ -1,6 +1,6 @@
 /**
- * Billing writes the times of a request within seconds after its charge. If they are missing after this time, they will
- * never come.
+ * Billing writes the times of a request within seconds after its charge. If the times are still missing this long after
+ * the charge, they will never come.
  */
 const TIMES_WITHIN_MS = 60_000
 

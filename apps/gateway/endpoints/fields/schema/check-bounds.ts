@@ -33,8 +33,8 @@ export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): 
 type Found = { readonly at: readonly string[]; readonly text: string }
 
 /**
- * Each optional property may be followed by any later property, so the size of the grammar grows with the square of the
- * number of optional properties.
+ * The largest number of optional properties in one object. Each optional property may be followed by any later
+ * property, so the size of the grammar grows with the square of the number of optional properties.
  */
 const MAX_OPTIONAL = 1_000
 const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties in one object`
