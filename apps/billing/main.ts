@@ -84,8 +84,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   })
   const catalog = config.CATALOG_FILE === undefined ? null : await readCatalogFiles(config.CATALOG_FILE)
 
-  // The ops server starts first: billing may wait for the database or migrate for an hour, and the platform must not
-  // end the process meanwhile.
+  // The ops server starts first: billing may wait for the database, or migrate it, for an hour, and the platform must
+  // not end the process meanwhile.
   const state = createReadiness()
   const ops = await serveOps({
     app: 'billing',

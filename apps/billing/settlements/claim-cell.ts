@@ -53,7 +53,7 @@ export function claimCell(options: {
   let queueId: string = randomUUID()
   let databaseId: string | null = null
 
-  /** Returns the reason for which the claim is not held; null if it is. */
+  /** Returns the reason why this process has not claimed both servers; null if it has. */
   async function claim(): Promise<string | null> {
     databaseId ??= DatabaseRow.parse((await pool.query(READ_DATABASE_ID)).rows[0]).id
     const claiming = [databaseId, places.database, limits.lastingMs, queueId] as const
@@ -74,7 +74,7 @@ export function claimCell(options: {
       : `the database ${database} serves the queue Redis ${holder}, and not ${queue}`
   }
 
-  /** Claims once. Returns whether the claim is held; null if that is not known. */
+  /** Tries once to claim both servers. Returns whether this process has claimed them; null if that is not known. */
   async function look(onRefused: (reason: string) => void): Promise<boolean | null> {
     try {
       const reason = await claim()

@@ -6,7 +6,7 @@ export type ReadRound = {
   readonly entries: StreamEntry[]
   /** Models that could not be read. */
   readonly failures: readonly StreamFailure[]
-  /** True if every model had its turn. If false, the caller begins the next round without a pause. */
+  /** True if every model was read. If false, the caller begins the next round without a pause. */
   readonly isAll: boolean
 }
 

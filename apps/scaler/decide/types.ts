@@ -51,7 +51,7 @@ export type ModelLoad = {
   /** Prefilled prompt tokens per second of one busy replica. */
   readonly prefillPerReplica: number | null
   readonly slotsPerReplica: number | null
-  /** True if a request was refused for want of a worker within the last 60 s. */
+  /** True if, within the last 60 s, a request was refused because no worker was ready. */
   readonly unserved: boolean
   /** The time for which no request was offered, waiting or running. */
   readonly idleForMs: number

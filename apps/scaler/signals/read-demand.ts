@@ -6,7 +6,7 @@ export type DemandLoad = {
   readonly freshPerS: number
   /** Estimated prompt tokens of generations that no worker has claimed. */
   readonly waitingTokens: number
-  /** True if a request was refused for want of a worker within the last 60 s. */
+  /** True if, within the last 60 s, a request was refused because no worker was ready. */
   readonly unserved: boolean
   /** The time since a request last arrived; null if none was seen. */
   readonly offeredAgoMs: number | null
