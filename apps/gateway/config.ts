@@ -165,7 +165,7 @@ export function toHttpLimits(config: GatewayConfig) {
     trustedProxies: config.TRUSTED_PROXIES,
     uploadMs: config.UPLOAD_DEADLINE_MS,
     keepAliveTimeoutMs: config.KEEP_ALIVE_TIMEOUT_S * 1_000,
-    // Longer than any request that is answered in time.
+    // No request that is answered in time takes this long.
     connectionIdleMs: config.GENERATION_DEADLINE_MS + config.UPLOAD_DEADLINE_MS,
     headersAfterS: config.STREAM_HEADERS_AFTER_S,
     keepAliveS: config.STREAM_KEEP_ALIVE_S,

@@ -1,6 +1,9 @@
 import { ConsoleError } from './console-error.ts'
 
-/** Longer than billing takes to begin its slowest answer, the comparison of all books. */
+/**
+ * The longest time until billing begins an answer. The slowest answer is the comparison of the books since the newest
+ * seal.
+ */
 const LIMIT_MS = 5 * 60_000
 
 export type BillingRequest = {

@@ -54,7 +54,10 @@ const WINDOW_MS = { watched: 10_000, unwatched: 45_000 }
 /** A gateway counts as silent after this time without a report: two reports are missing and the third is late. */
 const REPORT_SILENT_MS = { watched: 7_000, unwatched: 40_000 }
 const AWAY_MS = 5_000
-/** More than any catalog has. The names come from the bus, so their number is bounded. */
+/**
+ * The largest number of models, which is more than any catalog has. The names come from the bus, so their number must
+ * be bounded.
+ */
 const MOST_MODELS = 2_000
 const STATES_FRESH_MS = 5_000
 /**

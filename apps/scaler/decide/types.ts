@@ -18,7 +18,7 @@ export type PoolSpec = {
   readonly gpus: number
   readonly min: number
   readonly max: number
-  /** Minima, each from a time on until the next one begins; see `floors.ts`. */
+  /** Minima. Each is in force from its beginning until the next minimum begins; see `floors.ts`. */
   readonly floors: readonly { readonly cron: string; readonly timezone: string; readonly min: number }[]
   /** Pools with a higher priority get GPUs first. */
   readonly priority: number
