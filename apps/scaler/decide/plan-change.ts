@@ -112,9 +112,9 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 
 /**
  * Returns the number of replicas for which the pool asks the budget. It is the number of wanted replicas or the target,
- * whichever is more: the window, the steps and the cordons take replicas away only with time. A model without load asks
- * for none. If the pool asked for less, other pools would count on replicas that are not free yet, and would keep
- * replicas that they should give back to this pool.
+ * whichever is more: the window, the steps and the cordons take replicas away only with time. For a model without load
+ * the pool asks for no replicas. If the pool of a model with load asked for less, other pools would count on replicas
+ * that are not free yet, and would keep replicas that they should give back to this pool.
  */
 export function protectedWant(
   state: PoolState,
