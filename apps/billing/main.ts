@@ -55,7 +55,7 @@ const LIMITS = {
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * Bounds of the pool for the operations of callers and for timings. A call of a caller ends after 2 s at most. The
+ * Bounds of the pool for the operations of callers and for timings. A caller's operation ends after 2 s at most. The
  * statement limit of this pool is nevertheless the limit of money functions, because behind a pooler both pools use one
  * login, and a login has one limit.
  */
@@ -84,8 +84,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   })
   const catalog = config.CATALOG_FILE === undefined ? null : await readCatalogFiles(config.CATALOG_FILE)
 
-  // The ops server starts first: billing may wait for the database or migrate for an hour, and the platform must not
-  // end the process meanwhile.
+  // The ops server starts first: billing may wait for the database, or migrate it, for an hour, and the platform must
+  // not end the process meanwhile.
   const state = createReadiness()
   const ops = await serveOps({
     app: 'billing',

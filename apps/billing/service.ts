@@ -26,8 +26,8 @@ import { serveWatch } from './serve-watch.ts'
 
 /**
  * The longest age of a connection, and the time for which its streams may last beyond that age. A gateway finds new
- * replicas only when a connection ends. Without a bound on its age, the replica that started last would get no calls.
- * Gateways replace their streams by themselves within half of the grace, so no stream is cut off.
+ * replicas only when a connection ends. If connections had no largest age, the replica that started last would get no
+ * calls. Gateways replace their streams by themselves within half of the grace, so no stream is cut off.
  */
 const CONNECTION_AGE_MS = 5 * 60_000
 const CONNECTION_GRACE_MS = 2 * STREAM_AGE_MS

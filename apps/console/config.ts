@@ -48,7 +48,8 @@ const Fields = z.object({
   /** The address of billing's admin interface. It needs no credential here: each request carries its viewer's token. */
   BILLING_ADMIN_URL: HttpBase,
   /**
-   * Addresses of proxies whose `X-Forwarded-For` header is trusted. Failed sign-ins are counted by the address in it.
+   * Addresses of proxies whose `X-Forwarded-For` header is trusted. Failed sign-ins are counted by the client's address
+   * in this header.
    */
   TRUSTED_PROXIES: TrustedProxies.optional(),
   /** The address of Grafana, to which charts of longer histories link. */

@@ -113,7 +113,9 @@ const Fields = z.object({
    * apply.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
-  /** The most open connections. At most half of them may be from one address that is not a trusted proxy. */
+  /**
+   * The largest number of open connections. At most half of them may be from one address that is not a trusted proxy.
+   */
   MAX_CONNECTIONS: z.coerce.number().int().min(2).max(1_000_000).default(16_384),
   /** Proxies whose `X-Forwarded-For` names the client's address. */
   TRUSTED_PROXIES: TrustedProxies.default([]),
@@ -163,7 +165,7 @@ export function toHttpLimits(config: GatewayConfig) {
     trustedProxies: config.TRUSTED_PROXIES,
     uploadMs: config.UPLOAD_DEADLINE_MS,
     keepAliveTimeoutMs: config.KEEP_ALIVE_TIMEOUT_S * 1_000,
-    // Longer than any request that is answered in time.
+    // No request that is answered in time takes this long.
     connectionIdleMs: config.GENERATION_DEADLINE_MS + config.UPLOAD_DEADLINE_MS,
     headersAfterS: config.STREAM_HEADERS_AFTER_S,
     keepAliveS: config.STREAM_KEEP_ALIVE_S,

@@ -22,8 +22,8 @@ export const RETRY_AFTER_S = {
   /** Other gateways take new connections at once. */
   shuttingDown: 1,
   /**
-   * A model has no replica, and its scaler has no prediction of a start yet. The scaler has one as soon as a pod of the
-   * model exists, within seconds.
+   * A model has no replica, and its scaler has no prediction of a start yet. The scaler has a prediction as soon as a
+   * pod of the model exists, which takes seconds.
    */
   startUnknown: 10,
   /**

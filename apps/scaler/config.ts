@@ -37,7 +37,8 @@ const Fields = z.object({
   KUBERNETES_SERVICE_HOST: z.string().optional(),
   KUBERNETES_SERVICE_PORT: Port.default(443),
   /**
-   * Paths of the authority's certificate (PEM) and of the token. Default without KUBERNETES_URL: the pod's own files.
+   * Paths of two files for calls to the API server: the certificate of the authority that signed its certificate (PEM),
+   * and the token. Default without KUBERNETES_URL: the pod's own files.
    */
   KUBERNETES_CA_FILE: z.string().optional(),
   KUBERNETES_TOKEN_FILE: z.string().optional(),

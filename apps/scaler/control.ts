@@ -91,7 +91,7 @@ const RESIGN_AFTER_MS = 5_000
  *
  * Inputs are whole if this process's own beats come back over every server of the bus, the queue Redis answers, and the
  * watches follow the cluster. Without whole inputs the leader writes nothing: after 10 s the answers are stale, and
- * KEDA leaves the replicas as they are. A round first writes the snapshot and then acts on pods. It does either only
+ * KEDA leaves the replicas as they are. A round first writes the snapshot and then acts on pods. It does both only
  * while this process still holds the lock in the round's term.
  */
 export function startControl(options: ControlOptions): Control {

@@ -7,7 +7,8 @@ const number = z.number()
 const PoolReport = z.object({
   pool: z.string(),
   /**
-   * Replicas: the pool's share of the model's need, the number given by the budget, and the number published to KEDA.
+   * Three numbers of replicas: `want` is the pool's share of the model's need, `given` is the number that the budget
+   * gives, and `target` is the number that is published to KEDA.
    */
   want: number,
   given: number,

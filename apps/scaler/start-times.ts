@@ -7,7 +7,7 @@ export type StartTimesKeeper = {
   /** Notes the phases that ended, and pods that are seen for the first time. */
   note(joined: JoinedPods): void
   current(): Readonly<Record<string, PoolStarts>>
-  /** Replaces the start times of this process with the ones that an earlier leader measured. */
+  /** Replaces the start times of this process with the start times that an earlier leader measured. */
   adopt(starts: Readonly<Record<string, PoolStarts>>): void
 }
 

@@ -12,8 +12,8 @@ const FIELDS = {
   /** How many more tokens the call with the poison gives before the core dies. */
   poisonAfterTokens: z.int().min(0),
   /**
-   * A core that died of another fault than `dead` starts again after this time. If null, it starts again only when
-   * `dead` is set and cleared.
+   * A core that died of another fault than `dead` starts again after this time. If this field is null, the core starts
+   * again only when `dead` is set and cleared.
    */
   restartAfterMs: z.int().min(0).max(600_000).nullable(),
   /** No step completes, while health checks and all other calls succeed. */

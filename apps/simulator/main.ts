@@ -10,7 +10,7 @@
 //
 // Two directives in the last user message change the answer:
 //   [[tokens=4000]]       writes exactly that many tokens
-//   [[raw=invalid-utf8]]  writes bytes between words that are not UTF-8
+//   [[raw=invalid-utf8]]  writes bytes that are not UTF-8 between the words
 //
 // An engine may have a behaviour instead, which is the same in every call (behaviour.ts). Faults are changed on the
 // operators' port: GET and POST /faults (faults.ts).

@@ -3,7 +3,7 @@ import { z } from 'zod'
 /**
  * The versions of vLLM and of its gRPC servicer, as one name. The first and the last pair are recorded in
  * test/fixtures/engine; of the middle pair only the status codes of refusals are recorded. The servicer of the middle
- * pair does not know the exceptions of the newer vLLM, so it ends invalid requests INTERNAL.
+ * pair does not know the exceptions of the newer vLLM, so it ends invalid requests with INTERNAL.
  */
 export const ServicerVersion = z.enum(['0.26.0+0.8.0', '0.32.0+0.8.0', '0.32.0+0.14.1'])
 export type ServicerVersion = z.infer<typeof ServicerVersion>

@@ -82,8 +82,9 @@ type ReceiptRow = {
 }
 
 /**
- * Returns the receipts of the requests `ids` that belong to the caller's key or account, in the order of `ids`. A
- * tombstone, which is the release of an unknown id, has neither key nor account, so no caller sees it.
+ * Returns the receipts of the requests `ids` that belong to the caller's key or account, in the order of `ids`.
+ * *Receipt* has its public sense here: the data of a request that `GET /v1/generation` returns. If a hold with an
+ * unknown id is released, billing writes a row without a key and an account (a tombstone), so no caller sees this row.
  */
 async function readReceipts(
   db: Kysely<Tables>,

@@ -8,8 +8,8 @@ import type { Managing } from './implement.ts'
 import { describeKey } from './key-fields.ts'
 
 /**
- * An account may have `MAX_KEYS` usable keys, and may make `MAX_NEW_KEYS` keys in a day. Revoked keys count among the
- * new keys.
+ * An account may have `MAX_KEYS` usable keys, and may make `MAX_NEW_KEYS` keys in a day. A key that is revoked on the
+ * day on which it was made still counts as made on that day.
  */
 const MAX_KEYS = 1_000
 const MAX_NEW_KEYS = 1_000
@@ -53,8 +53,8 @@ export async function makeOnce(
 }
 
 /**
- * Returns the account's request with this idempotency key. Before, deletes the account's requests that are older than
- * `REMEMBERED_MS`.
+ * First deletes the account's requests that are older than `REMEMBERED_MS`. Then returns the account's request with
+ * this idempotency key.
  */
 async function findEarlier({ db, now, manager }: Managing, idempotencyKey: string) {
   const ofAccount = db.deleteFrom('key_requests').where('account_id', '=', manager.accountId)

@@ -4,7 +4,8 @@ import { AdminError } from './admin-error.ts'
 import { readArchiveEnd } from '../books/archive-end.ts'
 
 /**
- * Throws an AdminError if a part of the usage from `start` on is archived: sums would be too low, and lists incomplete.
+ * Throws an AdminError if a part of the usage from `start` on is archived, because without this part sums would be too
+ * low and lists incomplete.
  */
 export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void> {
   const archived = await readArchiveEnd(db)
@@ -18,8 +19,9 @@ export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void>
 }
 
 /**
- * Returns the smallest id that a request can have if it was settled at `start` or later. The table `late_usage` has the
- * months of the ids that were settled much later.
+ * Returns the smallest id that a request can have if it was settled at `start` or later. It takes two cases into
+ * account: requests that were settled within 7 days after they were made, and the months of requests that were settled
+ * later than that (the table `late_usage`).
  */
 export async function readOldestId(db: Kysely<Tables>, start: Date): Promise<string> {
   const { rows } = await sql<{ id: string }>`

@@ -24,8 +24,8 @@ const MAX_BODY_BYTES = 1024 * 1024
 const UPLOAD_LIMIT_MS = 30_000
 
 /**
- * A connection is closed after this time without traffic. Every answer begins sooner. The slowest answer is the result
- * of a reconciliation that checks the ledger from its first entry on.
+ * A connection is closed after this time without traffic. No answer takes this long to begin. The slowest answer is the
+ * result of a reconciliation that checks the ledger from its first entry on.
  */
 const IDLE_LIMIT_MS = 11 * 60_000
 

@@ -22,11 +22,11 @@ type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] 
  * Makes the partitions of the coming months, drops old timings, sums up closed hours of usage, reconciles the books
  * every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether any of these tasks is
  * due. One replica does the task, and all replicas show the newest result in their metrics. A failed task is logged and
- * repeated. Returns a function that stops the checks and waits for the current one.
+ * repeated. Returns a function that stops the checks and waits for the current check.
  *
- * All times are from PostgreSQL's clock. If that clock was ahead for a while, some runs are dated in the future. These
- * runs do not count as done, so the books are reconciled all the same. Until those dates have come,
- * `dated-in-the-future` is one of the contradictions.
+ * All times are from PostgreSQL's clock. If that clock was ahead for a while, some reconciliations
+ * (`reconciliation_runs`) have dates in the future. They do not count as done, so the books are reconciled again. Until
+ * those dates have come, each reconciliation reports the contradiction `dated-in-the-future`.
  */
 export function checkBooks(options: {
   pool: Pool
@@ -143,9 +143,9 @@ async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<Reconci
 }
 
 /**
- * Counts runs and seals that are dated in the future, and a ledger whose numbering has reached a future month. Each
- * seal continues the chain of the seal before, so the dates of seals never go back. If a seal is dated in the future,
- * the next seal is made only after that date.
+ * Counts the reconciliations and the seals with dates in the future. Adds 1 if the numbers of the ledger's entries have
+ * reached a future month. Each seal continues the chain of the seal before, so the dates of seals never go back. If a
+ * seal is dated in the future, the next seal is made only after that date.
  */
 async function countFuture(client: PoolClient, now: Date): Promise<ReconciliationCount> {
   const { rows } = await client.query<{ count: number }>(

@@ -5,8 +5,8 @@ import { inTransaction } from '../database/open-pool.ts'
 export type ReconciliationCount = { readonly question: string; readonly rows: number }
 
 /**
- * Asks every question of `sql/functions/reconcile.sql`. If `whole` is true, the ledger is checked from its first entry
- * on; otherwise from the newest seal on.
+ * Returns, for every question of `sql/functions/reconcile.sql`, the number of rows that contradict it. If `whole` is
+ * true, the ledger is checked from its first entry on; otherwise from the newest seal on.
  */
 export type Reconcile = (whole: boolean) => Promise<ReconciliationCount[]>
 

@@ -6,8 +6,8 @@ import { notifyWatchers } from './publish-catalog.ts'
 
 /**
  * Every `everyMs`, notifies the catalog's watchers if a price that was published for later has begun. Reservations need
- * no notification, because each uses the price of its time. The notification is for gateways, which show prices.
- * Several replicas may notify of the same price. Returns a function that stops the checks.
+ * no notification, because each reservation uses the price that is valid at its time. The notification is for gateways,
+ * which show prices. Several replicas may notify of the same price. Returns a function that stops the checks.
  */
 export function announcePrices(options: {
   db: Kysely<Tables>

@@ -8,7 +8,7 @@ import { publishCatalog } from './publish-catalog.ts'
 
 /**
  * Publishes the catalog files if they have changed since they were last loaded. If they have not changed, the catalog
- * that operators have published since then stays in force. Replicas that start together take turns.
+ * that operators have published since then stays in force. Replicas that start together do this one after another.
  */
 export async function loadCatalog(options: {
   pool: Pool

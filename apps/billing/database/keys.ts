@@ -16,8 +16,8 @@ type KeyRow = {
   limit_spent: bigint
   limit_held: bigint
   /**
-   * The price of one input token, and for a chat model also of one output token, at the cheapest model that the key may
-   * use. Models that are disabled or cost nothing do not count. Null if no model remains.
+   * The lowest price of a request: one input token of the cheapest model that the key may use, and for a chat model one
+   * output token in addition. Models that are disabled or cost nothing do not count. Null if no model remains.
    */
   least: bigint | null
 }
@@ -46,8 +46,8 @@ const SELECT_KEYS = `
   ) c`
 
 /**
- * The most changes in one answer. If there are more, the answer is `resync`: forgetting all keys is then cheaper for
- * both sides than a long list.
+ * The most changes in one answer. If there are more, the answer is `resync`, after which the gateway forgets all keys.
+ * For billing and for the gateway, this is cheaper than a long list.
  */
 const MAX_CHANGES = 1_000
 

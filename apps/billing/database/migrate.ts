@@ -24,11 +24,12 @@ const LOCK_RETRY_MS = 1_000
 /**
  * Brings the database to this version's schema while the earlier version goes on serving: runs the new files of
  * `sql/tables/`, each in a transaction of its own; builds the indexes, if their file has changed; then replaces
- * functions and grants in one transaction, if one of their files has changed. Replicas that start together take turns.
+ * functions and grants in one transaction, if one of their files has changed. Replicas that start together do this one
+ * after another.
  *
- * If a newer version has migrated, indexes, functions and grants stay as they are. Throws a ConfigError when the
- * database was made by an earlier checkout. Throws an error when a file of `sql/tables/` has changed since it was run,
- * when a file fails, and when a part cannot get a lock that it needs within `lockLimitMs`.
+ * If a newer version has migrated the database, indexes, functions and grants stay as they are. Throws a ConfigError
+ * when the database was made by an earlier checkout. Throws an error when a file of `sql/tables/` has changed since it
+ * was run, when a file fails, and when a part cannot get a lock that it needs within `lockLimitMs`.
  */
 export async function migrate(
   pool: Pool,

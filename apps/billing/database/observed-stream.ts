@@ -28,7 +28,7 @@ export type RecordedStream = {
   readonly recordedMs: number | null
   /**
    * The loss that was found; null if there is none. If it is not null, the database was set back to an earlier state
-   * and lacks the confirmed observation. The new observation is then not recorded.
+   * and lacks the observation of the time `ObservedStream.confirmedMs`. The new observation is then not recorded.
    */
   readonly forgotten: {
     /** Redis time since which settlements may be lost; null: all settlements may be lost. */

@@ -207,9 +207,9 @@ function isUnreadableFile(error: unknown): boolean {
 }
 
 /**
- * Checks that a new connection works as `role` and has the settings of every session. The options of the session give
- * it both, and a pooler may drop these options. The connection would then have all rights and all defaults of its
- * login.
+ * Checks that a new connection works as `role` and has the settings of every session. The options of the session set
+ * the role and the settings, and a pooler may drop these options. The connection would then have all rights and all
+ * defaults of its login.
  */
 async function checkDirect(client: PoolClient, role: string | undefined): Promise<void> {
   const session = await readSession(client, false)

@@ -24,9 +24,9 @@ export type PooledNeeds = {
 
 /**
  * Checks that one connection behind a pooler works as the role, has the limits and the settings of every session, and
- * keeps the named statements of its clients apart. A pooler that keeps them apart gives the statement of this check
- * another name. Returns the session. Throws a ConfigError that says what to change, or the error of PostgreSQL or its
- * connection.
+ * keeps the named statements of its clients apart. A pooler that keeps these statements apart gives the statement of
+ * this check another name. Returns the session. Throws a ConfigError that says what to change, or the error of
+ * PostgreSQL or its connection.
  */
 export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<Session> {
   const session = await readNamed(client)

@@ -5,8 +5,8 @@ import type { Pool, PoolClient } from 'pg'
  * them can change what a statement of billing returns or stores, or which changes of others it sees. The names are
  * PostgreSQL's, and the values are written as PostgreSQL shows them.
  *
- * Settings that change only the speed of a statement, what PostgreSQL logs, where it stores tables, and whether a
- * session may write are left to the operator: docs/operations/billing.md lists them.
+ * Other settings are left to the operator, and docs/operations/billing.md lists them: those settings change only the
+ * speed of a statement, what PostgreSQL logs, where it stores tables, or whether a session may write.
  */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   // These settings determine the texts of values, as `pg` and billing's statements read and write them.

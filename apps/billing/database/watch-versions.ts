@@ -13,8 +13,8 @@ export type VersionWatch = {
 }
 
 /**
- * Reports changes made by any replica. PostgreSQL sends a notification at commit. Notifications are lost while there is
- * no connection, so the versions are also compared every `pollMs`.
+ * Reports the changes of keys and of the catalog that any replica has made. PostgreSQL sends a notification at commit.
+ * Notifications are lost while there is no connection, so the versions are also compared every `pollMs`.
  */
 export function watchVersions(options: {
   /**

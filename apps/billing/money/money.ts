@@ -26,13 +26,13 @@ export type Settled = {
 }
 
 /**
- * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
- * transaction and idempotent. `reserve` and `settle` try a fast path first: `reserve_one` and `settle_one` for a batch
- * of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction of the SQL functions `reserve` and
- * `settle` and gives the same answers. If a batch has a special call, such as a call with a known id, the fast path
- * does nothing and the SQL function `reserve` or `settle` is called. Throws the errors of PostgreSQL and of its
- * connection. After a deadlock or a serialization failure a call is tried again; it is tried at most 5 times. If its
- * session may not write, it is tried once more.
+ * The money functions of `sql/functions/`, each for a whole batch of calls. The answers come in the order of the calls.
+ * A batch is one transaction, and may be repeated without a further effect. `reserve` and `settle` try a fast path
+ * first: `reserve_one` and `settle_one` for a batch of one, else `reserve_plain` and `settle_plain`. The fast path
+ * costs a fraction of the SQL functions `reserve` and `settle` and gives the same answers. If a batch has a special
+ * call, such as a call with a known id, the fast path does nothing and the SQL function `reserve` or `settle` is
+ * called. Throws the errors of PostgreSQL and of its connection. After a deadlock or a serialization failure the batch
+ * is tried again; it is tried at most 5 times. If the session may not write, the batch is tried once more.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>

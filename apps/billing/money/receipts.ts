@@ -33,7 +33,7 @@ const Grant = z.object({
 })
 
 /**
- * A signed record of a hold. A settlement carries the receipt of its hold, so that billing can charge for reservations
+ * A signed copy of a hold. A settlement carries the receipt of its hold, so that billing can charge for reservations
  * that a restore from a backup has removed from the database.
  */
 export type Receipt = Readonly<z.infer<typeof Grant>>

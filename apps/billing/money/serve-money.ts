@@ -23,10 +23,10 @@ export type MoneyCallStream = ServerDuplexStream<MoneyCalls__Output, MoneyReplie
 const MAX_DEADLINE_AHEAD_MS = 24 * 60 * 60 * 1000
 
 /**
- * Serves one gateway's stream: calls go to the lane, and the replies of one event-loop turn are sent as one message. A
- * call that fails gets an error reply; only a broken connection ends the stream. While a gateway does not read its
- * replies, no calls are read from it. Returns a function that ends the stream: it takes no more calls, and the stream
- * ends after the reply to the last call that was taken.
+ * Serves one gateway's stream: calls go to the lane, and the replies that are made in one iteration of the event loop
+ * are sent as one message. A call that fails gets an error reply; only a broken connection ends the stream. While a
+ * gateway does not read its replies, no calls are read from it. Returns a function that ends the stream: it takes no
+ * more calls, and the stream ends after the reply to the last call that was taken.
  */
 export function serveMoney(
   stream: MoneyCallStream,

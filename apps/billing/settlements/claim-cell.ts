@@ -12,11 +12,12 @@ export type CellPlaces = { readonly cell: string; readonly queue: string; readon
 
 export type CellClaim = {
   /**
-   * Resolves with true when the claim is held, and with false when a server does not answer, so that its claim is not
-   * known. While another cell holds the claim of the queue or of the database, the function waits and calls `onWait`.
+   * Resolves with true when this process has claimed both servers. Resolves with false when a server does not answer,
+   * because it is then unknown who has claimed that server. While another cell has claimed the queue or the database,
+   * the function waits and calls `onWait`.
    */
   first(onWait: (reason: string) => void): Promise<boolean>
-  /** Resolves once the claim is held. */
+  /** Resolves once this process has claimed both servers. */
   readonly held: Promise<void>
   stop(): void
 }
@@ -31,8 +32,8 @@ const DEFAULT_LIMITS = { everyMs: 10_000, lastingMs: 60_000 }
  * A cell is a set of processes with one queue Redis, one PostgreSQL and their bus. If two cells used the same queue or
  * the same database, each would charge the other's generations and expire the other's holds. This can happen by
  * accident: a setting was copied, or a second installation has a URL of the first. Billing is the only process that
- * knows both the queue and the database. So while another cell holds one of them, billing takes no settlement and no
- * call. If it finds the other cell only later, because a server did not answer for long, it calls `onLost`.
+ * knows both the queue and the database. So while another cell has claimed one of them, billing takes no settlement and
+ * no call. If it finds the other cell only later, because a server did not answer for long, it calls `onLost`.
  *
  * A queue that was emptied has lost its id. It gets back the id that this process knows, so that the database's claim
  * stays valid.
@@ -52,7 +53,7 @@ export function claimCell(options: {
   let queueId: string = randomUUID()
   let databaseId: string | null = null
 
-  /** Returns the reason for which the claim is not held; null if it is. */
+  /** Returns the reason why this process has not claimed both servers; null if it has. */
   async function claim(): Promise<string | null> {
     databaseId ??= DatabaseRow.parse((await pool.query(READ_DATABASE_ID)).rows[0]).id
     const claiming = [databaseId, places.database, limits.lastingMs, queueId] as const
@@ -73,7 +74,7 @@ export function claimCell(options: {
       : `the database ${database} serves the queue Redis ${holder}, and not ${queue}`
   }
 
-  /** Claims once. Returns whether the claim is held; null if that is not known. */
+  /** Tries once to claim both servers. Returns whether this process has claimed them; null if that is not known. */
   async function look(onRefused: (reason: string) => void): Promise<boolean | null> {
     try {
       const reason = await claim()

@@ -35,7 +35,7 @@ const FULL_BATCH = 64
  * A commit costs several times as much as adding an entry to it, and the reservations of new requests need the same
  * database. So a batch that is not full waits for the entries that arrive within `gatherMs` after it was read. Until
  * the batch is committed its entries are pending: they keep the watermark from moving, and another replica claims them
- * if this one ends.
+ * if this replica ends.
  */
 export function consumeSettlements(options: {
   streams: SettlementStreams

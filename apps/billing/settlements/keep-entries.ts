@@ -2,8 +2,8 @@ import type { StreamState } from './settlement-streams.ts'
 import type { SettledUntil } from './watermark.ts'
 
 /**
- * Entries are kept until they are this much older than the watermark. After a restore from a backup they are read
- * again.
+ * The entries of a settlement stream are kept until they are this much older than the watermark. After a restore from a
+ * backup they are read again.
  */
 const KEEP_MS = 60 * 60 * 1000
 
@@ -13,7 +13,8 @@ const MAX_KEPT = 200_000
 /**
  * Returns a time: the entries of a stream whose ids are from before it may be dropped. The time in an id comes from the
  * server's clock. If that clock was set back, an id may have a later time than the clock. So the returned time is never
- * later than `untilMs`, the watermark by the clock, and never later than the time in `upTo`, the last settled id.
+ * later than either of these: the watermark `untilMs`, which is a time of that clock, and the time in `upTo`, the last
+ * settled id.
  */
 export function dropBeforeMs(
   { length, oldestId }: Pick<StreamState, 'length' | 'oldestId'>,

@@ -15,8 +15,8 @@ export type QueueClocks = {
 }
 
 /**
- * A difference above this is a jump. A hold expires at the earliest when the server's clock is 30 s past `expires_at`,
- * so a smaller jump does no harm.
+ * A Redis clock has jumped if it and the monotonic clock have moved apart by more than this between two readings. A
+ * hold expires at the earliest when the server's clock is 30 s past `expires_at`, so a smaller jump does no harm.
  */
 export const JUMP_MS = 5_000
 

@@ -6,7 +6,7 @@ export type ReadRound = {
   readonly entries: StreamEntry[]
   /** Models that could not be read. */
   readonly failures: readonly StreamFailure[]
-  /** True if every model had its turn. If false, the caller begins the next round without a pause. */
+  /** True if every model was read. If false, the caller begins the next round without a pause. */
   readonly isAll: boolean
 }
 
@@ -25,8 +25,8 @@ export type RoundReader = {
 }
 
 /**
- * The most new entries of one round, and of one reply. An entry has about 650 B, most of it the receipt, so a round has
- * at most 1 MB, however many models have a backlog. Without a bound, 1,000 models took 166 MB.
+ * The largest number of new entries in one round, and in one reply. An entry has about 650 B, most of it the receipt,
+ * so a round has at most 1 MB, however many models have a backlog. Without a bound, 1,000 models took 166 MB.
  */
 const MOST_ENTRIES = 1_024
 /**
@@ -47,8 +47,8 @@ const LAST_RETRY_MS = 1_000
 
 /**
  * Reads the streams in rounds of bounded size, fair between models. Each model gets a small share; then the models that
- * have more entries divide the rest of the round. If a round ends before every model had its turn, the next round
- * continues with the other models.
+ * have more entries divide the rest of the round. If a round ends before every model was read, the next round continues
+ * with the other models.
  *
  * A model whose stream cannot be read waits, longer after each failure. After the wait, the entries that this consumer
  * has already received are read first, because the reply of the failed read may have been lost.

@@ -145,8 +145,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     /**
      * Claims at most `count` entries, from the id `start` on, that were delivered at least `minIdleMs` ago and are not
      * acknowledged. `next` is the id to continue from, or null at the end. A call may return no entries before the end:
-     * Redis examines only a few thousand entries per call, and the first ones may just have been claimed. Returns no
-     * entries when a failover has lost the group.
+     * Redis examines only a few thousand entries per call, and another consumer may just have claimed the first
+     * entries. Returns no entries when a failover has lost the group.
      */
     async claim(
       model: string,

@@ -166,7 +166,7 @@ export function sweep(options: {
 
   /**
    * Returns true for the loss `went-back` (`watch-losses.ts`), and gives the stream another incarnation. Until the
-   * stream has it, its observations must not be used. Also reports the loss `lost`.
+   * stream has the new incarnation, observations of the stream must not be used. Also reports the loss `lost`.
    */
   async function isSpoiled(model: string, observation: StreamObservation): Promise<boolean> {
     const loss = losses.judge(model, observation)

@@ -3,7 +3,7 @@ import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
  * The watermark of a stream. Everything that was settled in Redis until `untilMs` (Redis time) is settled in
- * PostgreSQL. These are all entries with ids up to `upTo`.
+ * PostgreSQL: all entries of the stream with ids up to `upTo`.
  */
 export type SettledUntil = { readonly untilMs: number; readonly upTo: StreamId }
 

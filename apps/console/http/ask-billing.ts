@@ -1,6 +1,9 @@
 import { ConsoleError } from './console-error.ts'
 
-/** Longer than billing takes to begin its slowest answer, the comparison of all books. */
+/**
+ * The longest time until billing begins an answer. The slowest answer is the comparison of the books since the newest
+ * seal.
+ */
 const LIMIT_MS = 5 * 60_000
 
 export type BillingRequest = {
@@ -17,8 +20,8 @@ export type BillingRequest = {
 export type AskBilling = (request: BillingRequest) => Promise<Response>
 
 /**
- * Sends one request to billing's admin interface. Of the browser's request only the fields of `BillingRequest` are
- * passed on. If billing does not answer, throws a ConsoleError that says whether billing may have received the request.
+ * Sends one request to billing's admin interface. Only the fields of `BillingRequest` are taken from the browser's
+ * request. If billing does not answer, throws a ConsoleError that says whether billing may have received the request.
  * Also throws a ConsoleError if billing's version is too old to know the operation.
  */
 export function createAskBilling(billingUrl: string): AskBilling {

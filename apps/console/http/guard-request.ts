@@ -15,7 +15,7 @@ import { ConsoleError } from './console-error.ts'
  * so it serves `/%61pi/` as `/api/`, and a comparison of the raw path would miss that. `open` lists the routes to which
  * any page may link. Every other route is guarded.
  *
- * Requests with a bearer token are not checked. Tokens are for programs, and no browser attaches one on its own.
+ * Requests with a bearer token are not checked. Tokens are for programs, and no browser attaches a token by itself.
  * Programs may also use another address of the console, because not every program can resolve a name below `localhost`.
  */
 export function installGuard(

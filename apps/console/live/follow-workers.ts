@@ -28,8 +28,8 @@ const FORGET_MS = 600_000
 /** Messages come each second; a row shows an age below this as 0. */
 const FRESH_MS = 3_000
 /**
- * Processes restart with new ids. Without this bound a crash loop would fill the memory within the 10 min for which
- * engines are kept.
+ * The largest number of engines that are kept. Processes restart with new ids, so without this bound a crash loop would
+ * fill the memory within the 10 min for which engines are kept.
  */
 const MOST_ENGINES = 5_000
 

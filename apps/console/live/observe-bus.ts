@@ -29,8 +29,8 @@ const OBSERVE_EVERY_MS = 5_000
  */
 const OBSERVE_FOR_MS = 12_000
 /**
- * While nobody watches, the console listens for `LISTEN_FOR_MS`, then pauses for `LISTEN_EVERY_MS`. Each process sends
- * its signals each second.
+ * While nobody watches, the console listens for `LISTEN_FOR_MS` once in every `LISTEN_EVERY_MS`. Each process sends its
+ * signals each second.
  */
 const LISTEN_EVERY_MS = 15_000
 const LISTEN_FOR_MS = 1_500

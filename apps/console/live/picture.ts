@@ -45,8 +45,8 @@ type NowHistories = Pick<NowView, 'histories' | 'sparklines'>
 type ModelHistories = Pick<ModelView, 'histories' | 'longHistories'>
 
 /**
- * A process counts as silent after this time without a signal. Signals come each second while watched, else for a
- * moment every 15 s.
+ * A process counts as silent after this time without a signal. While the picture is watched, signals come each second.
+ * Otherwise they come for a moment every 15 s.
  */
 const SILENT_MS = { watched: 5_000, unwatched: 40_000 }
 /** Rates are means over this time, which spans at least two reports. */
@@ -54,12 +54,15 @@ const WINDOW_MS = { watched: 10_000, unwatched: 45_000 }
 /** A gateway counts as silent after this time without a report: two reports are missing and the third is late. */
 const REPORT_SILENT_MS = { watched: 7_000, unwatched: 40_000 }
 const AWAY_MS = 5_000
-/** More than any catalog has. The names come from the bus, so their number is bounded. */
+/**
+ * The largest number of models, which is more than any catalog has. The names come from the bus, so their number must
+ * be bounded.
+ */
 const MOST_MODELS = 2_000
 const STATES_FRESH_MS = 5_000
 /**
- * A tick's value is written for every second since the previous tick, up to this many. After a longer pause only the
- * present second is written.
+ * The value of a tick is written for every second since the previous tick, if that was at most this many seconds ago.
+ * After a longer pause the value is written for the present second only.
  */
 const MOST_SECONDS = 5
 

@@ -8,7 +8,8 @@ export type QueueReader = {
   /** Returns null if the queue Redis does not answer. */
   read(models: readonly string[]): Promise<ReadonlyMap<string, QueueFacts> | null>
   /**
-   * Returns `used_memory / maxmemory` of the fullest server; null if no server has a limit, or if one does not answer.
+   * Returns `used_memory / maxmemory` of the fullest server; null if no server has a limit, or if a server does not
+   * answer.
    */
   readMemory(): Promise<number | null>
   /** Returns the number of commands sent since the start. */

@@ -25,8 +25,8 @@ const ROLES: { readonly [Id in keyof typeof ADMIN]?: (typeof ADMIN)[Id]['roles']
 }
 
 /**
- * Returns true if the button is to be shown. Billing enforces the roles; a button whose request billing would refuse
- * only distracts.
+ * Returns true if the button is to be shown. The roles are enforced by billing. The page hides each button whose
+ * request billing would refuse, because such a button is useless to the viewer.
  */
 export function may(app: Pick<App, 'me'>, operation: keyof typeof ROLES): boolean {
   const roles: readonly string[] = ROLES[operation] ?? []

@@ -16,8 +16,8 @@ export type ChatSession = {
 const RECEIPT_TRIES = 4
 const RECEIPT_PAUSE_MS = 1_100
 /**
- * The timing is requested at most this many times. Billing writes it after the charge: on a busy machine some time
- * later, and sometimes not at all.
+ * The timing of an answer is requested at most this many times. Billing writes the timing after the charge: on a busy
+ * machine some time later, and sometimes not at all.
  */
 const TIMES_TRIES = 5
 const TIMES_PAUSE_MS = 300
@@ -31,8 +31,8 @@ Ctrl-C stops an answer, Ctrl-D ends the chat.
 `
 
 /**
- * Creates one conversation. With `isPlain` only the answer is printed, without thinking and receipts, for programs.
- * `isStyled` is true for a terminal, on which thinking is dimmed.
+ * Creates one conversation. With `isPlain` only the answer is printed, for programs: no thinking, and no line of the
+ * receipt (`toReceiptLine`). `isStyled` is true for a terminal, on which thinking is dimmed.
  */
 export function createChatSession(options: {
   client: GatewayClient

@@ -77,8 +77,8 @@ export function toKeys(input: string): string[] {
   return [
     ...Array.from(first),
     ...sequences.flatMap((text) => {
-      // The text is an arrow key, or the form of it that terminals send in application mode. Otherwise it is Escape
-      // followed by other keys.
+      // `[A` is an arrow key after Escape, and `OA` is the same key from a terminal in application mode; any capital
+      // letter counts. Other text is Escape followed by other keys.
       const [arrow, letter] = /^[[O]([A-Z])/.exec(text) ?? ['', '']
       return [letter === '' ? ESCAPE : `${ESCAPE}[${letter}`, ...Array.from(text.slice(arrow.length))]
     }),

@@ -22,8 +22,8 @@ const SHORT_FRESH_MS = 1_000
 const RETRY_MS = 1_000
 
 /**
- * The most known and the most unknown keys in the cache. The bounds are separate, so that a flood of unknown keys
- * evicts no known key.
+ * The largest number of known keys in the cache, and the largest number of unknown keys. The bounds are separate, so
+ * that a flood of unknown keys evicts no known key.
  */
 const MAX_KNOWN = 50_000
 const MAX_UNKNOWN = 10_000
@@ -50,8 +50,8 @@ type LookUp = { readonly answer: Promise<BillingKey | null>; readonly pushed: Pu
  * address that sent too many unknown keys. While billing cannot be reached, a cached key stays valid, however long that
  * lasts: the reservation checks it again before any credits are spent.
  *
- * `suspectShortage` is called when a reservation for this caller was refused for lack of credits, so that its key is
- * looked up again.
+ * `suspectShortage` is called when a reservation for a caller was refused for lack of credits, so that the caller's key
+ * is looked up again.
  */
 export function createAuthenticate(deps: {
   /**

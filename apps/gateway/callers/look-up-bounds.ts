@@ -7,8 +7,8 @@ import { ApiError } from '#libs/contracts/api-error.ts'
  */
 export type LookUpBounds = {
   /**
-   * Returns the function that ends a look-up. Throws `BillingUnavailable` when too many are under way, and an `ApiError`
-   * `model_busy` when too many keys from this address were unknown.
+   * Begins a look-up, and returns the function that ends it. Throws `BillingUnavailable` when too many look-ups are
+   * under way, and an `ApiError` `model_busy` when too many keys from this address were unknown.
    */
   enter(address: string): (outcome: 'found' | 'unknown' | 'failed') => void
 }

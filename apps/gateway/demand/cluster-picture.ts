@@ -5,7 +5,7 @@ export type ModelPicture = {
   /** Generations that the engines can run at once. */
   readonly slots: number
   readonly running: number
-  /** Mean time from claim to end; null until an engine has measured one. */
+  /** Mean time from claim to end; null until an engine has measured it. */
   readonly meanGenerationMs: number | null
   /** The largest context window of the engines, in tokens. */
   readonly contextWindow: number

@@ -55,8 +55,8 @@ const JUDGED_FROM_TICKS = 2
 
 /**
  * Decides if the loop is late, from the mean of its delays so far in a window of 5 s. The loop is late from 10 ms on,
- * at the earliest 2 s after the start of a window. It is on time again after a whole window below 5 ms. The two limits
- * differ because the reaction to lateness lowers the delay, which must not end the reaction.
+ * at the earliest 2 s after the start of a window. It is on time again after a whole window whose mean is below 5 ms.
+ * The two limits differ because the reaction to lateness lowers the delay, which must not end the reaction.
  */
 export function createLateness(): {
   /** `ticks` is the number of seconds of the window that have passed, 1 to 5. */

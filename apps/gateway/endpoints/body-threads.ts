@@ -23,7 +23,7 @@ type BodyThreads = {
   close(): Promise<void>
 }
 
-/** Starts the threads that prepare bodies. Accounts take turns. */
+/** Starts the threads that prepare bodies. The threads take the waiting bodies of the accounts in rotation. */
 export function createBodyThreads(options: { limits: BodyThreadLimits; log: Logger }): BodyThreads {
   const { limits, log } = options
   const pool = createTaskPool<BodyTask>({
@@ -68,8 +68,8 @@ function toResult<Result>(outcome: BodyOutcome<Result>): Result {
 }
 
 /**
- * A body that is too hard is refused with a 400: a client repeats a 503, and each repetition would cost as much as the
- * first request.
+ * A body that is too hard is refused with a 400. After a 503 clients would repeat the request, and each repetition
+ * would cost as much as the first request.
  */
 function toRefusal(error: TaskThreadError): ApiError {
   if (error.reason === 'too-hard') {

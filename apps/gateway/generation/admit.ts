@@ -11,9 +11,9 @@ import { refuseShortage } from './insufficient-credits.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
 
 /**
- * The result of the first half of admission. The record does the second half when the generation is lifted: it knows
- * the exact number of generations that wait before this one, and compares this number with `mostAhead`. The caller must
- * call `claimed`, `compiled` and `leave` when a worker has claimed the generation, when output has begun, and when the
+ * The result of the first half of admission. The record does the second half when the generation is lifted: the record
+ * knows how many generations wait before this one, and this number is compared with `mostAhead`. The caller must call
+ * `claimed`, `compiled` and `leave` when a worker has claimed the generation, when output has begun, and when the
  * generation has ended.
  */
 export type Admission = {
@@ -40,8 +40,8 @@ export type Admit = (call: GenerationCall) => Admission
  *   account that floods the queue makes the model busy for itself alone.
  *
  * Only the record knows exactly how many generations are queued before the tag. So that a flood reaches neither billing
- * nor the queue, this function refuses two plain cases itself: an account that the record refused a moment ago, and an
- * account that has too many generations waiting in this gateway alone.
+ * nor the queue, this function itself refuses a request in two cases: if the record refused a request of the same
+ * account a moment ago, and if too many generations of the account wait in this gateway alone.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.

@@ -14,8 +14,8 @@ import type { Reserve } from './reserve.ts'
  * steps is here; the steps are the functions in `deps`, each in the file of its name.
  *
  * The gateway decides everything about the generation. When its worker is lost, the generation goes on with another
- * worker (`run.recover`). When this function ends, in whatever way, the run is settled. The caller pays for the output
- * that was received:
+ * worker (`run.recover`). When this function ends, in whatever way, the generation is settled. The caller pays for the
+ * output that was received:
  * - complete output: all of it, as its worker counted it;
  * - the caller left: the output up to the last frame that was received;
  * - a failure: nothing.

@@ -21,7 +21,7 @@ export type GenerationCall = {
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
   /** True if the client receives the output as it arrives. Otherwise nothing is sent before the output is complete. */
   readonly streamed: boolean
-  /** True if the client marks the request as the repetition of one that was refused or failed. */
+  /** True if the client marks the request as the repetition of a request that was refused or failed. */
   readonly isRepeated: boolean
   /** When the request's header arrived, by this process's monotonic clock. */
   readonly receivedMs: number

@@ -42,9 +42,9 @@ export type Run = {
   complete(end: GenerationEnd): void
   isComplete(): boolean
   /**
-   * Returns the output that was received since the last call and may be sent. It counts as sent from now on. If the
-   * output could not be continued by another worker and the client does not stream, all output is kept back until it is
-   * complete. So the generation can begin anew.
+   * Returns the output that was received since the last call and may be sent. It counts as sent from now on. If no
+   * other worker could continue the output and the client does not stream, all output is kept back until it is
+   * complete. So the generation can begin anew with another worker.
    */
   takeOutput(): readonly OutputEvent[]
   /** Queues the generation again after its worker gave it back or was lost. Throws an `ApiError` if it cannot go on. */

@@ -16,8 +16,8 @@ export type GrammarUse = {
 }
 
 /**
- * The most new grammars under way for one account and model. An engine takes up to seconds to compile a grammar, and
- * does nothing else meanwhile.
+ * The largest number of new grammars under way for one account and model. An engine takes up to seconds to compile a
+ * grammar, and does nothing else meanwhile.
  */
 const MAX_NEW = 4
 /** How many compiled grammars are remembered, over all accounts and models. */

@@ -26,8 +26,8 @@ export class OwnJob {
   }
 
   /**
-   * Adds the job of this epoch to the queue. The command is sent together with the other commands of this turn of the
-   * event loop. A repeated call in the same epoch adds the same job.
+   * Adds the job of this epoch to the queue. The command is sent together with the other commands of this iteration of
+   * the event loop. A repeated call in the same epoch adds the same job.
    */
   async add(epoch: number): Promise<void> {
     if (epoch !== this.#epoch) [this.#epoch, this.#made, this.#queued] = [epoch, 0, null]

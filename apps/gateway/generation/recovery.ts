@@ -87,8 +87,8 @@ function assertServed(window: number, serving: ModelPicture | null): void {
 }
 
 /**
- * Throws if another worker could not do better than the lost one, or if the events of another worker would not arrive.
- * If no worker had claimed the generation, nothing ran, so the error is `model_unavailable`.
+ * Throws if another worker could not do better than the lost worker, or if the events of another worker would not
+ * arrive. If no worker had claimed the generation, nothing ran, so the error is `model_unavailable`.
  */
 function assertNotFinal({ reason }: StreamLost, progress: Progress): void {
   switch (reason) {

@@ -47,18 +47,19 @@ export type Settlements = {
 
 const REPEAT = { firstPauseMs: 20, lastPauseMs: 1_000 }
 const MOST_HELD = 50_000
-/** 50,000 settlements with receipts of 500 B take 70 MB. */
+/** The largest size of the kept settlements together: 50,000 settlements with receipts of 500 B take 70 MB. */
 const MOST_BYTES = 64 * 1024 * 1024
 /** The heap of one settlement without its texts: 850 B, measured over 20,000 of them, and 100 B for its timing. */
 const ENTRY_BYTES = 1_000
 /**
- * Added to the time of an answer. This process computes the time of Redis' clock, and a settlement may be stored in
- * Redis at a time that is later by at most this much.
+ * A margin that is added to the time of Redis' clock at which a settlement was answered. This process computes that
+ * time (`createQueueClock`). The time with which Redis has stored the settlement may be later than the computed time,
+ * but by less than this margin.
  */
 const CLOCK_MARGIN_MS = 1_000
 /**
- * The pause between two readings of billing's mark (`SettlementMark`) while this process waits for it. Billing moves
- * the mark each second.
+ * The pause between two readings of billing's mark (`SettlementMark`) while this process waits until the mark has
+ * passed its settlements. Billing moves the mark each second.
  */
 const LOOK_MS = 250
 
@@ -90,8 +91,8 @@ type Held = {
  * - The run id, which is read together with the mark, has not changed since the settlement was sent.
  *
  * A settlement is sent together with the next command to the queue Redis, or after 20 ms. If the gateway is killed
- * before that, the output that it has just delivered is not charged, and neither is output that it was still
- * delivering.
+ * before that, the output that it has just delivered is not charged. Output that it was still delivering is not charged
+ * either.
  *
  * Redis' `WAIT` after a settlement would not help. A replica receives the settlement no sooner, and no client waits for
  * the settlement. A settlement that is kept until PostgreSQL has it needs no confirmation by a replica. Only

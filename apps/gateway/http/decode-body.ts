@@ -13,8 +13,8 @@ import { toTooLargeMessage } from './handle-error.ts'
 import { shorten } from './shorten.ts'
 
 /**
- * With larger chunks than the default of 16 KiB, the event loop is called less often. The decoding itself runs on
- * Node's own threads.
+ * The decoder's chunks are larger than Node's default of 16 KiB, so that the event loop is called less often. The
+ * decoding itself runs on Node's own threads.
  */
 const CHUNK = { chunkSize: 64 * 1024 }
 

@@ -94,8 +94,8 @@ const ANY_ESCAPE =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})|\\[^]/gu
 
 /**
- * `['messages', 0, 'content']` → `messages[0].content`. The result is shortened, because it may contain keys that the
- * caller has chosen.
+ * Returns the name of a field, such as `messages[0].content` for the path `['messages', 0, 'content']`. The result is
+ * shortened, because it may contain keys that the caller has chosen.
  */
 function toFieldName(path: readonly PropertyKey[]): string {
   const name = path.reduce<string>((outer, step) => {

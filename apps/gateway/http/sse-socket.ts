@@ -23,7 +23,7 @@ type SseSocket = {
   write(events: string): void
   /** Sends the last events and completes the response. */
   end(events: string): void
-  /** Stops watching a stream that never opened; does nothing for an open one. */
+  /** Stops watching a stream that never opened; does nothing for an open stream. */
   detach(): void
 }
 

@@ -1,8 +1,8 @@
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
 
 /**
- * At 200 requests/s about six calls are sent together when they are gathered for this time. The first token is delayed
- * by at most this time.
+ * The time for which a busy process gathers calls to billing. At 200 requests/s about six calls are then sent together.
+ * The first token is delayed by at most this time.
  */
 const GATHER_MS = 30
 /**
@@ -19,8 +19,8 @@ const SPAN_MS = 500
  * this time, and are then sent in one message. The time is `GATHER_MS` in a busy process, otherwise 0.
  *
  * In an idle process a call that waits only loses time. In a busy process, most of a call's cost is the wake-up of a
- * process: of this process, of billing and of PostgreSQL. Calls that are sent together share the wake-ups, and their
- * lifts and claims share the wake-ups that follow.
+ * process: of this process, of billing and of PostgreSQL. Calls that are sent together share the wake-ups, and the
+ * lifts and claims of their generations share the wake-ups that follow.
  *
  * The function reads the loop's use when it is called, at most every 500 ms, so that an idle process needs no timer.
  */

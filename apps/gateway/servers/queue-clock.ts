@@ -15,7 +15,8 @@ export type QueueClock = {
  * the time that has passed since is added by the monotonic clock.
  *
  * Redis' clock may step, also by a failover to another server. So this process measures durations only by its monotonic
- * clock (how long a generation may last, when a hold is to be extended), and converts a time when it sends one.
+ * clock (how long a generation may last, when a hold is to be extended), and converts a time only when it sends the
+ * time to another process.
  */
 export async function createQueueClock(redisTimeMs: () => Promise<number>): Promise<QueueClock> {
   let offsetMs = 0

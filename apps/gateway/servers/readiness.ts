@@ -15,8 +15,8 @@ export type GatewayReadiness = {
 }
 
 /**
- * Every worker has sent a heartbeat within this time after the gateway began to listen. Until then a served model may
- * look unavailable.
+ * Every worker has sent a heartbeat within this time after the gateway began to receive heartbeats. Until then a served
+ * model may look unavailable.
  */
 const PICTURE_COMPLETE_MS = 1.2 * BEAT_MS
 

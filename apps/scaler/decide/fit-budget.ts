@@ -16,7 +16,7 @@ export type BudgetPool = {
 /**
  * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. Before a GPU
  * is free, two more delays follow: the period of the HPA (15 s), and the time until an empty worker has reported. With
- * 15 s here, some shortages lasted more than 30 s longer than the longest drain.
+ * 15 s in place of these 10 s, some shortages lasted more than 30 s longer than the longest drain.
  */
 const SHORT_MS = 10_000
 
@@ -30,8 +30,8 @@ const UNEVEN_SHARE = 0.25
 /**
  * Divides each GPU class's budget among its pools. First every pool gets its minimum. Then the priorities follow from
  * high to low. Within a priority, each replica goes to the pool with the smallest share (given ÷ want) into which it
- * still fits. If shares are equal, it goes to a pool that already has the replica, then by order and name. Two delays
- * prevent GPUs from moving to and fro:
+ * still fits. If shares are equal, a pool that already has the replica comes first, and the other pools follow by order
+ * and name. Two delays prevent GPUs from moving to and fro:
  * - A pool keeps the replicas that it has and wants until a pool of higher priority has been short for 10 s.
  * - Against pools of its own priority, a pool keeps these replicas until another pool's share has been lower by more
  *   than 0.25 for 60 s.

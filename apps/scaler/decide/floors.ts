@@ -9,7 +9,7 @@ type Floor = PoolSpec['floors'][number]
  * that takes. So a floor `0 8 * * 1-5` beside a floor `0 20 * * 1-5` applies from 08:00 to 19:59 on working days, and
  * the second floor at night and on the weekend. If several floors begin at the same time, the highest is in force.
  *
- * Each floor must be one that `checkFloor` accepts.
+ * `checkFloor` must have accepted each floor.
  */
 export function floorNow(spec: Pick<PoolSpec, 'min' | 'floors'>, nowMs: number): number {
   const begun = spec.floors.map((floor) => ({ min: floor.min, sinceMs: begunMs(floor, nowMs) }))

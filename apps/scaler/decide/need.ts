@@ -6,8 +6,8 @@ export type NeedTerm = 'busy' | 'decode' | 'prefill' | 'floor' | 'max' | 'unserv
 
 export type Need = {
   /**
-   * Replicas over all pools of the model. Replacements for sick pods are not included, and the minima of the pools do
-   * not apply yet (`splitNeed`).
+   * The number of replicas in all pools of the model together. Replacements for sick pods are not included, and the
+   * minima of the pools do not apply yet (`splitNeed`).
    */
   readonly raw: number
   /** The term that decides. */
@@ -25,8 +25,8 @@ export type Need = {
  * - decode: the offered output tokens, divided by the tokens that a busy replica generates at this utilization;
  * - prefill: the waiting prompt tokens, divided by the tokens that a replica prefills within the target wait.
  *
- * The result is rounded up, at most the sum of the pools' maxima, and at least 1 while a request waits or was refused for
- * want of a worker. It is absolute, never a ratio of ready pods, so loading pods do not raise it.
+ * The result is rounded up, at most the sum of the pools' maxima, and at least 1 while a request waits or was refused
+ * because no worker was ready. It is absolute, never a ratio of ready pods, so loading pods do not raise it.
  *
  * @throws RangeError without a pool.
  */

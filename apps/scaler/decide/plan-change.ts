@@ -70,8 +70,9 @@ export type ChangeInput = {
 /**
  * Plans one pool's change in this second.
  * - A pool rises at once: first cordoned pods serve again, then the target rises into free GPUs.
- * - A pool falls only to the highest number wanted within the window, in steps. A step, at most one in 60 s, takes at
- *   most 10 % of the serving pods. Each of these pods is cordoned, finishes its generations, and only then is released.
+ * - A pool falls only to the highest number wanted within the window, in steps. There is at most one step in 60 s, and
+ *   it takes at most 10 % of the serving pods out of service. Each of these pods is cordoned, finishes its generations,
+ *   and only then is released.
  * - Pods without a node serve nothing, so they are removed without steps.
  * - Two cases skip the window and the steps, but never the cordon: the budget gives less, or the model has no load.
  *
@@ -110,10 +111,10 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 }
 
 /**
- * Returns the replicas for which the pool asks the budget: the wanted replicas or the target, whichever is more,
- * because the window, the steps and the cordons take replicas away only with time. A model without load asks for none.
- * If the pool asked for less, other pools would count on replicas that are not free yet, and would keep replicas that
- * they should give back to this pool.
+ * Returns the number of replicas for which the pool asks the budget. It is the number of wanted replicas or the target,
+ * whichever is more: the window, the steps and the cordons take replicas away only with time. For a model without load
+ * the pool asks for no replicas. If the pool of a model with load asked for less, other pools would count on replicas
+ * that are not free yet, and would keep replicas that they should give back to this pool.
  */
 export function protectedWant(
   state: PoolState,
@@ -169,7 +170,7 @@ function rise(round: Round, state: PoolState, count: number): Move {
  * - lowered pods (see `release-pods.ts`), each of which raises the target.
  *
  * If Kubernetes deleted another pod in the place of a lowered pod, the lowered pod always serves again. The target
- * stays as it is, because that deletion has already brought the number of pods down to it.
+ * stays as it is, because that deletion has already brought the number of pods down to the target.
  */
 function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, count: number): PoolState {
   const running = (uid: string) => existing.get(uid)?.running ?? 0

@@ -21,8 +21,8 @@ export const RELEASE_COST = -1000
 const IDLE_REPORTS = 2
 
 /**
- * A worker that has not obeyed a cordon for this time is of an older version. Its pod is released while it still
- * serves, and drains.
+ * A worker that has not obeyed a cordon for this time is of an older version. Its pod is released although the worker
+ * still serves; the worker drains when the pod is deleted.
  */
 const DISOBEYED_MS = 60_000
 
@@ -67,8 +67,8 @@ export function toReleased(uid: string, nowMs: number, isForced = false): Releas
 }
 
 /**
- * Lowers the target by the released pods that were marked at least 1 s ago, if these pods and the pods lowered before
- * are at least `batch` together. A released pod that has begun to serve meanwhile is cordoned instead.
+ * Lowers the target by the number of released pods that were marked at least 1 s ago, if these pods and the pods
+ * lowered before are at least `batch` together. A released pod that has begun to serve meanwhile is cordoned instead.
  */
 export function lowerMarked(
   state: PoolState,
@@ -107,8 +107,8 @@ function isReleasable(entry: Released, pod: PodView | undefined): boolean {
 /**
  * Drops pods that no longer exist.
  * - A lowered pod that is gone was deleted as planned.
- * - A released pod that is gone before it was lowered was deleted in place of a lowered pod, because both have the
- *   cost. The lowered pod then counts as not lowered, and is lowered again.
+ * - A released pod that is gone before it was lowered was deleted in place of a lowered pod: both have the deletion
+ *   cost, so Kubernetes may choose either. The lowered pod then counts as not lowered, and is lowered again.
  * - Any other pod that is gone is replaced by Kubernetes.
  */
 function dropGone(state: PoolState, pods: ReadonlyMap<string, PodView>): PoolState {

@@ -18,7 +18,7 @@ export type PoolSpec = {
   readonly gpus: number
   readonly min: number
   readonly max: number
-  /** Minima, each from a time on until the next one begins; see `floors.ts`. */
+  /** Minima. Each is in force from its beginning until the next minimum begins; see `floors.ts`. */
   readonly floors: readonly { readonly cron: string; readonly timezone: string; readonly min: number }[]
   /** Pools with a higher priority get GPUs first. */
   readonly priority: number
@@ -51,7 +51,7 @@ export type ModelLoad = {
   /** Prefilled prompt tokens per second of one busy replica. */
   readonly prefillPerReplica: number | null
   readonly slotsPerReplica: number | null
-  /** True if a request was refused for want of a worker within the last 60 s. */
+  /** True if, within the last 60 s, a request was refused because no worker was ready. */
   readonly unserved: boolean
   /** The time for which no request was offered, waiting or running. */
   readonly idleForMs: number

@@ -6,7 +6,7 @@ export type DemandLoad = {
   readonly freshPerS: number
   /** Estimated prompt tokens of generations that no worker has claimed. */
   readonly waitingTokens: number
-  /** True if a request was refused for want of a worker within the last 60 s. */
+  /** True if, within the last 60 s, a request was refused because no worker was ready. */
   readonly unserved: boolean
   /** The time since a request last arrived; null if none was seen. */
   readonly offeredAgoMs: number | null
@@ -37,7 +37,8 @@ const FORGET_MS = 300_000
  * - An increase after a gap is spread over the gap, so that the end of an outage of the bus does not look like a burst.
  * - The first counters of a gateway's model are only remembered, because it is unknown when their requests came.
  *
- * `onUnserved` is called when, for a model, the number of requests refused for want of a worker has risen.
+ * `onUnserved` is called when, for a model, the number of requests that were refused because no worker was ready has
+ * risen.
  */
 export function createDemandReader(options: {
   nowMs: () => number

@@ -23,8 +23,8 @@ export type BusWatch = {
 
 /**
  * Checks on each server of the bus that this process receives messages, by the echo of its own beats. Without this
- * check, silence of the gateways and workers could be a lack of load or a lost connection. `onWritten` is called when
- * another scaler has written a snapshot.
+ * check, the process could not distinguish a lost connection from gateways and workers that send nothing. `onWritten`
+ * is called when another scaler has written a snapshot.
  */
 export async function watchBus(options: {
   servers: readonly BusServer[]

@@ -15,7 +15,7 @@ export type ComposedTurn =
   | { readonly kind: 'directive'; readonly directive: Directive }
 
 /**
- * Composes the simulated model's turn.
+ * Composes the next assistant turn of a conversation, as the simulated model writes it.
  * - It repeats the conversation, so that a person sees what arrived.
  * - It calls an offered tool if the last message contains a word of the tool's name, and repeats a tool's result.
  * - Under a constraint it writes a text that the grammar allows. Where a call is forced, it prefers a tool that has no

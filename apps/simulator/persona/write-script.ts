@@ -24,7 +24,7 @@ export type ScriptWriter = (options: {
 }) => Promise<Script>
 
 /**
- * Turns the persona's turns into tokens. A prompt that ends inside an assistant turn is continued there. The turn's
+ * Writes the persona's turns as tokens. A prompt that ends inside an assistant turn is continued there. The turn's
  * tokens follow from the conversation before it. The tokens that are already written give the position in the turn,
  * even if the sampling parameters replaced some of them.
  *

@@ -39,8 +39,9 @@ export type BlockPool = {
 }
 
 /**
- * vLLM's KV cache: blocks of a fixed number of tokens. A full block is found again by the chain of contents up to it.
- * Freed blocks are kept until their space is needed. Then the block that was used least recently is evicted first.
+ * vLLM's KV cache: blocks of a fixed number of tokens. A full block is found again by the chain of contents from the
+ * beginning of the prompt to the end of this block. Freed blocks are kept until their space is needed. Then the block
+ * that was used least recently is evicted first.
  *
  * A chain of contents is a number: each distinct pair of the previous chain's number and this block's ids gets the next
  * number. So two different prompts never share a key, as they could with a hash.

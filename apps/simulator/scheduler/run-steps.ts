@@ -9,8 +9,8 @@ export type StepLoop = {
 }
 
 /**
- * Calls `scheduler.step` when it is due. All outputs of a step go to `onOutputs` in one turn of the event loop. An idle
- * engine has no timer. If steps take no time, the event loop still gets a turn between them.
+ * Calls `scheduler.step` when it is due. All outputs of a step go to `onOutputs` in one iteration of the event loop. An
+ * idle engine has no timer. If steps take no time, the event loop still handles other events between them.
  */
 export function createStepLoop(options: {
   scheduler: Scheduler

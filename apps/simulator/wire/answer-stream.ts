@@ -22,9 +22,9 @@ export type AnswerOptions = {
 
 /**
  * Follows vLLM's streaming rules, as recorded in test/fixtures/engine. A chunk has the tokens since the previous chunk.
- * After the last chunk comes a Complete with the same tokens. An aborted answer ends with an empty chunk and an empty
- * Complete. Without `stream` there is only the Complete, with all tokens. While the client does not read, tokens are
- * buffered here and sent as one chunk.
+ * After the last chunk comes a Complete with the tokens of that chunk. An aborted answer ends with an empty chunk and
+ * an empty Complete. Without `stream` there is only the Complete, with all tokens. While the client does not read,
+ * tokens are buffered here and sent as one chunk.
  */
 export function createAnswerStream(
   call: ServerWritableStream<unknown, Buffer>,

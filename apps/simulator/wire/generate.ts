@@ -187,7 +187,7 @@ async function prepare(
 
 /**
  * A real engine prepares prompts in other processes. Here, the preparation of a prompt with more tokens than this is
- * split into several turns of the event loop.
+ * split over several iterations of the event loop.
  */
 const LONG_PROMPT = 8_192
 

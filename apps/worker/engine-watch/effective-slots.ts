@@ -10,13 +10,13 @@ export type EffectiveSlots = {
 }
 
 /**
- * The weight of a new sample in the mean. Samples come about once a second, so the mean covers about the last minute
- * with work.
+ * The weight of a new sample in the mean size of a generation. Samples come about once a second, so the mean covers
+ * about the last minute with work.
  */
 const MEAN_SHARE = 1 / 60
 /**
- * The mean is used from this number of samples on. With fewer samples it would be the size of a few generations near
- * their beginning.
+ * The mean size of a generation is used from this number of samples on. With fewer samples it would show only a few
+ * generations near their beginning.
  */
 const LEAST_SAMPLES = 30
 

@@ -43,9 +43,9 @@ type AskedRestart = {
 const TICK_MS = 250
 const RETRY_MS = 5_000
 /**
- * An engine that never listened gives no sign that its restart has begun. So its request is kept a little longer than
- * the 5 s between two checks of the supervisor. If the supervisor acts twice on one request, the engine loses some
- * seconds of its start.
+ * An engine that never listened gives no sign that its restart has begun. So the request for its restart is kept for
+ * this time, which is a little longer than the 5 s between two checks of the supervisor. If the supervisor acts twice
+ * on one request, the engine loses some seconds of its start.
  */
 const UNSEEN_REQUEST_MS = 7_000
 const SICK_RESTARTS = 3

@@ -75,8 +75,8 @@ export const listRequests = implementRead(
 )
 
 /**
- * The duration of a row of `looked`; null if the request has no timing. It is a subquery, so that the timing is looked
- * up for these rows only.
+ * The duration of the request in a row of the subquery `looked`; null if the request has no timing. The duration is a
+ * subquery too, so that timings are read for the rows of `looked` only.
  */
 const DURATION = sql`(
   select coalesce(t.waited_ms, 0)::bigint + coalesce(t.first_token_ms, 0) + coalesce(t.ran_ms, 0)

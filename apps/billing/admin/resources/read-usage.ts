@@ -17,7 +17,7 @@ type UsageRow = { id: string; total: string; day: string; week: string; month: s
 
 /**
  * Reads the charges since `since` of the keys or accounts `ids`. The returned function returns the charges of one of
- * them. `since` must not be later than the first request of any of these keys or accounts.
+ * these keys or accounts. `since` must not be later than the first request of any of these keys or accounts.
  */
 export async function readUsage(
   db: Kysely<Tables>,

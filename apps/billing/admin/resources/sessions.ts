@@ -9,7 +9,7 @@ import { isAfterCursor, toPage } from '../list-page.ts'
 import { isOpenAt, selectSessions, toSession, type SessionRow } from '../sessions.ts'
 import { createToken, hashSessionToken } from '../tokens.ts'
 
-/** The most open sessions of one credential. */
+/** The largest number of open sessions of one credential. */
 const MAX_OPEN = 100
 
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000

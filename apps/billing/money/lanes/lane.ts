@@ -83,7 +83,7 @@ export function createLane<Call, Answer>(options: {
     return monotonicMs() - oldest.sinceMs > stuckMs || fullBatches * latestMs > maxWaitMs
   }
 
-  /** Starts after the current event-loop turn, so that all calls of one message are in one batch. */
+  /** Starts after the current iteration of the event loop, so that all calls of one message are in one batch. */
   function startSoon() {
     if (starting) return
     starting = true

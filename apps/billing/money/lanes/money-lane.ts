@@ -16,13 +16,14 @@ export type MoneyAnswer =
 const MAX_BATCH = 512
 
 /**
- * PostgreSQL works longer on a batch than this process does, so a second batch uses a second core. The fixed cost of a
- * batch equals the cost of about ten calls.
+ * Two batches may be in flight: PostgreSQL works longer on a batch than this process does, so a second batch uses a
+ * second core. The second batch needs at least `MIN_CALLS` calls, because the fixed cost of a batch equals the cost of
+ * about ten calls.
  */
 const MAX_BATCHES = 2
 const MIN_CALLS = 16
 
-/** The most waiting calls, whatever their expected wait. */
+/** The largest number of calls that wait, whatever their expected wait. */
 const MAX_WAITING = 4_096
 
 /**

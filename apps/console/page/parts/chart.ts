@@ -152,7 +152,7 @@ function toTick(seconds: number, times: readonly number[]): string {
 
 function toData({ times, series, isStacked }: Chart): uPlot.AlignedData {
   if (isStacked !== true) return [[...times], ...series.map(({ values }) => [...values])]
-  // Each series is drawn at the sum of itself and all later ones. uPlot draws later series over earlier ones.
+  // Each series is drawn at the sum of itself and all later series. uPlot draws later series over earlier ones.
   const sums = times.map(() => 0)
   const stacked = series
     .toReversed()

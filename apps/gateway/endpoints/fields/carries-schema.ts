@@ -7,8 +7,9 @@ const GUIDED = ['guided_json', 'guided_regex', 'guided_choice', 'guided_grammar'
 const FIELDS_WITH_SCHEMA = ['tools', 'response_format', 'text', 'structured_outputs', ...GUIDED]
 
 /**
- * Returns true if a body may have a JSON schema. The time for the check of a schema cannot be estimated well from the
- * number of its bytes or values: a pattern is one value, and the check of a pattern of 60 KB takes 30 ms.
+ * Returns true if a body may have a JSON schema. Such a body is prepared on a thread, however small it is
+ * (`createPrepareRequest`): the time for the check of a schema cannot be estimated well from the number of its bytes or
+ * values. For example, a pattern is one value, and the check of a pattern of 60 KB takes 30 ms.
  */
 export function carriesSchema(body: JsonObject): boolean {
   return (

@@ -6,10 +6,10 @@ import type { InputItem } from './input-items.ts'
 type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 
 /**
- * Translates items to chat messages. The items of one model turn become one message: its reasoning, its text and its
- * calls up to the first result. Reasoning is added to the text or call that follows it, and dropped if none follows.
- * References to reasoning, and to text before a call, are ignored. Throws an `ApiError` `invalid_request` for every
- * other reference, because only a stored response could resolve it.
+ * Translates items to chat messages. Consecutive items that a model wrote become one message with the reasoning, the
+ * text and the calls up to the first result. Reasoning is added to the text or call that follows it, and dropped if
+ * none follows. References to reasoning, and to text before a call, are ignored. Throws an `ApiError` `invalid_request`
+ * for every other reference, because only a stored response could resolve it.
  */
 export function toMessages(items: readonly InputItem[]): ChatMessage[] {
   const messages: ChatMessage[] = []
@@ -65,7 +65,7 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
 /**
  * A reference that only a stored response could resolve. Clients that rely on stored responses send references in place
  * of reasoning and of the text before a call, but they send the call itself. A reference to reasoning is ignored, and
- * so is a reference to a text if a call follows: the turn is usable without them.
+ * so is a reference to a text if a call follows: the message is usable without them.
  */
 type Reference = { readonly id: string; readonly index: number }
 

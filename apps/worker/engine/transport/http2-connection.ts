@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT_MS = 5_000
 
 const SESSION_OPTIONS = {
   settings: { enablePush: false },
-  // In MB. This limit may be high, because the streams of a session bound its memory: each stream has its window and
+  // The limit in MB. It may be high, because the streams of a session bound its memory: each stream has its window and
   // one request.
   maxSessionMemory: 4_096,
 } as const

@@ -8,9 +8,12 @@ import type { GrammarUse } from '#libs/json-schema/limits.ts'
 import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Rejects bounds that no value satisfies, and counts for which the engine's grammar library (xgrammar) would compile
- * for minutes. The library would refuse the whole schema without naming a place. Bounds that the library cannot
- * represent are accepted; `fitBounds` removes them from the grammar.
+ * Rejects these schemas:
+ * - A schema with bounds that no value satisfies, or with a minimum count (such as `minLength`) that the engine's
+ *   grammar library (xgrammar) cannot represent. The library would refuse the whole schema without naming a place.
+ * - A schema with so many optional properties that the library would compile it for minutes.
+ *
+ * Other bounds that the library cannot represent are accepted; `fitBounds` removes them from the grammar.
  */
 export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): SchemaProblem | null {
   for (const subschema of subschemas) {
@@ -30,14 +33,14 @@ export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): 
 type Found = { readonly at: readonly string[]; readonly text: string }
 
 /**
- * Each optional property may be followed by any later property, so the size of the grammar grows with the square of the
- * number of optional properties.
+ * The largest number of optional properties in one object. Each optional property may be followed by any later
+ * property, so the size of the grammar grows with the square of the number of optional properties.
  */
 const MAX_OPTIONAL = 1_000
 const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties in one object`
 /**
- * The most optional properties in all schemas of a request, counted only in objects with `minProperties` or
- * `maxProperties`. The grammar of such an object has a state for each count.
+ * The largest number of optional properties in all schemas of a request, counted only in objects with `minProperties`
+ * or `maxProperties`. The grammar of such an object has a state for each count.
  */
 const MAX_COUNTED = 64
 const TOO_MANY_COUNTED = `expected at most ${MAX_COUNTED} optional properties where they are counted`
