@@ -70,8 +70,8 @@ async function measure(): Promise<void> {
   // The warm-up comes first, because cold code costs more. With 32 requests at once as warm-up, a request at 200/s took
   // this much CPU time afterwards:
   // - after 7 s of warm-up: 7.0 ms
-  // - after 16 s more: 5.5 ms
-  // - after a minute: no less
+  // - after 23 s: 5.5 ms
+  // - after a minute: not less than 5.5 ms
   //
   // The clusters take turns here too, so that neither has idled longer than the other when the rounds begin.
   for (let turn = 0; turn < WARM_UP_TURNS; turn += 1)

@@ -28,8 +28,8 @@ export type GenerationClaimed = {
   readonly type: 'generation-claimed'
   readonly worker: string
   /**
-   * The number of prompt tokens, template and tools included, as the worker of the first claim has counted it. It is
-   * the same in every epoch.
+   * The number of prompt tokens, template and tools included, as the worker of the first claim has counted them. The
+   * number is the same in every epoch.
    */
   readonly promptTokens: number
   /**
