@@ -40,7 +40,8 @@ export type GenerationClaimed = {
   /** True if a grammar constrains the output. Such a generation can be restarted, but not continued. */
   readonly guided: boolean
   /**
-   * How long the generation waited in this epoch, by the clock of the queue Redis; absent in claims of older workers.
+   * How long the generation waited in this epoch, by the clock of the queue Redis; absent in claims of workers of older
+   * releases.
    */
   readonly waitedMs?: number
 }

@@ -36,8 +36,8 @@ export type EventPublisher = {
 const MAX_FRAME_CHARS = 256 * 1024
 /**
  * The size of a page: when a gateway asks for kept frames, about this many bytes of them are published at once. The
- * gateway asks for the next page after it has read one. So Redis never has to buffer more than about one page for the
- * gateway's connection.
+ * gateway asks for the next page after it has read one. So Redis never has to buffer more than about one page of kept
+ * frames for the gateway's connection.
  */
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
 /**

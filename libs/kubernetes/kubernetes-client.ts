@@ -23,9 +23,9 @@ export type KubernetesClient = {
   /** Sends a merge patch (RFC 7396), in which null removes a field. Resolves and rejects as `get`. */
   patch(path: string, body: object): Promise<unknown>
   /**
-   * Yields the lines of a streamed answer, parsed. `onOpen` is called when the answer begins, within 10 s. Ends when
-   * the server ends the answer. Throws a KubernetesError; throws also when `signal` aborts, and when nothing arrived
-   * for `idleMs`.
+   * Yields the parsed lines of a streamed answer. `onOpen` is called when the answer begins. Ends when the server ends
+   * the answer. Throws a KubernetesError for a status other than 2xx. Also throws if the answer does not begin within
+   * 10 s, if nothing arrives for `idleMs`, and when `signal` aborts.
    */
   stream(
     path: string,

@@ -91,7 +91,7 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?
 /**
  * Keeps `fetch` from using proxies, because all addresses of an app are in its own cluster. With NODE_USE_ENV_PROXY,
  * Node's `fetch` uses the proxies of the environment, for loopback addresses too, and reads at each request which hosts
- * are excepted.
+ * are excepted. `*` excepts all hosts.
  */
 function keepOutProxies(): void {
   // oxlint-disable-next-line node/no-process-env -- the variables are Node's

@@ -48,8 +48,8 @@ export function createRenderPrompt(deps: {
 type ChatRendering = Pick<ThreadedChatRenderer, 'render' | 'isForged'>
 
 /**
- * Renders a chat. A tool without a description has the description null, as in vLLM. If the template refuses that,
- * renders the chat again with the descriptions of `describeTools`.
+ * Renders a chat. A tool without a description has the description null, as in vLLM. If the template refuses this chat,
+ * renders it again with the descriptions of `describeTools`.
  */
 async function renderDescribed(renderer: ChatRendering, chat: Chat): Promise<string[]> {
   try {
