@@ -7,8 +7,8 @@
 // stream, all measured while the streams flow. In the same rounds it measures the floor, which is printed as the bare
 // server: the CPU per token of a `node:http` server that does nothing but send the gateway's own events at the same
 // pace. A lost, duplicated or reordered token fails the run. Times depend on the machine and its other work. CPU
-// figures depend on it less, and their ratio to the floor depends least. The bars are printed last; exit code 1 if one
-// is missed.
+// figures depend on these less, and their ratio to the floor depends least. The bars are printed last; exit code 1 if
+// one is missed.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'

@@ -37,8 +37,8 @@ const BLOCK_TOKENS = 16
 const PROMPT_TOKENS = 64
 
 /**
- * Returns the number of tokens of a stream. No stream with so many tokens ends before the last stream has been
- * measured.
+ * Returns how many tokens each of `count` streams has. The number is large enough that no stream ends before all
+ * streams have been measured.
  */
 const tokensOf = (count: number) => Math.ceil((count / START_PER_S + SETTLE_S + seconds + 5) * rate)
 const most = Math.max(...sizes)

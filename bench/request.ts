@@ -4,10 +4,10 @@
 //   npm run bench:request [-- --before COMMIT|none] [--rounds 5] [--seconds 8] [--warm-up 30]
 //
 // Each commit has a separate cluster: gateway, worker, billing, Redis, PostgreSQL, and an engine of 1 ms a token. The
-// clusters run in turns, in random order within a round. Each first gets requests of 3 tokens at random moments, 50 a
-// second and then 200 a second on average. After that, 32 requests are under way at any time. In the same rounds, and
-// at the same paces, three units are measured: a Redis PING (its median time is R, the unit of this machine), the
-// commit of one row, and the engine's own time to its first token. PostgreSQL does not flush to the disk.
+// clusters run in turns, in random order within a round. Each cluster first gets requests of 3 tokens at random
+// moments, 50 a second and then 200 a second on average. After that, 32 requests are under way at any time. In the same
+// rounds, and at the same paces, three units are measured: a Redis PING (its median time is R, the unit of this
+// machine), the commit of one row, and the engine's own time to its first token. PostgreSQL does not flush to the disk.
 //
 // Prints the median over the rounds, and their range in brackets; then Redis commands by script and command; then the
 // bars. Exit code 1 if a bar is missed. The load generator, the engines and everything else on the machine share its
@@ -70,8 +70,8 @@ async function measure(): Promise<void> {
   // The warm-up comes first, because cold code costs more. With 32 requests at once as warm-up, a request at 200/s took
   // this much CPU time afterwards:
   // - after 7 s of warm-up: 7.0 ms
-  // - after 16 s more: 5.5 ms
-  // - after a minute: no less
+  // - after 23 s: 5.5 ms
+  // - after a minute: not less than 5.5 ms
   //
   // The clusters take turns here too, so that neither has idled longer than the other when the rounds begin.
   for (let turn = 0; turn < WARM_UP_TURNS; turn += 1)

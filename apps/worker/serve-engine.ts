@@ -167,8 +167,8 @@ export function serveEngine(deps: {
       tokenizeInputs: createTokenizeInputs(model.tokenizer),
       embedInputs: createEmbedInputs({
         embed: measureEmbed(engine.embed, meter),
-        // The slots bound the generations, and this limit bounds their inputs: the engine runs `maxNumSeqs` of either
-        // at once.
+        // The engine runs at most `maxNumSeqs` inputs at once. The slots bound only the number of generations, each of
+        // which may have many inputs, so this limit bounds the inputs.
         limit: createFairLimit(maxNumSeqs),
         deliver: services.deliverVectors,
       }),

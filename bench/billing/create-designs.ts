@@ -25,8 +25,8 @@ export type Designs = {
 const TOKENS = 100
 
 /**
- * The connections of the naive design, fewer than the calls in flight. With one connection for each call the naive
- * design is slower, above all on a hot account.
+ * The number of connections of the naive design. It is smaller than the number of calls in flight, because with one
+ * connection for each call the naive design is slower, above all on a hot account.
  */
 const NAIVE_CONNECTIONS = 16
 

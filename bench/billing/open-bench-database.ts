@@ -15,9 +15,9 @@ export const MODEL = 'demo-chat'
 export const HOLD_GRACE_MS = 60_000
 
 /**
- * Lists the tables to analyze: all but the partitioned tables, as autovacuum does in a service. It analyzes partitions
- * but never partitioned tables. So the planner's estimate for a query of a partitioned table is far too high, and grows
- * with the table.
+ * Lists the tables to analyze: all except the partitioned tables. Autovacuum does the same in a service: it analyzes
+ * partitions, but never a partitioned table. So the planner's estimate for a query of a partitioned table is far too
+ * high, and grows with the table.
  */
 const LEAF_TABLES = `select string_agg(oid::regclass::text, ', ') as names from pg_class
   where relkind = 'r' and relnamespace = 'public'::regnamespace`

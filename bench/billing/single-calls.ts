@@ -17,7 +17,7 @@ const WAYS = [
   'settle_32',
 ] as const
 /**
- * The names of the measured calls. A call passes one entry to a function, or 32 entries of as many accounts. `commit`
+ * The names of the measured calls. A call passes one entry to a function, or 32 entries of 32 accounts. `commit`
  * inserts one row into a separate table, and is the unit of cost.
  */
 export type Way = (typeof WAYS)[number]

@@ -55,8 +55,8 @@ try {
 }
 
 /**
- * Returns the Unix time of a request's claim: the request's id begins with the time of its arrival, and billing has
- * recorded how long the request waited.
+ * Returns the Unix time of a request's claim. It is the sum of the request's arrival, a time with which its id begins,
+ * and its wait, which billing has recorded.
  */
 async function claimedAt(id: string): Promise<number> {
   const arrivedMs = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)

@@ -18,7 +18,8 @@ export type WatchedStreams = {
    */
   longestGapsMs(fromMs: number, untilMs?: number): number[]
   /**
-   * Returns, in ascending order, the time from `fromMs` to the next piece, for each stream that had a piece after it.
+   * Returns, in ascending order, the time from `fromMs` to the next piece, for each stream that had a piece after
+   * `fromMs`.
    */
   nextPiecesMs(fromMs: number): number[]
   /**

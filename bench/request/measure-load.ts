@@ -22,7 +22,8 @@ export type Measured = {
 }
 
 /**
- * After an answer, its settlement is gathered and committed within this time. The cost of that belongs to the request.
+ * The time after a request's answer within which its settlement is gathered and committed. The cost of this work
+ * belongs to the request.
  */
 const AFTERMATH_MS = 500
 const TOKENS = 3

@@ -44,8 +44,9 @@ export type BudgetOutcome = {
   readonly removedBusy: number
   /**
    * The periods in which the pool with the highest priority had to wait for lower pools to give GPUs back. `unmetS` is
-   * the time from the need until the last missing pod was ordered. `drainS` looks at the pods that were cordoned in
-   * this period: it is the longest time from a pod's cordon to its end, without the wait until the HPA checked.
+   * the time from the moment at which that pool needed more pods until the last missing pod was ordered. `drainS` looks
+   * at the pods that were cordoned in this period: it is the longest time from a pod's cordon to its end, without the
+   * wait until the HPA checked.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]
 }

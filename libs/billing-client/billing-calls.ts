@@ -14,15 +14,17 @@ export type ReserveCall = {
   /** The generation's hard deadline, Unix milliseconds. */
   readonly deadlineMs: number
   /**
-   * If present, a hold on a small balance may pay for fewer tokens than `outputTokens` and grow later. If absent, all
-   * tokens are wanted at once.
+   * If present, a hold on a small balance may pay for fewer tokens than `outputTokens` and grow later. If absent, the
+   * hold pays at once for all of these tokens, or for as many as the credits pay for.
    */
   readonly rolling?: RollingHold
 }
 
 /**
- * The output of a hold that may grow while its generation runs. `expectedTokens` (at least 1) is the number of tokens
- * that the answer will probably need. A hold for fewer than `leastTokens` is refused.
+ * The number of output tokens that a hold pays for at first, if all wanted tokens cost more than an eighth of the
+ * available credits. The hold can grow while its generation runs. `expectedTokens` (at least 1) is the probable length
+ * of the answer. If the credits do not pay for the expected tokens, the hold pays for fewer; if they do not pay even
+ * for `leastTokens`, the reserve is refused.
  */
 export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 

@@ -39,8 +39,9 @@ export function followExtraAuthorities(options: {
 }
 
 /**
- * Returns the default authorities without the authorities of the file. The file's authorities come last in the list and
- * are cut off by position, because the file may repeat authorities that Node trusts anyway.
+ * Returns the default authorities without the authorities of the file. The file's authorities come last in the list, so
+ * they are cut off by their position. They are not compared, because the file may repeat authorities that Node trusts
+ * anyway, and these must stay.
  */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')

@@ -34,7 +34,8 @@ export type ChatTemplate = {
 export type ChatRenderer = {
   /**
    * Returns the prompt up to the beginning of the model's turn, in pieces. If each piece is encoded by itself, the
-   * result contains no control token except the template's own. Throws a ChatTemplateError.
+   * result contains no control token except the template's own. Throws a ChatTemplateError if the template cannot
+   * render the chat.
    */
   render: (chat: Chat) => string[]
   /** Returns whether the ids of these pieces contain a control token that is not in their text. */

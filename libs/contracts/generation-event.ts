@@ -28,8 +28,8 @@ export type GenerationClaimed = {
   readonly type: 'generation-claimed'
   readonly worker: string
   /**
-   * The number of prompt tokens, template and tools included, as the worker of the first claim has counted it. It is
-   * the same in every epoch.
+   * The number of prompt tokens, template and tools included, as the worker of the first claim has counted them. The
+   * number is the same in every epoch.
    */
   readonly promptTokens: number
   /**
@@ -40,7 +40,8 @@ export type GenerationClaimed = {
   /** True if a grammar constrains the output. Such a generation can be restarted, but not continued. */
   readonly guided: boolean
   /**
-   * How long the generation waited in this epoch, by the clock of the queue Redis; absent in claims of older workers.
+   * How long the generation waited in this epoch, by the clock of the queue Redis; absent in claims of workers of older
+   * releases.
    */
   readonly waitedMs?: number
 }

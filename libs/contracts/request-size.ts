@@ -16,8 +16,8 @@ export type RequestSize = {
   /** The bytes of all text in the request. */
   readonly bytes: number
   /**
-   * The bytes of the text that may be in the prompt: all text except the answer's schema, and about as many bytes as
-   * the template adds.
+   * The bytes of the text that may be in the prompt. This is all text except the answer's schema, plus an estimate of
+   * the bytes that the template adds.
    */
   readonly promptBytes: number
   /**

@@ -47,8 +47,8 @@ export function decodeTiming(text: string): SettlementTiming {
 }
 
 /**
- * Returns null for a text that is not a number. Larger numbers become 2^31 - 1, PostgreSQL's largest integer, which is
- * 24 days in milliseconds.
+ * Returns null for a text that is not a number of at most ten digits. A number above 2^31 - 1, PostgreSQL's largest
+ * integer (24 days in milliseconds), becomes 2^31 - 1.
  */
 function toCount(text: string | undefined): number | null {
   if (text === undefined || !/^\d{1,10}$/.test(text)) return null

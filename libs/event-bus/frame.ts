@@ -97,8 +97,8 @@ export function encodePulse({ worker, firstKept, lastNumber, streams }: Pulse): 
 
 /**
  * Decodes a frame or a pulse. Throws a FrameError for any other text. An entry of a frame is left out if its stream,
- * epoch or seq is not a number, because its stream cannot be known. The gap that the entry leaves fails that stream
- * alone.
+ * epoch or seq is not a number, because its stream cannot be known. The missing entry is a gap in its stream, so only
+ * that stream fails.
  */
 export function decodeGatewayMessage(text: string): GatewayMessage {
   const parts = parseArray(text)

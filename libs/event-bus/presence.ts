@@ -28,8 +28,8 @@ import { createRecentDeaths } from './recent-deaths.ts'
  *   - No echo for 3 s: AWAY.
  *
  * STALLED
- *   The messages of the stall are still unread. In this check no peer can be found dead, and the bus does not count as
- *   away.
+ *   The messages that arrived during the stall are still unread. In this check no peer can be found dead, and the bus
+ *   does not count as away.
  *   - At once, in the same check: the allowed silence of all peers and the echo's clock begin again, LISTENING.
  *
  * AWAY
@@ -74,8 +74,10 @@ const CHECK_MS = 250
 /** A timer may fire a little early. The beat is sent nevertheless, not only at the next check. */
 const BEAT_SLACK_MS = 50
 /**
- * The longest stall that is ignored: one beat. A stall plus a heartbeat that was already a second old must not look
- * like three seconds of silence.
+ * A stall of this process that lasts at most one beat is ignored. Checks are `CHECK_MS` apart, so with such a stall the
+ * time between two checks is at most 1.25 s. A peer's last heartbeat may already be 1 s old at the first of the two
+ * checks, so at the second the peer seems silent for at most 2.25 s. That is less than the 3 s after which a worker
+ * counts as silent (`ttlMs` by default).
  */
 const OWN_STALL_MS = 1_000
 const BUS_AWAY_MS = 3_000

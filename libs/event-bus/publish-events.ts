@@ -35,8 +35,9 @@ export type EventPublisher = {
 /** The most characters of a frame. Redis disconnects a subscriber whose output buffer suddenly grows by much more. */
 const MAX_FRAME_CHARS = 256 * 1024
 /**
- * The size of a page: the most bytes that are sent again at once. It also limits the subscriber's output buffer. The
- * gateway asks for the next page after it has read one.
+ * The size of a page: when a gateway asks for kept frames, about this many bytes of them are published at once. The
+ * gateway asks for the next page after it has read one. So Redis never has to buffer more than about one page of kept
+ * frames for the gateway's connection.
  */
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
 /**

@@ -26,8 +26,8 @@ export type EventReceiver = {
 }
 
 /**
- * An open stream. `knownTick` is the tick at which the stream's worker last sent an event of the stream or listed it in
- * a pulse.
+ * An open stream. `knownTick` is the number of calls of `tick`, one each second, that had been made when the stream's
+ * worker last sent an event of the stream or listed it in a pulse.
  */
 type OpenStream = { readonly inbox: StreamInbox; readonly feed: InboxFeed; knownTick: number }
 
@@ -205,8 +205,9 @@ function toQuestion(
 const mayRun = ({ state }: StreamState) => state === 'running' || state === 'claiming'
 
 /**
- * Collects the streams that a worker must stop, and sends them together in the next microtask. Each stream is sent at
- * most once between two ticks, because its frames still arrive until the worker has read the message.
+ * Collects the streams that a worker must stop, and sends them together in the next microtask. The request to stop a
+ * stream is repeated only after the next call of `tick`, because frames of the stream still arrive until the worker has
+ * read the first request.
  */
 function createStops(send: ControlSender['stop']) {
   let waiting = new Map<string, StreamEpoch[]>()

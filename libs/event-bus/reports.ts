@@ -67,7 +67,7 @@ export type WorkerReport = z.infer<typeof WorkerReport>
 const ByCode = z.record(z.string(), count)
 
 const ModelReport = z.object({
-  /** `off`: disabled in the catalog. `fixed`: the catalog fixes the answer to callers. */
+  /** `off`: disabled in the catalog. `fixed`: the catalog gives the model a fixed state (`fixedState`). */
   catalog: z.enum(['on', 'off', 'fixed']),
   /** Requests for a generation. This counter and the next six count since the start of the gateway. */
   asked: count,
@@ -174,7 +174,8 @@ const WATCHED_MS = 2_000
 
 /**
  * Sends reports on every server of the bus until it is stopped, the first report at once. `build` makes a report.
- * `watched` is true while a console observes this process. `begins` is true only for the first such report.
+ * `watched` is true while a console observes this process. `begins` is true only for the first report after a console
+ * has begun to observe.
  */
 export async function startReporter(deps: {
   servers: readonly { readonly bus: Redis; readonly subscriber: Redis }[]

@@ -90,7 +90,8 @@ export type Capacity = z.infer<typeof Capacity>
 
 /**
  * `serving`: workers are ready. `warming`: no worker is ready; one is starting or will be started. `stopped`: the model
- * has no worker, and a request starts one. `starved`: no GPU was found for 10 min. `off`: the model may have no worker.
+ * has no worker, and a request starts one. `starved`: no GPU was found for 10 min. `off`: no pool of the model may have
+ * a worker, because its maximum is 0 or an operator has paused it without replicas.
  */
 export const ModelState = z.object({
   model: z.string(),

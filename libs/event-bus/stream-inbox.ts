@@ -35,8 +35,8 @@ import type { ReceivedEntry } from './frame.ts'
  *
  * From several states:
  *   - `lose`, from WAITING and RUNNING: LOST, with the caller's reason.
- *   - `raise`, from all but CLOSED: WAITING in the next epoch; a worker that may still run is asked to stop. With
- *     `restart`, ids and unread events are dropped.
+ *   - `raise`, from all but CLOSED: WAITING in the next epoch; a worker that may still run the generation is asked to
+ *     stop. With `restart`, ids and unread events are dropped.
  *   - `close`, from all: CLOSED.
  */
 

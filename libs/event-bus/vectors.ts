@@ -5,8 +5,8 @@ import { keyPrefix } from '#libs/generation-record/keys.ts'
  * Embedding vectors travel from a worker to a gateway as binary keys on the bus; a `vectors-ready` event names the
  * keys.
  *
- * They are not stored beside the record on the queue Redis, because it would write all of them, tens of MiB a request,
- * to its append-only file. Vectors may be lost, like a frame. Then the generation fails and costs nothing.
+ * They are not stored beside the record on the queue Redis, because that Redis would write all of them, tens of MiB a
+ * request, to its append-only file. Vectors may be lost, like a frame. Then the generation fails and costs nothing.
  */
 export type VectorsPlace = {
   readonly gateway: string

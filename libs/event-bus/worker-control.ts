@@ -125,7 +125,7 @@ export async function sendCordon(
 }
 
 /**
- * Ends the cordon of this scaler's term or of an earlier term; with null, the operator's cordon. Resolves as
+ * Ends the cordon of this scaler's term or of an earlier term; with null, the operator's cordon. Resolves like
  * `sendCordon`.
  */
 export async function sendUncordon(redis: Redis, worker: string, term: number | null): Promise<boolean> {

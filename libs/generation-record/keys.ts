@@ -89,8 +89,8 @@ export const JOB_QUEUE = 'generations'
 export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
 
 /**
- * Sorted set of the requests that ended because they kill engines, by time (Redis ms). Each member begins with its
- * account.
+ * Sorted set of the requests that were ended because they had killed engines, by the time at which they were ended
+ * (Redis ms). Each member begins with its account.
  */
 export const killersKey = () => `${keyPrefix()}killers`
 

@@ -16,8 +16,9 @@ export function encodeNeeds({ features, window }: Needs): string {
 
 /**
  * Rounds `tokens` up to a multiple of p ÷ 8, where p is the largest power of two that is not above `tokens`. So there
- * are few sets, and the context windows of real engines (32,768 and 40,960) are not rounded. With powers of two alone,
- * a generation of 36,000 tokens would never reach an engine with 40,960.
+ * are few sorted sets of waiting generations (`waitingKey`), and the context windows of real engines (32,768 and
+ * 40,960) are not rounded. With powers of two alone, a generation of 36,000 tokens would never reach an engine with
+ * 40,960.
  */
 function toWindowClass(tokens: number): number {
   const step = 2 ** Math.max(0, Math.floor(Math.log2(tokens)) - 3)

@@ -98,9 +98,9 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
   }
 
   /**
-   * Completes a finished job and takes the next job with one script, which saves most other looks for a job. Whenever
-   * BullMQ gives out a job, it leaves a marker, which ends a wait for a job. So after each job the worker's next wait
-   * ends at once, mostly without a job.
+   * Completes a finished job and looks for the next job with one script. Whenever BullMQ gives out a job, it leaves a
+   * marker, which ends the next wait for a job at once. So after each job this worker looks for another job, mostly in
+   * vain. Most of these looks cost no command of their own, because a finished job must be completed anyway.
    */
   async function takeNext(): Promise<Job | undefined> {
     const done = finished.pop()

@@ -66,8 +66,8 @@ export function isWithinLevels(schema: JsonSchema, levels: number): boolean {
 }
 
 /**
- * Rejects schemas that are too expensive for the engine to compile. `text` is the schema's JSON. It is needed if its
- * numbers may have more digits than in the parsed schema; long numbers in it count as characters.
+ * Returns a problem if the schema is too expensive for the engine to compile. `text` is the schema's JSON. It is needed
+ * if its numbers may have more digits than in the parsed schema; long numbers in it count as characters.
  */
 export function checkSize(schema: JsonSchema, use: GrammarUse, text = ''): SchemaProblem | null {
   for (const [number] of text.matchAll(LONG_NUMBER)) use.characters += number.length
@@ -108,9 +108,9 @@ function findExceeded(
 }
 
 /**
- * Rejects schemas whose references lead too deep. The grammar library's compiler enters each schema that a `$ref`
- * names, once. It does so from within another schema, in an unspecified order. So it goes at most as deep as the sum of
- * the levels of these schemas.
+ * Returns a problem if the schemas' references lead too deep. The grammar library's compiler enters each schema that a
+ * `$ref` names, once. It does so from within another schema, in an unspecified order. So it goes at most as deep as the
+ * sum of the levels of these schemas.
  */
 export function checkReferredLevels(
   subschemas: readonly Subschema[],

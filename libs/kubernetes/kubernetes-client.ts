@@ -23,9 +23,9 @@ export type KubernetesClient = {
   /** Sends a merge patch (RFC 7396), in which null removes a field. Resolves and rejects as `get`. */
   patch(path: string, body: object): Promise<unknown>
   /**
-   * Yields the lines of a streamed answer, parsed. `onOpen` is called when the answer begins, within 10 s. Ends when
-   * the server ends the answer. Throws a KubernetesError; throws also when `signal` aborts, and when nothing arrived
-   * for `idleMs`.
+   * Yields the parsed lines of a streamed answer. `onOpen` is called when the answer begins. Ends when the server ends
+   * the answer. Throws a KubernetesError for a status other than 2xx. Also throws if the answer does not begin within
+   * 10 s, if nothing arrives for `idleMs`, and when `signal` aborts.
    */
   stream(
     path: string,
@@ -38,8 +38,8 @@ export type KubernetesClient = {
 
 const REQUEST_MS = 10_000
 /**
- * The time after which the token's file is read again. The kubelet replaces a pod's token when 80 % of the token's hour
- * have passed, and keeps the file at the same path.
+ * The time after which the token's file is read again. A pod's token is valid for an hour. The kubelet replaces it
+ * after 80 % of this time, in a file at the same path.
  */
 const TOKEN_FRESH_MS = 30_000
 /** The most bytes of one line, which has one object. etcd refuses objects above 1.5 MiB. */

@@ -91,7 +91,7 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?
 /**
  * Keeps `fetch` from using proxies, because all addresses of an app are in its own cluster. With NODE_USE_ENV_PROXY,
  * Node's `fetch` uses the proxies of the environment, for loopback addresses too, and reads at each request which hosts
- * are excepted.
+ * are excepted. `*` excepts all hosts.
  */
 function keepOutProxies(): void {
   // oxlint-disable-next-line node/no-process-env -- the variables are Node's
@@ -111,8 +111,9 @@ function loadConfigOrExit<Schema extends z.ZodType>(name: string, schema: Schema
 const MOST_CHARACTERS = 500
 
 /**
- * Turns console output of libraries into log lines, from now on. Libraries print errors that nobody listens for, with
- * all properties of the error.
+ * Turns console output of libraries into log lines, from now on. If nobody listens for an error of a library, the
+ * library prints the error with all of its properties, which may be secret. A log line has only the fields of
+ * `toLoggableError`.
  */
 function logConsole(log: Logger): void {
   const toLine = (values: readonly unknown[]) => ({

@@ -19,8 +19,8 @@ const ByCode = z.record(z.string(), z.number())
 
 /**
  * `ok`: workers keep up. `short`: more slots are needed. `warming`: no worker is ready, one is starting. `unserved`: no
- * worker is ready. `switched-off`: the catalog has disabled the model. `fixed`: the catalog fixes the answer to
- * callers.
+ * worker is ready, and none is starting. `switched-off`: the catalog has disabled the model. `fixed`: the catalog gives
+ * the model a fixed state (`fixedState`), in which its requests are always refused.
  */
 export const ModelNowState = z.enum(['ok', 'short', 'warming', 'unserved', 'switched-off', 'fixed'])
 export type ModelNowState = z.infer<typeof ModelNowState>

@@ -30,7 +30,8 @@ type Form = {
   /** True if repeating the request has no further effect, so that it may be sent again after a lost answer. */
   readonly mayRepeat: boolean
   /**
-   * Sends the request. Throws a Failure. A returned template is shown in place of the form; otherwise the form closes.
+   * Sends the request. Rejects with a Failure if the request fails. If the result is a template, it is shown in place
+   * of the form; if it is undefined, the form closes.
    */
   run(values: Values): Promise<TemplateResult | undefined>
 }

@@ -19,8 +19,9 @@ export type RedisClient = Redis | Cluster
  *   It is not for blocking commands.
  *
  * All three close a connection on which an answer is long overdue, because the server may have vanished without closing
- * it: `patient` after 15 s, which is longer than BullMQ's longest blocking read. Only `patient` repeats a command after
- * a reconnect. With the other two, the code that sent a PUBLISH or a script repeats it if it knows it to be idempotent.
+ * it. `patient` does so after 15 s, which is longer than BullMQ's longest blocking read. Only `patient` repeats a
+ * command after a reconnect. With the other two, the code that sent a PUBLISH or a script repeats it if it knows it to
+ * be idempotent.
  *
  * A server that answers READONLY was a master and is now a replica. The command fails, and the connection is closed, so
  * that the next connection goes to the new master.
@@ -118,9 +119,10 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 }
 
 /**
- * The client of one server. It sends the commands of one callback, and of the promises that settle after it, in one
- * write. The server reads, logs and answers them together. Commands sent in `withNextWrite` wait for the next such
- * write. The nodes of a Cluster are ioredis' own clients and do not gather writes.
+ * The client of one server. It gathers the commands that are issued in one callback of the event loop and in the
+ * promise callbacks after it, and sends them in one write. The server reads, logs and answers them together. Commands
+ * sent in `withNextWrite` wait for the next such write. The nodes of a Cluster are ioredis' own clients and do not
+ * gather writes.
  */
 class Server extends Redis {
   /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */

@@ -21,7 +21,8 @@ export const evicts = (policy: string | null) => policy !== null && policy !== '
 
 /**
  * Throws a ConfigError if the queue Redis evicts keys. If the server does not report its policy, or does not answer
- * now, that is only logged: billing checks the policy each minute, and an alert uses its metric.
+ * now, that is only logged: billing checks the policy each minute and reports it as a metric, on which there is an
+ * alert.
  */
 export async function refuseEviction(redis: Redis | Cluster, { log }: { log: Logger }): Promise<void> {
   const policies = await readEvictionPolicies(redis).catch((error: unknown): (string | null)[] => {

@@ -2,8 +2,8 @@ import { getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 
 /**
- * A message from a thread. Its first message is `ready`; then comes one reply for each task. `usedMs` is the processor
- * time that the thread has used so far.
+ * A message from a thread. The first message of a thread is `ready`; the later ones are the replies, one for each task.
+ * `usedMs` is the processor time that the thread has used so far.
  */
 export type Reply<Answer = unknown> = Outcome<Answer> & { readonly usedMs: number }
 

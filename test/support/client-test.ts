@@ -14,8 +14,9 @@ export type ClientAccess = {
 }
 
 /**
- * The `test` of client libraries. It runs on the shared cluster, through `hastyGateway`, the gateway that refuses
- * requests at once if no slot is free. Each file has its own account, and each test its own `fetch`.
+ * The `test` function for the tests of client libraries. They run on the shared cluster, through `hastyGateway`, the
+ * gateway that refuses requests at once if no slot is free. Each file has its own account, and each test its own
+ * `fetch`.
  */
 export const test = base
   .extend('cluster', { scope: 'worker' }, async () => {

@@ -81,8 +81,8 @@ export async function startLocalPostgres(
 
 /**
  * Waits until `port` is free and returns it, or returns a new port. A killed server may have forked a child process
- * just before. This child keeps the port until it runs for the first time, which takes tens of milliseconds on a busy
- * machine.
+ * just before. This child has the port open too, and gives it up only when it first gets a processor. On a busy machine
+ * that takes tens of milliseconds.
  */
 async function openPort(port: number | undefined): Promise<number> {
   if (port === undefined) return await freePort()

@@ -20,12 +20,13 @@ const LOOK_MS = 1_000
 
 /**
  * Claims generations while slots are free. Each claim takes a slot before it is sent. So the worker never has more
- * claims without an answer, nor more jobs, than it has slots in which nothing runs.
+ * claims without an answer than slots in which nothing runs. The same holds for the jobs that it has.
  *
  * A worker with a free slot waits for a job of the model's queue, and sends a claim as soon as it has a job. The answer
- * says how many more generations wait. The worker claims half of them at once, as far as slots are free. With each of
- * these claims it also takes a job from the queue, but the claim does not wait for the job. So a burst of generations
- * needs few round trips, and all workers that the burst woke get a part of it, instead of one engine having it all.
+ * to the claim says how many more generations wait. The worker claims half of these generations at once, or fewer if
+ * fewer slots are free. With each of these claims it also takes a job from the queue, but the claim does not wait for
+ * the job. So a burst of generations needs few round trips, and all workers that the burst woke get a part of it,
+ * instead of one engine having it all.
  *
  * The worker waits for its next job only after the claim is answered. It then waits behind the workers that already
  * wait: BullMQ gives a job to the worker that has waited longest. A worker whose last slot was filled claims one

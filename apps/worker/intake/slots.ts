@@ -13,8 +13,8 @@ export type Slots = {
 }
 
 /**
- * Counts the generations that one engine runs, or that its worker is claiming. The capacity is the number that the
- * engine can run at once.
+ * Counts the generations that one engine runs, or that its worker is claiming. The capacity is the number of
+ * generations that the engine can run at once.
  */
 export function createSlots(initialCapacity: number): Slots {
   let capacity = initialCapacity

@@ -7,8 +7,9 @@ import type { Encoder } from '#libs/tokenizer/encoding/encoder.ts'
 export type LongTextThreads = {
   /**
    * Wraps `encoder`, which was made from `json`: texts of more than 32,768 characters in one call are encoded on a
-   * thread, because they would block the calling thread. If the threads are closed, full or out of memory, `encoder`
-   * encodes the texts. It also encodes up to 524,288 characters while the first thread starts.
+   * thread, because they would block the calling thread. `encoder` itself encodes the texts if the threads are closed,
+   * if too many texts wait for them, or if a thread does not start or runs out of memory. It also encodes texts of up
+   * to 524,288 characters in one call while the first thread starts.
    */
   wrapEncoder(encoder: Encoder, json: string): Encoder
   close(): Promise<void>
@@ -21,8 +22,8 @@ export type LongTexts = { readonly texts: readonly string[]; readonly whole: boo
 const LONG_CHARACTERS = 32_768
 
 /**
- * The ids of a text with this many characters block the calling thread for about 40 ms. This is accepted while the
- * first thread starts, because otherwise the first long prompt of a worker would take seconds longer than the next
+ * Reading the ids of a text with this many characters blocks the calling thread for about 40 ms. This is accepted while
+ * the first thread starts, because otherwise the first long prompt of a worker would take seconds longer than the next
  * ones.
  */
 const LONG_CHARACTERS_AT_START = 524_288
@@ -31,8 +32,9 @@ const LONG_CHARACTERS_AT_START = 524_288
 const THREADS = 2
 
 /**
- * `taskMs` is so long that no task comes near it: the native library cannot be stopped, so a replaced thread would go
- * on, and its successor would do the same work. A body of 32 MiB, the default limit of gateways, takes one minute.
+ * `taskMs` is so long that no task comes near it. A task that exceeds it is given up, and `encoder` encodes the texts
+ * instead. But the native library cannot be stopped, so it would continue with the same texts meanwhile. A body of 32
+ * MiB, the default limit of gateways, takes one minute.
  */
 const LIMITS = { waiting: 1_024, taskMs: 1_800_000, heapMib: 512 }
 

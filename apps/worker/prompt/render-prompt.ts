@@ -17,10 +17,10 @@ export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<Rend
 
 /**
  * Renders a job's conversation with the model's chat template and tokenizes it. Special tokens of the template become
- * their ids; special tokens that a caller types stay text. Throws a ChatTemplateError if the template refuses the
- * conversation, or if the ids contain a control token that is not in the text (the tokenizer's normalizer may turn
- * other characters into a token's text). If a prompt is far longer than the window, only a beginning that already
- * exceeds the window is tokenized.
+ * their ids; special tokens that a caller types stay text. Throws a ChatTemplateError in two cases: the template
+ * refuses the conversation, or the ids contain a control token whose text is not in the rendered prompt. The second
+ * case occurs because the tokenizer's normalizer may turn other characters into the text of a token. If a prompt is far
+ * longer than the window, only a beginning that already exceeds the window is tokenized.
  */
 export function createRenderPrompt(deps: {
   renderer: ChatRendering
@@ -48,8 +48,8 @@ export function createRenderPrompt(deps: {
 type ChatRendering = Pick<ThreadedChatRenderer, 'render' | 'isForged'>
 
 /**
- * Renders a chat. A tool without a description has the description null, as in vLLM. If the template refuses that,
- * renders the chat again with the descriptions of `describeTools`.
+ * Renders a chat. A tool without a description has the description null, as in vLLM. If the template refuses this chat,
+ * renders it again with the descriptions of `describeTools`.
  */
 async function renderDescribed(renderer: ChatRendering, chat: Chat): Promise<string[]> {
   try {

@@ -44,8 +44,8 @@ const THREADS = 2
 const SMALL_CHARACTERS = 16_384
 
 /**
- * A message, a call or a tool costs as much as this many characters of text, beside its own text: even an empty tool
- * takes 30 µs.
+ * Rendering a message, a call or a tool takes as long as this many characters, in addition to the characters of its
+ * text: even an empty tool takes 30 µs.
  */
 const PIECE_CHARACTERS = 100
 

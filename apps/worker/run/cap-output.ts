@@ -47,9 +47,9 @@ export function paidOutput(hold: Hold, amountNano: string, tokens: { input: numb
 
 export type OutputFit =
   /**
-   * The engine may still write `maxTokens`. It is 0 if earlier epochs have written all tokens that are allowed.
-   * `mostTokens` is the number of tokens that all epochs together may write; the hold pays for the first `paidTokens`
-   * of them.
+   * The engine may still write `maxTokens` tokens. The number is 0 if earlier epochs have written all tokens that are
+   * allowed. `mostTokens` is the number of tokens that all epochs together may write; the hold pays for the first
+   * `paidTokens` of them.
    */
   | {
       readonly status: 'fits'
@@ -58,7 +58,8 @@ export type OutputFit =
       readonly mostTokens: number
     }
   /**
-   * The generation needs an engine with a context window of at least `window` tokens, which the model's window allows.
+   * The generation needs an engine with a context window of at least `window` tokens. The catalog gives the model a
+   * window of at least this size.
    */
   | { readonly status: 'window-too-small'; readonly window: number }
   | Exclude<OutputCap, { readonly status: 'capped' }>

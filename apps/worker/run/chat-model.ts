@@ -55,8 +55,8 @@ export function createChatModel(deps: {
 }
 
 /**
- * Returns true if the model writes only an answer. Stop strings are for the answer, but an engine compares them with
- * markup, reasoning and calls too.
+ * Returns true if the model writes only an answer. Only then does the engine get the request's stop strings: they are
+ * meant for the answer, but an engine compares them with markup, reasoning and calls too.
  */
 function writesAnswerOnly({ tools, toolChoice }: ChatRequest, family: ModelFamily): boolean {
   const hasCalls = family.toolCalls !== 'none' && tools.length > 0 && toolChoice !== 'none'

@@ -47,7 +47,7 @@ const FIRST_PAUSE_MS = 500
 const LAST_PAUSE_MS = 1_000
 /**
  * How long tokens wait to be paid. The time covers a restart of billing, which takes a few seconds. It is not longer,
- * because the engine goes on meanwhile, in vain if no credits come.
+ * because the engine goes on meanwhile. If no credits come, its work is in vain.
  */
 const GIVE_UP_MS = 3_000
 /**
@@ -58,7 +58,7 @@ const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16
 /**
  * A request asks that the hold pays for this many more tokens: `STEP_SHARE` of the paid tokens, but at least
- * `STEP_TOKENS`. With one half, even the longest answers grow in few steps.
+ * `STEP_TOKENS`. With one half, a few requests are enough even for the longest answers.
  */
 const STEP_SHARE = 1 / 2
 const STEP_TOKENS = 256

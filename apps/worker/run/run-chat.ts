@@ -299,7 +299,7 @@ function throwIfStopped(run: RunningGeneration): void {
 /**
  * Returns why the output ended. If the model ended in the middle of a tool call, the reason is `length`, and the call
  * does not count. If the engine reached the limit, the parser may still have found a stop string in the text that was
- * buffered until the end.
+ * buffered until the end. Then the reason is not `length`.
  */
 function toFinishReason(finish: 'stop' | 'length', parser: OutputParser): GenerationEnd['finishReason'] {
   if (parser.isCut()) return 'length'

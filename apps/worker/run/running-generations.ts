@@ -22,9 +22,9 @@ export type RunningGenerations = {
   open(claim: ClaimedGeneration, onClose: () => void, span?: Span): RunningGeneration
   /**
    * Returns whether this process runs or has run the epoch. When a failover of Redis loses a claim, the generation
-   * waits again, and the same worker may be given it again. The worker must not start a second run: the gateway knows
-   * an epoch by its worker, so it would take the two runs for one. If the first run still runs, it goes on. If it has
-   * ended, the pulse reports its end to the gateway.
+   * waits again, and the same worker may claim it a second time. The worker must not start a second run: the gateway
+   * knows an epoch by its worker, so it would take the two runs for one. If the first run still runs, it goes on. If it
+   * has ended, the pulse reports its end to the gateway.
    */
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
   /** Sends the only event of an epoch that is not run. */

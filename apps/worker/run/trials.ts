@@ -33,8 +33,8 @@ type TriedRun = Pick<RunningGeneration, 'epoch' | 'engineDeaths' | 'output' | 's
  */
 const READ_TOKENS = 3
 /**
- * A run is compared with its longest epoch that ended with the death of an engine. Once the run has this many tokens
- * more, it did not cause these deaths.
+ * Some epochs of a generation may have ended with the death of an engine. Once a run has this many tokens more than the
+ * longest of these epochs, its generation did not cause the deaths.
  */
 const LONGER_TOKENS = 16
 /** Bounds the wait for a trial. If about fifty runs are tried one after another, the last of them waits this long. */

@@ -6,10 +6,10 @@ export type NumberKeeper = {
 }
 
 /**
- * Python prints `1.0` as `1.0` and all digits of 64-bit integers, and models were trained on that; JavaScript's numbers
- * lose both. So the numbers that would change pass through the template as marked strings. The mark is a Unicode
- * noncharacter. Keys that look like integers also end in a noncharacter, because JavaScript would order them before all
- * others.
+ * Python prints a 64-bit integer with all its digits, and it prints `1.0` as `1.0`. Models were trained on such text.
+ * JavaScript's numbers lose digits of such an integer, and the `.0`. So the numbers that would change pass through the
+ * template as marked strings. The mark is a Unicode noncharacter. Keys that look like integers also end in a
+ * noncharacter, because JavaScript would order them before all others.
  */
 export function createNumberKeeper(): NumberKeeper {
   const kept: string[] = []

@@ -21,7 +21,7 @@ type Result = Extract<ChatMessage, { role: 'tool' }>
 /**
  * Changes the messages of a conversation so that a template of this shape prints every text, name, argument and result
  * once and in order. There is one change of order: a call that is split from its neighbours stands before its own
- * result. Throws an UnprintableError.
+ * result. Throws an UnprintableError if the template cannot print one of them.
  */
 export function fitMessages(messages: readonly ChatMessage[], shape: TemplateShape): FittedMessage[] {
   const folded = joinTextWithCall(foldSystems(messages, shape), shape)

@@ -38,8 +38,9 @@ const LEAST = -(2n ** 63n)
 const count: ToBound = (text) => (Number(text) < 2 ** 31 ? Number(text) : null)
 
 /**
- * Returns the function for bounds from `least` to `most`. For an exclusive bound these are one step inside the range of
- * 64 bits, because the library adds or subtracts one to exclude an integer.
+ * Returns the function that converts a bound; a bound of integers must be from `least` to `most`. For an exclusive
+ * bound, `least` and `most` are one step inside the range of 64 bits, because the library adds or subtracts one to
+ * exclude an integer.
  */
 const limit =
   (round: 'ceil' | 'floor', [least, most]: readonly [bigint, bigint]): ToBound =>

@@ -33,7 +33,7 @@ export type NamedSyntax = {
  * `before-arguments`
  *   Only blanks, or a Markdown fence, so far.
  *   - `{` or `[`: `json`.
- *   - The close tag, directly, after `null`, or after a fence that is empty or has `null` in it: the call is over,
+ *   - The close tag, and before it nothing, `null`, or a fence that is empty or contains `null`: the call is over,
  *     without arguments.
  *   - Other text: `raw`.
  *

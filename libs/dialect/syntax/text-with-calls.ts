@@ -79,8 +79,8 @@ export function createTextWithCalls(
   let pending = ''
   let inList = list?.unmarked === true
   /**
-   * Without an opener a list may be an answer: an item of it counts as a call only if it names one of the request's
-   * tools.
+   * The names of the request's tools while the list has no opener, else undefined. A list without an opener may be an
+   * answer, so an item of it counts as a call only if it names one of these tools.
    */
   let offered: ReadonlySet<string> | undefined = inList ? new Set(tools.map(({ name }) => name)) : undefined
   /** The last opener, bracket or comma of a list; null: something else came since. */

@@ -7,9 +7,9 @@ import type { TextStream, TokenDecoder } from './token-decoder.ts'
  * (Metaspace, byte fallback, WordPiece). A stream decodes each new token together with a fixed word and the previous
  * token, and removes the text of these two, which it knows already.
  *
- * The concatenated parts of a stream equal the text of all its ids, decoded at once behind another word. There is one
- * exception: a run of bytes that is not valid UTF-8. There `decode` replaces every byte by U+FFFD, also the bytes of
- * complete characters. A stream keeps these characters, because it has returned them already.
+ * The concatenated parts of a stream equal the text that all its ids together have when they follow another word. There
+ * is one exception: a run of bytes that is not valid UTF-8. There `decode` replaces every byte by U+FFFD, also the
+ * bytes of complete characters. A stream keeps these characters, because it has returned them already.
  */
 export function createWindowDecoder(
   tokens: readonly (string | undefined)[],

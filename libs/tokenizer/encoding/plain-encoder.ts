@@ -15,8 +15,8 @@ const MOST_CHARACTERS = 4_096
 /** The longest word that is merged here: the time of merging grows with the square of the word's length. */
 const LONGEST_WORD = 64
 /**
- * The most characters of a word that is kept. In V8 a longer part of a text refers to the whole text, which would stay
- * in memory with the word.
+ * The most characters of a word whose ids are kept for later texts. In V8 a word with more characters, as a part of a
+ * text, refers to the whole text. The text would then stay in memory with the word.
  */
 const LONGEST_KEPT_WORD = 12
 const MOST_KEPT_WORDS = 16_384
