@@ -2,8 +2,10 @@ import type { StreamObservation } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
- * `lost`: entries are gone although the stream's server runs on. `went-back`: entries are gone, but the stream's
- * incarnation is still the same.
+ * `lost`: the stream already has another incarnation, because `observe.lua` or this comparison found, here or in
+ * another replica, that entries are gone, or because the stream's state was deleted or replaced. `went-back`: only this
+ * comparison has found the loss: on the same server and in the same incarnation, the stream's last id is smaller than
+ * before, or the stream or its consumer group is missing. The caller must then give the stream a new incarnation.
  */
 export type Loss = 'none' | 'lost' | 'went-back'
 

@@ -23,8 +23,8 @@ const USUAL_QUANTILE = 0.75
 /** One tenth is added to the quantile, so that holds need not grow if all answers have about the same length. */
 const MARGIN = 10
 /**
- * The least value of `likely`. Each growth of a hold costs a call to billing. Holds that begin smaller than this would
- * not be worth these calls.
+ * The least value of `Expectation.likely`. A first hold for fewer tokens would often have to grow, and each growth
+ * costs a call to billing, which so few tokens are not worth.
  */
 const LEAST_TOKENS = 256
 /**

@@ -12,8 +12,8 @@ type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => v
 
 /**
  * Limits the rate at which interrupted generations are dispatched again. A worker prefills such a generation anew, with
- * all of its output. If a worker with 256 long streams is lost, a million tokens must be prefilled. If the workers that
- * take over prefilled all of them at once, all of their streams would stop meanwhile.
+ * all of its output. If a worker with 256 long streams is lost, other workers must prefill a million tokens. Without a
+ * limit they would prefill all of them at once, and their own streams would stop meanwhile.
  *
  * A generation is under way from its dispatch until it has produced a token. For each model, the generations under way
  * have at most `mostTokens` tokens together; one generation may always go, however long it is. The others wait, and go

@@ -22,9 +22,9 @@ export type LongTexts = { readonly texts: readonly string[]; readonly whole: boo
 const LONG_CHARACTERS = 32_768
 
 /**
- * Reading the ids of a text with this many characters blocks the calling thread for about 40 ms. This is accepted while
- * the first thread starts, because otherwise the first long prompt of a worker would take seconds longer than the next
- * ones.
+ * For a text with this many characters, the calling thread is blocked for about 40 ms: it reads the token ids from the
+ * native library's result and frees the result. This is accepted while the first thread starts; otherwise the first
+ * long prompt of a worker would take seconds longer than the next ones.
  */
 const LONG_CHARACTERS_AT_START = 524_288
 

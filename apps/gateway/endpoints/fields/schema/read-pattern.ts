@@ -108,8 +108,8 @@ function problemOf(text: string, isInJson: boolean): string | null {
 }
 
 /**
- * True for a character that would end or break a JSON string. The library writes a pattern's characters into the JSON
- * unescaped.
+ * True for a character that must be escaped inside a JSON string. xgrammar puts the characters of a pattern into the
+ * JSON without escapes, so this character would end or break the string.
  */
 function isEscapedInJson(text: string): boolean {
   if (/^\\[tnvfr0"\\]$/.test(text) || /^\\c/i.test(text)) return true
