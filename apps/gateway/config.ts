@@ -80,6 +80,10 @@ const Fields = z.object({
   ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
   /** A queued or interrupted generation ends when no worker has served its model for this long. */
   NO_WORKER_LIMIT_MS: z.coerce.number().int().min(1_000).default(60_000),
+  /** The longest that a request which asks for it waits for a model that is being started; 0: no request waits. */
+  START_WAIT_S: z.coerce.number().int().min(0).max(3_600).default(300),
+  /** How many requests may wait for the start of one model. One account may have a quarter of them. */
+  START_WAITS: z.coerce.number().int().min(1).max(100_000).default(256),
   HOLD_GRACE_MS: HoldGraceMs,
   /** How long a request waits for credits that only other running requests hold; 0: it is refused at once. */
   CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(3_000),
@@ -154,6 +158,7 @@ export function toHttpLimits(config: GatewayConfig) {
     connections: config.MAX_CONNECTIONS,
     trustedProxies: config.TRUSTED_PROXIES,
     uploadMs: config.UPLOAD_DEADLINE_MS,
+    startWaitS: config.START_WAIT_S,
     keepAliveTimeoutMs: config.KEEP_ALIVE_TIMEOUT_S * 1_000,
     // Longer than any request that is answered in time.
     connectionIdleMs: config.GENERATION_DEADLINE_MS + config.UPLOAD_DEADLINE_MS,

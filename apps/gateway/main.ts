@@ -37,7 +37,8 @@ import { createPoisonBound } from './generation/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
 import { createRecovery } from './generation/recovery.ts'
 import { createSettlements } from './generation/settlements.ts'
-import { createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
+import { createStartWaits } from './generation/start-waits.ts'
+import { createStartWaitGauge, createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
 import { createSuspects } from './generation/suspects.ts'
 import { everySecond } from './http/every-second.ts'
 import { openBilling, openQueueClock, openRedisServers } from './servers/open-servers.ts'
@@ -216,14 +217,26 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     metrics,
     log,
   })
+  const startWaits = createStartWaits({
+    picture,
+    modelStates,
+    demand,
+    isSold: (id) => catalog.list().some((model) => model.id === id && model.enabled),
+    most: config.START_WAITS,
+    onEnd: metrics.noteStartWait,
+    nowMs,
+  })
+  createStartWaitGauge(registry, startWaits.counts)
   const generate = createGenerate({
     admit: createAdmit({
       picture,
       modelStates,
       demand,
+      startWaits,
       isBarred: poisonBound.isBarred,
       settlementsFull: settlements.isFull,
       drainBoundMs: config.DRAIN_BOUND_MS,
+      mostAheadOfStart: config.START_WAITS,
       assumedGenerationMs: config.ASSUMED_GENERATION_MS,
       random: Math.random,
       nowMs,

@@ -18,20 +18,25 @@ export type Demand = {
    * of that function have no effect.
    */
   wait(model: string, promptTokens: number): () => void
+  /** Counts a generation that waits for its model to start. It is counted as accepted as well. */
+  awaitStart(model: string): void
   /** Returns the models for which a generation waits, or which were requested within the last minute. */
   read(): Record<string, ModelDemand>
 }
 
 const ACTIVE_MS = 60_000
 
-type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens', number> & {
+type Load = Record<
+  'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens' | 'awaited',
+  number
+> & {
   requestedMs: number
   unservedMs: number
 }
 
 /**
  * Counts since the start, in memory. Only models of the catalog are counted, so their number is bounded. `onUnserved`
- * is called after each request that was refused because no worker was ready.
+ * is called after each request for which no worker was ready.
  */
 export function createDemand(deps: { onUnserved: () => void; nowMs: () => number }): Demand {
   const { onUnserved, nowMs } = deps
@@ -48,6 +53,7 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
       unserved: 0,
       waiting: 0,
       waitingTokens: 0,
+      awaited: 0,
       requestedMs: -Infinity,
       unservedMs: -Infinity,
     }
@@ -77,6 +83,10 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
         load.waitingTokens -= promptTokens
       }
     },
+    awaitStart(model) {
+      loadOf(model).awaited += 1
+      onUnserved()
+    },
     read() {
       const now = nowMs()
       const active = [...loads].filter(
@@ -88,8 +98,8 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
 }
 
 function toModelDemand(load: Load, now: number): ModelDemand {
-  const { fresh, repeated, accepted, busy, unserved, waiting, waitingTokens } = load
+  const { fresh, repeated, accepted, busy, unserved, awaited, waiting, waitingTokens } = load
   const agoMs = now - load.unservedMs
   const unservedAgoMs = agoMs < ACTIVE_MS ? agoMs : null
-  return { fresh, repeated, accepted, busy, unserved, waiting, waitingTokens, unservedAgoMs }
+  return { fresh, repeated, accepted, busy, unserved, awaited, waiting, waitingTokens, unservedAgoMs }
 }

@@ -18,8 +18,8 @@ export type LoadSignals = {
 }
 
 /**
- * Subscribes to the states of the models, and publishes the demand with each tick, and at once when a request was
- * refused because no worker was ready. Resolves when it is subscribed. Without a scaler the messages reach no
+ * Subscribes to the states of the models, and publishes the demand with each tick, and at once after a request for
+ * which no worker was ready. Resolves when it is subscribed. Without a scaler the messages reach no
  * subscriber.
  */
 export async function createLoadSignals(deps: {

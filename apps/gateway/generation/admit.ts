@@ -8,7 +8,9 @@ import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
+import { Interruption } from './interrupted.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
+import type { StartWait, StartWaits } from './start-waits.ts'
 
 /**
  * The conditions for a generation that passed the first half of admission. They are checked exactly when its record is
@@ -17,6 +19,10 @@ import { UNCHARGED_WORK } from './or-unavailable.ts'
 export type Admission = {
   /** How many generations may wait before this one. */
   readonly mostAhead: number
+  /** The wait for the model's start, if no worker was ready; null if one was. */
+  readonly startWait: StartWait | null
+  /** The generation is queued. */
+  queued(): void
   /** Ends the generation's wait. May be called again. */
   claimed(): void
   /** Notes that output has begun, so the grammars are compiled. May be called again. */
@@ -25,6 +31,8 @@ export type Admission = {
   leave(): void
   /** Turns the record's refusal into `model_busy`, and remembers it for the account's next requests. */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
+  /** Returns the error of a generation whose model was not started in time. */
+  notStarted(): ApiError
 }
 
 /** Throws `insufficient_credits`, `model_unavailable`, `model_busy` or `model_warming`. */
@@ -38,6 +46,9 @@ export type Admit = (call: GenerationCall) => Admission
  * function refuses the plain cases: an account that the record refused a moment ago, and an account that already has
  * more generations waiting in this gateway alone.
  *
+ * A client may ask to wait for a model that is warming. Its request is then admitted, and ends if no worker takes it in
+ * the time that the client allows (`start-waits.ts`).
+ *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.
  *
@@ -47,69 +58,85 @@ export function createAdmit(deps: {
   picture: Pick<ClusterPicture, 'find'>
   modelStates: Pick<KnownModelStates, 'find'>
   demand: Pick<Demand, 'count'>
+  startWaits: Pick<StartWaits, 'admits' | 'enter'>
   /** True if this account has sent too many requests that kill engines. */
   isBarred: (accountId: string) => boolean
   /** True if this gateway keeps as many settlements as it may. It then takes no new work. */
   settlementsFull: () => boolean
   /** How long the generations ahead may take. */
   drainBoundMs: number
+  /** How many generations may be ahead of one that waits for its model's start. */
+  mostAheadOfStart: number
   /** The length of a generation until one has been measured. */
   assumedGenerationMs: number
   random: () => number
   nowMs: () => number
 }): Admit {
-  const { picture, modelStates, demand, isBarred, settlementsFull, random, nowMs } = deps
-  const { drainBoundMs, assumedGenerationMs } = deps
+  const { picture, modelStates, demand, startWaits, isBarred, settlementsFull, random, nowMs } = deps
+  const { drainBoundMs, mostAheadOfStart, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
   const waiting = createWaiting()
   const grammars = createGrammarBound()
 
-  return ({ caller, model, size, isRepeated }) => {
+  return (call) => {
+    const { caller, model, size, isRepeated } = call
     const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
     refuseShortage(caller, [model])
     if (!model.enabled) throw unavailable(model.id)
     if (model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
     const serving = picture.find(model.id)
-    if (serving === null) {
-      count('unserved')
-      throw unserved(model.id, modelStates.find(model.id), random)
+    const isUnserved = serving === null
+    const refuseNow = (waitMs: number): ApiError => {
+      count(isUnserved ? 'unserved' : 'busy')
+      return isUnserved
+        ? unserved(model.id, modelStates.find(model.id), random)
+        : busy(model.id, spreadRetry(waitMs, random))
     }
+    if (isUnserved && !startWaits.admits(call)) throw refuseNow(0)
     if (settlementsFull()) {
       throw new ApiError('model_unavailable', UNCHARGED_WORK, { retryAfterS: RETRY_AFTER_S.dependencyDown })
     }
     if (isBarred(caller.accountId)) throw busy(model.id, RETRY_AFTER_S.barredAccount)
     const account = `${model.id} ${caller.accountId}`
     const known = refusals.find(account)
-    if (known !== null) {
-      count('busy')
-      throw busy(model.id, spreadRetry(known, random))
-    }
+    if (known !== null) throw refuseNow(known)
 
-    const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
-    const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
+    // A model that is being started counts as one slot.
+    const slots = serving?.slots ?? 1
+    const perMs = slots / (serving?.meanGenerationMs ?? assumedGenerationMs)
+    const mostAhead = isUnserved ? mostAheadOfStart : freeSlots(serving) + Math.floor(drainBoundMs * perMs)
     // Generations of one account are served in order. Up to as many as there are slots may be claimed without this
     // gateway's knowledge.
-    const ownAhead = waiting.count(account) - serving.slots
-    if (ownAhead > mostAhead) {
-      count('busy')
-      throw busy(model.id, spreadRetry((ownAhead - mostAhead) / perMs, random))
-    }
+    const ownAhead = waiting.count(account) - slots
+    if (ownAhead > mostAhead) throw refuseNow((ownAhead - mostAhead) / perMs)
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
     const endWait = waiting.enter(account)
+    const startWait = isUnserved ? startWaits.enter(call) : null
     return {
       mostAhead,
-      claimed: endWait,
+      startWait,
+      queued: () => startWait?.begin(),
+      claimed() {
+        endWait()
+        startWait?.end('started')
+      },
       compiled: grammar.compiled,
       leave() {
         endWait()
+        startWait?.end(call.signal.aborted ? 'left' : 'failed')
         grammar.leave()
       },
       refuse({ reason, ahead }) {
         const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
         refusals.add(account, waitMs)
-        count('busy')
-        return busy(model.id, spreadRetry(waitMs, random))
+        startWait?.end('refused')
+        return refuseNow(waitMs)
+      },
+      notStarted() {
+        const cause = new Interruption('not-started')
+        if (picture.find(model.id) !== null) return busy(model.id, RETRY_AFTER_S.default, cause)
+        return unserved(model.id, modelStates.find(model.id), random, cause)
       },
     }
   }
@@ -171,8 +198,13 @@ function createWaiting() {
  * to. A worker that is missing for another reason (no GPU was found for ten minutes, the model is allowed no worker, no
  * scaler runs) may come back at any time or never.
  */
-function unserved(model: string, state: ModelState | null, random: () => number): ApiError {
-  if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model)
+function unserved(
+  model: string,
+  state: ModelState | null,
+  random: () => number,
+  cause?: Interruption,
+): ApiError {
+  if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model, cause)
   const { etaMs } = state
   const retryAfterS =
     etaMs === null ? RETRY_AFTER_S.startUnknown : (etaMs * (1 + random() * START_SPREAD)) / 1_000
@@ -180,6 +212,7 @@ function unserved(model: string, state: ModelState | null, random: () => number)
     etaMs === null ? '' : ` A worker is expected in about ${Math.max(1, Math.ceil(etaMs / 1_000))} s.`
   return new ApiError('model_warming', `The model '${model}' is starting.${when} Please try again later.`, {
     retryAfterS,
+    cause,
   })
 }
 
@@ -189,8 +222,8 @@ function unserved(model: string, state: ModelState | null, random: () => number)
  */
 const START_SPREAD = 0.2
 
-function unavailable(model: string): ApiError {
-  return new ApiError('model_unavailable', `The model '${model}' is not available right now.`)
+function unavailable(model: string, cause?: Interruption): ApiError {
+  return new ApiError('model_unavailable', `The model '${model}' is not available right now.`, { cause })
 }
 
 const FIXED_STATES = {
@@ -201,8 +234,9 @@ const FIXED_STATES = {
     }),
 }
 
-function busy(model: string, retryAfterS: number): ApiError {
-  return new ApiError('model_busy', `The model '${model}' is busy. Please try again later.`, { retryAfterS })
+function busy(model: string, retryAfterS: number, cause?: Interruption): ApiError {
+  const message = `The model '${model}' is busy. Please try again later.`
+  return new ApiError('model_busy', message, { retryAfterS, cause })
 }
 
 function compiling(model: string): ApiError {

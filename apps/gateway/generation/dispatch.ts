@@ -19,6 +19,7 @@ import type { Admission } from './admit.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
+import type { StartWait } from './start-waits.ts'
 
 /*
  * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
@@ -44,6 +45,8 @@ import type { Pace } from './pace.ts'
  *   - `claimed`, when the claim arrives: RUNNING.
  *   - `again`, when the inbox is lost or the worker declines: RETURNING.
  *   - No ready worker, and none predicted in time, for `noWorkerLimitMs`: the inbox is lost as `no-worker`, STOPPED.
+ *   - The generation waits for its model's start, and a look in epoch 1 finds no claim after the time that the client
+ *     allows, or finds that no worker will come: the inbox is lost as `not-started`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
  * RUNNING
@@ -158,7 +161,8 @@ type Deps = {
  *
  * While no worker is ready, a generation waits for `noWorkerLimitMs` at most, because a worker may never come. The
  * limit does not run while a scaler predicts that a worker is ready before the deadline: the start of a large model
- * takes longer than the limit. The limit and the deadline hold for every wait after the first lift: for a turn at the
+ * takes longer than the limit. A generation that waits for its model's start has a limit of its own as well, until a
+ * worker has claimed it once. The limit and the deadline hold for every wait after the first lift: for a turn at the
  * pace, for the queue's answer, and for a claim.
  */
 export function createDispatch(deps: Deps): Dispatch {
@@ -186,6 +190,8 @@ class DispatchedGeneration implements Dispatched {
   #endPace: (() => void) | null = null
   #endWait: (() => void) | null = null
   #servedMs: number
+  /** The wait for the model's start; null if there is none, and once a worker has had the generation. */
+  #start: StartWait | null
 
   constructor(deps: Deps, generation: Generation) {
     const { job } = generation
@@ -195,6 +201,7 @@ class DispatchedGeneration implements Dispatched {
     this.#current = job
     this.#needs = { features: [job.request.kind], window: 0 }
     this.#servedMs = deps.nowMs()
+    this.#start = generation.admission.startWait
   }
 
   async begin() {
@@ -213,6 +220,7 @@ class DispatchedGeneration implements Dispatched {
 
   claimed(claim: { worker: string; promptTokens: number }) {
     this.#stopLooking()
+    this.#start = null
     this.#ownJob.forget()
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
@@ -228,6 +236,7 @@ class DispatchedGeneration implements Dispatched {
   async again({ restart, need, hold, engineDeaths }: Next) {
     const { job, inbox } = this.#generation
     this.#stopLooking()
+    this.#start = null
     this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
@@ -341,7 +350,7 @@ class DispatchedGeneration implements Dispatched {
   #lookAfter(): void {
     this.#waitsForWorker = true
     this.#servedMs = this.#deps.nowMs()
-    this.#lookLater(FIRST_LOOK_MS)
+    this.#lookLater(Math.min(FIRST_LOOK_MS, this.#startLeftMs()))
   }
 
   #lookLater(pauseMs: number): void {
@@ -360,10 +369,22 @@ class DispatchedGeneration implements Dispatched {
     const pauseMs = this.#hasRoom() ? FIRST_LOOK_MS : Math.min(LAST_LOOK_MS, lastPauseMs * 2)
     const unservedMs = this.#deps.nowMs() - this.#servedMs
     const hopeMs = unservedMs > 0 ? this.#deps.noWorkerLimitMs - unservedMs : Infinity
-    const leftMs = Math.min(hopeMs, remainingMs() + LATE_CLAIM_MS)
+    const startMs = this.#startLeftMs()
+    const leftMs = Math.min(hopeMs, remainingMs() + LATE_CLAIM_MS, startMs)
     if (leftMs > 0) return this.#lookLater(Math.min(pauseMs, leftMs))
     this.#stopLooking()
+    if (startMs <= 0) {
+      this.#start?.end(this.#start.leftMs() > 0 ? 'failed' : 'late')
+      return inbox.lose('not-started')
+    }
     inbox.lose(hopeMs > 0 ? 'deadline' : 'no-worker')
+  }
+
+  /** Returns the rest of the wait for the model's start, which is 0 if no worker will come. */
+  #startLeftMs(): number {
+    const start = this.#start
+    if (start === null) return Infinity
+    return start.isHopeless() ? 0 : start.leftMs()
   }
 
   #hasRoom(): boolean {
@@ -383,6 +404,7 @@ class DispatchedGeneration implements Dispatched {
     const room = this.#hasRoom()
     if (found.status === 'waiting' && room) await this.#ownJob.replace()
     if (found.status === 'claimed') {
+      this.#start = null
       claimFound(found.worker)
       this.#watch(found.worker)
       inbox.expect(found)

@@ -60,6 +60,7 @@ export function createGenerate(deps: {
       if (call.signal.aborted) return
       await runWithin(sending, { toErrorType, run: async () => await opened.queue() })
       observed.admitted(() => opened.inbox.ids().length)
+      admission.queued()
 
       for await (const batch of run.inbox) {
         for (const event of batch) {

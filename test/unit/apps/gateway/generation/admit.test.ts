@@ -3,6 +3,7 @@ import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createModelStates } from '#apps/gateway/demand/model-states.ts'
 import { createAdmit } from '#apps/gateway/generation/admit.ts'
+import { createStartWaits } from '#apps/gateway/generation/start-waits.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
@@ -14,6 +15,8 @@ function setUp(options: {
   random?: number
   full?: boolean
   barred?: boolean
+  /** True if the catalog still has the model. */
+  sold?: boolean
   /** The state of the model that the scaler published. */
   state?: Pick<ModelState, 'state' | 'etaMs'>
 }) {
@@ -37,10 +40,22 @@ function setUp(options: {
     modelStates.apply({ term: 1, models: [model] })
   }
   const demand = createDemand({ onUnserved: () => {}, nowMs: () => clock.nowMs })
+  const startEnds: string[] = []
+  const startWaits = createStartWaits({
+    picture,
+    modelStates,
+    demand,
+    isSold: () => options.sold ?? true,
+    most: 8,
+    onEnd: (_model, how) => startEnds.push(how),
+    nowMs: () => clock.nowMs,
+  })
   const admit = createAdmit({
     picture,
     modelStates,
     demand,
+    startWaits,
+    mostAheadOfStart: 8,
     isBarred: () => options.barred ?? false,
     settlementsFull: () => options.full ?? false,
     drainBoundMs: 30_000,
@@ -55,7 +70,7 @@ function setUp(options: {
       return error
     }
   }
-  return { admit, refusal, clock, demanded: () => demand.read()['demo-chat'] }
+  return { admit, refusal, clock, picture, modelStates, startEnds, demanded: () => demand.read()['demo-chat'] }
 }
 
 const queue = (ahead: number) => ({ status: 'busy', reason: 'queue', ahead }) as const

@@ -114,10 +114,13 @@ export function setUp(given: Given) {
       if (given.refusal !== undefined) throw given.refusal
       return {
         mostAhead: 5,
+        startWait: null,
+        queued: () => log.push('queued'),
         claimed: () => {},
         compiled: () => log.push('compiled'),
         leave: () => log.push('left'),
         refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
+        notStarted: () => new ApiError('model_warming', 'Starting.'),
       }
     },
     reserve,

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createProgress } from '#apps/gateway/generation/progress.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { LossReason, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
@@ -38,7 +39,8 @@ function setUp(contextWindow = 131_072) {
   const progress = createProgress('chat')
   const suspect = createSuspects().open(() => 0)
   const { caller } = generationCall()
-  const generation = { job: generationJob(), caller, progress, suspect, isPartlySent: false }
+  const notStarted = () => new ApiError('model_warming', 'The model is starting.')
+  const generation = { job: generationJob(), caller, progress, suspect, isPartlySent: false, notStarted }
   return { recovery, progress, generation, log, bar: () => barred.add(caller.accountId) }
 }
 

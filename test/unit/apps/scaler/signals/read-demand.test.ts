@@ -6,7 +6,8 @@ function startReader() {
   let now = 1_000_000
   const woken: string[] = []
   const reader = createDemandReader({ nowMs: () => now, onUnserved: (model) => woken.push(model) })
-  const zero = { fresh: 0, repeated: 0, accepted: 0, busy: 0, unserved: 0, waiting: 0, waitingTokens: 0 }
+  const counts = { fresh: 0, repeated: 0, accepted: 0, busy: 0, unserved: 0, awaited: 0 }
+  const zero = { ...counts, waiting: 0, waitingTokens: 0 }
   return {
     reader,
     woken,
