@@ -26,10 +26,7 @@ export type Demand = {
 
 const ACTIVE_MS = 60_000
 
-type Load = Record<
-  'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens' | 'awaited',
-  number
-> & {
+type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens' | 'awaited', number> & {
   requestedMs: number
   unservedMs: number
 }
@@ -84,7 +81,9 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
       }
     },
     awaitStart(model) {
-      loadOf(model).awaited += 1
+      const load = loadOf(model)
+      load.awaited += 1
+      load.requestedMs = nowMs()
       onUnserved()
     },
     read() {

@@ -21,8 +21,6 @@ export type Admission = {
   readonly mostAhead: number
   /** The wait for the model's start, if no worker was ready; null if one was. */
   readonly startWait: StartWait | null
-  /** The generation is queued. */
-  queued(): void
   /** Ends the generation's wait. May be called again. */
   claimed(): void
   /** Notes that output has begun, so the grammars are compiled. May be called again. */
@@ -116,7 +114,6 @@ export function createAdmit(deps: {
     return {
       mostAhead,
       startWait,
-      queued: () => startWait?.begin(),
       claimed() {
         endWait()
         startWait?.end('started')

@@ -90,3 +90,17 @@ test('a message of these numbers is one that scalers can read', () => {
   const message = { id: 'gateway-1', openStreams: 0, loopDelayMs: 0, models: demand.read() }
   expect(DEMAND.schema.parse(JSON.parse(JSON.stringify(message)))).toEqual(message)
 })
+
+test('what waits for its model’s start is counted beside its outcome, and reported at once', () => {
+  const { demand, unserved } = setUp()
+  demand.count({ ...FRESH, outcome: 'accepted' })
+  demand.awaitStart('a')
+  expect(unserved()).toBe(1)
+  expect(demand.read()['a']).toMatchObject({
+    fresh: 1,
+    accepted: 1,
+    awaited: 1,
+    unserved: 0,
+    unservedAgoMs: null,
+  })
+})

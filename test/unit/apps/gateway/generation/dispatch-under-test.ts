@@ -116,7 +116,6 @@ export function setUp(
     admission: {
       mostAhead: 5,
       startWait: options.startWait ?? null,
-      queued: () => {},
       claimed: () => {},
       compiled: () => {},
       leave: () => {},

@@ -147,3 +147,8 @@ test('deadline, an absent bus or worker, a stopping gateway and a settlement by 
     await expect(recovery(lost(reason), generation)).rejects.toMatchObject({ code: 'upstream_error' })
   }
 })
+
+test('a model that was not started in time ends the generation with the error of the admission', async () => {
+  const { recovery, generation } = setUp()
+  await expect(recovery(lost('not-started'), generation)).rejects.toMatchObject({ code: 'model_warming' })
+})

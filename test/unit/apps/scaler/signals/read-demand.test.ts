@@ -117,3 +117,13 @@ test('the time since the last request grows while nothing is offered', () => {
   send('a', { fresh: 2 })
   expect(reader.load('chat').offeredAgoMs).toBe(7_000)
 })
+
+test('a request that waits for its model’s start wakes at once, and is offered in full', () => {
+  const { reader, woken, send, pass } = startReader()
+  pass(60_000)
+  send('a')
+  pass(1_000)
+  send('a', { fresh: 60, accepted: 60, awaited: 60, waiting: 60 })
+  expect(woken).toEqual(['chat'])
+  expect(reader.load('chat')).toMatchObject({ freshPerS: 4, unserved: false })
+})
