@@ -169,6 +169,15 @@ export function toHttpLimits(config: GatewayConfig) {
   }
 }
 
+/** The bounds of admission. */
+export function toAdmissionBounds(config: GatewayConfig) {
+  return {
+    drainBoundMs: config.DRAIN_BOUND_MS,
+    assumedGenerationMs: config.ASSUMED_GENERATION_MS,
+    mostStartWaits: config.START_WAITS,
+  }
+}
+
 /**
  * The threads that prepare bodies: two, so that no account can keep both. Also how many bodies may wait, in total and
  * of one account, and the time and heap for one body.

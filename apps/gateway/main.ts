@@ -18,10 +18,10 @@ import { buildApp } from './app.ts'
 import { createAuthentication } from './callers/authentication.ts'
 import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './demand/cluster-picture.ts'
-import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from './config.ts'
+import { GatewayConfig, toAdmissionBounds, toBodyThreadLimits, toHttpLimits } from './config.ts'
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
-import { createAdmit } from './generation/admit.ts'
+import { createAdmission } from './generation/create-admission.ts'
 import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createEndGeneration } from './generation/end-generation.ts'
@@ -37,8 +37,7 @@ import { createPoisonBound } from './generation/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
 import { createRecovery } from './generation/recovery.ts'
 import { createSettlements } from './generation/settlements.ts'
-import { createStartWaits } from './generation/start-waits.ts'
-import { createStartWaitGauge, createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
+import { createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
 import { createSuspects } from './generation/suspects.ts'
 import { everySecond } from './http/every-second.ts'
 import { openBilling, openQueueClock, openRedisServers } from './servers/open-servers.ts'
@@ -217,28 +216,16 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     metrics,
     log,
   })
-  const startWaits = createStartWaits({
-    picture,
-    modelStates,
-    demand,
-    isSold: (id) => catalog.list().some((model) => model.id === id && model.enabled),
-    most: config.START_WAITS,
-    onEnd: metrics.noteStartWait,
-    nowMs,
-  })
-  createStartWaitGauge(registry, startWaits.counts)
   const generate = createGenerate({
-    admit: createAdmit({
+    admit: createAdmission({
+      ...toAdmissionBounds(config),
+      isSold: catalog.isSold,
       picture,
-      modelStates,
-      demand,
-      startWaits,
+      signals,
       isBarred: poisonBound.isBarred,
       settlementsFull: settlements.isFull,
-      drainBoundMs: config.DRAIN_BOUND_MS,
-      mostAheadOfStart: config.START_WAITS,
-      assumedGenerationMs: config.ASSUMED_GENERATION_MS,
       random: Math.random,
+      registry,
       nowMs,
     }),
     reserve,

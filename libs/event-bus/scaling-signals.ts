@@ -25,7 +25,7 @@ const ModelDemand = z.object({
   busy: count,
   /** Requests that were refused because no worker was ready. */
   unserved: count,
-  /** Of `accepted`: requests that were queued while no worker was ready, and wait for one to start. */
+  /** Requests that were queued while no worker was ready. They count as accepted, too. */
   awaited: count.default(0),
   /** The number of generations that no worker has claimed yet. */
   waiting: count,

@@ -87,7 +87,7 @@ export function createAdmit(deps: {
     const refuseNow = (waitMs: number): ApiError => {
       count(isUnserved ? 'unserved' : 'busy')
       return isUnserved
-        ? unserved(model.id, modelStates.find(model.id), random)
+        ? unserved(model.id, { state: modelStates.find(model.id), random })
         : busy(model.id, spreadRetry(waitMs, random))
     }
     if (isUnserved && !startWaits.admits(call)) throw refuseNow(0)
@@ -133,7 +133,7 @@ export function createAdmit(deps: {
       notStarted() {
         const cause = new Interruption('not-started')
         if (picture.find(model.id) !== null) return busy(model.id, RETRY_AFTER_S.default, cause)
-        return unserved(model.id, modelStates.find(model.id), random, cause)
+        return unserved(model.id, { state: modelStates.find(model.id), random, cause })
       },
     }
   }
@@ -197,9 +197,7 @@ function createWaiting() {
  */
 function unserved(
   model: string,
-  state: ModelState | null,
-  random: () => number,
-  cause?: Interruption,
+  { state, random, cause }: { state: ModelState | null; random: () => number; cause?: Interruption },
 ): ApiError {
   if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model, cause)
   const { etaMs } = state

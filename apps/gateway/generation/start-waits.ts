@@ -53,7 +53,7 @@ type Deps = {
 /**
  * Keeps the places of the requests that wait for models which a scaler starts. While they wait they are ordinary
  * generations of the queue: reserved, in the fair order between accounts, and bounded in bytes by the record. The
- * bounds here are those of this gateway's memory and connections.
+ * number of places bounds the memory and the connections of this gateway.
  */
 export function createStartWaits(deps: Deps): StartWaits {
   const { most, modelStates, onEnd } = deps

@@ -1,11 +1,9 @@
 import type { Counter, Registry } from 'prom-client'
 import { DECLINE_REASONS } from '#libs/contracts/generation-event.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
-import { boundModelLabel } from '#libs/telemetry/gen-ai-names.ts'
 
 import { CREDIT_WAIT_ENDS, type CreditWaitEnd } from './credit-line.ts'
 import { HOLD_GROWTHS, type HoldGrowth } from './grow-hold.ts'
-import type { StartWaitEnd } from './start-waits.ts'
 
 const RECOVERY_REASONS = [...DECLINE_REASONS, 'worker-dead', 'frames-lost', 'not-running']
 
@@ -17,7 +15,6 @@ export type StreamCounters = {
   readonly poisoned: Counter
   noteHoldGrowth(growth: HoldGrowth): void
   noteCreditWait(end: CreditWaitEnd): void
-  noteStartWait(model: string, end: StartWaitEnd): void
 }
 
 export function createStreamCounters(registry: Registry): StreamCounters {
@@ -41,17 +38,10 @@ export function createStreamCounters(registry: Registry): StreamCounters {
     labelNames: ['end'],
   })
   for (const end of CREDIT_WAIT_ENDS) creditWaits.inc({ end }, 0)
-  const startWaits = counter({
-    name: 'millrace_gateway_start_waits_total',
-    help: 'Requests that asked to wait for a model which was being started, by the end of their wait',
-    labelNames: ['model', 'end'],
-  })
-  const startLabel = boundModelLabel()
   return {
     recoveries,
     noteHoldGrowth: (answer) => holdGrowths.inc({ answer }),
     noteCreditWait: (end) => creditWaits.inc({ end }),
-    noteStartWait: (model, end) => startWaits.inc({ model: startLabel(model), end }),
     resends: counter({
       name: 'millrace_gateway_resends_total',
       help: 'Requests to a worker to publish lost frames again',
@@ -65,16 +55,6 @@ export function createStreamCounters(registry: Registry): StreamCounters {
       help: 'Generations that were ended because two engines died of them',
     }),
   }
-}
-
-/** Measures how many requests wait at this gateway for their model's start, by model. */
-export function createStartWaitGauge(registry: Registry, counts: () => ReadonlyMap<string, number>): void {
-  declareMetrics(registry).gauge({
-    name: 'millrace_gateway_start_waiting',
-    help: 'Requests that wait for a model which is being started',
-    labelNames: ['model'],
-    read: () => [...counts()].map(([model, waiting]) => [{ model }, waiting]),
-  })
 }
 
 /** Measures the open streams of this gateway and their settlements; `http/request-metrics.ts` counts the requests. */

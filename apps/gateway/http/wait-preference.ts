@@ -11,7 +11,8 @@ import type { IncomingHttpHeaders } from 'node:http'
  */
 export function readWaitPreference(headers: IncomingHttpHeaders, longestS: number): number | null {
   const preference = findWait(headers['prefer'])
-  const askedS = preference === null ? toLongest(headers['x-wait-for-model'], longestS) : toSeconds(preference)
+  const askedS =
+    preference === null ? toLongest(headers['x-wait-for-model'], longestS) : toSeconds(preference)
   const waitS = Math.min(askedS, longestS)
   return waitS > 0 ? waitS : null
 }
@@ -19,7 +20,9 @@ export function readWaitPreference(headers: IncomingHttpHeaders, longestS: numbe
 /** Returns the text of the first preference that is named `wait`; null if there is none. */
 function findWait(header: string | string[] | undefined): string | null {
   if (typeof header !== 'string') return null
-  return splitPreferences(header).find((preference) => /^[ \t]*wait[ \t]*(?:[=;]|$)/iu.test(preference)) ?? null
+  return (
+    splitPreferences(header).find((preference) => /^[ \t]*wait[ \t]*(?:[=;]|$)/iu.test(preference)) ?? null
+  )
 }
 
 /** Splits the list at commas that are outside quoted strings, in one pass, because the header may be 16 KiB long. */

@@ -40,7 +40,7 @@ test('it admits a request that asks to wait while its model is warming or stoppe
   expect(waits.admits(generationCall({ startWaitS: null }))).toBe(false)
   expect(setUp({ state: 'stopped' }).waits.admits(callOf())).toBe(true)
   for (const state of [null, 'serving', 'starved', 'off'] as const) {
-    expect(setUp({ state }).waits.admits(callOf()), String(state)).toBe(false)
+    expect([state, setUp({ state }).waits.admits(callOf())]).toEqual([state, false])
   }
 })
 
@@ -123,7 +123,7 @@ test('a wait is hopeless once no worker will come, but not while a scaler is sil
     ['off', true],
   ] as const) {
     now.state = state
-    expect(wait.isHopeless(), String(state)).toBe(hopeless)
+    expect([state, wait.isHopeless()]).toEqual([state, hopeless])
   }
   now.served = true
   expect(wait.isHopeless()).toBe(false)
