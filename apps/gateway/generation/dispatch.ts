@@ -161,8 +161,8 @@ type Deps = {
  *
  * While no worker is ready, a generation waits for `noWorkerLimitMs` at most, because a worker may never come. The
  * limit does not run while a scaler predicts that a worker is ready before the deadline: the start of a large model
- * takes longer than the limit. A generation that waits for its model's start has a limit of its own as well, until a
- * worker has claimed it once. The limit and the deadline hold for every wait after the first lift: for a turn at the
+ * takes longer than the limit. For a generation whose client asked to wait for the start, the limit runs only while no
+ * scaler reports, and the time that the client allows is another limit, until a worker has claimed the generation. The limit and the deadline hold for every wait after the first lift: for a turn at the
  * pace, for the queue's answer, and for a claim.
  */
 export function createDispatch(deps: Deps): Dispatch {
@@ -384,14 +384,15 @@ class DispatchedGeneration implements Dispatched {
   #startLeftMs(): number {
     const start = this.#start
     if (start === null) return Infinity
-    return start.isHopeless() ? 0 : start.leftMs()
+    return start.outlook() === 'none' ? 0 : start.leftMs()
   }
 
   #hasRoom(): boolean {
     const { picture, modelStates, nowMs } = this.#deps
     const { job, remainingMs } = this.#generation
     const serving = picture.find(job.model)
-    if (serving !== null || modelStates.startsWithin(job.model, remainingMs())) this.#servedMs = nowMs()
+    const isComing = modelStates.startsWithin(job.model, remainingMs()) || this.#start?.outlook() === 'coming'
+    if (serving !== null || isComing) this.#servedMs = nowMs()
     return serving !== null && serving.running < serving.slots
   }
 

@@ -18,8 +18,11 @@ export type StartWait = {
   leftMs(): number
   /** Returns the predicted time until a worker is ready, in ms; null if it is unknown, or if one is ready. */
   expectedMs(): number | null
-  /** Returns true if no worker will come: the scaler finds no GPU or may start none, or the model is sold no more. */
-  isHopeless(): boolean
+  /**
+   * Returns what is known of the start. `coming`: a worker is ready, or the scaler starts one. `none`: the scaler finds
+   * no GPU or may start none, or the model is sold no more. `unknown`: no scaler reports.
+   */
+  outlook(): 'coming' | 'none' | 'unknown'
   /** The generation is queued: it counts as demand at once, and the client is informed. */
   begin(): void
   /** Ends the wait and frees its place. Only the first call counts. */
@@ -94,10 +97,11 @@ function openStartWait(deps: Deps, call: GenerationCall, leave: () => void): Sta
     leftMs: () => limitS * 1_000 - (begunMs === null ? 0 : nowMs() - begunMs),
     expectedMs: () =>
       isOver || picture.find(model.id) !== null ? null : (modelStates.find(model.id)?.etaMs ?? null),
-    isHopeless() {
-      if (picture.find(model.id) !== null) return false
+    outlook() {
+      if (picture.find(model.id) !== null) return 'coming'
       const state = modelStates.find(model.id)?.state
-      return state === 'starved' || state === 'off' || !isSold(model.id)
+      if (state === 'starved' || state === 'off' || !isSold(model.id)) return 'none'
+      return state === undefined ? 'unknown' : 'coming'
     },
     begin() {
       begunMs = nowMs()

@@ -10,16 +10,16 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A wait of 10 s for a model's start. */
-function startWait() {
+/** A wait for a model's start, of 10 s if no other limit is given. */
+function startWait(limitMs = 10_000) {
   const begunMs = Date.now()
   const ends: string[] = []
-  const now = { hopeless: false }
+  const now: { outlook: ReturnType<StartWait['outlook']> } = { outlook: 'coming' }
   const wait: StartWait = {
     limitS: 10,
-    leftMs: () => begunMs + 10_000 - Date.now(),
+    leftMs: () => begunMs + limitMs - Date.now(),
     expectedMs: () => 2_000,
-    isHopeless: () => now.hopeless,
+    outlook: () => now.outlook,
     begin: () => {},
     end: (how) => void ends.push(how),
   }
@@ -54,7 +54,7 @@ test('a start that fails ends the wait at the next look', async () => {
   const { wait, now, ends } = startWait()
   const { dispatched, log, after } = setUp([WAITING], { ...STARTING, startWait: wait })
   await dispatched.begin()
-  now.hopeless = true
+  now.outlook = 'none'
   await after(3_000)
   expect(log.at(-1)).toBe('lose not-started')
   expect(ends).toEqual(['failed'])
@@ -72,4 +72,21 @@ test('once a worker has had it, the limit of the start is over', async () => {
     expect([had, log.join()].join()).not.toContain('lose')
     dispatched.close()
   }
+})
+
+test('a start that is predicted for after the deadline is waited for, but not one of which no scaler reports', async () => {
+  const { wait } = startWait(40_000)
+  const { dispatched, log, after } = setUp([WAITING], { served: false, startsAtMs: 70_000, startWait: wait })
+  await dispatched.begin()
+  await after(30_000)
+  expect(log.join()).not.toContain('lose')
+  dispatched.close()
+
+  const silent = startWait(40_000)
+  silent.now.outlook = 'unknown'
+  const other = setUp([WAITING], { served: false, startWait: silent.wait })
+  await other.dispatched.begin()
+  await other.after(9_000)
+  expect(other.log.at(-1)).toBe('lose no-worker')
+  other.dispatched.close()
 })

@@ -267,7 +267,7 @@ test('the wait for a start begins once the generation is queued, and is no time 
       limitS: 30,
       leftMs: () => 30_000,
       expectedMs: () => null,
-      isHopeless: () => false,
+      outlook: () => 'coming',
       begin: () => void begun.push(...log),
       end: () => {},
     },

@@ -112,21 +112,21 @@ test('the client learns of the predicted time until a worker is ready or the wai
   expect(wait.expectedMs()).toBeNull()
 })
 
-test('a wait is hopeless once no worker will come, but not while a scaler is silent', () => {
+test('no worker comes if the scaler finds no GPU or may start none, or the model is not sold any more', () => {
   const { waits, now, callOf } = setUp()
   const wait = waits.enter(callOf())
-  for (const [state, hopeless] of [
-    ['warming', false],
-    ['stopped', false],
-    [null, false],
-    ['starved', true],
-    ['off', true],
+  for (const [state, outlook] of [
+    ['warming', 'coming'],
+    ['stopped', 'coming'],
+    [null, 'unknown'],
+    ['starved', 'none'],
+    ['off', 'none'],
   ] as const) {
     now.state = state
-    expect([state, wait.isHopeless()]).toEqual([state, hopeless])
+    expect([state, wait.outlook()]).toEqual([state, outlook])
   }
   now.served = true
-  expect(wait.isHopeless()).toBe(false)
+  expect(wait.outlook()).toBe('coming')
   Object.assign(now, { served: false, state: 'warming', sold: false })
-  expect(wait.isHopeless()).toBe(true)
+  expect(wait.outlook()).toBe('none')
 })
