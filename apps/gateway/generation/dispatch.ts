@@ -162,8 +162,10 @@ type Deps = {
  * While no worker is ready, a generation waits for `noWorkerLimitMs` at most, because a worker may never come. The
  * limit does not run while a scaler predicts that a worker is ready before the deadline: the start of a large model
  * takes longer than the limit. For a generation whose client asked to wait for the start, the limit runs only while no
- * scaler reports, and the time that the client allows is another limit, until a worker has claimed the generation. The limit and the deadline hold for every wait after the first lift: for a turn at the
- * pace, for the queue's answer, and for a claim.
+ * scaler reports, and the time that the client allows is another limit, until a worker has claimed the generation.
+ *
+ * The limit and the deadline hold for every wait after the first lift: for a turn at the pace, for the queue's answer,
+ * and for a claim.
  */
 export function createDispatch(deps: Deps): Dispatch {
   return (generation) => new DispatchedGeneration(deps, generation)
