@@ -152,9 +152,9 @@ describe('a request that asks to wait', () => {
 
   const post = async (
     body: object,
-    options: { headers?: Record<string, string>; path?: string; signal?: AbortSignal } = {},
+    options: { headers?: Record<string, string>; path?: string; at?: string; signal?: AbortSignal } = {},
   ) =>
-    await fetch(`${cluster.baseUrl}/${options.path ?? 'chat/completions'}`, {
+    await fetch(`${options.at ?? cluster.baseUrl}/${options.path ?? 'chat/completions'}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${account.apiKey}`, ...options.headers },
       body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], ...body }),
@@ -164,16 +164,8 @@ describe('a request that asks to wait', () => {
   const streamed = { model, stream: true, stream_options: { include_usage: true } }
   const prefer = (wait: string) => ({ headers: { prefer: `wait=${wait}` } })
   const openHolds = async () => (await cluster.balance(account)).openHolds
-  const ended = async (end: string) => {
-    const text = await (await fetch(`${gateway().opsUrl}/metrics`)).text()
-    const line = `millrace_gateway_start_waits_total{model="${model}",end="${end}"} `
-    return Number(
-      text
-        .split('\n')
-        .find((each) => each.startsWith(line))
-        ?.slice(line.length) ?? 0,
-    )
-  }
+  const ended = async (end: string) =>
+    await cluster.metric(gateway(), 'millrace_gateway_start_waits_total', { model, end })
 
   test('streams and whole answers wait for the worker, are demand meanwhile, and are served when it is there', async () => {
     const stream = await post(streamed, prefer('50, respond-async'))
@@ -249,10 +241,22 @@ describe('a request that asks to wait', () => {
     expect(await ended('failed')).toBe(1)
   })
 
+  test('a gateway that stops ends what still waits after its grace, and a stream learns it from an event', async () => {
+    const stopping = await cluster.addGateway({ DRAIN_GRACE_MS: '1000' })
+    const at = { ...prefer('50'), at: stopping.baseUrl }
+    await expect.poll(async () => (await post({ model }, { at: stopping.baseUrl })).status, WAIT).toBe(429)
+    const [stream, whole] = [await post(streamed, at), post({ model }, at)]
+    await expect.poll(openHolds, WAIT).toBe(2)
+    await stopping.stop()
+    expect((await whole).status).toBe(503)
+    expect(readEvents(await stream.text()).streamError).toMatchObject({ code: 'model_unavailable' })
+    await expect.poll(openHolds, WAIT).toBe(0)
+  })
+
   test('without the header, without credits or without a scaler nothing waits', async () => {
     expect((await post({ model })).status).toBe(429)
     expect((await post({ model }, prefer('soon'))).status).toBe(429)
-    const { account: paying } = { account }
+    const paying = account
     account = await cluster.createAccount('0.000000001')
     expect((await post({ model }, prefer('50'))).status).toBe(402)
     account = paying
