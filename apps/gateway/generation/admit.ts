@@ -63,15 +63,13 @@ export function createAdmit(deps: {
   settlementsFull: () => boolean
   /** How long the generations ahead may take. */
   drainBoundMs: number
-  /** How many generations may be ahead of one that waits for its model's start. */
-  mostAheadOfStart: number
   /** The length of a generation until one has been measured. */
   assumedGenerationMs: number
   random: () => number
   nowMs: () => number
 }): Admit {
   const { picture, modelStates, demand, startWaits, isBarred, settlementsFull, random, nowMs } = deps
-  const { drainBoundMs, mostAheadOfStart, assumedGenerationMs } = deps
+  const { drainBoundMs, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
   const waiting = createWaiting()
   const grammars = createGrammarBound()
@@ -82,8 +80,8 @@ export function createAdmit(deps: {
     refuseShortage(caller, [model])
     if (!model.enabled) throw unavailable(model.id)
     if (model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
-    const serving = picture.find(model.id)
-    const isUnserved = serving === null
+    const found = picture.find(model.id)
+    const isUnserved = found === null
     const refuseNow = (waitMs: number): ApiError => {
       count(isUnserved ? 'unserved' : 'busy')
       return isUnserved
@@ -99,13 +97,12 @@ export function createAdmit(deps: {
     const known = refusals.find(account)
     if (known !== null) throw refuseNow(known)
 
-    // A model that is being started counts as one slot.
-    const slots = serving?.slots ?? 1
-    const perMs = slots / (serving?.meanGenerationMs ?? assumedGenerationMs)
-    const mostAhead = isUnserved ? mostAheadOfStart : freeSlots(serving) + Math.floor(drainBoundMs * perMs)
+    const serving = found ?? STARTING
+    const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
+    const mostAhead = isUnserved ? NO_BOUND : freeSlots(serving) + Math.floor(drainBoundMs * perMs)
     // Generations of one account are served in order. Up to as many as there are slots may be claimed without this
     // gateway's knowledge.
-    const ownAhead = waiting.count(account) - slots
+    const ownAhead = waiting.count(account) - serving.slots
     if (ownAhead > mostAhead) throw refuseNow((ownAhead - mostAhead) / perMs)
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
@@ -139,6 +136,10 @@ export function createAdmit(deps: {
   }
 }
 
+/** A model without a ready worker counts as one engine with one slot. */
+const STARTING: ModelPicture = { slots: 1, running: 0, meanGenerationMs: null, contextWindow: 0 }
+/** The places of `start-waits.ts` and the bytes that may wait bound the queue of a model that is being started. */
+const NO_BOUND = Number.MAX_SAFE_INTEGER
 /** Used when too many bytes wait; a part of them is claimed within a second or two. */
 const BYTES_WAIT_MS = 2_000
 /**

@@ -11,7 +11,7 @@ export function createAdmission(deps: {
   drainBoundMs: number
   /** The length of a generation until one has been measured. */
   assumedGenerationMs: number
-  /** How many requests may wait for the start of one model at this gateway, and may be ahead of a waiting request. */
+  /** How many requests may wait for the start of one model. */
   mostStartWaits: number
   /** Returns whether the catalog has the model, and requests for it are allowed. */
   isSold: (model: string) => boolean
@@ -33,5 +33,5 @@ export function createAdmission(deps: {
     most: mostStartWaits,
     onEnd: metrics.noteEnd,
   })
-  return createAdmit({ ...admitting, startWaits, mostAheadOfStart: mostStartWaits })
+  return createAdmit({ ...admitting, startWaits })
 }

@@ -118,7 +118,7 @@ class Stream implements SseSocket {
 
   open(comment: () => string | null) {
     this.#comment = comment
-    this.write(this.#keepAlive())
+    this.write(this.#quietText())
   }
 
   write(events: string) {
@@ -157,11 +157,11 @@ class Stream implements SseSocket {
     if (this.#ended) {
       if (this.#quietS > limits.lastReadS) this.#reply.raw.destroy()
     } else if (this.#quietS >= (this.#send === null ? limits.headersAfterS : limits.keepAliveS)) {
-      this.write(this.#keepAlive())
+      this.write(this.#quietText())
     }
   }
 
-  #keepAlive(): string {
+  #quietText(): string {
     return this.#comment?.() ?? KEEP_ALIVE
   }
 }

@@ -52,7 +52,6 @@ export function setUp(options: {
     modelStates,
     demand,
     startWaits,
-    mostAheadOfStart: 8,
     isBarred: () => options.barred ?? false,
     settlementsFull: () => options.full ?? false,
     drainBoundMs: 30_000,

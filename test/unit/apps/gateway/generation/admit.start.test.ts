@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { generationCall } from '../../../../support/generation-call.ts'
-import { BUSY_ENGINES, queue, setUp } from './admit-under-test.ts'
+import { BUSY_ENGINES, setUp } from './admit-under-test.ts'
 
 test('a request that asks to wait for a model that is being started is admitted', () => {
   const { admit, demanded, startEnds } = setUp({ state: { state: 'stopped', etaMs: 20_000 } })
   const admission = admit(generationCall({ startWaitS: 30 }))
-  expect(admission).toMatchObject({ mostAhead: 8, startWait: { limitS: 30 } })
+  expect(admission).toMatchObject({ mostAhead: Number.MAX_SAFE_INTEGER, startWait: { limitS: 30 } })
   expect(demanded()).toBeUndefined()
   admission.startWait?.begin()
   expect(demanded()).toMatchObject({ awaited: 1, unserved: 0 })
@@ -41,7 +41,10 @@ test('waits that are too many, or that the record refuses, are model_warming and
   const admitted = [admit(call), admit(call)]
   expect(() => admit(call)).toThrow(expect.objectContaining({ code: 'model_warming', retryAfterS: 20 }))
   expect(demanded()).toMatchObject({ unserved: 1 })
-  expect(admitted[0]?.refuse(queue(9))).toMatchObject({ code: 'model_warming', retryAfterS: 20 })
+  expect(admitted[0]?.refuse({ status: 'busy', reason: 'bytes', ahead: 9 })).toMatchObject({
+    code: 'model_warming',
+    retryAfterS: 20,
+  })
   admitted[0]?.leave()
   expect(startEnds).toEqual(['refused', 'refused'])
   expect(demanded()).toMatchObject({ unserved: 2, busy: 0 })
