@@ -48,6 +48,7 @@ import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
 import { traceRequests } from './http/trace-requests.ts'
+import { readWaitPreference } from './http/wait-preference.ts'
 import { serveDescription } from './openapi/route.ts'
 
 export type HttpLimits = SseLimits &
@@ -56,6 +57,8 @@ export type HttpLimits = SseLimits &
   ConnectionLimits & {
     /** How many bodies of one account may be refused each second. */
     readonly refusedBodiesPerS: number
+    /** The longest time that a request may wait for a model that is being started; 0: no request waits. */
+    readonly startWaitS: number
     /** How long a request may take to arrive. */
     readonly uploadMs: number
     /** How long a connection stays open after an answer. */
@@ -216,6 +219,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     prepareRequest,
     callerOf,
     spanOf,
+    startWaitOf: ({ headers }: FastifyRequest) => readWaitPreference(headers, limits.startWaitS),
     sseSockets,
     reportError,
     countCutStream,

@@ -19,6 +19,8 @@ export type Catalog = {
 export type LiveCatalog = Catalog & {
   /** Takes billing's whole catalog, each time it changes; the catalog may be empty. */
   replace(models: readonly ModelSpec[]): void
+  /** Returns whether the catalog has the model, and requests for it are allowed. */
+  isSold(id: string): boolean
   /** True once billing has sent its catalog. */
   isLive(): boolean
 }
@@ -48,6 +50,7 @@ export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
       models = next
       byId = indexById(models)
     },
+    isSold: (id) => byId.get(id)?.enabled === true,
     isLive: () => live,
   }
 }

@@ -84,6 +84,10 @@ const Fields = z.object({
   ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
   /** A queued or interrupted generation ends when no worker has served its model for this long. */
   NO_WORKER_LIMIT_MS: z.coerce.number().int().min(1_000).default(60_000),
+  /** The longest time that a request waits for a model that is being started, if its client asks; 0: none waits. */
+  START_WAIT_S: z.coerce.number().int().min(0).max(3_600).default(300),
+  /** How many requests may wait for the start of one model. One account may have a quarter of them. */
+  START_WAITS: z.coerce.number().int().min(1).max(100_000).default(256),
   HOLD_GRACE_MS: HoldGraceMs,
   /** How long a request waits for credits that only other running requests hold; 0: it is refused at once. */
   CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(3_000),
@@ -164,6 +168,7 @@ export function toHttpLimits(config: GatewayConfig) {
     connections: config.MAX_CONNECTIONS,
     trustedProxies: config.TRUSTED_PROXIES,
     uploadMs: config.UPLOAD_DEADLINE_MS,
+    startWaitS: config.START_WAIT_S,
     keepAliveTimeoutMs: config.KEEP_ALIVE_TIMEOUT_S * 1_000,
     // No request that is answered in time takes this long.
     connectionIdleMs: config.GENERATION_DEADLINE_MS + config.UPLOAD_DEADLINE_MS,
@@ -171,6 +176,15 @@ export function toHttpLimits(config: GatewayConfig) {
     keepAliveS: config.STREAM_KEEP_ALIVE_S,
     queuedBytes: config.STREAM_UNREAD_BYTES,
     lastReadS: 30,
+  }
+}
+
+/** The bounds of admission. */
+export function toAdmissionBounds(config: GatewayConfig) {
+  return {
+    drainBoundMs: config.DRAIN_BOUND_MS,
+    assumedGenerationMs: config.ASSUMED_GENERATION_MS,
+    mostStartWaits: config.START_WAITS,
   }
 }
 

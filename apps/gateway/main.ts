@@ -18,10 +18,10 @@ import { buildApp } from './app.ts'
 import { createAuthentication } from './callers/authentication.ts'
 import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './demand/cluster-picture.ts'
-import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from './config.ts'
+import { GatewayConfig, toAdmissionBounds, toBodyThreadLimits, toHttpLimits } from './config.ts'
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
-import { createAdmit } from './generation/admit.ts'
+import { createAdmission } from './generation/create-admission.ts'
 import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createEndGeneration } from './generation/end-generation.ts'
@@ -220,15 +220,15 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     log,
   })
   const generate = createGenerate({
-    admit: createAdmit({
+    admit: createAdmission({
+      ...toAdmissionBounds(config),
+      isSold: catalog.isSold,
       picture,
-      modelStates,
-      demand,
+      signals,
       isBarred: poisonBound.isBarred,
       settlementsFull: settlements.isFull,
-      drainBoundMs: config.DRAIN_BOUND_MS,
-      assumedGenerationMs: config.ASSUMED_GENERATION_MS,
       random: Math.random,
+      registry,
       nowMs,
     }),
     reserve,

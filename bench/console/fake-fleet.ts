@@ -98,6 +98,7 @@ export function startFleet(
       accepted: made * 3,
       busy: made,
       unserved: 0,
+      awaited: 0,
       waiting: count(20),
       waitingTokens: count(8_000),
       unservedAgoMs: null,

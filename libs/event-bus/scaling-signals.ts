@@ -14,7 +14,7 @@ const count = z.int().min(0)
 /** One model's load as one gateway sees it. */
 const ModelDemand = z.object({
   /**
-   * Requests that are not marked as a client's repetition. This counter and the next four count since the start of the
+   * Requests that are not marked as a client's repetition. This counter and the next five count since the start of the
    * gateway.
    */
   fresh: count,
@@ -25,6 +25,8 @@ const ModelDemand = z.object({
   busy: count,
   /** Requests that were refused because no worker was ready. */
   unserved: count,
+  /** Requests that were queued while no worker was ready. They count as accepted, too. */
+  awaited: count.default(0),
   /** The number of generations that no worker has claimed yet. */
   waiting: count,
   /** The estimated prompt tokens of the waiting generations. */

@@ -49,7 +49,8 @@ export type StreamLost = { readonly type: 'stream-lost'; readonly reason: LossRe
 
 /**
  * The reason for which this epoch brings no more events.
- * - `worker-dead`, `bus-away`, `deadline`, `settled`, `no-worker`, `gateway-stopping`: found by the caller of `lose`.
+ * - `worker-dead`, `bus-away`, `deadline`, `settled`, `no-worker`, `not-started`, `gateway-stopping`: found by the
+ *   caller of `lose`.
  * - `frames-lost`: the worker no longer keeps a frame that did not arrive.
  * - `not-running`: the worker does not run the epoch.
  * - `misfit`: the worker did not continue after the ids of this inbox.
@@ -65,6 +66,7 @@ export type LossReason =
   | 'deadline'
   | 'settled'
   | 'no-worker'
+  | 'not-started'
   | 'gateway-stopping'
 
 /**

@@ -18,6 +18,7 @@ export function generationCall(fields: Partial<GenerationCall> = {}): Generation
     maxOutputTokens: null,
     streamed: true,
     isRepeated: false,
+    startWaitS: null,
     receivedMs: 0,
     signal: new AbortController().signal,
     ...fields,

@@ -70,6 +70,8 @@ export const UNSERVED_MODELS = {
   'many-streams': { like: 'demo-chat', model: 'many-streams/demo' },
   'model-files': { like: 'demo-chat', model: 'model-files/demo' },
   'model-files-thinking': { like: 'demo-reasoning', model: 'model-files/thinking' },
+  // A model at zero in the examples of docs/api.md.
+  'docs-api': { like: 'demo-chat', model: 'demo-cold' },
   'version-skew': { like: 'demo-chat', model: 'version-skew/demo' },
 } as const
 

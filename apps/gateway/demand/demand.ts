@@ -19,13 +19,15 @@ export type Demand = {
    * of that function have no effect.
    */
   wait(model: string, promptTokens: number): () => void
+  /** Counts a generation that waits for its model to start. It is counted as accepted as well. */
+  awaitStart(model: string): void
   /** Returns the models for which a generation waits, or which were requested within the last minute. */
   read(): Record<string, ModelDemand>
 }
 
 const ACTIVE_MS = 60_000
 
-type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens', number> & {
+type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens' | 'awaited', number> & {
   requestedMs: number
   unservedMs: number
 }
@@ -33,7 +35,7 @@ type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTok
 /**
  * Creates the demand of this gateway. Its counters are in memory and begin at 0 when the process starts. Only models of
  * the catalog are counted, so there is a bounded number of counters. `onUnserved` is called after each request that was
- * refused because no worker was ready.
+ * refused, or that was queued to wait for its model's start, because no worker was ready.
  */
 export function createDemand(deps: { onUnserved: () => void; nowMs: () => number }): Demand {
   const { onUnserved, nowMs } = deps
@@ -50,6 +52,7 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
       unserved: 0,
       waiting: 0,
       waitingTokens: 0,
+      awaited: 0,
       requestedMs: -Infinity,
       unservedMs: -Infinity,
     }
@@ -79,6 +82,12 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
         load.waitingTokens -= promptTokens
       }
     },
+    awaitStart(model) {
+      const load = loadOf(model)
+      load.awaited += 1
+      load.requestedMs = nowMs()
+      onUnserved()
+    },
     read() {
       const now = nowMs()
       const active = [...loads].filter(
@@ -90,8 +99,8 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
 }
 
 function toModelDemand(load: Load, now: number): ModelDemand {
-  const { fresh, repeated, accepted, busy, unserved, waiting, waitingTokens } = load
+  const { fresh, repeated, accepted, busy, unserved, awaited, waiting, waitingTokens } = load
   const agoMs = now - load.unservedMs
   const unservedAgoMs = agoMs < ACTIVE_MS ? agoMs : null
-  return { fresh, repeated, accepted, busy, unserved, waiting, waitingTokens, unservedAgoMs }
+  return { fresh, repeated, accepted, busy, unserved, awaited, waiting, waitingTokens, unservedAgoMs }
 }

@@ -19,8 +19,8 @@ export type LoadSignals = {
 
 /**
  * Subscribes to the states of the models. Publishes the demand with each tick, and also at once when a request was
- * refused because no worker was ready. Resolves when the subscription has begun. Without a scaler the messages reach no
- * subscriber.
+ * refused, or began to wait for its model's start, because no worker was ready. Resolves when the subscription has
+ * begun. Without a scaler the messages reach no subscriber.
  */
 export async function createLoadSignals(deps: {
   bus: Redis

@@ -8,7 +8,9 @@ import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
+import { Interruption } from './interrupted.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
+import type { StartWait, StartWaits } from './start-waits.ts'
 
 /**
  * The result of the first half of admission. The record does the second half when the generation is lifted: the record
@@ -19,14 +21,21 @@ import { UNCHARGED_WORK } from './or-unavailable.ts'
 export type Admission = {
   /** How many generations may wait before this one. */
   readonly mostAhead: number
+  /** The wait for the model's start, if no worker was ready; null if one was. */
+  readonly startWait: StartWait | null
   /** Ends the generation's wait. May be called again. */
   claimed(): void
   /** Notes that output has begun, so the grammars are compiled. May be called again. */
   compiled(): void
   /** Notes that the generation has ended, claimed or not. May be called again. */
   leave(): void
-  /** Turns the record's refusal into `model_busy`, and remembers it for the account's next requests. */
+  /**
+   * Turns the record's refusal into an error, and remembers it for the account's next requests. The error is
+   * `model_busy`, or without a ready worker `model_warming` or `model_unavailable`.
+   */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
+  /** Returns the error of a generation whose model was not started in time. */
+  notStarted(): ApiError
 }
 
 /** Throws `insufficient_credits`, `model_unavailable`, `model_busy` or `model_warming`. */
@@ -35,13 +44,16 @@ export type Admit = (call: GenerationCall) => Admission
 /**
  * Returns the first half of admission, which works in memory, before any money is reserved. It refuses a request with
  * - `model_unavailable` if the model is disabled, or if no ready worker serves it and no scaler starts one;
- * - `model_warming` if no worker is ready, but a scaler starts one;
+ * - `model_warming` if no worker is ready, but a scaler starts one, and the request does not wait for the start;
  * - `model_busy` if the generations queued *before this account's own tag* take longer than the drain bound. So an
  *   account that floods the queue makes the model busy for itself alone.
  *
  * Only the record knows exactly how many generations are queued before the tag. So that a flood reaches neither billing
  * nor the queue, this function itself refuses a request in two cases: if the record refused a request of the same
  * account a moment ago, and if too many generations of the account wait in this gateway alone.
+ *
+ * A client may ask to wait for a model that is warming. Its request is then admitted if there is a place for it
+ * (`start-waits.ts`). It ends if no worker takes it in the time that the client allows.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.
@@ -52,6 +64,7 @@ export function createAdmit(deps: {
   picture: Pick<ClusterPicture, 'find'>
   modelStates: Pick<KnownModelStates, 'find'>
   demand: Pick<Demand, 'count'>
+  startWaits: Pick<StartWaits, 'admits' | 'enter'>
   /** True if this account has sent too many requests that kill engines. */
   isBarred: (accountId: string) => boolean
   /** True if this gateway keeps as many settlements as it may. It then takes no new work. */
@@ -63,63 +76,81 @@ export function createAdmit(deps: {
   random: () => number
   nowMs: () => number
 }): Admit {
-  const { picture, modelStates, demand, isBarred, settlementsFull, random, nowMs } = deps
+  const { picture, modelStates, demand, startWaits, isBarred, settlementsFull, random, nowMs } = deps
   const { drainBoundMs, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
   const waiting = createWaiting()
   const grammars = createGrammarBound()
 
-  return ({ caller, model, size, isRepeated }) => {
+  return (call) => {
+    const { caller, model, size, isRepeated } = call
     const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
     refuseShortage(caller, [model])
     if (!model.enabled) throw unavailable(model.id)
     if (model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
-    const serving = picture.find(model.id)
-    if (serving === null) {
-      count('unserved')
-      throw unserved(model.id, modelStates.find(model.id), random)
+    const found = picture.find(model.id)
+    const isUnserved = found === null
+    const refuseNow = (waitMs: number): ApiError => {
+      count(isUnserved ? 'unserved' : 'busy')
+      return isUnserved
+        ? unserved(model.id, { state: modelStates.find(model.id), random })
+        : busy(model.id, spreadRetry(waitMs, random))
     }
+    if (isUnserved && !startWaits.admits(call)) throw refuseNow(0)
     if (settlementsFull()) {
       throw new ApiError('model_unavailable', UNCHARGED_WORK, { retryAfterS: RETRY_AFTER_S.dependencyDown })
     }
     if (isBarred(caller.accountId)) throw busy(model.id, RETRY_AFTER_S.barredAccount)
     const account = `${model.id} ${caller.accountId}`
     const known = refusals.find(account)
-    if (known !== null) {
-      count('busy')
-      throw busy(model.id, spreadRetry(known, random))
-    }
+    if (known !== null) throw refuseNow(known)
 
+    const serving = found ?? STARTING
     const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
-    const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
+    const mostAhead = isUnserved ? NO_BOUND : freeSlots(serving) + Math.floor(drainBoundMs * perMs)
     // Generations of one account are served in order. Some of them may have been claimed although this gateway does not
     // know it yet: at most as many as there are slots. So the number of slots is subtracted.
     const ownAhead = waiting.count(account) - serving.slots
-    if (ownAhead > mostAhead) {
-      count('busy')
-      throw busy(model.id, spreadRetry((ownAhead - mostAhead) / perMs, random))
-    }
+    if (ownAhead > mostAhead) throw refuseNow((ownAhead - mostAhead) / perMs)
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
     const endWait = waiting.enter(account)
+    const startWait = isUnserved ? startWaits.enter(call) : null
     return {
       mostAhead,
-      claimed: endWait,
+      startWait,
+      claimed() {
+        endWait()
+        startWait?.end('started')
+      },
       compiled: grammar.compiled,
       leave() {
         endWait()
+        startWait?.end(call.signal.aborted ? 'left' : 'failed')
         grammar.leave()
       },
       refuse({ reason, ahead }) {
         const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
         refusals.add(account, waitMs)
-        count('busy')
-        return busy(model.id, spreadRetry(waitMs, random))
+        startWait?.end('refused')
+        return refuseNow(waitMs)
+      },
+      notStarted() {
+        const cause = new Interruption('not-started')
+        if (picture.find(model.id) !== null) return busy(model.id, RETRY_AFTER_S.default, cause)
+        return unserved(model.id, { state: modelStates.find(model.id), random, cause })
       },
     }
   }
 }
 
+/** The assumed state of a model without a ready worker: one engine with one slot. */
+const STARTING: ModelPicture = { slots: 1, running: 0, meanGenerationMs: null, contextWindow: 0 }
+/**
+ * How many generations may wait before a generation whose model is being started. The queue of such a model is bounded
+ * by the places of `start-waits.ts`, and by the bytes that may wait.
+ */
+const NO_BOUND = Number.MAX_SAFE_INTEGER
 /**
  * The assumed wait of a generation that is refused because too many bytes are queued. Workers usually claim some of the
  * queued generations, and so free bytes, within a second or two.
@@ -180,8 +211,11 @@ function createWaiting() {
  * to. In all other cases a worker may come at any time or never: no GPU was found for ten minutes, the model is allowed
  * no worker, or no scaler runs.
  */
-function unserved(model: string, state: ModelState | null, random: () => number): ApiError {
-  if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model)
+function unserved(
+  model: string,
+  { state, random, cause }: { state: ModelState | null; random: () => number; cause?: Interruption },
+): ApiError {
+  if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model, cause)
   const { etaMs } = state
   const retryAfterS =
     etaMs === null ? RETRY_AFTER_S.startUnknown : (etaMs * (1 + random() * START_SPREAD)) / 1_000
@@ -189,6 +223,7 @@ function unserved(model: string, state: ModelState | null, random: () => number)
     etaMs === null ? '' : ` A worker is expected in about ${Math.max(1, Math.ceil(etaMs / 1_000))} s.`
   return new ApiError('model_warming', `The model '${model}' is starting.${when} Please try again later.`, {
     retryAfterS,
+    cause,
   })
 }
 
@@ -198,8 +233,8 @@ function unserved(model: string, state: ModelState | null, random: () => number)
  */
 const START_SPREAD = 0.2
 
-function unavailable(model: string): ApiError {
-  return new ApiError('model_unavailable', `The model '${model}' is not available right now.`)
+function unavailable(model: string, cause?: Interruption): ApiError {
+  return new ApiError('model_unavailable', `The model '${model}' is not available right now.`, { cause })
 }
 
 const FIXED_STATES = {
@@ -210,8 +245,9 @@ const FIXED_STATES = {
     }),
 }
 
-function busy(model: string, retryAfterS: number): ApiError {
-  return new ApiError('model_busy', `The model '${model}' is busy. Please try again later.`, { retryAfterS })
+function busy(model: string, retryAfterS: number, cause?: Interruption): ApiError {
+  const message = `The model '${model}' is busy. Please try again later.`
+  return new ApiError('model_busy', message, { retryAfterS, cause })
 }
 
 function compiling(model: string): ApiError {

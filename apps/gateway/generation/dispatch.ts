@@ -19,6 +19,7 @@ import type { Admission } from './admit.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
+import type { StartWait } from './start-waits.ts'
 
 /*
  * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
@@ -31,7 +32,7 @@ import type { Pace } from './pace.ts'
  *
  * NEW
  *   Nothing is queued. `begin` sends the first lift and its job.
- *   - The record answers `busy`: nothing is queued, and `begin` throws `model_busy`. The state stays NEW.
+ *   - The record answers `busy`: nothing is queued, and `begin` throws the refusal (`admit.ts`). The state stays NEW.
  *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued
  *     all the same.
  *   - The record gives any other answer: WAITING.
@@ -47,6 +48,8 @@ import type { Pace } from './pace.ts'
  *   - `claimed`, when the claim arrives: RUNNING.
  *   - `again`, when the inbox is lost or the worker declines: RETURNING.
  *   - No ready worker, and none predicted in time, for `noWorkerLimitMs`: the inbox is lost as `no-worker`, STOPPED.
+ *   - In epoch 1, if the generation waits for its model's start: a look finds no claim, and either the time that the
+ *     client allows is over, or no worker will come. The inbox is lost as `not-started`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
  * RUNNING
@@ -77,8 +80,8 @@ import type { Pace } from './pace.ts'
 export type Dispatched = {
   /**
    * Queues the generation. Returns how many generations wait before it, or null if it does not wait any more, for
-   * example because a worker has claimed it already. Throws `model_busy` or `model_unavailable`. After
-   * `model_unavailable` the generation may be queued all the same.
+   * example because a worker has claimed it already. Throws the refusal if the record refuses the generation
+   * (`Admission`). Throws `model_unavailable` if Redis does not answer; the generation may be queued all the same.
    */
   begin(): Promise<number | null>
   /** The worker's claim of this epoch has arrived, so the looks end. */
@@ -165,8 +168,14 @@ type Deps = {
  *
  * While no worker is ready, a generation waits for `noWorkerLimitMs` at most, because a worker may never come. The
  * limit does not run while a scaler predicts that a worker is ready before the deadline: the start of a large model
- * takes longer than the limit. The limit and the deadline apply to every wait after the first lift: the wait for a turn
- * at the pace (`pace.ts`), for the queue's answer, and for a claim.
+ * takes longer than the limit.
+ *
+ * The client of a generation may have asked to wait for its model's start. Until a worker has claimed such a generation,
+ * - the limit runs only while no scaler reports the model's state;
+ * - the time that the client allows is another limit.
+ *
+ * The limits and the deadline apply to every wait after the first lift: the wait for a turn at the pace (`pace.ts`), for
+ * the queue's answer, and for a claim.
  */
 export function createDispatch(deps: Deps): Dispatch {
   return (generation) => new DispatchedGeneration(deps, generation)
@@ -193,6 +202,8 @@ class DispatchedGeneration implements Dispatched {
   #endPace: (() => void) | null = null
   #endWait: (() => void) | null = null
   #servedMs: number
+  /** The wait for the model's start; null if there is none, and once a worker has had the generation. */
+  #start: StartWait | null
 
   constructor(deps: Deps, generation: Generation) {
     const { job } = generation
@@ -202,6 +213,7 @@ class DispatchedGeneration implements Dispatched {
     this.#current = job
     this.#needs = { features: [job.request.kind], window: 0 }
     this.#servedMs = deps.nowMs()
+    this.#start = generation.admission.startWait
   }
 
   async begin() {
@@ -220,6 +232,7 @@ class DispatchedGeneration implements Dispatched {
 
   claimed(claim: { worker: string; promptTokens: number }) {
     this.#stopLooking()
+    this.#start = null
     this.#ownJob.forget()
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
@@ -235,6 +248,7 @@ class DispatchedGeneration implements Dispatched {
   async again({ restart, need, hold, engineDeaths }: Next) {
     const { job, inbox } = this.#generation
     this.#stopLooking()
+    this.#start = null
     this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
@@ -348,7 +362,7 @@ class DispatchedGeneration implements Dispatched {
   #lookAfter(): void {
     this.#waitsForWorker = true
     this.#servedMs = this.#deps.nowMs()
-    this.#lookLater(FIRST_LOOK_MS)
+    this.#lookLater(Math.min(FIRST_LOOK_MS, this.#startLeftMs()))
   }
 
   #lookLater(pauseMs: number): void {
@@ -367,17 +381,30 @@ class DispatchedGeneration implements Dispatched {
     const pauseMs = this.#hasRoom() ? FIRST_LOOK_MS : Math.min(LAST_LOOK_MS, lastPauseMs * 2)
     const unservedMs = this.#deps.nowMs() - this.#servedMs
     const hopeMs = unservedMs > 0 ? this.#deps.noWorkerLimitMs - unservedMs : Infinity
-    const leftMs = Math.min(hopeMs, remainingMs() + LATE_CLAIM_MS)
+    const startMs = this.#startLeftMs()
+    const leftMs = Math.min(hopeMs, remainingMs() + LATE_CLAIM_MS, startMs)
     if (leftMs > 0) return this.#lookLater(Math.min(pauseMs, leftMs))
     this.#stopLooking()
+    if (startMs <= 0) {
+      this.#start?.end(this.#start.leftMs() > 0 ? 'failed' : 'late')
+      return inbox.lose('not-started')
+    }
     inbox.lose(hopeMs > 0 ? 'deadline' : 'no-worker')
+  }
+
+  /** Returns the rest of the wait for the model's start, which is 0 if no worker will come. */
+  #startLeftMs(): number {
+    const start = this.#start
+    if (start === null) return Infinity
+    return start.outlook() === 'none' ? 0 : start.leftMs()
   }
 
   #hasRoom(): boolean {
     const { picture, modelStates, nowMs } = this.#deps
     const { job, remainingMs } = this.#generation
     const serving = picture.find(job.model)
-    if (serving !== null || modelStates.startsWithin(job.model, remainingMs())) this.#servedMs = nowMs()
+    const isComing = modelStates.startsWithin(job.model, remainingMs()) || this.#start?.outlook() === 'coming'
+    if (serving !== null || isComing) this.#servedMs = nowMs()
     return serving !== null && serving.running < serving.slots
   }
 
@@ -390,6 +417,7 @@ class DispatchedGeneration implements Dispatched {
     const room = this.#hasRoom()
     if (found.status === 'waiting' && room) await this.#ownJob.replace()
     if (found.status === 'claimed') {
+      this.#start = null
       claimFound(found.worker)
       this.#watch(found.worker)
       inbox.expect(found)

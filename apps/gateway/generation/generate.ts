@@ -61,6 +61,10 @@ export function createGenerate(deps: {
       if (call.signal.aborted) return
       await runWithin(sending, { toErrorType, run: async () => await opened.queue() })
       observed.admitted(() => opened.inbox.ids().length)
+      if (admission.startWait !== null) {
+        admission.startWait.begin()
+        observed.awaitsStart()
+      }
 
       for await (const batch of run.inbox) {
         for (const event of batch) {

@@ -4,6 +4,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { RequestSize } from '#libs/contracts/request-size.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Caller } from '../callers/caller.ts'
+import type { StartWait } from './start-waits.ts'
 
 /** One generation, as an endpoint requests it. */
 export type GenerationCall = {
@@ -23,6 +24,13 @@ export type GenerationCall = {
   readonly streamed: boolean
   /** True if the client marks the request as the repetition of a request that was refused or failed. */
   readonly isRepeated: boolean
+  /**
+   * How long the client is willing to wait for a model that is being started, in seconds; null if such a request is
+   * refused.
+   */
+  readonly startWaitS: number | null
+  /** Called when the generation is queued and waits for its model to start. */
+  readonly onStartWait?: (wait: Pick<StartWait, 'limitS' | 'expectedMs'>) => void
   /** When the request's header arrived, by this process's monotonic clock. */
   readonly receivedMs: number
   /** Aborted when the client hangs up. */

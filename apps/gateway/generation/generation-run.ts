@@ -241,7 +241,14 @@ class GenerationRun implements Run {
     const restart = progress.isGuided() && this.inbox.ids().length > 0
     const isPartlySent = restart && this.#wasSent
     const job = this.#dispatched.job()
-    const next = await this.#deps.recovery(lost, { job, caller, progress, suspect, isPartlySent })
+    const next = await this.#deps.recovery(lost, {
+      job,
+      caller,
+      progress,
+      suspect,
+      isPartlySent,
+      notStarted: this.#admission.notStarted,
+    })
     if (restart) this.#output = []
     this.#tokensBefore = restart ? 0 : this.inbox.ids().length
     this.#vectorsBefore = this.#vectorCount

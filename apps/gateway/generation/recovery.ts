@@ -23,6 +23,8 @@ export type Recovery = (
     readonly suspect: Suspect
     /** True if the generation would have to begin anew although its client has seen a part of it. */
     readonly isPartlySent: boolean
+    /** Returns the error of a generation whose model was not started in time. */
+    readonly notStarted: () => ApiError
   },
 ) => Promise<{ readonly need: string; readonly hold: Hold | null }>
 
@@ -49,8 +51,8 @@ export function createRecovery(deps: {
 }): Recovery {
   const { reserve, picture, isBarred, onPoison, onRecovery } = deps
 
-  return async (lost, { job, caller, progress, suspect, isPartlySent }) => {
-    if (lost.type === 'stream-lost') assertNotFinal(lost, progress)
+  return async (lost, { job, caller, progress, suspect, isPartlySent, notStarted }) => {
+    if (lost.type === 'stream-lost') assertNotFinal(lost, { progress, notStarted })
     suspect.epochLost(lost.type === 'stream-lost' ? null : lost.blame)
     if (suspect.isKiller()) {
       onPoison(caller, job)
@@ -90,7 +92,10 @@ function assertServed(window: number, serving: ModelPicture | null): void {
  * Throws if another worker could not do better than the lost worker, or if the events of another worker would not
  * arrive. If no worker had claimed the generation, nothing ran, so the error is `model_unavailable`.
  */
-function assertNotFinal({ reason }: StreamLost, progress: Progress): void {
+function assertNotFinal(
+  { reason }: StreamLost,
+  { progress, notStarted }: { progress: Progress; notStarted: () => ApiError },
+): void {
   switch (reason) {
     case 'worker-dead':
     case 'frames-lost':
@@ -106,6 +111,8 @@ function assertNotFinal({ reason }: StreamLost, progress: Progress): void {
       throw new ApiError('model_unavailable', 'No worker took this request in time.', {
         cause: new Interruption(reason),
       })
+    case 'not-started':
+      throw notStarted()
     case 'unreadable':
       throw interrupted(reason)
   }

@@ -10,7 +10,7 @@ import { abortOnHangUp } from './abort-on-hang-up.ts'
  * status), then `open` (headers sent), then `ended`. From each state it can become `gone`: the client closed the
  * connection, or read so slowly that this writer closed it.
  *
- *     waiting → open:   the first write, or `headersAfterS` without one (then with a comment)
+ *     waiting → open:   the first write; or `open()`, or `headersAfterS` without a write (both send a comment)
  *     open    → ended:  end()
  *     waiting → ended:  detach(): the route answers in another way
  */
@@ -19,6 +19,11 @@ type SseSocket = {
   readonly signal: AbortSignal
   /** True if the headers are sent, so that only an event can report a failure. */
   opened(): boolean
+  /**
+   * Sends the headers now, with a comment. From now on, each comment is the text that the function returns, or the usual
+   * comment if the function returns null.
+   */
+  open(comment: () => string | null): void
   /** Sends whole events, as one write to the socket. Does nothing once the stream is gone. */
   write(events: string): void
   /** Sends the last events and completes the response. */
@@ -98,6 +103,7 @@ class Stream implements SseSocket {
   readonly #hangUp: AbortController
   #send: ((events: string) => void) | null = null
   #ended = false
+  #comment: (() => string | null) | null = null
   #quietS = 0
   #largestBytes = 0
 
@@ -111,6 +117,11 @@ class Stream implements SseSocket {
 
   opened() {
     return this.#send !== null
+  }
+
+  open(comment: () => string | null) {
+    this.#comment = comment
+    this.write(this.#quietText())
   }
 
   write(events: string) {
@@ -149,8 +160,12 @@ class Stream implements SseSocket {
     if (this.#ended) {
       if (this.#quietS > limits.lastReadS) this.#reply.raw.destroy()
     } else if (this.#quietS >= (this.#send === null ? limits.headersAfterS : limits.keepAliveS)) {
-      this.write(KEEP_ALIVE)
+      this.write(this.#quietText())
     }
+  }
+
+  #quietText(): string {
+    return this.#comment?.() ?? KEEP_ALIVE
   }
 }
 

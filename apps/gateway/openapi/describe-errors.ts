@@ -3,7 +3,7 @@ import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 import type { OperationError } from '../endpoints/operation-description.ts'
 import { toTooLargeMessage, type ErrorBody } from '../http/handle-error.ts'
-import { EVERY_ANSWER } from './common-headers.ts'
+import { EVERY_ANSWER, WAITED_ANSWER } from './common-headers.ts'
 
 /** The meaning and an example message of each error. */
 const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }>> = {
@@ -43,7 +43,10 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
     message: 'The key is revoked, and a revocation is permanent.',
   },
   model_busy: { meaning: 'The model is busy; try again later.', message: 'The model is busy.' },
-  model_warming: { meaning: 'The model is starting; try again later.', message: 'The model is warming.' },
+  model_warming: {
+    meaning: 'The model is starting; try again later, or ask to wait with prefer.',
+    message: 'The model is warming.',
+  },
   upstream_error: {
     meaning: 'The model’s backend failed; nothing is charged.',
     message: 'The model’s output was interrupted.',
@@ -53,6 +56,17 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
     message: 'The model is unavailable.',
   },
 }
+
+/** The errors with which a request may end that has waited for its model. */
+const AFTER_WAIT: ReadonlySet<OperationError> = new Set([
+  'invalid_request',
+  'context_length_exceeded',
+  'insufficient_credits',
+  'model_busy',
+  'model_warming',
+  'upstream_error',
+  'model_unavailable',
+])
 
 /** The name of the response component for an HTTP status. */
 export function toErrorName(status: number): string {
@@ -74,6 +88,7 @@ function describeStatus(status: number, codes: readonly OperationError[]) {
     description: codes.map((code) => ROWS[code].meaning).join(' Or: '),
     headers: {
       ...EVERY_ANSWER,
+      ...(codes.some((code) => AFTER_WAIT.has(code)) ? WAITED_ANSWER : {}),
       ...(status === 401 ? { 'www-authenticate': { $ref: '#/components/headers/Authenticate' } } : {}),
       ...(retryAfter ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
     },

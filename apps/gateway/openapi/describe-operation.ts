@@ -6,26 +6,35 @@ import type {
   OperationDescription,
   StreamDescription,
 } from '../endpoints/operation-description.ts'
-import { EVERY_ANSWER } from './common-headers.ts'
+import { EVERY_ANSWER, START_WAIT_PARAMETERS, WAITED_ANSWER } from './common-headers.ts'
 import { toErrorName } from './describe-errors.ts'
 
 /** Returns the OpenAPI operation object. */
 export function describeOperation(operation: OperationDescription) {
   const { request, answer, stream, errors } = operation
+  const mayWait = errors.includes('model_warming')
   const statuses = [...new Set(errors.map((code) => API_ERRORS[code].status))].toSorted((a, b) => a - b)
   return {
     operationId: operation.id,
     summary: operation.summary,
     description: operation.description,
     ...(operation.isPublic === true && { security: [] }),
-    parameters: [...operation.parameters, { $ref: '#/components/parameters/RequestId' }],
+    parameters: [
+      ...operation.parameters,
+      ...(mayWait ? START_WAIT_PARAMETERS : []),
+      { $ref: '#/components/parameters/RequestId' },
+    ],
     ...(request === null
       ? {}
       : { requestBody: { required: true, content: { 'application/json': describeBody(request) } } }),
     responses: {
       [answer.status ?? 200]: {
         description: stream === null ? 'The answer.' : 'The answer, whole or as a stream.',
-        headers: { ...EVERY_ANSWER, ...describeHeaders(stream?.headers ?? {}) },
+        headers: {
+          ...EVERY_ANSWER,
+          ...(mayWait ? WAITED_ANSWER : {}),
+          ...describeHeaders(stream?.headers ?? {}),
+        },
         content: {
           'application/json': describeBody(answer),
           ...(stream === null ? {} : { 'text/event-stream': describeStream(stream) }),

@@ -37,8 +37,8 @@ const FORGET_MS = 300_000
  * - An increase after a gap is spread over the gap, so that the end of an outage of the bus does not look like a burst.
  * - The first counters of a gateway's model are only remembered, because it is unknown when their requests came.
  *
- * `onUnserved` is called when, for a model, the number of requests that were refused because no worker was ready has
- * risen.
+ * `onUnserved` is called when, for a model, the number of requests has risen that were refused, or that were queued to
+ * wait for the model's start, because no worker was ready.
  */
 export function createDemandReader(options: {
   nowMs: () => number
@@ -64,7 +64,7 @@ export function createDemandReader(options: {
     }
     const added = before === undefined ? null : minus(after, before)
     if (added === null || added.fresh + added.repeated > 0) model.offeredAtMs = now
-    if (after.unserved > (before?.unserved ?? 0)) onUnserved(name)
+    if (unservedOf(after) > unservedOf(before)) onUnserved(name)
     if (added !== null) spread(model.seconds, added, { now, gapMs })
   }
 
@@ -122,7 +122,7 @@ export function createDemandReader(options: {
   }
 }
 
-type Counted = Pick<ModelDemand, 'fresh' | 'repeated' | 'busy' | 'unserved'>
+type Counted = Pick<ModelDemand, 'fresh' | 'repeated' | 'busy' | 'unserved' | 'awaited'>
 
 type Gateway = {
   heardMs: number
@@ -141,6 +141,8 @@ type Model = {
   unservedAtMs: number
   offeredAtMs: number | null
 }
+
+const unservedOf = (counted: Counted | undefined) => (counted?.unserved ?? 0) + (counted?.awaited ?? 0)
 
 function minus(after: Counted, before: Counted) {
   const refused = (counted: Counted) => counted.busy + counted.unserved

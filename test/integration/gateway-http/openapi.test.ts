@@ -143,6 +143,17 @@ describe('an answer is as described', () => {
     expect(await conformance.assertAnswer(operationId, response)).toContain('Lost.')
   })
 
+  it.each(Object.keys(OPERATIONS).filter(runs))('of %s that waited for its model', async (operationId) => {
+    for (const core of [embedding, failing(new ApiError('model_warming', 'Not started.'))]) {
+      const response = await answerOf(operationId, async (call, send) => {
+        call.onStartWait?.({ limitS: 60, expectedMs: () => 5_000 })
+        await core(call, send)
+      })
+      expect(response.headers.get('preference-applied')).toBe('wait=60')
+      await conformance.assertAnswer(operationId, response)
+    }
+  })
+
   it.each(['spec', 'full'])('of createResponse with the events %s', async (events) => {
     for (const batches of [REASONED, CALLED, CUT]) {
       const response = await answerOf('createResponse', always(...batches), {

@@ -1,65 +1,8 @@
 import { expect, test } from 'vitest'
-import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
-import { createDemand } from '#apps/gateway/demand/demand.ts'
-import { createModelStates } from '#apps/gateway/demand/model-states.ts'
-import { createAdmit } from '#apps/gateway/generation/admit.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
-
-function setUp(options: {
-  engines?: { slots: number; running: number; meanMs: number | null }[]
-  random?: number
-  full?: boolean
-  barred?: boolean
-  /** The state of the model that the scaler published. */
-  state?: Pick<ModelState, 'state' | 'etaMs'>
-}) {
-  const clock = { nowMs: 0 }
-  const picture = createClusterPicture(() => 0)
-  for (const [at, { slots, running, meanMs }] of (options.engines ?? []).entries()) {
-    picture.applyHeartbeat({
-      id: `worker-${at}`,
-      form: 2,
-      kind: 'worker',
-      name: `worker-${at}`,
-      late: false,
-      engines: [
-        { model: 'demo-chat', ready: true, slots, running, meanGenerationMs: meanMs, contextWindow: 4_096 },
-      ],
-    })
-  }
-  const modelStates = createModelStates(() => clock.nowMs)
-  if (options.state !== undefined) {
-    const model = { model: 'demo-chat', ready: 0, target: 1, ...options.state }
-    modelStates.apply({ term: 1, models: [model] })
-  }
-  const demand = createDemand({ onUnserved: () => {}, nowMs: () => clock.nowMs })
-  const admit = createAdmit({
-    picture,
-    modelStates,
-    demand,
-    isBarred: () => options.barred ?? false,
-    settlementsFull: () => options.full ?? false,
-    drainBoundMs: 30_000,
-    assumedGenerationMs: 10_000,
-    random: () => options.random ?? 0,
-    nowMs: () => clock.nowMs,
-  })
-  const refusal = (fields: Partial<ModelSpec> = {}): unknown => {
-    try {
-      return admit(generationCall({ model: { ...generationCall().model, ...fields } }))
-    } catch (error) {
-      return error
-    }
-  }
-  return { admit, refusal, clock, demanded: () => demand.read()['demo-chat'] }
-}
-
-const queue = (ahead: number) => ({ status: 'busy', reason: 'queue', ahead }) as const
-const BUSY_ENGINES = [{ slots: 4, running: 4, meanMs: 1_000 }]
+import { BUSY_ENGINES, queue, setUp } from './admit-under-test.ts'
 
 test('as many may be ahead as slots are free now and generations end within the drain bound', () => {
   const { admit } = setUp({

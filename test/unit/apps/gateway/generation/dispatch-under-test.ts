@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { vi } from 'vitest'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
+import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
@@ -27,6 +28,7 @@ export function setUp(
     /** If true, a job of the model always waits. */
     jobsWait?: boolean
     pace?: Pace
+    startWait?: StartWait
   } = {},
 ) {
   const { pace = createPace() } = options
@@ -113,10 +115,12 @@ export function setUp(
     promptTokens: 40,
     admission: {
       mostAhead: 5,
+      startWait: options.startWait ?? null,
       claimed: () => {},
       compiled: () => {},
       leave: () => {},
       refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
+      notStarted: () => new ApiError('model_warming', 'Starting.'),
     },
     inbox,
     signal: leaving.signal,

@@ -14,6 +14,7 @@ import { createOpenRun } from '#apps/gateway/generation/generation-run.ts'
 import { createOpenStream } from '#apps/gateway/generation/open-stream.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import type { Ending } from '#apps/gateway/generation/settlements.ts'
+import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -57,6 +58,7 @@ type Given = {
   begin?: () => void
   /** The error that admission throws. */
   refusal?: ApiError
+  startWait?: StartWait
   call?: Partial<GenerationCall>
 }
 
@@ -114,10 +116,12 @@ export function setUp(given: Given) {
       if (given.refusal !== undefined) throw given.refusal
       return {
         mostAhead: 5,
+        startWait: given.startWait ?? null,
         claimed: () => {},
         compiled: () => log.push('compiled'),
         leave: () => log.push('left'),
         refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
+        notStarted: () => new ApiError('model_warming', 'Starting.'),
       }
     },
     reserve,

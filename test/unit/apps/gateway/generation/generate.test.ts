@@ -259,3 +259,22 @@ test('a refusal of admission reserves nothing, settles nothing, and is measured'
   expect(await countsOf(registry, 'millrace_gateway_retry_after_seconds')).toHaveLength(1)
   expect(demanded()).toBeUndefined()
 })
+
+test('the wait for a start begins once the generation is queued, and is no time to the first token', async () => {
+  const begun: string[] = []
+  const { events, log, registry } = setUp({
+    startWait: {
+      limitS: 30,
+      leftMs: () => 30_000,
+      expectedMs: () => null,
+      outlook: () => 'coming',
+      begin: () => void begun.push(...log),
+      end: () => {},
+    },
+    epochs: [(send) => send([claimed(), [text('Hello'), [1]], end(2)])],
+  })
+  await collect(events)
+  expect(begun).toEqual(['admit', 'reserve', 'queue'])
+  expect(await countsOf(registry, 'gen_ai_server_request_duration_seconds')).toHaveLength(1)
+  expect(await countsOf(registry, 'gen_ai_server_time_to_first_token_seconds')).toEqual([])
+})
