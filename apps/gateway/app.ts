@@ -16,6 +16,8 @@ import { embeddingsDescription } from './endpoints/embeddings/describe.ts'
 import { serveEmbeddings } from './endpoints/embeddings/route.ts'
 import { healthDescription } from './endpoints/health/describe.ts'
 import { readHealth } from './endpoints/health/route.ts'
+import { messagesDescription } from './endpoints/messages/describe.ts'
+import { messages } from './endpoints/messages/endpoint.ts'
 import { describeModelDescription, listModelsDescription } from './endpoints/models/describe.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
 import type { OperationDescription } from './endpoints/operation-description.ts'
@@ -200,9 +202,13 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     if (encodingOf(request) === null && Number(length) < limits.largeBodyBytes) return
     refuseShortage(callerOf(request), catalogOf(request).list())
   }
-  const keyed = ({ errors, promptField }: OperationDescription) => ({
+  const keyed = ({ errors, promptField, dialect }: OperationDescription) => ({
     onRequest: asPayer,
-    config: { errors, ...(promptField !== undefined && { promptField }) },
+    config: {
+      errors,
+      ...(promptField !== undefined && { promptField }),
+      ...(dialect !== undefined && { dialect }),
+    },
   })
   const free = ({ errors }: OperationDescription) => ({
     onRequest: authenticateIfBillingAnswers,
@@ -226,6 +232,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   )
   app.post('/v1/responses', keyed(responsesDescription), serveGeneration(responses, serving))
   app.post('/v1/completions', keyed(completionsDescription), serveGeneration(completions, serving))
+  app.post('/v1/messages', keyed(messagesDescription), serveGeneration(messages, serving))
   app.post('/v1/embeddings', keyed(embeddingsDescription), serveEmbeddings(serving))
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/', free(listModelsDescription), listModels(catalogOf))

@@ -22,6 +22,8 @@ export type OutputParser = {
   readonly finish: () => GenerationEvent[]
   /** Returns whether a stop string or the only call has ended the output. After `finish` its events are included. */
   readonly isStopped: () => boolean
+  /** Returns the stop string that ended the answer's text, or null. */
+  readonly stopString: () => string | null
   /** After `finish`: returns whether the output ended in the middle of a call, whose arguments are then not JSON. */
   readonly isCut: () => boolean
   /** Tokens of reasoning read so far, without its tags. */
@@ -103,6 +105,7 @@ export function createOutputParser(options: {
       return collector.take()
     },
     isStopped,
+    stopString: stops.matched,
     isCut: () => isCut,
     reasoningTokens: () => reasoningTokens,
     toolCalls: collector.toolCalls,

@@ -1,6 +1,7 @@
 import { chatCompletions } from './chat-completions/endpoint.ts'
 import { completions } from './completions/endpoint.ts'
 import { prepareEmbeddings } from './embeddings/prepare-embeddings.ts'
+import { messages } from './messages/endpoint.ts'
 import type { Prepare, Prepared } from './prepare-request.ts'
 import { responses } from './responses/endpoint.ts'
 
@@ -13,4 +14,5 @@ export const PREPARATIONS: readonly Prepare<Prepared>[] = [
   responses.prepare,
   completions.prepare,
   prepareEmbeddings,
+  messages.prepare,
 ]

@@ -118,7 +118,13 @@ export function createRunChat(deps: {
           )
     const events = parser.finish()
     run.usage.reasoningTokens = parser.reasoningTokens()
-    return { status: 'completed', finishReason: toFinishReason(finish, parser), events }
+    const stopString = parser.stopString()
+    return {
+      status: 'completed',
+      finishReason: toFinishReason(finish, parser),
+      ...(stopString !== null && { stopString }),
+      events,
+    }
   }
 
   /** Brings the parser to where the gateway is; returns whether the output was over there. */

@@ -1,3 +1,4 @@
+import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, embed, embedMany, generateText, isStepCount, Output, streamText, tool } from 'ai'
@@ -21,6 +22,8 @@ const compatible = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
     includeUsage: true,
     supportsStructuredOutputs: true,
   })
+const anthropic = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
+  createAnthropic({ baseURL: baseUrl, apiKey, fetch })
 
 const PROVIDERS = [
   {
@@ -44,6 +47,13 @@ const PROVIDERS = [
     showsReasoning: true,
     brokenStream: 'upstream_error',
     connect: (access: ClientAccess) => (model: string) => compatible(access)(model),
+  },
+  {
+    name: '@ai-sdk/anthropic',
+    path: '/v1/messages',
+    showsReasoning: true,
+    brokenStream: 'upstream_error',
+    connect: (access: ClientAccess) => (model: string) => anthropic(access)(model),
   },
 ]
 
