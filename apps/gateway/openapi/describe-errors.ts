@@ -6,7 +6,7 @@ import type { OperationError } from '../endpoints/operation-description.ts'
 import type { Dialect } from '../http/dialect.ts'
 import { toTooLargeMessage, type ErrorBody } from '../http/handle-error.ts'
 import { toMessagesError } from '../http/messages-error.ts'
-import { EVERY_ANSWER } from './common-headers.ts'
+import { headersOf } from './common-headers.ts'
 
 /** The meaning and an example message of each error. */
 const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }>> = {
@@ -87,7 +87,7 @@ function describeStatus(status: number, codes: readonly OperationError[], dialec
   return {
     description: codes.map((code) => ROWS[code].meaning).join(' Or: '),
     headers: {
-      ...EVERY_ANSWER,
+      ...headersOf(dialect),
       ...(status === 401 ? { 'www-authenticate': { $ref: '#/components/headers/Authenticate' } } : {}),
       ...(retryAfter ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
     },

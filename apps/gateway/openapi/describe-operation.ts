@@ -7,7 +7,7 @@ import type {
   StreamDescription,
 } from '../endpoints/operation-description.ts'
 import type { Dialect } from '../http/dialect.ts'
-import { EVERY_ANSWER } from './common-headers.ts'
+import { headersOf } from './common-headers.ts'
 import { errorSchemaOf, toErrorName } from './describe-errors.ts'
 
 /** Returns the OpenAPI operation object. */
@@ -26,7 +26,7 @@ export function describeOperation(operation: OperationDescription) {
     responses: {
       [answer.status ?? 200]: {
         description: stream === null ? 'The answer.' : 'The answer, whole or as a stream.',
-        headers: { ...EVERY_ANSWER, ...describeHeaders(stream?.headers ?? {}) },
+        headers: { ...headersOf(dialect), ...describeHeaders(stream?.headers ?? {}) },
         content: {
           'application/json': describeBody(answer),
           ...(stream === null ? {} : { 'text/event-stream': describeStream(stream, dialect) }),

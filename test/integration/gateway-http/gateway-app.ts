@@ -41,6 +41,9 @@ const LIMITS: HttpLimits = {
 
 export const USAGE = { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 0 }
 
+/** The usage before the first output. */
+const PROMPT = { ...USAGE, completionTokens: 0 }
+
 export const END: OutputEvent = { type: 'generation-end', finishReason: 'stop', usage: USAGE }
 
 export const text = (value: string): OutputEvent => ({ type: 'text-delta', text: value })
@@ -61,12 +64,16 @@ export const CATALOG: readonly ModelSpec[] = [
 
 /** Returns a core whose generations send these batches. */
 export function always(...batches: OutputEvent[][]): Generate {
-  return async (_call, send) => batches.forEach(send)
+  return async (call, send) => {
+    call.onPrompt?.(PROMPT)
+    batches.forEach(send)
+  }
 }
 
 /** Returns a core whose generations fail after these batches. */
 export function failing(error: unknown, ...batches: OutputEvent[][]): Generate {
-  return async (_call, send) => {
+  return async (call, send) => {
+    call.onPrompt?.(PROMPT)
     batches.forEach(send)
     throw error
   }
@@ -80,6 +87,7 @@ export function createFedCore() {
   let wake = Promise.withResolvers<void>()
   const generate: Generate = async (call, send) => {
     calls.push(call)
+    call.onPrompt?.(PROMPT)
     for (const arrived of arrivals.splice(0)) arrived(call)
     call.signal.addEventListener('abort', () => wake.resolve())
     for (;;) {

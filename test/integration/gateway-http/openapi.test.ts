@@ -52,6 +52,7 @@ const OPERATIONS: Record<
   createChatCompletion: { path: '/v1/chat/completions', body: CHAT },
   createResponse: { path: '/v1/responses', body: { model: MODEL, input: 'Hi' } },
   createEmbedding: { path: '/v1/embeddings', body: { model: 'vectors', input: ['a', 'b'] } },
+  createMessage: { path: '/v1/messages', body: { ...CHAT, max_tokens: 16 } },
   createCompletion: { path: '/v1/completions', body: { model: MODEL, prompt: 'Hi' } },
   readHealth: { path: '/health' },
   listModels: { path: '/v1/models' },
