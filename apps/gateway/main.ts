@@ -18,6 +18,7 @@ import { buildApp } from './app.ts'
 import { createAuthentication } from './callers/authentication.ts'
 import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './demand/cluster-picture.ts'
+import { createCountTokens } from './demand/count-tokens.ts'
 import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from './config.ts'
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
@@ -284,8 +285,20 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const bodyThreads = createBodyThreads({ limits: toBodyThreadLimits(config), log })
   releasers.add('threads for bodies', bodyThreads, { run: async (threads) => await threads.close() })
 
+  const countTokens = await createCountTokens({
+    bus: busRedis,
+    subscriber: busSubscriber,
+    gateway,
+    workersOf: picture.workersOf,
+    sendCount: control.count,
+    newId: randomUUID,
+    random: Math.random,
+    log,
+  })
+
   const { app, drain } = buildApp({
     generate,
+    countTokens,
     ...authentication,
     askAccount: billing.askAccount,
     catalog,

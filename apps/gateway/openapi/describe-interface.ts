@@ -4,9 +4,11 @@ import { chatCompletionsDescription } from '../endpoints/chat-completions/descri
 import { completionsDescription } from '../endpoints/completions/describe.ts'
 import { embeddingsDescription } from '../endpoints/embeddings/describe.ts'
 import { healthDescription } from '../endpoints/health/describe.ts'
+import { messageCountDescription } from '../endpoints/messages/describe-count.ts'
 import { messagesDescription } from '../endpoints/messages/describe.ts'
 import { describeModelDescription, listModelsDescription } from '../endpoints/models/describe.ts'
 import type { BodyDescription, OperationDescription } from '../endpoints/operation-description.ts'
+import { responseCountDescription } from '../endpoints/responses/describe-count.ts'
 import { responsesDescription } from '../endpoints/responses/describe.ts'
 import { accountDescriptions } from '../endpoints/self-service/describe.ts'
 import type { Dialect } from '../http/dialect.ts'
@@ -21,6 +23,8 @@ const OPERATIONS: readonly OperationDescription[] = [
   responsesDescription,
   completionsDescription,
   messagesDescription,
+  messageCountDescription,
+  responseCountDescription,
   embeddingsDescription,
   listModelsDescription,
   describeModelDescription,

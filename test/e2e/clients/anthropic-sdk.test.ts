@@ -208,6 +208,34 @@ for (const stream of [false, true]) {
   })
 }
 
+test('counts exactly the tokens that the same message then has, and costs nothing', async ({ access }) => {
+  const anthropic = connect(access)
+  const account = await access.cluster.createAccount('1')
+  const counting = connect({ ...access, apiKey: account.apiKey })
+  const call = { ...hello, model: 'demo-reasoning', system: 'Be brief.', tools: [weather] }
+  const { max_tokens: _, ...prompt } = call
+  const { usage } = await anthropic.messages.create(call)
+  const counted = await counting.messages.countTokens(prompt)
+  expect(counted).toEqual({ input_tokens: usage.input_tokens + (usage.cache_read_input_tokens ?? 0) })
+  const { input_tokens: longer } = await counting.messages.countTokens({
+    ...prompt,
+    messages: [...prompt.messages, { role: 'assistant', content: 'Hi.' }],
+  })
+  expect(longer).toBeGreaterThan(counted.input_tokens)
+  await expect(counting.messages.countTokens({ ...prompt, model: 'test/unavailable' })).rejects.toMatchObject(
+    {
+      status: 503,
+      type: 'overloaded_error',
+    },
+  )
+  expect(access.exchanges.at(-1)?.retryAfterS).toBeGreaterThan(0)
+  const { posted, openHolds } = await access.cluster.balance(account)
+  expect({ posted, openHolds }).toMatchObject({ openHolds: 0 })
+  expect(BigInt(posted)).toBe(
+    BigInt((await access.cluster.balance(await access.cluster.createAccount('1'))).posted),
+  )
+})
+
 test('the end of a message says what ended it', async ({ access }) => {
   const anthropic = connect(access)
   expect(await anthropic.messages.create({ ...hello, max_tokens: 2 })).toMatchObject({

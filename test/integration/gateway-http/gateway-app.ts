@@ -6,6 +6,7 @@ import { loadConfig } from '#libs/config/load-config.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { NO_TRACING } from '#libs/telemetry/tracing.ts'
+import { generationCall } from '#test/support/generation-call.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
 import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from '#apps/gateway/config.ts'
@@ -157,6 +158,11 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
   const logged: string[] = []
   const { app, drain } = buildApp({
     generate,
+    // A count fails as a generation of this core does.
+    async countTokens(model, request) {
+      await generate(generationCall({ model, request }), () => {})
+      return 7
+    },
     authenticate: async (authorization) => {
       if (authorization === AUTHORIZED.authorization)
         return { keyId: 'key-1', accountId: 'account-1', models: null, shortage: null }

@@ -53,6 +53,8 @@ const OPERATIONS: Record<
   createResponse: { path: '/v1/responses', body: { model: MODEL, input: 'Hi' } },
   createEmbedding: { path: '/v1/embeddings', body: { model: 'vectors', input: ['a', 'b'] } },
   createMessage: { path: '/v1/messages', body: { ...CHAT, max_tokens: 16 } },
+  countMessageTokens: { path: '/v1/messages/count_tokens', body: { ...CHAT } },
+  countResponseTokens: { path: '/v1/responses/input_tokens', body: { model: MODEL, input: 'Hi' } },
   createCompletion: { path: '/v1/completions', body: { model: MODEL, prompt: 'Hi' } },
   readHealth: { path: '/health' },
   listModels: { path: '/v1/models' },

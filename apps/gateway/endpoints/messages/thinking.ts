@@ -35,7 +35,7 @@ export const Thinking = z.looseObject(
 
 /**
  * Returns the effort of a request. `disabled` takes precedence, then an effort, then a budget. A request that enables
- * thinking and says no more gets the model's default, or `low` if that is `off`.
+ * thinking and says no more gets `low`, which is also the highest default of a model.
  */
 export function toEffort(
   {
@@ -50,7 +50,5 @@ export function toEffort(
   if (thinking?.type === 'disabled') return 'off'
   if (effort !== undefined) return EFFORTS[effort]
   if (thinking === undefined) return defaultEffort
-  const { budget_tokens: budget } = thinking
-  if (budget !== undefined) return budget < HIGH_BUDGET ? 'low' : 'high'
-  return defaultEffort === 'off' ? 'low' : defaultEffort
+  return (thinking.budget_tokens ?? 0) < HIGH_BUDGET ? 'low' : 'high'
 }

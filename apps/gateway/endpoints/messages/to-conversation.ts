@@ -7,25 +7,20 @@ import type { Message, MessagesBody } from './messages-body.ts'
  * Translates the system prompt and the messages. Consecutive messages of one role are one turn, as in Anthropic's
  * interface. The results in a user's turn become messages of their own before its text, because templates expect them
  * directly after the calls, wherever the client has put them. Throws an `ApiError` `invalid_request` if the
- * conversation ends with the assistant, or has no turn.
+ * conversation has no turn.
  */
 export function toConversation({
   system,
   messages,
 }: Pick<MessagesBody, 'system' | 'messages'>): ChatMessage[] {
-  if (messages.at(-1)?.role === 'assistant') refuse(messages.length - 1, ENDS_WITH_ASSISTANT)
   const prompt = system === undefined ? '' : joinTexts(system.flatMap(withoutBillingHeader))
   const turns = toTurns(messages).flatMap(toMessages)
-  if (turns.length === 0) refuse(0, 'expected at least one message with content')
+  if (turns.length === 0) {
+    throw new ApiError('invalid_request', `'messages': expected at least one message with content.`, {
+      param: 'messages',
+    })
+  }
   return prompt === '' ? turns : [{ role: 'system', content: prompt }, ...turns]
-}
-
-const ENDS_WITH_ASSISTANT =
-  'this service does not continue a message of the assistant: end the conversation with a message of role user'
-
-function refuse(index: number, problem: string): never {
-  const param = `messages[${index}]`
-  throw new ApiError('invalid_request', `'${param}': ${problem}.`, { param })
 }
 
 /**

@@ -1,3 +1,4 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import { noGrammars } from '#libs/json-schema/limits.ts'
 import type { CatalogModel } from '../../catalog.ts'
@@ -27,6 +28,7 @@ export function toGeneration(
   body: MessagesBody,
   model: CatalogModel,
 ): Pick<PreparedGeneration<unknown>, 'request' | 'maxOutputTokens'> {
+  refuseEndByAssistant(body)
   const prompt = toPrompt(body, model)
   const maxOutputTokens = toMaxOutputTokens([body.max_tokens], model)
   return {
@@ -40,8 +42,20 @@ export function toGeneration(
   }
 }
 
+/** Templates end the last message, so the model would begin another one instead of continuing it. */
+function refuseEndByAssistant({ messages }: MessagesBody): void {
+  if (messages.at(-1)?.role !== 'assistant') return
+  const param = `messages[${messages.length - 1}]`
+  throw new ApiError(
+    'invalid_request',
+    `'${param}': this service does not continue a message of the assistant: ` +
+      'end the conversation with a message of role user.',
+    { param },
+  )
+}
+
 /** Translates the fields that make the prompt. Throws the errors of `toGeneration`. */
-function toPrompt(body: PromptBody, model: CatalogModel): Omit<ChatRequest, 'sampling' | 'stop'> {
+export function toPrompt(body: PromptBody, model: CatalogModel): Omit<ChatRequest, 'sampling' | 'stop'> {
   const use = noGrammars()
   const checkSchema = createCheckSchema(use)
   const formats = { 'output_config.format': body.output_config?.format }

@@ -4,11 +4,11 @@ import { toEffort } from '#apps/gateway/endpoints/messages/thinking.ts'
 const enabled = (budget_tokens?: number) => ({ type: 'enabled' as const, budget_tokens })
 
 it.each([
-  ['nothing', undefined, undefined, 'high'],
+  ['nothing', undefined, undefined, 'low'],
   ['disabled thinking', { type: 'disabled' as const, budget_tokens: undefined }, 'max', 'off'],
   ['a small budget', enabled(4_095), undefined, 'low'],
   ['a large budget', enabled(4_096), undefined, 'high'],
-  ['thinking without a budget', enabled(), undefined, 'high'],
+  ['thinking without a budget', enabled(), undefined, 'low'],
   [
     'adaptive thinking and an effort',
     { type: 'adaptive' as const, budget_tokens: undefined },
@@ -19,8 +19,8 @@ it.each([
   ['the effort low', undefined, 'low', 'low'],
   ['the effort high', undefined, 'high', 'high'],
   ['the effort max', undefined, 'max', 'max'],
-] as const)('%s of a model whose default is high is read', (_, thinking, effort, expected) => {
-  expect(toEffort({ thinking, effort }, { defaultEffort: 'high' })).toBe(expected)
+] as const)('%s of a model whose default is low is read', (_, thinking, effort, expected) => {
+  expect(toEffort({ thinking, effort }, { defaultEffort: 'low' })).toBe(expected)
 })
 
 it('enables thinking on a model whose default is off', () => {
