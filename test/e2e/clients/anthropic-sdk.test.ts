@@ -95,6 +95,23 @@ test('a stream begins with the exact usage of its prompt and becomes the same me
   expect(streamed.usage.output_tokens).toBe(whole.usage.output_tokens)
 })
 
+test('a billing header that changes with every request does not keep the prompt out of the cache', async ({
+  access,
+}) => {
+  const anthropic = connect(access)
+  const ask = async (cch: string) => {
+    const header = `x-anthropic-billing-header: cc_version=2.1.0; cc_entrypoint=cli; cch=${cch};`
+    const system = [header, 'Be brief. '.repeat(500)].map((text) => ({ type: 'text' as const, text }))
+    const messages = [{ role: 'user' as const, content: 'Talk [[tokens=4]]' }]
+    return (await anthropic.messages.create({ ...hello, system, messages })).usage
+  }
+  const first = await ask('1a2b3')
+  const second = await ask('4c5d6')
+  const prompt = first.input_tokens + (first.cache_read_input_tokens ?? 0)
+  expect(prompt).toBeGreaterThan(1_000)
+  expect(second.cache_read_input_tokens).toBeGreaterThan(0.95 * prompt)
+})
+
 test('a message costs what the same conversation costs on chat', async ({ access: { cluster, baseUrl } }) => {
   const messages = [{ role: 'user' as const, content: 'How much is this?' }]
   const charges: bigint[] = []
