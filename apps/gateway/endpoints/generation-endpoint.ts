@@ -47,7 +47,7 @@ export type Answer<Options> = {
 export type StreamRenderer = {
   /** The response headers of this stream. */
   readonly headers: Readonly<Record<string, string>>
-  /** What is sent after a time without events. Absent: a comment. */
+  /** The event that is sent after a time without output. Absent: a comment. */
   readonly keepAlive?: string
   /** Takes the usage of the prompt, before the first batch. Absent: the stream does not begin with it. */
   readonly takePrompt?: (usage: Usage) => void

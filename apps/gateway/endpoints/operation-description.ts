@@ -22,7 +22,7 @@ export type OperationDescription = {
   readonly errors: readonly OperationError[]
   /** The field of the request that contains the prompt. */
   readonly promptField?: string
-  /** The conventions of the operation's keys and errors; absent: those of the interface. */
+  /** The conventions of the operation's keys and errors; absent: our own. */
   readonly dialect?: Dialect
   /** True if the operation needs no key. */
   readonly isPublic?: boolean

@@ -1,7 +1,7 @@
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import type { CountTokens } from '../demand/count-tokens.ts'
+import type { CountTokens } from '../generation/count-tokens.ts'
 import { createSenderRate } from '../http/sender-rate.ts'
 import type { Prepare, PrepareRequest } from './prepare-request.ts'
 

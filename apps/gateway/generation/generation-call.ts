@@ -19,7 +19,7 @@ export type GenerationCall = {
   readonly maxOutputTokens: number | null
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
-  /** Called once, before the first output is sent, with the usage of the prompt: its tokens, and those of the cache. */
+  /** Called once, before the first output is sent, with the usage of the prompt: the tokens, and how many were cached. */
   readonly onPrompt?: (usage: Usage) => void
   /** True if the client receives the output as it arrives. Otherwise nothing is sent before the output is complete. */
   readonly streamed: boolean

@@ -17,7 +17,7 @@ declare module 'fastify' {
     errors?: readonly ApiErrorCode[]
     /** The field of the body that has the prompt: the `param` of a prompt that is too long. */
     promptField?: string
-    /** The conventions of the route's keys and errors; absent: those of our own interface. */
+    /** The conventions of the route's keys and errors; absent: our own. */
     dialect?: Dialect
   }
 }

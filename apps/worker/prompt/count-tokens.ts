@@ -33,7 +33,7 @@ export function createCountTokens(deps: {
         return { status: 'refused', id, code: 'model_unavailable', message: NOT_SERVED }
       const { contextWindow } = job
       const tokens = (await render(job, contextWindow)).ids.length
-      // Of a far longer prompt, only the beginning is tokenized.
+      // Only the beginning of a far longer prompt is tokenized.
       if (tokens <= 2 * contextWindow) return { status: 'counted', id, tokens }
       return {
         status: 'refused',

@@ -59,7 +59,7 @@ const IgnoredBlock = z
   })
   .transform((): Block => ({ type: 'ignored' }))
 
-/** What to send instead of a block that is refused, by its type. */
+/** Advice for blocks that are refused, by their type. */
 const INSTEAD: Readonly<Record<string, string>> = {
   image: 'send a description of the image as text',
   document: 'send the text of the document as a text block',

@@ -51,7 +51,7 @@ const PARALLEL = {
   disable_parallel_tool_use: optional(z.boolean(BOOLEAN)).meta({ description: 'True: at most one call.' }),
 }
 
-/** What a `tool_choice` asks for. */
+/** A `tool_choice`, with the permission to make several calls. */
 type Chosen = { readonly choice: ToolChoice; readonly parallel: boolean }
 
 const Choice = z

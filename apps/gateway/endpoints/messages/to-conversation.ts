@@ -58,7 +58,7 @@ function toMessages({ role, blocks }: Turn): ChatMessage[] {
   return isAnswered ? results : [...results, { role: 'user', content: text }]
 }
 
-/** A model's text is joined as it was written. Reasoning is joined as that of other interfaces. */
+/** The model wrote its text without separators between the blocks, so it is joined without them. */
 function toAssistant(blocks: readonly Block[]): ChatMessage[] {
   const spoken = blocks.filter(({ type }) => type !== 'ignored')
   if (spoken.length === 0) return []

@@ -19,7 +19,7 @@ it.each([
   ['the effort low', undefined, 'low', 'low'],
   ['the effort high', undefined, 'high', 'high'],
   ['the effort max', undefined, 'max', 'max'],
-] as const)('%s of a model whose default is low is read', (_, thinking, effort, expected) => {
+] as const)('%s of a model whose default is low is read', (...[, thinking, effort, expected]) => {
   expect(toEffort({ thinking, effort }, { defaultEffort: 'low' })).toBe(expected)
 })
 

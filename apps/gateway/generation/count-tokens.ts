@@ -24,7 +24,7 @@ export type CountTokens = (model: ModelSpec, request: ChatRequest, counted: Coun
 /** The account of a prompt that is being counted, and the bytes of its texts. */
 type Counted = { readonly account: string; readonly bytes: number }
 
-/** The most prompts that this gateway lets be counted at the same time, those of one account, and their bytes. */
+/** The most prompts that this gateway lets be counted at the same time, in all and of one account, and their bytes. */
 const MOST_WAITING = 64
 const MOST_OF_ACCOUNT = 16
 const MOST_BYTES = 64 * 1_048_576
