@@ -44,7 +44,7 @@ export function installCors(
 }
 
 /** Response headers that a page may read, besides the few that every page may read. */
-const EXPOSED = 'x-request-id, x-client-request-id, request-id, retry-after, x-responses-events'
+const EXPOSED = 'x-request-id, x-client-request-id, retry-after, x-responses-events'
 
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE'
 

@@ -100,7 +100,14 @@ test('a replay that finds the stop string ends without the engine; what was buff
   const { groups, requests } = await continueAfter(ids, { job: withStop('STOP') })
   expect(requests).toEqual([])
   expect(groups.at(-1)).toMatchObject([
-    { event: { type: 'generation-end', finishReason: 'stop', usage: { completionTokens: ids.length } } },
+    {
+      event: {
+        type: 'generation-end',
+        finishReason: 'stop',
+        stopString: 'STOP',
+        usage: { completionTokens: ids.length },
+      },
+    },
   ])
 })
 
@@ -286,7 +293,7 @@ test('a stop string in the buffered rest of an output ends it, also where the en
   })
   expect(events.slice(1)).toMatchObject([
     { type: 'text-delta', text: 'one' },
-    { type: 'generation-end', finishReason: 'stop' },
+    { type: 'generation-end', finishReason: 'stop', stopString: '\n' },
   ])
 })
 
