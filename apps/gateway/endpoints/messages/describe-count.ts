@@ -3,6 +3,7 @@ import { ModelId } from '../fields/model-id.ts'
 import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { MessageCount, MessageCountBody } from './count.ts'
+import { MESSAGES_PARAMETERS } from './parameters.ts'
 
 export const messageCountDescription: OperationDescription = {
   method: 'post',
@@ -11,7 +12,7 @@ export const messageCountDescription: OperationDescription = {
   summary: 'Counts the input tokens of a message.',
   description:
     'Exactly the input tokens that the same request to /v1/messages would have, with those of the cache. It costs nothing.',
-  parameters: [],
+  parameters: MESSAGES_PARAMETERS,
   request: {
     name: 'MessageCountRequest',
     schema: z.object({ model: ModelId, ...MessageCountBody.shape }),

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { describeParameters } from '#libs/http-contract/describe-parameters.ts'
 import { ModelId } from '../fields/model-id.ts'
 import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { MessageEvent } from './message-events.ts'
 import { MessageObject } from './message-object.ts'
 import { MessagesBody } from './messages-body.ts'
+import { MESSAGES_PARAMETERS } from './parameters.ts'
 
 const usage = {
   input_tokens: 12,
@@ -42,15 +42,7 @@ export const messagesDescription: OperationDescription = {
     'A chat generation in the shape of Anthropic’s Messages, whole or as a stream. The key may also be sent as ' +
     'x-api-key. Images, documents and files are rejected; tools of other types are ignored. Errors have ' +
     'Anthropic’s shape.',
-  parameters: describeParameters(
-    'header',
-    z.object({
-      'anthropic-version': z.string().optional().meta({
-        description: 'Accepted, as anthropic-beta is; neither changes the answer.',
-        example: '2023-06-01',
-      }),
-    }),
-  ),
+  parameters: MESSAGES_PARAMETERS,
   request: {
     name: 'MessageRequest',
     schema: z.object({ model: ModelId, ...MessagesBody.shape }),
