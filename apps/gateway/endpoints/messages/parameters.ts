@@ -8,7 +8,7 @@ export const MESSAGES_PARAMETERS = describeParameters(
     'x-api-key': z
       .string()
       .optional()
-      .meta({ description: 'The API key, if there is no authorization header.', example: 'mr_live_…' }),
+      .meta({ description: 'The API key, if there is no authorization header.', example: 'mr_live_key' }),
     'anthropic-version': z.string().optional().meta({
       description: 'Accepted, as anthropic-beta is; neither changes the answer.',
       example: '2023-06-01',

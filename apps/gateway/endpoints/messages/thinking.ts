@@ -27,8 +27,11 @@ export const Thinking = z.looseObject(
   {
     type: z.enum(TYPES, `expected one of ${TYPES.join(', ')}`),
     budget_tokens: optional(
-      z.number(BUDGET).refine((value) => Number.isInteger(value) && value >= 1, BUDGET),
-    ).meta({ type: 'integer', minimum: 1, description: 'Read as an effort: below 4096 low, else high.' }),
+      z
+        .number(BUDGET)
+        .refine((value) => Number.isInteger(value) && value >= 1, BUDGET)
+        .meta({ type: 'integer', minimum: 1 }),
+    ).meta({ description: 'Read as an effort: below 4096 low, else high.' }),
   },
   'expected an object with type',
 )
