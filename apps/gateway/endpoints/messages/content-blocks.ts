@@ -79,7 +79,7 @@ const refuseBlock = (expected: string) =>
   }
 
 /** Returns the schema of a content: text, or blocks that `Entry` reads. */
-function contentOf<Entry extends z.ZodType<Block>>(Entry: Entry) {
+function contentOf(Entry: z.ZodType<Block>) {
   const expected = 'expected text, or an array of blocks {"type":"text","text":…}'
   const Blocks = listOf(Entry, { expected })
   return z
