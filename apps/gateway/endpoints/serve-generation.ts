@@ -76,9 +76,11 @@ async function answerStream<Options>(
 ) {
   const renderer = endpoint.renderStream(answer)
   for (const [name, value] of Object.entries(renderer.headers)) reply.raw.setHeader(name, value)
-  const socket = sseSockets.attach(reply)
+  const { takePrompt: onPrompt } = renderer
+  const socket = sseSockets.attach(reply, renderer.keepAlive)
   try {
-    await generate({ ...call, signal: socket.signal }, (batch) => {
+    const streamed = { ...call, signal: socket.signal, ...(onPrompt !== undefined && { onPrompt }) }
+    await generate(streamed, (batch) => {
       const events = renderer.render(batch)
       if (renderer.ended()) socket.end(events)
       else socket.write(events)

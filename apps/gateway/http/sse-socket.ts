@@ -10,7 +10,7 @@ import { abortOnHangUp } from './abort-on-hang-up.ts'
  * status), then `open` (headers sent), then `ended`. From each state it can become `gone`: the client closed the
  * connection, or read so slowly that this writer closed it.
  *
- *     waiting → open:   the first write, or `headersAfterS` without one (then with a comment)
+ *     waiting → open:   the first write, or `headersAfterS` without one (then with a keep-alive)
  *     open    → ended:  end()
  *     waiting → ended:  detach(): the route answers in another way
  */
@@ -28,9 +28,9 @@ type SseSocket = {
 }
 
 export type SseLimits = {
-  /** The headers are sent after this long without an event, with a comment. */
+  /** The headers are sent after this long without an event, with a keep-alive. */
   readonly headersAfterS: number
-  /** A comment is sent after this long without an event. */
+  /** A keep-alive is sent after this long without an event. */
   readonly keepAliveS: number
   /**
    * A client is cut off when the bytes that wait for it exceed the sum of this limit and the largest single write of
@@ -43,7 +43,8 @@ export type SseLimits = {
 }
 
 export type SseSockets = {
-  attach(reply: FastifyReply): SseSocket
+  /** `keepAlive` is sent after a time without an event; by default a comment. */
+  attach(reply: FastifyReply, keepAlive?: string): SseSocket
   /** Stops the ticker; streams end with their routes. */
   close(): void
 }
@@ -55,7 +56,7 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/** A comment is the only keep-alive that every client ignores. */
+/** A comment is the only keep-alive that the clients of every interface ignore. */
 const KEEP_ALIVE = ': keep-alive\n\n'
 
 /**
@@ -74,7 +75,7 @@ export function createSseSockets(options: {
   })
   const shared: Shared = { ...options, ticking }
   return {
-    attach: (reply) => new Stream(reply, shared),
+    attach: (reply, keepAlive = KEEP_ALIVE) => new Stream(reply, keepAlive, shared),
     close: stopTicker,
   }
 }
@@ -92,6 +93,7 @@ type Shared = {
 class Stream implements SseSocket {
   readonly signal: AbortSignal
   readonly #reply: FastifyReply
+  readonly #keepAlive: string
   readonly #shared: Shared
   /** The number of this stream in `ticking`. */
   readonly #number: number
@@ -101,8 +103,9 @@ class Stream implements SseSocket {
   #quietS = 0
   #largestBytes = 0
 
-  constructor(reply: FastifyReply, shared: Shared) {
+  constructor(reply: FastifyReply, keepAlive: string, shared: Shared) {
     this.#reply = reply
+    this.#keepAlive = keepAlive
     this.#shared = shared
     this.#number = shared.ticking.add(this)
     this.#hangUp = abortOnHangUp(reply.raw, () => shared.ticking.delete(this.#number))
@@ -149,7 +152,7 @@ class Stream implements SseSocket {
     if (this.#ended) {
       if (this.#quietS > limits.lastReadS) this.#reply.raw.destroy()
     } else if (this.#quietS >= (this.#send === null ? limits.headersAfterS : limits.keepAliveS)) {
-      this.write(KEEP_ALIVE)
+      this.write(this.#keepAlive)
     }
   }
 }
