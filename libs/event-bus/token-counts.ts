@@ -6,10 +6,14 @@ import { keyPrefix } from '#libs/generation-record/keys.ts'
 import type { Signal } from './scaling-signals.ts'
 
 /**
- * How a gateway lets a worker count the tokens of a prompt. The gateway writes the prompt to a key of the bus, and names
- * the key in a control message, because a large prompt in the message itself could overflow the buffer of the worker's
- * subscription. The worker takes the key and answers on the gateway's channel of counts. Nothing is repeated: when
- * anything is lost, the gateway's wait ends.
+ * A worker counts the tokens of a prompt for a gateway in these steps:
+ *
+ * 1. The gateway writes the prompt to a key of the bus.
+ * 2. The gateway names the key in a control message. The prompt is not in the message, because a large one could
+ *    overflow the buffer of the worker's subscription.
+ * 3. The worker takes the key, counts, and answers on the gateway's channel of counts.
+ *
+ * Nothing is sent again: if a message is lost, the gateway's wait ends.
  */
 const CountJob = z.object({
   model: z.string(),

@@ -16,8 +16,10 @@ import { RETRY_AFTER_S } from '../retry-after.ts'
 
 /**
  * Returns the number of tokens of a prompt, as a worker of the model renders and tokenizes it. Throws an `ApiError`:
- * `model_unavailable` if no worker serves the model or none answers in time, `model_busy` if too many prompts are being
- * counted, and the worker's refusal of the prompt.
+ *
+ * - `model_unavailable` if no worker serves the model, or if no worker answers in time;
+ * - `model_busy` if too many prompts are being counted;
+ * - another code if the worker refuses the prompt.
  */
 export type CountTokens = (model: ModelSpec, request: ChatRequest, counted: Counted) => Promise<number>
 

@@ -11,7 +11,7 @@ const MOST_COUNTED = 8
 
 /**
  * Returns the handler of a gateway's request to count a prompt's tokens. The engine is not called. `redisOf` returns the
- * bus of a gateway, and `find` how a model's prompts are rendered; undefined if this worker does not serve the model.
+ * bus of a gateway. `find` returns the renderer of a model's prompts, or undefined if this worker does not serve the model.
  */
 export function createCountTokens(deps: {
   redisOf: (gateway: string) => Redis
