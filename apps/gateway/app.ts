@@ -16,14 +16,22 @@ import { embeddingsDescription } from './endpoints/embeddings/describe.ts'
 import { serveEmbeddings } from './endpoints/embeddings/route.ts'
 import { healthDescription } from './endpoints/health/describe.ts'
 import { readHealth } from './endpoints/health/route.ts'
+import { messageCount } from './endpoints/messages/count.ts'
+import { messageCountDescription } from './endpoints/messages/describe-count.ts'
+import { messagesDescription } from './endpoints/messages/describe.ts'
+import { messages } from './endpoints/messages/endpoint.ts'
 import { describeModelDescription, listModelsDescription } from './endpoints/models/describe.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
 import type { OperationDescription } from './endpoints/operation-description.ts'
 import { createPrepareRequest, type PrepareOnThread, type SmallBody } from './endpoints/prepare-request.ts'
+import { responseCount } from './endpoints/responses/count.ts'
+import { responseCountDescription } from './endpoints/responses/describe-count.ts'
 import { responsesDescription } from './endpoints/responses/describe.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
 import { forwardAccount } from './endpoints/self-service/forward-account.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
+import { createCountRate, serveCount } from './endpoints/serve-count.ts'
+import type { CountTokens } from './generation/count-tokens.ts'
 import type { Generate } from './generation/generation-call.ts'
 import { refuseShortage } from './generation/insufficient-credits.ts'
 import { installAcceptBody } from './http/accept-body.ts'
@@ -42,10 +50,11 @@ import {
   installErrorHandler,
 } from './http/handle-error.ts'
 import { createIdentify, type AuthenticateManager } from './callers/identify.ts'
-import { createRefusalRate, installRefusalRate } from './http/refusal-rate.ts'
+import { installRefusalRate, TOO_MANY_REFUSED } from './http/refusal-rate.ts'
 import { refuseUnknownOperations } from './http/refuse-unknown-operations.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
+import { createSenderRate } from './http/sender-rate.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
 import { traceRequests } from './http/trace-requests.ts'
 import { readWaitPreference } from './http/wait-preference.ts'
@@ -69,6 +78,7 @@ export type HttpLimits = SseLimits &
 
 type AppDeps = {
   readonly generate: Generate
+  readonly countTokens: CountTokens
   /** Authenticates API keys. */
   readonly authenticate: Authenticate
   readonly authenticateManager: AuthenticateManager
@@ -130,7 +140,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const setCorsHeaders = installCors(app, deps.allowedOrigins)
   const recordFailure = installRequestMetrics(app, { registry, nowMs })
   const noteRefusal = installRefusalRate(app, {
-    rate: createRefusalRate({ perS: limits.refusedBodiesPerS, nowMs }),
+    rate: createSenderRate({ perS: limits.refusedBodiesPerS, tooMany: TOO_MANY_REFUSED, nowMs }),
     accountOf,
   })
   const { spanOf, noteFailure } = traceRequests(app, deps.tracing)
@@ -205,9 +215,13 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     if (encodingOf(request) === null && Number(length) < limits.largeBodyBytes) return
     refuseShortage(callerOf(request), catalogOf(request).list())
   }
-  const keyed = ({ errors, promptField }: OperationDescription) => ({
+  const keyed = ({ errors, promptField, dialect }: OperationDescription) => ({
     onRequest: asPayer,
-    config: { errors, ...(promptField !== undefined && { promptField }) },
+    config: {
+      errors,
+      ...(promptField !== undefined && { promptField }),
+      ...(dialect !== undefined && { dialect }),
+    },
   })
   const free = ({ errors }: OperationDescription) => ({
     onRequest: authenticateIfBillingAnswers,
@@ -232,6 +246,19 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   )
   app.post('/v1/responses', keyed(responsesDescription), serveGeneration(responses, serving))
   app.post('/v1/completions', keyed(completionsDescription), serveGeneration(completions, serving))
+  app.post('/v1/messages', keyed(messagesDescription), serveGeneration(messages, serving))
+  const asCounter = createCountRate({ accountOf, nowMs })
+  const counted = (description: OperationDescription) => {
+    const { config } = keyed(description)
+    return { onRequest: [asPayer, asCounter], config }
+  }
+  const counting = { countTokens: deps.countTokens, prepareRequest, accountOf }
+  app.post('/v1/messages/count_tokens', counted(messageCountDescription), serveCount(messageCount, counting))
+  app.post(
+    '/v1/responses/input_tokens',
+    counted(responseCountDescription),
+    serveCount(responseCount, counting),
+  )
   app.post('/v1/embeddings', keyed(embeddingsDescription), serveEmbeddings(serving))
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/', free(listModelsDescription), listModels(catalogOf))

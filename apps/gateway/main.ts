@@ -4,7 +4,6 @@ import { Registry } from 'prom-client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'
-import { startReporter } from '#libs/event-bus/reports.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
@@ -22,6 +21,7 @@ import { GatewayConfig, toAdmissionBounds, toBodyThreadLimits, toHttpLimits } fr
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
 import { createAdmission } from './generation/create-admission.ts'
+import { createCountTokens } from './generation/count-tokens.ts'
 import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createEndGeneration } from './generation/end-generation.ts'
@@ -43,8 +43,7 @@ import { everySecond } from './http/every-second.ts'
 import { openBilling, openQueueClock, openRedisServers } from './servers/open-servers.ts'
 import { createReadiness } from './servers/readiness.ts'
 import { createRedisMetrics } from './servers/redis-metrics.ts'
-import { createBuildReport } from './reports/build-report.ts'
-import { createRequestBook } from './reports/request-book.ts'
+import { openReports } from './reports/open-reports.ts'
 
 /**
  * How long a stopping gateway waits for streams that did not end within the drain grace, so that their errors are sent.
@@ -85,6 +84,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     metrics: redisMetrics,
     onQueue: () => readiness.enter('waiting for the bus Redis'),
   })
+  const busServer = { bus: busRedis, subscriber: busSubscriber }
   const billing = await openBilling(opening)
   billing.watchCatalog({ onCatalog: catalog.replace, onState: () => {} })
 
@@ -109,8 +109,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     log,
   })
   const signals = await createLoadSignals({
-    bus: busRedis,
-    subscriber: busSubscriber,
+    ...busServer,
     gateway,
     openStreams: inboxes.openStreams,
     nowMs,
@@ -124,8 +123,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     ttlMs: config.PRESENCE_TTL_MS,
     engines: () => [],
     isLate: signals.isLate,
-    bus: busRedis,
-    subscriber: busSubscriber,
+    ...busServer,
     queue: queueRedis,
     onHeartbeat: picture.applyHeartbeat,
     onDeath(worker) {
@@ -170,12 +168,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     settlements: settlements.counts,
     settlementsFill: settlements.fill,
     busAwayMs: presence.busAwayMs,
-    async waitingBytes() {
-      const models = catalog.list().filter(({ enabled }) => enabled)
-      return new Map(
-        await Promise.all(models.map(async ({ id }) => [id, await record.waitingBytes(id)] as const)),
-      )
-    },
+    models: catalog.list,
+    waitingBytesOf: record.waitingBytes,
   })
   const giveUpBus = createGiveUpBus({
     busAwayMs: presence.busAwayMs,
@@ -193,16 +187,11 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('ticker', stopTicking, { run: (stop) => stop() })
 
-  const book = createRequestBook({ nowMs })
-  const reporter = await startReporter({
-    servers: [{ bus: busRedis, subscriber: busSubscriber }],
-    build: createBuildReport({
-      self: { id: gateway, name: hostname() },
-      book,
-      models: catalog.list,
-      pendingSettlements: () => settlements.counts().unanswered,
-      nowMs,
-    }),
+  const { book, reporter } = await openReports({
+    server: busServer,
+    gateway,
+    models: catalog.list,
+    pendingSettlements: () => settlements.counts().unanswered,
     nowMs,
     log,
   })
@@ -287,8 +276,19 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const bodyThreads = createBodyThreads({ limits: toBodyThreadLimits(config), log })
   releasers.add('threads for bodies', bodyThreads, { run: async (threads) => await threads.close() })
 
+  const countTokens = await createCountTokens({
+    ...busServer,
+    gateway,
+    workersOf: picture.workersOf,
+    sendCount: control.count,
+    newId: randomUUID,
+    random: Math.random,
+    log,
+  })
+
   const { app, drain } = buildApp({
     generate,
+    countTokens,
     ...authentication,
     askAccount: billing.askAccount,
     catalog,

@@ -23,7 +23,8 @@ import { createEngineLife } from './engine-watch/engine-life.ts'
 import { createEngineMetrics } from './metrics/engine-metrics.ts'
 import { createPrefixTenantOf, readPrefixSecret } from './run/prefix-tenant.ts'
 import { createPromptThreads } from './prompt/prompt-threads.ts'
-import { createRenderPrompt } from './prompt/render-prompt.ts'
+import { createCountTokens } from './prompt/count-tokens.ts'
+import { createRenderPrompt, type RenderPrompt } from './prompt/render-prompt.ts'
 import { createCapacityReports, type WorkerEngine } from './reports/report-capacity.ts'
 import { isRefused, openRestartRequest } from './engine-watch/restart-request.ts'
 import { openRedisServers } from './open-servers.ts'
@@ -197,6 +198,9 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     nowMs,
   })
   const { deliver: deliverVectors, noteTaken } = createDeliverVectors({ redisOf, worker })
+  /** How prompts are rendered, by the chat models that this worker has loaded. */
+  const renderers = new Map<string, RenderPrompt>()
+  const countTokens = createCountTokens({ redisOf, find: (model) => renderers.get(model), log })
   await subscribe({
     onStop: running.stopStreams,
     onResend: (gateway, from) => metrics.resentFrames.inc(publisher.resend(gateway, from)),
@@ -207,6 +211,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     },
     onVectorsTaken: noteTaken,
     onHold: running.answerHold,
+    onCount: (count) => void countTokens(count),
     onDrain: drain.start,
     onCordon: (term, forMs) => cordon.cordon(term, forMs),
     onUncordon: (term) => cordon.uncordon(term),
@@ -281,7 +286,9 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       place.refuses = model.refuses
       const engine = await connectEngine({ address, maxNumSeqs, family, log: log.child({ model: name }) })
       clients.push(engine.client)
-      const chat = createChatModel({ model, renderPrompt: createRenderPrompt(model) })
+      const renderPrompt = createRenderPrompt(model)
+      const chat = createChatModel({ model, renderPrompt })
+      renderers.set(name, renderPrompt)
       const joined = serveEngine({
         model: { name, tokenizer, chat },
         engine,

@@ -103,6 +103,8 @@ export const FINISH_REASONS = ['stop', 'length', 'tool-calls'] as const
 export type GenerationEnd = {
   readonly type: 'generation-end'
   readonly finishReason: (typeof FINISH_REASONS)[number]
+  /** The stop string that ended the answer's text; absent if none did. */
+  readonly stopString?: string
   /** The usage of all epochs, with the tokens that earlier epochs generated. */
   readonly usage: Usage
 }

@@ -25,6 +25,8 @@ export type OutputParser = {
    * string in the buffered rest counts too.
    */
   readonly isStopped: () => boolean
+  /** Returns the stop string that ended the answer's text, or null. */
+  readonly stopString: () => string | null
   /** After `finish`: returns whether the output ended in the middle of a call, whose arguments are then not JSON. */
   readonly isCut: () => boolean
   /** The number of reasoning tokens read so far, without the tags. */
@@ -106,6 +108,7 @@ export function createOutputParser(options: {
       return collector.take()
     },
     isStopped,
+    stopString: stops.matched,
     isCut: () => isCut,
     reasoningTokens: () => reasoningTokens,
     toolCalls: collector.toolCalls,

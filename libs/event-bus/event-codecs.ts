@@ -101,15 +101,18 @@ const CODECS = {
   },
   'generation-end': {
     code: 6,
-    toValue({ finishReason, usage }) {
+    toValue({ finishReason, stopString, usage }) {
       const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage
-      return [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens]
+      const values = [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens]
+      return stopString === undefined ? values : [...values, stopString]
     },
     fromValue(value) {
-      const [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens] = readArray(value)
+      const [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens, stopString] =
+        readArray(value)
       return {
         type: 'generation-end',
         finishReason: readOneOf(finishReason, FINISH_REASONS),
+        ...(stopString !== undefined && { stopString: readText(stopString) }),
         usage: {
           promptTokens: readNumber(promptTokens),
           cachedTokens: readNumber(cachedTokens),

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { workerChannel } from './channels.ts'
+import { CountId } from './token-counts.ts'
 
 /** A gateway's stream, up to and including an epoch. */
 const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
@@ -39,6 +40,7 @@ const WorkerControl = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('vectors-taken'), key: z.string() }),
   AnsweredHold.extend({ type: z.literal('hold'), gateway: z.string() }),
+  CountId.extend({ type: z.literal('count') }),
   z.object({ type: z.literal('drain') }),
   z
     .object({
@@ -69,6 +71,8 @@ export type ControlSender = {
   vectorsTaken(worker: string, key: string): Promise<boolean>
   /** Answers a `generation-short`. */
   hold(worker: string, answered: AnsweredHold): Promise<boolean>
+  /** Asks the worker to count the tokens of the prompt with this id; not sent again. */
+  count(worker: string, id: string): Promise<boolean>
 }
 
 /** `onNoSubscriber` is called when a message reached no subscriber: the worker may be dead. */
@@ -103,6 +107,7 @@ export function createControlSender(options: {
       await send(worker, { type: 'acknowledge', gateway, number, settled: [...settled] }),
     vectorsTaken: async (worker, key) => await send(worker, { type: 'vectors-taken', key }),
     hold: async (worker, answered) => await send(worker, { type: 'hold', gateway, ...answered }),
+    count: async (worker, id) => await send(worker, { type: 'count', gateway, id }),
   }
 }
 
@@ -144,6 +149,7 @@ export type ControlHandlers = {
   onAcknowledge: (gateway: string, number: number, settled: readonly number[]) => void
   onVectorsTaken: (key: string) => void
   onHold: (gateway: string, answered: AnsweredHold) => void
+  onCount: (count: CountId) => void
   onDrain: () => void
   /** The term is null for an operator's cordon, which has no end of its own. */
   onCordon: (term: number | null, forMs: number | null) => void
@@ -179,6 +185,8 @@ function handle(message: WorkerControl, handlers: ControlHandlers): void {
       return handlers.onVectorsTaken(message.key)
     case 'hold':
       return handlers.onHold(message.gateway, message)
+    case 'count':
+      return handlers.onCount(message)
     case 'drain':
       return handlers.onDrain()
     case 'cordon':

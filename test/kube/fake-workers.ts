@@ -106,6 +106,7 @@ export async function startFakeWorkers(options: {
       onAcknowledge() {},
       onVectorsTaken() {},
       onHold() {},
+      onCount() {},
       onDrain() {},
       onCordon(term, forMs) {
         worker.cordon = { term, untilMs: nowMs() + (forMs ?? Infinity) }

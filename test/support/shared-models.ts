@@ -24,6 +24,7 @@ const NARROW = { files: 'demo', maxNumSeqs: 1, ...WIDE }
 export const FILE_MODELS = {
   agents: { like: 'demo-chat', engine: { model: 'agents/narrow', ...NARROW } },
   'ai-sdk': { like: 'demo-chat', engine: { model: 'ai-sdk/narrow', ...NARROW } },
+  'anthropic-sdk': { like: 'demo-chat', engine: { model: 'anthropic-sdk/narrow', ...NARROW } },
   codex: { like: 'demo-chat', engine: { model: 'codex/narrow', ...NARROW } },
   credits: { like: 'demo-chat', engine: { model: 'credits/quick', files: 'demo', ...QUICK } },
   'credits-race': { like: 'demo-chat', engine: { model: 'credits/race', files: 'demo', ...QUICK } },

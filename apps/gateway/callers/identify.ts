@@ -37,7 +37,7 @@ export function createIdentify(deps: {
   const managers = new WeakMap<FastifyRequest, Manager>()
 
   async function asCaller(request: FastifyRequest): Promise<void> {
-    const { authorization } = request.headers
+    const authorization = authorizationOf(request)
     try {
       callers.set(request, await deps.authenticate(authorization, request.ip))
     } catch (error) {
@@ -46,7 +46,7 @@ export function createIdentify(deps: {
   }
 
   async function asReader(request: FastifyRequest): Promise<void> {
-    const { authorization } = request.headers
+    const authorization = authorizationOf(request)
     if (!MANAGEMENT_KEY.test(authorization ?? '')) return await asCaller(request)
     managers.set(request, await deps.authenticateManager(authorization, request.ip))
   }
@@ -65,6 +65,16 @@ export function createIdentify(deps: {
     readerOf: (request) => assertIdentified(callers.get(request) ?? managers.get(request)),
     accountOf: (request) => (callers.get(request) ?? managers.get(request))?.accountId ?? '',
   }
+}
+
+/**
+ * Returns the `authorization` header. On routes of Anthropic's interface, a key in `x-api-key` counts as a bearer key if
+ * there is no such header.
+ */
+function authorizationOf({ headers, routeOptions }: FastifyRequest): string | undefined {
+  const { authorization, 'x-api-key': key } = headers
+  if (authorization !== undefined || typeof key !== 'string') return authorization
+  return routeOptions.config.dialect === 'anthropic' ? `Bearer ${key}` : undefined
 }
 
 const CANNOT_SPEND =

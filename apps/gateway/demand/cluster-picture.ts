@@ -16,6 +16,8 @@ export type ClusterPicture = {
   forgetWorker(id: string): void
   /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
+  /** Returns the ids of the workers that have a ready engine of the model. */
+  workersOf(model: string): readonly string[]
   /** Returns a model's tool-call format as its last worker reported it; null if no worker has. */
   callFormatOf(model: string): string | null
 }
@@ -62,6 +64,11 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       const meanGenerationMs =
         meansMs.length === 0 ? null : meansMs.reduce((sum, ms) => sum + ms, 0) / meansMs.length
       return { slots, running, meanGenerationMs, contextWindow }
+    },
+    workersOf(model) {
+      const isServing = ({ engines, seenMs }: { seenMs: number; engines: Heartbeat['engines'] }) =>
+        nowMs() - seenMs <= FRESH_MS && engines.some((engine) => engine.model === model && engine.ready)
+      return [...workers].flatMap(([id, worker]) => (isServing(worker) ? [id] : []))
     },
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }

@@ -16,3 +16,6 @@ export const GENERATION_ERRORS: readonly OperationError[] = [
   'model_warming',
   'model_unavailable',
 ]
+
+/** The errors of the operations that count tokens. A count does not wait for a model and starts none. */
+export const COUNT_ERRORS = GENERATION_ERRORS.filter((code) => code !== 'model_warming')

@@ -81,13 +81,20 @@ async function answerStream<Options>(
 ) {
   const renderer = endpoint.renderStream(answer)
   for (const [name, value] of Object.entries(renderer.headers)) reply.raw.setHeader(name, value)
-  const socket = sseSockets.attach(reply)
+  const { takePrompt: onPrompt } = renderer
+  const socket = sseSockets.attach(reply, renderer.keepAlive)
   const onStartWait: GenerationCall['onStartWait'] = (wait) => {
     setPreferenceApplied(reply.raw, wait)
     socket.open(() => toStartComment(wait))
   }
   try {
-    await generate({ ...call, signal: socket.signal, onStartWait }, (batch) => {
+    const streamed = {
+      ...call,
+      signal: socket.signal,
+      onStartWait,
+      ...(onPrompt !== undefined && { onPrompt }),
+    }
+    await generate(streamed, (batch) => {
       const events = renderer.render(batch)
       if (renderer.ended()) socket.end(events)
       else socket.write(events)

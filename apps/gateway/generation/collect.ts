@@ -17,6 +17,8 @@ export type FinishedGeneration = {
   readonly text: string
   readonly toolCalls: readonly ToolCall[]
   readonly finishReason: GenerationEnd['finishReason']
+  /** The stop string that ended the text; absent if none did. */
+  readonly stopString?: string
   readonly usage: Usage
 }
 
@@ -66,14 +68,13 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
   await generate((batch) => {
     for (const event of batch) take(event)
   })
-  const { finishReason, usage } = assertEnded(end)
+  const { type: _, ...ending } = assertEnded(end)
   return {
     parts,
     reasoning: textOf(parts, 'reasoning'),
     text: textOf(parts, 'text'),
     toolCalls: [...toolCalls.values()],
-    finishReason,
-    usage,
+    ...ending,
   }
 }
 

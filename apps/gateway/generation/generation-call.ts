@@ -1,4 +1,4 @@
-import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { RequestSize } from '#libs/contracts/request-size.ts'
@@ -20,6 +20,8 @@ export type GenerationCall = {
   readonly maxOutputTokens: number | null
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
+  /** Called once, before the first output is sent, with the usage of the prompt: the tokens, and how many were cached. */
+  readonly onPrompt?: (usage: Usage) => void
   /** True if the client receives the output as it arrives. Otherwise nothing is sent before the output is complete. */
   readonly streamed: boolean
   /** True if the client marks the request as the repetition of a request that was refused or failed. */

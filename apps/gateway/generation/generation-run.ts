@@ -231,6 +231,7 @@ class GenerationRun implements Run {
     if (this.#progress.isGuided() && !this.call.streamed && this.#end === null) return []
     const taken = this.#output
     this.#output = []
+    if (!this.#wasSent) this.call.onPrompt?.(this.#progress.received(0))
     this.#wasSent = true
     return taken
   }

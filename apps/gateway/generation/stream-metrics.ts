@@ -1,5 +1,6 @@
 import type { Counter, Registry } from 'prom-client'
 import { DECLINE_REASONS } from '#libs/contracts/generation-event.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
 import { CREDIT_WAIT_ENDS, type CreditWaitEnd } from './credit-line.ts'
@@ -65,8 +66,9 @@ export function createStreamGauges(options: {
   /** Returns the share of the bound on settlements that is in use; at 1 new work is refused. */
   settlementsFill: () => number
   busAwayMs: () => number
-  /** Returns the prompt bytes that wait in the queue Redis, by model. Rejects while Redis does not answer. */
-  waitingBytes: () => Promise<ReadonlyMap<string, number>>
+  models: () => readonly Pick<ModelSpec, 'id' | 'enabled'>[]
+  /** Returns the prompt bytes of a model that wait in the queue Redis. Rejects while Redis does not answer. */
+  waitingBytesOf: (model: string) => Promise<number>
 }): void {
   const { gauge } = declareMetrics(options.registry)
   gauge({
@@ -101,8 +103,9 @@ export function createStreamGauges(options: {
     help: 'Bytes of the requests that wait in the queue Redis; every gateway reports the same',
     labelNames: ['model'],
     async read() {
-      const bytes = await options.waitingBytes().catch(() => null)
-      return [...(bytes ?? [])].map(([model, waiting]) => [{ model }, waiting])
+      const models = options.models().filter(({ enabled }) => enabled)
+      const read = models.map(async ({ id }) => [{ model: id }, await options.waitingBytesOf(id)] as const)
+      return await Promise.all(read).catch(() => [])
     },
   })
 }

@@ -6,6 +6,8 @@ import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-err
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
 import { drainBody } from './drain-body.ts'
+import type { Dialect } from './dialect.ts'
+import { toMessagesError } from './messages-error.ts'
 import { setRequestId } from './request-id.ts'
 import type { RecordFailure } from './request-metrics.ts'
 
@@ -15,6 +17,8 @@ declare module 'fastify' {
     errors?: readonly ApiErrorCode[]
     /** The field of the body that has the prompt. It is the `param` of the error for a prompt that is too long. */
     promptField?: string
+    /** The conventions of the route's keys and errors; absent: our own. */
+    dialect?: Dialect
   }
 }
 
@@ -87,7 +91,7 @@ export function installErrorHandler(app: FastifyInstance, reportError: ReportErr
     // The failure is reported before the upload is drained, so that the log has the time of the failure.
     const failure = reportError(error, request)
     if (!(await drainBody(request.raw, DRAIN_LIMIT_MS))) reply.header('connection', 'close')
-    sendError(reply, failure)
+    sendError(reply, failure, inDialect(failure, request))
   })
 }
 
@@ -130,11 +134,16 @@ export function answerMalformed(
 /** Both limits are the defaults of Node's parser. */
 const HEADER_TOO_LARGE = `The header must not be larger than ${maxHeaderSize / 1_024} KiB or have more than 1,000 fields.`
 
-function sendError(reply: FastifyReply, failure: PublicError): void {
+function inDialect({ status, body }: PublicError, request: FastifyRequest): object {
+  const isAnthropic = request.routeOptions.config.dialect === 'anthropic'
+  return isAnthropic ? toMessagesError(body, { requestId: request.id, status }) : body
+}
+
+function sendError(reply: FastifyReply, failure: PublicError, body: object = failure.body): void {
   // RFC 9110, section 15.5.2, requires this header on every 401.
   if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.retryAfterS !== null) reply.header('retry-after', String(failure.retryAfterS))
-  void reply.code(failure.status).type('application/json; charset=utf-8').send(JSON.stringify(failure.body))
+  void reply.code(failure.status).type('application/json; charset=utf-8').send(JSON.stringify(body))
 }
 
 function toPublicError(failure: ApiError, code: ApiErrorCode): PublicError {

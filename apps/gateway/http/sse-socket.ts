@@ -10,7 +10,8 @@ import { abortOnHangUp } from './abort-on-hang-up.ts'
  * status), then `open` (headers sent), then `ended`. From each state it can become `gone`: the client closed the
  * connection, or read so slowly that this writer closed it.
  *
- *     waiting → open:   the first write; or `open()`, or `headersAfterS` without a write (both send a comment)
+ *     waiting → open:   the first write; or `open()` (with a comment); or `headersAfterS` without a write (with a
+ *                       keep-alive)
  *     open    → ended:  end()
  *     waiting → ended:  detach(): the route answers in another way
  */
@@ -33,9 +34,9 @@ type SseSocket = {
 }
 
 export type SseLimits = {
-  /** The headers are sent after this long without an event, with a comment. */
+  /** The headers are sent after this long without an event, with a keep-alive. */
   readonly headersAfterS: number
-  /** A comment is sent after this long without an event. */
+  /** A keep-alive is sent after this long without an event. */
   readonly keepAliveS: number
   /**
    * A client is cut off when the bytes that wait for it exceed the sum of this limit and the largest single write of
@@ -48,7 +49,8 @@ export type SseLimits = {
 }
 
 export type SseSockets = {
-  attach(reply: FastifyReply): SseSocket
+  /** `keepAlive` is sent after a time without an event; by default a comment. */
+  attach(reply: FastifyReply, keepAlive?: string): SseSocket
   /** Stops the ticker; streams end with their routes. */
   close(): void
 }
@@ -60,7 +62,7 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/** A comment is the only keep-alive that every client ignores. */
+/** A comment is the only keep-alive that the clients of every interface ignore. */
 const KEEP_ALIVE = ': keep-alive\n\n'
 
 /**
@@ -79,7 +81,7 @@ export function createSseSockets(options: {
   })
   const shared: Shared = { ...options, ticking }
   return {
-    attach: (reply) => new Stream(reply, shared),
+    attach: (reply, keepAlive = KEEP_ALIVE) => new Stream(reply, keepAlive, shared),
     close: stopTicker,
   }
 }
@@ -97,6 +99,7 @@ type Shared = {
 class Stream implements SseSocket {
   readonly signal: AbortSignal
   readonly #reply: FastifyReply
+  readonly #keepAlive: string
   readonly #shared: Shared
   /** The number of this stream in `ticking`. */
   readonly #number: number
@@ -107,8 +110,9 @@ class Stream implements SseSocket {
   #quietS = 0
   #largestBytes = 0
 
-  constructor(reply: FastifyReply, shared: Shared) {
+  constructor(reply: FastifyReply, keepAlive: string, shared: Shared) {
     this.#reply = reply
+    this.#keepAlive = keepAlive
     this.#shared = shared
     this.#number = shared.ticking.add(this)
     this.#hangUp = abortOnHangUp(reply.raw, () => shared.ticking.delete(this.#number))
@@ -165,7 +169,7 @@ class Stream implements SseSocket {
   }
 
   #quietText(): string {
-    return this.#comment?.() ?? KEEP_ALIVE
+    return this.#comment?.() ?? this.#keepAlive
   }
 }
 

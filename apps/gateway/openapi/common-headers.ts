@@ -1,9 +1,14 @@
+import type { Dialect } from '../http/dialect.ts'
 import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'
 
-/** The headers of every response. */
-export const EVERY_ANSWER = {
-  'x-request-id': { $ref: '#/components/headers/RequestId' },
-  'x-client-request-id': { $ref: '#/components/headers/ClientRequestId' },
+/** Returns the headers of every response in a dialect. */
+export function headersOf(dialect: Dialect | undefined) {
+  const id = { $ref: '#/components/headers/RequestId' }
+  return {
+    'x-request-id': id,
+    'x-client-request-id': { $ref: '#/components/headers/ClientRequestId' },
+    ...(dialect === 'anthropic' && { 'request-id': id }),
+  }
 }
 
 /** The headers of a request that may wait for a model that is being started. */

@@ -1,4 +1,4 @@
-import type { ChatJob } from '#libs/contracts/generation-job.ts'
+import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { ChatTemplateError, type Chat } from '#libs/chat-template/chat-renderer.ts'
 import { describeTools } from '#libs/chat-template/shape/describe-tools.ts'
@@ -12,8 +12,11 @@ export type RenderedPrompt = {
   readonly ids: Uint32Array
 }
 
-/** Renders a job for an engine whose context window has this many tokens. */
-export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<RenderedPrompt>
+/** Renders a job's request for an engine whose context window has this many tokens. */
+export type RenderPrompt = (
+  job: { readonly request: ChatRequest },
+  contextWindow: number,
+) => Promise<RenderedPrompt>
 
 /**
  * Renders a job's conversation with the model's chat template and tokenizes it. Special tokens of the template become

@@ -21,6 +21,7 @@ export type RunEnding =
   | {
       readonly status: 'completed'
       readonly finishReason: GenerationEnd['finishReason']
+      readonly stopString?: string
       readonly events: readonly GenerationEvent[]
     }
   /** This worker cannot run the generation: its gateway queues it again, with another hold or for another worker. */
@@ -54,8 +55,8 @@ export function createEndRun(deps: {
   return async (run, ending) => {
     switch (ending.status) {
       case 'completed': {
-        const { finishReason, events } = ending
-        run.send([...events, { type: 'generation-end', finishReason, usage: run.usage }])
+        const { status: _, events, ...end } = ending
+        run.send([...events, { type: 'generation-end', ...end, usage: run.usage }])
         break
       }
       case 'declined':

@@ -123,7 +123,13 @@ export function createRunChat(deps: {
           )
     const events = parser.finish()
     run.usage.reasoningTokens = parser.reasoningTokens()
-    return { status: 'completed', finishReason: toFinishReason(finish, parser), events }
+    const stopString = parser.stopString()
+    return {
+      status: 'completed',
+      finishReason: toFinishReason(finish, parser),
+      ...(stopString !== null && { stopString }),
+      events,
+    }
   }
 
   /**

@@ -1,6 +1,18 @@
+import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { APICallError, embed, embedMany, generateText, isStepCount, Output, streamText, tool } from 'ai'
+import {
+  APICallError,
+  defaultSettingsMiddleware,
+  embed,
+  embedMany,
+  generateText,
+  isStepCount,
+  Output,
+  streamText,
+  tool,
+  wrapLanguageModel,
+} from 'ai'
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
@@ -21,6 +33,16 @@ const compatible = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
     includeUsage: true,
     supportsStructuredOutputs: true,
   })
+/** This interface requires a limit of the output, and the library knows only Anthropic's models. */
+const limited = defaultSettingsMiddleware({ settings: { maxOutputTokens: 1_024 } })
+
+const anthropic =
+  ({ baseUrl, apiKey, fetch }: ClientAccess) =>
+  (model: string) =>
+    wrapLanguageModel({
+      model: createAnthropic({ baseURL: baseUrl, apiKey, fetch })(model),
+      middleware: limited,
+    })
 
 const PROVIDERS = [
   {
@@ -44,6 +66,13 @@ const PROVIDERS = [
     showsReasoning: true,
     brokenStream: 'upstream_error',
     connect: (access: ClientAccess) => (model: string) => compatible(access)(model),
+  },
+  {
+    name: '@ai-sdk/anthropic',
+    path: '/v1/messages',
+    showsReasoning: true,
+    brokenStream: 'upstream_error',
+    connect: anthropic,
   },
 ]
 

@@ -25,6 +25,16 @@ test('a response holds the conversation that arrived', async ({ access }) => {
   )
 })
 
+test('the count of input tokens is that of the response', async ({ access }) => {
+  const openai = connect(access)
+  const call = { model: 'demo-reasoning', instructions: 'Be brief.', input: 'How long?', tools: [weather] }
+  const { usage } = await openai.responses.create(call)
+  expect(await openai.responses.inputTokens.count(call)).toEqual({
+    object: 'response.input_tokens',
+    input_tokens: usage?.input_tokens,
+  })
+})
+
 test('raw events come in order, numbered, and end in the whole response', async ({ access }) => {
   const openai = connect(access)
   const call = { model: 'millrace/demo-chat', input: 'Say hello, 世界.' }

@@ -99,6 +99,7 @@ async function startWorker(
     onAcknowledge: ignore,
     onVectorsTaken: ignore,
     onHold: ignore,
+    onCount: ignore,
     onDrain() {
       draining = heeds
       announce()

@@ -4,7 +4,14 @@ import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 const GUIDED = ['guided_json', 'guided_regex', 'guided_choice', 'guided_grammar']
 
 /** The fields of a body in which a JSON schema may be. `toToolUse` and `toOutputFormat` check the schemas. */
-const FIELDS_WITH_SCHEMA = ['tools', 'response_format', 'text', 'structured_outputs', ...GUIDED]
+const FIELDS_WITH_SCHEMA = [
+  'tools',
+  'response_format',
+  'text',
+  'output_config',
+  'structured_outputs',
+  ...GUIDED,
+]
 
 /**
  * Returns true if a body may have a JSON schema. Such a body is prepared on a thread, however small it is

@@ -11,10 +11,11 @@ const EXPECTED = 'expected a whole number of at least 0'
 /** The fields by which load tools make every output equally long. */
 export const LEAST_OUTPUT_FIELDS = {
   min_tokens: optional(
-    z.number(EXPECTED).refine((value) => Number.isInteger(value) && value >= 0, EXPECTED),
+    z
+      .number(EXPECTED)
+      .refine((value) => Number.isInteger(value) && value >= 0, EXPECTED)
+      .meta({ type: 'integer', minimum: 0 }),
   ).meta({
-    type: 'integer',
-    minimum: 0,
     description:
       'The least number of output tokens: before it, neither the model nor a stop string ends the output.',
   }),

@@ -30,9 +30,10 @@ type Places = { readonly [name: string]: Places | 'schema' } | { readonly each: 
 const FORMAT: Places = { schema: 'schema', json_schema: { schema: 'schema' } }
 
 const PLACES: Places = {
-  tools: { each: { parameters: 'schema', function: { parameters: 'schema' } } },
+  tools: { each: { parameters: 'schema', input_schema: 'schema', function: { parameters: 'schema' } } },
   response_format: FORMAT,
   text: { format: FORMAT },
+  output_config: { format: FORMAT },
   structured_outputs: { json: 'schema' },
   guided_json: 'schema',
 }

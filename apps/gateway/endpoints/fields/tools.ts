@@ -38,12 +38,14 @@ const ToolDialects = z.union([
     .meta({ description: 'Another kind of tool: ignored, because the service cannot run it.' }),
 ])
 
-type OfferedTool = {
+export type OfferedTool = {
   readonly type: string
   /** Null for a tool that is not a function. */
   readonly definition: ToolDefinition | null
   /** The path of the definition's fields within the tool. */
   readonly path: '' | 'function.'
+  /** The name of the field that has the schema. */
+  readonly schemaField: 'parameters' | 'input_schema'
 }
 
 /**
@@ -53,7 +55,8 @@ type OfferedTool = {
 const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): OfferedTool => {
-    if (tool.type !== 'function') return { type: tool.type, definition: null, path: '' }
+    if (tool.type !== 'function')
+      return { type: tool.type, definition: null, path: '', schemaField: 'parameters' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
     const { name, description = null, parameters, strict } = read
@@ -65,7 +68,7 @@ const Tool = z
       ...(parameters?.text !== undefined && { parametersText: parameters.text }),
       ...(strict !== undefined && { strict }),
     }
-    return { type: tool.type, definition, path }
+    return { type: tool.type, definition, path, schemaField: 'parameters' }
   })
   .meta(documentedAs(ToolDialects))
 
@@ -160,11 +163,11 @@ export function toToolUse(
   const tools = typeof choice === 'object' && 'allowed' in choice ? toAllowed(choice.allowed, all) : all
   const toolChoice = toToolChoice(choice, tools)
   const remaining = new Set(tools)
-  for (const [index, { definition, path }] of offered.entries()) {
+  for (const [index, { definition, path, schemaField }] of offered.entries()) {
     if (definition === null || !remaining.has(definition)) continue
     if (toolChoice !== 'none') checkName(definition.name, `tools[${index}].${path}name`, model)
     if (definition.parameters === null || !isConstrained(definition, { toolChoice, outputFormat })) continue
-    checkSchema(definition.parameters, `tools[${index}].${path}parameters`, definition.parametersText)
+    checkSchema(definition.parameters, `tools[${index}].${path}${schemaField}`, definition.parametersText)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
 }

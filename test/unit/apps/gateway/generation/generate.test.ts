@@ -35,6 +35,24 @@ test('it goes on elsewhere after the ids that were received, and costs what an u
   expect(settled).toMatchObject([{ epoch: 2, outcome: 'completed', promptTokens: 3, completionTokens: 3 }])
 })
 
+test('the usage of the prompt is passed on once, before the first output', async () => {
+  const passed: unknown[] = []
+  const cached = { type: 'prompt-cached', cachedTokens: 2 } as const
+  const { events } = setUp({
+    call: { onPrompt: (usage) => passed.push(usage) },
+    epochs: [
+      (send, inbox) => {
+        send([claimed(), cached, [text('Hel'), [1, 2]]])
+        inbox.lose('worker-dead')
+      },
+      (send) => send([claimed({ worker: 'worker-2', promptTokens: 9, after: 2 }), [text('lo'), [3]], end(3)]),
+    ],
+  })
+  expect(passed).toEqual([])
+  expect(textOf(await collect(events))).toBe('Hello')
+  expect(passed).toEqual([{ promptTokens: 3, cachedTokens: 2, completionTokens: 0, reasoningTokens: 0 }])
+})
+
 test('a worker that runs short of paid tokens has its hold grow while the output goes on', async () => {
   const { events, log } = setUp({
     epochs: [
