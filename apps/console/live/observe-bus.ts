@@ -29,7 +29,7 @@ const OBSERVE_EVERY_MS = 5_000
  */
 const OBSERVE_FOR_MS = 12_000
 /**
- * While nobody watches, the console listens for `LISTEN_FOR_MS` once in every `LISTEN_EVERY_MS`. Each process sends its
+ * Without a viewer, the console listens for `LISTEN_FOR_MS` once in every `LISTEN_EVERY_MS`. Each process sends its
  * signals each second.
  */
 const LISTEN_EVERY_MS = 15_000

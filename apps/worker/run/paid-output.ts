@@ -15,7 +15,7 @@
  *   - 3 s after the first token began to wait: OVER.
  *
  * OVER
- *   Waiting tokens are dropped, and nobody pays for them. The generation ends with the tokens that were passed on.
+ *   Waiting tokens are dropped and not charged. The generation ends with the tokens that were passed on.
  */
 
 /** The gateway's answer to a request for a larger hold. */

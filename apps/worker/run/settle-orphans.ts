@@ -16,7 +16,7 @@ const UNUSED = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
 
 /**
  * A gateway settles its own generations. If it is dead, the worker that ran a generation settles it, with the outcome
- * `fault` and free of charge, because nobody received the answer. The record refuses the settlement if another worker
+ * `fault` and free of charge, because no client received the answer. The record refuses the settlement if another worker
  * has the generation.
  */
 export function createOrphanSettlements(deps: {

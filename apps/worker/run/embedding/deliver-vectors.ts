@@ -77,7 +77,7 @@ export function createDeliverVectors(deps: {
             run.send([{ type: 'vectors-ready', first, count: vectors.length, promptTokens }]),
           )
         } finally {
-          // Nobody needs the vectors any more: the gateway has taken them, or the delivery has failed or was stopped.
+          // The vectors are no longer needed: the gateway has taken them, or the delivery has failed or was stopped.
           // If the deletion fails, the key expires.
           deleteVectors(redis, key).catch(() => undefined)
         }
