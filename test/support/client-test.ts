@@ -13,6 +13,9 @@ export type ClientAccess = {
   readonly exchanges: readonly Exchange[]
 }
 
+/** The demo models repeat it in hundreds of steps, so its answer comes in pieces even where a process stands still. */
+export const LONG_TEXT = 'Piece by piece, please. '.repeat(60).trim()
+
 /**
  * The `test` function for the tests of client libraries. They run on the shared cluster, through `hastyGateway`, the
  * gateway that refuses requests at once if no slot is free. Each file has its own account, and each test its own

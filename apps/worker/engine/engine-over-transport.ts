@@ -26,7 +26,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
     responseDeserialize: decodeChunk,
   }
   const embed = { ...service.Embed, requestSerialize: withPrompt(service.Embed.requestSerialize) }
-  const { unary } = transport
+  const { unary, connections } = transport
 
   const askHealth = async () => await unary(service.HealthCheck, {}, { timeoutMs: CALL_TIMEOUT_MS })
 
@@ -44,7 +44,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       return await runGenerate((listener) => transport.serverStream(generate, message, listener), {
         signal,
         onTokens,
-        toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy }),
+        toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy, connections }),
         onAbandoned() {
           // A healthy engine stops the work because the call is cancelled. So nothing needs to be done if `Abort`
           // fails.
@@ -69,7 +69,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
         return { embedding: Float32Array.from(embedding), promptTokens }
       } catch (error) {
         if (!isCallFailure(error)) throw error
-        throw await toEngineError(error, { hasTokens: false, isHealthy })
+        throw await toEngineError(error, { hasTokens: false, isHealthy, connections })
       }
     },
     async healthCheck() {

@@ -16,7 +16,7 @@ import {
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { test, type ClientAccess } from '../../support/client-test.ts'
+import { LONG_TEXT, test, type ClientAccess } from '../../support/client-test.ts'
 import { occupy } from '../../support/occupy.ts'
 import { retryMargins } from '../../support/recording-fetch.ts'
 import { FILE_MODELS } from '../../support/shared-models.ts'
@@ -95,10 +95,10 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
 
   test('streams text in pieces, with the usage', async ({ access }) => {
     const of = connect(access)
-    const result = streamText({ model: of('demo-chat'), prompt: 'Piece by piece, please.' })
+    const result = streamText({ model: of('demo-chat'), prompt: LONG_TEXT })
     const pieces = await Array.fromAsync(result.textStream)
     expect(pieces.length).toBeGreaterThan(1)
-    expect(pieces.join('')).toBe('You said: Piece by piece, please.')
+    expect(pieces.join('')).toBe(`You said: ${LONG_TEXT}`)
     expect(await result.finishReason).toBe('stop')
     expect((await result.usage).outputTokens).toBeGreaterThan(0)
   })

@@ -10,6 +10,8 @@ export type Http2Connection = {
    * before it returns.
    */
   readonly use: (user: ConnectionUser) => void
+  /** How often the connection was opened. */
+  readonly opened: () => number
   /** Accepts no more users. Running streams end by themselves. */
   readonly close: () => void
 }
@@ -48,6 +50,7 @@ export function createHttp2Connection(address: string): Http2Connection {
   let session: ClientHttp2Session | null = null
   let attempt: { candidate: ClientHttp2Session; users: ConnectionUser[] } | null = null
   let pause: { endsMs: number; lengthMs: number; reason: string } | null = null
+  let opened = 0
   let closed = false
 
   /** Node closes a session itself after a GOAWAY. */
@@ -70,6 +73,7 @@ export function createHttp2Connection(address: string): Http2Connection {
       attempt = null
       pause = null
       session = candidate
+      opened += 1
       for (const { onSession } of users) onSession(candidate)
     })
     candidate.on('error', (error) => (reason = error))
@@ -104,6 +108,7 @@ export function createHttp2Connection(address: string): Http2Connection {
       else if (pause !== null && performance.now() < pause.endsMs) user.onFailure(unreachable(pause.reason))
       else begin([user])
     },
+    opened: () => opened,
     close() {
       closed = true
       attempt?.candidate.destroy()

@@ -59,6 +59,7 @@ export function createHttp2Transport({ address }: { readonly address: string }):
         signal?.removeEventListener('abort', call.cancel)
       }
     },
+    connections: connection.opened,
     close: connection.close,
   }
 }

@@ -17,6 +17,11 @@ export type Transport = {
     request: Request,
     options: StreamListener<Response> & { readonly timeoutMs?: number },
   ) => StreamCall
+  /**
+   * The connections that were opened until now. If the number grows between two calls, a server that was started in
+   * between may have answered the second one.
+   */
+  readonly connections: () => number
   /** Accepts no new calls; running calls end by themselves. */
   readonly close: () => void
 }
