@@ -73,8 +73,10 @@ export type Pooler = 'none' | 'transaction'
 /**
  * Opens the pool and resolves when PostgreSQL accepts changes. While the database cannot be reached, is still starting
  * or is read-only, the function tries again, and calls `onWait` with the reason of each failed attempt. Throws an Error
- * after `waitMs`. Throws a ConfigError at once when the login may not work as `role`, or when the pooler lacks what
- * billing needs. Throws an Error at once when a certificate file of the URL cannot be read.
+ * after `waitMs`. Throws at once when waiting cannot help:
+ * - a ConfigError when the login is not a member of `role`, when `role` does not exist, when the session has a wrong
+ *   setting (`SESSION_SETTINGS`), or when the pooler lacks what billing needs;
+ * - an Error when a certificate file of the URL cannot be read.
  */
 export async function openPool(options: {
   url: string

@@ -4,8 +4,8 @@ import { listWrongSettings, readSession, type Session } from './session-settings
 
 // A pooler in transaction mode, such as PgBouncer, gives each transaction any of its connections to PostgreSQL. So
 // nothing that belongs to a session works: no settings sent at the start, no LISTEN, no session locks. Named statements
-// work only if the pooler keeps the statements of its clients apart, as PgBouncer does with max_prepared_statements >
-// 0.
+// work only if the pooler keeps the statements of its clients apart, as PgBouncer does if its `max_prepared_statements`
+// is above 0.
 
 /** Removes the settings that are sent when a connection begins: a pooler refuses them, or drops them silently. */
 export function toPooledConfig(config: ClientConfig): ClientConfig {

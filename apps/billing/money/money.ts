@@ -122,7 +122,8 @@ export function createMoney(options: {
   }
 
   /**
-   * Tries the fast path. Returns no rows if it did nothing, because an id is already known or is in the batch twice.
+   * Tries the fast path. Returns no rows if it did nothing: an id is already known or is in the batch twice, or a call
+   * needs `reserve`.
    */
   async function tryShortReserve(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
     const [only] = calls

@@ -17,7 +17,7 @@ import { orUnavailable } from './or-unavailable.ts'
 
 /**
  * Both functions throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` if the key exceeds its own
- * rate, or `model_unavailable` if billing does not answer.
+ * rate, or `model_unavailable` if billing does not answer, does not know the model, or no longer has the hold.
  */
 export type Reserve = {
   /**
