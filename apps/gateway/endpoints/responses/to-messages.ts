@@ -6,10 +6,12 @@ import type { InputItem } from './input-items.ts'
 type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 
 /**
- * Translates items to chat messages. Consecutive items that a model wrote become one message with the reasoning, the
- * text and the calls up to the first result. Reasoning is added to the text or call that follows it, and dropped if
- * none follows. References to reasoning, and to text before a call, are ignored. Throws an `ApiError` `invalid_request`
- * for every other reference, because only a stored response could resolve it.
+ * Translates items to chat messages. The items that a model wrote become messages of the assistant. A text item begins
+ * a message, unless the message before it has a call already and no result has followed; then the text is added to that
+ * message. A call is added to the message before it, or begins a message if there is none or if a result has followed.
+ * Reasoning is added to the text or call of the model that follows it, and dropped if none follows before the next item
+ * of another author. References to reasoning, and to text before a call, are ignored. Throws an `ApiError`
+ * `invalid_request` for every other reference, because only a stored response could resolve it.
  */
 export function toMessages(items: readonly InputItem[]): ChatMessage[] {
   const messages: ChatMessage[] = []
@@ -46,8 +48,7 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
     } else {
       if (reference !== null) refuseReference(reference)
       if (item.type === 'message' && item.role === 'assistant') {
-        // A message after calls belongs to the same turn as the calls. Two messages without a call between them are two
-        // turns.
+        // If the turn has calls already, this message belongs to the same turn. Otherwise it begins another turn.
         turn = continueTurn(turn !== null && turn.toolCalls.length > 0 ? turn : null)
         turn.content += item.content
         turn.reasoning = joinReasoning(turn.reasoning, item.reasoning)
