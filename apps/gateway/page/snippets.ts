@@ -1,6 +1,6 @@
 /**
- * Returns example code that uses the API at `base`, which ends with `/v1`, for each kind of client. The code reads the
- * key from an environment variable.
+ * Returns what each kind of client needs to use the API at `base`, which ends with `/v1`: environment variables,
+ * example code or settings. The key is always in an environment variable. The result has `…` in its place.
  */
 export function toSnippets(
   base: string,

@@ -35,8 +35,8 @@ export class UnexpectedFailure extends Error {
 }
 
 /**
- * Maps an error to a status as the servicer does: an invalid request gets the code of the servicer's version,
- * everything else gets INTERNAL.
+ * Maps an error to a status as the servicer does: a request that the engine refuses gets the code of the servicer's
+ * version, a request that the servicer itself refuses gets INVALID_ARGUMENT, and everything else gets INTERNAL.
  */
 export function toStatus(error: unknown, { refusesAs }: Pick<ServicerTraits, 'refusesAs'>): Status {
   if (error instanceof UnexpectedFailure) return CALL_FAILED

@@ -6,12 +6,14 @@ import type { InputItem } from './input-items.ts'
 type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 
 /**
- * Translates items to chat messages. The items that a model wrote become messages of the assistant. A text item begins
- * a message, unless the message before it has a call already and no result has followed; then the text is added to that
- * message. A call is added to the message before it, or begins a message if there is none or if a result has followed.
- * Reasoning is added to the text or call of the model that follows it, and dropped if none follows before the next item
- * of another author. References to reasoning, and to text before a call, are ignored. Throws an `ApiError`
- * `invalid_request` for every other reference, because only a stored response could resolve it.
+ * Translates items to chat messages. Items of the model that follow each other become messages of the assistant:
+ * - A text begins a message. But if the message before it already has a call, the text is added to that message.
+ * - A call is added to the message before it, or begins a message if there is none.
+ * - Reasoning is added to the text or call that follows it. It is dropped if a result or a message of another author
+ *   comes before these.
+ *
+ * References to reasoning, and to text before a call, are ignored. Throws an `ApiError` `invalid_request` for every
+ * other reference, because only a stored response could resolve it.
  */
 export function toMessages(items: readonly InputItem[]): ChatMessage[] {
   const messages: ChatMessage[] = []
