@@ -11,7 +11,7 @@ export type OutputCap =
    */
   | { readonly status: 'hold-too-small' }
   /**
-   * The account's credits limited the hold, and the hold does not pay for the counted input and one token of output.
+   * The account's credits limited the hold, and the hold does not pay for the counted input plus one token of output.
    */
   | { readonly status: 'insufficient-credits' }
   /** The prompt leaves no room for a token in the context window. */
