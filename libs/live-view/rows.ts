@@ -207,8 +207,8 @@ export const ClusterNow = z.object({
   endsPerS: count,
   failedPerS: count,
   /**
-   * The share of the generations ended within the last 60 s that failed through a fault of this service; null if none
-   * ended.
+   * The number of generations that failed through a fault of this service, divided by the number of all generations
+   * that ended, both within the last 60 s; null if no generation ended.
    */
   failedShare: unknownAsNull,
   /** `used_memory` divided by `maxmemory` of the fullest queue Redis; null if it has no limit. */
