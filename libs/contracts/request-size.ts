@@ -98,12 +98,11 @@ const longer = (text: string, schema: object | null) =>
   hasMoreCharacters(schema, text.length) ? schema : text
 
 /**
- * Returns whether the engine constrains a tool's calls to its schema. `toolChoice` decides:
- * - the name of a tool: this tool's calls are constrained.
- * - `required`: the calls of every tool are.
- * - `auto`: the calls of strict tools are, and if the request has an output format other than text, the calls of every
- *   tool.
- * - `none`: there are no calls.
+ * Returns whether the engine constrains the calls of a tool to the tool's schema. That depends on `toolChoice`:
+ * - the name of a tool: only the calls of this tool are constrained.
+ * - `required`: the calls of every tool are constrained.
+ * - `auto`: the calls of strict tools are constrained. If the output format is not text, the calls of every tool are.
+ * - `none`: no calls are constrained, because there are none.
  */
 export function isConstrained(
   { name, strict }: Pick<ToolDefinition, 'name' | 'strict'>,

@@ -172,8 +172,8 @@ export const EndedRequest = z.object({
   accountId: z.string(),
   model: z.string(),
   /**
-   * `failed`: a group of refusals or failures. `slow`: one of the slowest. `sample`: a sample of the other requests,
-   * which stands for `weight` of them.
+   * `failed`: a group of refusals or failures. `slow`: one of the slowest requests. `sample`: a sample of the other
+   * requests, which stands for `weight` of them.
    */
   kind: z.enum(['failed', 'slow', 'sample']),
   outcome: z.enum(['completed', 'cancelled', 'failed']),
