@@ -200,8 +200,8 @@ function toView({ spec }: Pool, pod: SimulatedPod, nowS: number): PodView {
 }
 
 /**
- * Returns true if the pod runs a generation. A serving pod always does, until it is cordoned and its last generation
- * has ended.
+ * Returns true if the pod runs a generation. A serving pod always runs one, until it is cordoned and its last
+ * generation has ended.
  */
 function isBusy(pod: SimulatedPod, nowS: number): boolean {
   return pod.readyS <= nowS && pod.busyUntilS > nowS

@@ -149,7 +149,7 @@ export function createTaskThread<Task>(options: {
 
   /**
    * Checks how much processor time the task has used. The first check is after `taskMs`, when the task may have used
-   * all of it. If some is left, the next check is after the time that is left.
+   * all of it. If it has used less, the next check comes after the rest of that time.
    */
   function watch(task: Work, untilMs: number, usedByTaskMs = 0) {
     const restMs = Math.max(limits.taskMs - usedByTaskMs, 1)
