@@ -13,7 +13,7 @@ import type { Signal } from './scaling-signals.ts'
  *    overflow the buffer of the worker's subscription.
  * 3. The worker takes the key, counts, and answers on the gateway's channel of counts.
  *
- * Nothing is sent again: if a message is lost, the gateway's wait ends.
+ * Nothing is sent again: if a message is lost, the gateway's wait ends after `COUNT_LIMIT_MS`.
  */
 const CountJob = z.object({
   model: z.string(),

@@ -172,8 +172,8 @@ export const EndedRequest = z.object({
   accountId: z.string(),
   model: z.string(),
   /**
-   * `failed`: a group of refusals or failures. `slow`: one of the slowest. `sample`: a sample of the other requests,
-   * which stands for `weight` of them.
+   * `failed`: a group of refusals or failures. `slow`: one of the slowest requests. `sample`: a sample of the other
+   * requests, which stands for `weight` of them.
    */
   kind: z.enum(['failed', 'slow', 'sample']),
   outcome: z.enum(['completed', 'cancelled', 'failed']),
@@ -207,8 +207,8 @@ export const ClusterNow = z.object({
   endsPerS: count,
   failedPerS: count,
   /**
-   * The share of the generations ended within the last 60 s that failed through a fault of this service; null if none
-   * ended.
+   * The number of generations that failed through a fault of this service, divided by the number of all generations
+   * that ended, both within the last 60 s; null if no generation ended.
    */
   failedShare: unknownAsNull,
   /** `used_memory` divided by `maxmemory` of the fullest queue Redis; null if it has no limit. */

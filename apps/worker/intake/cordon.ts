@@ -20,8 +20,8 @@ export type Cordon = {
 }
 
 /**
- * A scaler renews its cordons each second. If no scaler's cordon is in force and no message of a scaler came for this
- * time, a lower term is obeyed again.
+ * A scaler's message with a lower term than the last obeyed message is obeyed only if no scaler's cordon is in force
+ * and this time has passed since the last obeyed message. A scaler renews its cordons each second.
  */
 const TERM_MS = 60_000
 
@@ -30,9 +30,9 @@ const TERM_MS = 60_000
  * only their own cordon. A scaler's cordon also expires, because the scaler may die. Of several scalers, the scaler
  * with the highest term is obeyed: a lower term is sent by a scaler that has lost its lead.
  *
- * A lower term counts again once the last cordon has ended and no message has come for a minute. A new term is at least
- * the Unix time in seconds by the queue Redis, so it is lower only if the queue Redis has lost its data and its clock
- * has gone back.
+ * A lower term is obeyed again once the last cordon of a scaler has ended and no message with a higher term has come
+ * for a minute. A new term is at least the Unix time in seconds by the queue Redis, so it is lower only if the queue
+ * Redis has lost its data and its clock has gone back.
  *
  * `onChange` is called when the process becomes cordoned or uncordoned.
  */

@@ -26,8 +26,8 @@ export type OutputCap =
  * The run delivers only paid tokens (`paid-output.ts`). So no charge can exceed its hold, and a wrong estimate of the
  * input neither creates debt nor shortens an answer that could be paid.
  *
- * A hold is large enough if it pays for the output for which it was granted. If the caller's limit is higher, the hold
- * can grow.
+ * A hold that the credits did not limit (`hold.clamped` is false) is large enough if it pays for the output for which
+ * it was granted (`hold.outputTokens`). The caller's limit may be higher, because the hold can grow.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
