@@ -132,8 +132,8 @@ function writeCalls(
 }
 
 /**
- * Returns the arguments of a call. They are empty if no value fits the tool's schema: without a grammar, a real model
- * would write some arguments too.
+ * Returns the arguments of a call. They are empty if no value fits the tool's schema, because a real model without a
+ * grammar would write arguments even for such a schema.
  */
 function argumentsFor(parameters: unknown, hints: ValueHints): Pick<CallToWrite, 'args' | 'json'> {
   const value = valueOrNothing(parameters, hints)
