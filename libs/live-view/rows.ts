@@ -2,9 +2,9 @@ import { z } from 'zod'
 
 /**
  * The live picture of a cluster as the console serves it: rows of models, workers, tenants (`TenantNow`) and requests.
- * The page and `millrace top` read them; both ignore unknown fields. Numbers are rounded to three digits. The rates and
- * means of models and engines keep their last sent value while they are within 2 % of it, so that noise is not sent
- * again. `null` means unknown, never 0.
+ * The console's page and `millrace top` read them; both ignore unknown fields. Numbers are rounded to three significant
+ * digits. The rates and means of models and engines keep their last sent value while they are within 2 % of it, so that
+ * noise is not sent again. `null` means unknown, never 0.
  */
 
 const count = z.number()

@@ -76,7 +76,7 @@ export type Pooler = 'none' | 'transaction'
  * after `waitMs`. Throws at once when waiting cannot help:
  * - a ConfigError when the login is not a member of `role`, when `role` does not exist, when the session has a wrong
  *   setting (`SESSION_SETTINGS`), or when the pooler lacks what billing needs;
- * - an Error when a certificate file of the URL cannot be read.
+ * - an Error when a certificate file that the URL names cannot be read.
  */
 export async function openPool(options: {
   url: string
@@ -201,8 +201,8 @@ function withOptions(url: string, options: string): string {
 }
 
 /**
- * Returns whether the error means that a file of the URL, such as a certificate, cannot be read. `pg` reads these files
- * whenever it connects.
+ * Returns whether the error means that a file that the URL names, such as a certificate, cannot be read. `pg` reads
+ * these files whenever it connects.
  */
 function isUnreadableFile(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && ['open', 'read'].includes(String(error.syscall))
@@ -243,7 +243,7 @@ function toRefusal(error: unknown, url: string): ConfigError | null {
   if (error instanceof ConfigError) return error
   if (!(error instanceof DatabaseError)) return null
   const place = `PostgreSQL at ${withoutPassword(url)}`
-  // The codes mean that the role does not exist, or that the login is not a member of the role.
+  // 22023: the role does not exist. 42501: the login is not a member of the role.
   if (error.code === '22023' || error.code === '42501') {
     return new ConfigError([`${place} refuses the login: ${error.message}`], {
       cause: error,

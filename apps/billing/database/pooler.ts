@@ -23,10 +23,10 @@ export type PooledNeeds = {
 }
 
 /**
- * Checks that one connection behind a pooler works as the role, has the limits and the settings of every session, and
- * keeps the named statements of its clients apart. A pooler that keeps these statements apart gives the statement of
- * this check another name. Returns the session. Throws a ConfigError that says what to change, or the error of
- * PostgreSQL or its connection.
+ * Checks that one connection behind a pooler works as `needs.role`, is within the limits of `needs` and has the
+ * settings of every session. Also checks that the pooler keeps the named statements of its clients apart: it then gives
+ * this check's statement another name. Returns the session. Throws a ConfigError that says what to change, or the error
+ * of PostgreSQL or its connection.
  */
 export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<Session> {
   const session = await readNamed(client)
@@ -39,8 +39,9 @@ async function readNamed(client: Pool | PoolClient): Promise<Session> {
   try {
     return await readSession(client, true)
   } catch (error) {
-    // The codes mean that another client's statement has this name, or that no statement has it although this client
-    // has prepared one.
+    // 42P05: the connection already has a statement with the name of this check's statement, prepared by another
+    // client. 26000: the connection has no statement with that name, because this client prepared it on another
+    // connection.
     const isMixed = error instanceof DatabaseError && (error.code === '42P05' || error.code === '26000')
     if (isMixed) throw new ConfigError([`behind the pooler ${MIXED}`], { cause: error })
     throw error

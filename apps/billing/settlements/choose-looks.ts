@@ -31,8 +31,8 @@ export type Looks = {
 const LIVELY_MS = 10_000
 
 /**
- * The largest number of idle streams in one round. It is bounded, so that a round costs the same for a thousand models
- * as for a hundred.
+ * The most idle streams that one round looks at. Without this limit, a round would cost more, the more idle models
+ * there are.
  */
 const MOST_IDLE = 64
 

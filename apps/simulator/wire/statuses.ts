@@ -6,7 +6,7 @@ export type Status = { readonly code: status; readonly details: string }
 
 /** The request breaks a rule of the engine. The message is vLLM's. */
 export class InvalidRequest extends Error {
-  /** The servicer's own refusals end INVALID_ARGUMENT in every version. */
+  /** The servicer's own refusals have the status INVALID_ARGUMENT in every version. */
   readonly by: 'engine' | 'servicer'
 
   constructor(message: string, options: ErrorOptions & { by?: 'engine' | 'servicer' } = {}) {

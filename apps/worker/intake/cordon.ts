@@ -20,8 +20,9 @@ export type Cordon = {
 }
 
 /**
- * A scaler's message with a lower term than the last obeyed message is obeyed only if no scaler's cordon is in force
- * and this time has passed since the last obeyed message. A scaler renews its cordons each second.
+ * A message whose term is lower than the term of the last obeyed message is ignored while a scaler's cordon is in
+ * force, and until this time has passed since that message. A scaler with a cordon renews it each second, so its
+ * silence for this long shows that it is gone.
  */
 const TERM_MS = 60_000
 

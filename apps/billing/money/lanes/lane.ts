@@ -40,8 +40,10 @@ const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCa
  * Calls wait here and not in transactions with locks, and they wait briefly. A call is refused when
  * - the full batches before it would take longer than `maxWaitMs` together, if each takes as long as the latest batch;
  * - the oldest call has waited longer than `stuckMs`, so a batch in flight is stuck; or
- * - `maxWaiting` calls wait. So a call that fits into the next batch is refused only while a batch is stuck. The first
- *   batch may be slow, because it connects and plans: until it ends, only `maxWaiting` applies.
+ * - `maxWaiting` calls wait.
+ *
+ * If `maxWaiting` is at least `maxBatch`, a call that fits into the next batch is refused only while a batch is stuck.
+ * The first batch may be slow, because it connects and plans: until it ends, only `maxWaiting` applies.
  */
 export function createLane<Call, Answer>(options: {
   run: (calls: readonly Call[]) => Promise<readonly Answer[]>

@@ -24,8 +24,9 @@ export function toConversation({
 }
 
 /**
- * Removes the first line of a block of the system prompt if it is Claude Code's billing header. The header changes with
- * every request, so no engine could find the rest of the prompt in its cache.
+ * Removes the first line of a block of the system prompt if it is Claude Code's billing header. A block without a
+ * second line is removed as a whole. The header changes with every request, so no engine could find the rest of the
+ * prompt in its cache.
  */
 function withoutBillingHeader(block: Block): readonly Block[] {
   if (block.type !== 'text' || !block.text.startsWith(BILLING_HEADER)) return [block]
