@@ -13,8 +13,8 @@ type Described<Code extends string> = {
   readonly headers: z.ZodObject
   readonly body: z.ZodType
   /**
-   * The errors with which the operation answers. A contract may leave out the errors that all of its operations or all
-   * of its changes have, and add them in its OpenAPI description.
+   * The errors that the operation may answer with. Errors that all operations of a contract share, or all of its change
+   * operations, may be left out here; the contract then adds them in its OpenAPI description.
    */
   readonly errors: readonly Code[]
 }

@@ -15,7 +15,7 @@ export type LoadedModel = Model & {
   readonly family: ModelFamily
   /** The folder of the model's files; null if they were fetched from an engine. */
   readonly folder: string | null
-  /** The ids that end a turn, by the model's own files or by its family. */
+  /** The ids that end a turn of the conversation, by the model's own files or by its family. */
   readonly endIds: ReadonlySet<number>
   /**
    * Defaults for parameters that a request omits. They come from generation_config.json, or from the family if the

@@ -1,7 +1,7 @@
 export type StopMatcher = {
   /**
-   * Takes the next token, and returns the stop string that it completes; null if it completes none. If it completes
-   * several, returns the first of them in `stops`.
+   * Takes the next token, and returns the stop string that it completes; null if it completes none, and null while
+   * `mayStop` is false. If it completes several, returns the first of them in `stops`.
    */
   push(id: number, mayStop: boolean): string | null
 }

@@ -25,7 +25,7 @@ afterEach(() => {
   subscriber.disconnect()
 })
 
-/** Counts the turns of the event loop in which data was received. */
+/** Counts the iterations of the event loop in which data was received. */
 async function listen(): Promise<void> {
   received = []
   turns = 0
