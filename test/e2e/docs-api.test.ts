@@ -2,55 +2,53 @@ import { execFile, execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { matchesOutput, readExamples, type DocExample } from '#test/support/doc-examples.ts'
 import { chat } from '#test/support/chat.ts'
-import { test as clusterTest, type Endpoint } from '#test/support/cluster-test.ts'
+import type { TestAccount } from '#test/support/cluster.ts'
 import { startOwnWorkers } from '#test/support/own-parts.ts'
 import { connectScaler } from '#test/support/scaler-signals.ts'
-import type { SharedCluster } from '#test/support/shared-cluster.ts'
+import { sharedCluster, type SharedCluster } from '#test/support/shared-cluster.ts'
 import { UNSERVED_MODELS } from '#test/support/shared-models.ts'
 
 const DOCUMENT = 'docs/api.md'
 const examples = readExamples(readFileSync(DOCUMENT, 'utf8'), ['sh', 'js', 'python'])
 const python = process.env['MILLRACE_PYTHON'] ?? 'python3'
 
-const test = clusterTest
-  /** The examples show these credits. */
-  .extend('account', { scope: 'file' }, ({ cluster }) => cluster.createAccount('10'))
-  /** The folder is inside the repository, so that the examples' imports find the installed clients. */
-  .extend('folder', { scope: 'file' }, ({}, { onCleanup }) => {
-    mkdirSync('.millrace', { recursive: true })
-    const folder = mkdtempSync(join('.millrace', 'doc-examples-'))
-    onCleanup(() => rmSync(folder, { recursive: true, force: true }))
-    return folder
-  })
+let cluster: SharedCluster
+let account: TestAccount
+let environment: Record<string, string>
+/** The folder is inside the repository, so that the examples' imports find the installed clients. */
+let folder: string
+
+beforeAll(async () => {
+  mkdirSync('.millrace', { recursive: true })
+  folder = mkdtempSync(join('.millrace', 'doc-examples-'))
+  cluster = await sharedCluster()
+  account = await cluster.createAccount('10')
+  environment = { OPENAI_BASE_URL: cluster.baseUrl, OPENAI_API_KEY: account.apiKey }
+})
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('docs/api.md', () => {
-  test('has examples in every language', () => {
+  it('has examples in every language', () => {
     expect(new Set(examples.map(({ language }) => language))).toEqual(new Set(['sh', 'js', 'python']))
   })
 
-  test('notices an output that differs', () => {
+  it('notices an output that differs', () => {
     expect(matchesOutput('{"id":"a-1","ok":true}\nend', '{"id":"a-…","ok":true}\n…')).toBe(true)
     expect(matchesOutput('{"id":"a-1","ok":true}\nend', '{"id":"a-…","ok":true}')).toBe(false)
     expect(matchesOutput('{"id":"a-1","ok":false}', '{"id":"a-…","ok":true}')).toBe(false)
   })
 
-  test.for(examples)(
-    'the $language of line $line prints the output shown',
-    async (example, { cluster, endpoint, folder, skip }) => {
-      skip(
-        example.language === 'python' && !hasPythonClient(),
-        'the openai package of Python is not installed',
-      )
-      const isCold = example.code.includes(UNSERVED_MODELS['docs-api'].model)
-      const runExample = async () => await run(example, endpoint, folder)
-      const printed = await (isCold ? whileColdStarts(cluster, endpoint, runExample) : runExample())
-      const shown = example.expected
-      expect(shown === null || matchesOutput(printed, shown), `${printed}\nis not\n\n${shown}`).toBe(true)
-    },
-  )
+  it.for(examples)('the $language of line $line prints the output shown', async (example, { skip }) => {
+    skip(example.language === 'python' && !hasPythonClient(), 'the openai package of Python is not installed')
+    const isCold = example.code.includes(UNSERVED_MODELS['docs-api'].model)
+    const printed = isCold ? await whileColdStarts(async () => await run(example)) : await run(example)
+    const shown = example.expected
+    expect(shown === null || matchesOutput(printed, shown), `${printed}\nis not\n\n${shown}`).toBe(true)
+  })
 })
 
 function hasPythonClient(): boolean {
@@ -66,16 +64,12 @@ function hasPythonClient(): boolean {
  * Runs an example with a model at zero: a scaler publishes that the model starts, and the worker starts once the
  * example's request waits.
  */
-async function whileColdStarts(
-  cluster: SharedCluster,
-  endpoint: Endpoint,
-  runExample: () => Promise<string>,
-): Promise<string> {
+async function whileColdStarts(runExample: () => Promise<string>): Promise<string> {
   const { model } = UNSERVED_MODELS['docs-api']
   const scaler = await connectScaler(cluster.redisUrl)
   const publishing = setInterval(() => void scaler.publishState(model, { etaMs: 20_000 }), 500)
   try {
-    const call = { ...endpoint, content: 'Hi', model }
+    const call = { baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hi', model }
     await expect.poll(async () => (await chat(call)).status, { interval: 50 }).toBe(429)
     const printed = runExample()
     await expect.poll(() => scaler.demands.some(({ models }) => models[model]?.awaited === 1)).toBe(true)
@@ -92,16 +86,16 @@ async function whileColdStarts(
 }
 
 /** Runs an example and returns its output. Rejects with its error output if it fails. */
-async function run(example: DocExample, endpoint: Endpoint, folder: string): Promise<string> {
-  const [command, args] = toCommand(example, folder)
+async function run({ language, code, line }: DocExample): Promise<string> {
+  const [command, args] = toCommand(language, code, line)
   const { stdout } = await promisify(execFile)(command, args, {
-    env: { ...process.env, OPENAI_BASE_URL: endpoint.baseUrl, OPENAI_API_KEY: endpoint.apiKey },
+    env: { ...process.env, ...environment },
     timeout: 60_000,
   })
   return stdout
 }
 
-function toCommand({ language, code, line }: DocExample, folder: string): [string, string[]] {
+function toCommand(language: string, code: string, line: number): [string, string[]] {
   if (language === 'sh') return ['bash', ['-euo', 'pipefail', '-c', code]]
   if (language === 'python') return [python, ['-c', code]]
   const file = join(folder, `line-${line}.mjs`)

@@ -1,12 +1,11 @@
 import OpenAI from 'openai'
-import { expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { formatCredits } from '#libs/money/nano-credits.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import type { TestAccount } from '../support/cluster.ts'
-import { test } from '../support/cluster-test.ts'
-import type { SharedCluster } from '../support/shared-cluster.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 
 const WAIT = { interval: 200 }
 const SLOW = 'millrace/demo-chat'
@@ -29,16 +28,20 @@ const Answer = z.object({
   }),
 })
 
-const connect = ({ baseUrl }: SharedCluster, { apiKey }: TestAccount) =>
-  new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0 })
+let cluster: SharedCluster
 
-const get = async ({ baseUrl }: SharedCluster, path: string, { apiKey }: TestAccount) =>
-  await fetch(`${baseUrl}${path}`, { headers: { authorization: `Bearer ${apiKey}` } })
+beforeAll(async () => {
+  cluster = await sharedCluster()
+})
+
+const connect = ({ apiKey }: TestAccount) => new OpenAI({ baseURL: cluster.baseUrl, apiKey, maxRetries: 0 })
+
+const get = async (path: string, { apiKey }: TestAccount) =>
+  await fetch(`${cluster.baseUrl}${path}`, { headers: { authorization: `Bearer ${apiKey}` } })
 
 /** Waits for the receipt of a settled request with its timing, and compares it with billing's books. */
-async function receiptOf(cluster: SharedCluster, id: string, account: TestAccount) {
-  const read = async () =>
-    Answer.parse(await (await get(cluster, `/generation?id=${id}`, account)).json()).data
+async function receiptOf(id: string, account: TestAccount) {
+  const read = async () => Answer.parse(await (await get(`/generation?id=${id}`, account)).json()).data
   // The timing is written after the settlement.
   const isWhole = ({ status, streamed }: z.infer<typeof Answer>['data']) =>
     status === 'settled' && streamed !== null
@@ -57,11 +60,9 @@ async function receiptOf(cluster: SharedCluster, id: string, account: TestAccoun
   return receipt
 }
 
-test('after a streamed answer its cost is the charge, and its receipt has tokens, wait and end', async ({
-  cluster,
-}) => {
+test('after a streamed answer its cost is the charge, and its receipt has tokens, wait and end', async () => {
   const account = await cluster.createAccount('1')
-  const stream = await connect(cluster, account).chat.completions.create({
+  const stream = await connect(account).chat.completions.create({
     model: 'demo-chat',
     messages: [{ role: 'user', content: 'Hello [[tokens=40]]' }],
     stream: true,
@@ -69,7 +70,7 @@ test('after a streamed answer its cost is the charge, and its receipt has tokens
   })
   const chunks = await Array.fromAsync(stream)
   const last = chunks.at(-1)
-  const receipt = await receiptOf(cluster, last?.id ?? '', account)
+  const receipt = await receiptOf(last?.id ?? '', account)
   expect(receipt).toMatchObject({ finish_reason: 'stop', streamed: true, tokens_completion: 41 })
   expect(Cost.parse(last?.usage).cost).toBe(receipt.total_cost)
   expect(receipt.total_cost).toBeGreaterThan(0)
@@ -80,37 +81,33 @@ test('after a streamed answer its cost is the charge, and its receipt has tokens
   await expectBalancedBooks(cluster, [account])
 })
 
-test('the cost is the charge where output was cut off, the prompt was cached, and for responses and embeddings', async ({
-  cluster,
-}) => {
+test('the cost is the charge where output was cut off, the prompt was cached, and for responses and embeddings', async () => {
   const account = await cluster.createAccount('1')
-  const openai = connect(cluster, account)
+  const openai = connect(account)
   const messages = [{ role: 'user' as const, content: `Remember this: ${'one two three '.repeat(60)}` }]
   const cut = await openai.chat.completions.create({ model: 'demo-chat', messages, max_tokens: 5 })
-  const cutReceipt = await receiptOf(cluster, cut.id, account)
+  const cutReceipt = await receiptOf(cut.id, account)
   expect(cutReceipt).toMatchObject({ finish_reason: 'length', tokens_completion: 5, streamed: false })
   expect(Cost.parse(cut.usage).cost).toBe(cutReceipt.total_cost)
 
   const cached = await openai.chat.completions.create({ model: 'demo-chat', messages, max_tokens: 5 })
-  const cachedReceipt = await receiptOf(cluster, cached.id, account)
+  const cachedReceipt = await receiptOf(cached.id, account)
   expect(cachedReceipt.native_tokens_cached).toBeGreaterThan(0)
   expect(cachedReceipt.total_cost).toBeLessThan(cutReceipt.total_cost ?? 0)
   expect(Cost.parse(cached.usage).cost).toBe(cachedReceipt.total_cost)
 
   const response = await openai.responses.create({ model: 'demo-chat', input: 'Hello' })
-  expect(Cost.parse(response.usage).cost).toBe((await receiptOf(cluster, response.id, account)).total_cost)
+  expect(Cost.parse(response.usage).cost).toBe((await receiptOf(response.id, account)).total_cost)
 
   const { data: vectors, request_id: id } = await openai.embeddings
     .create({ model: 'demo-embed', input: ['one', 'two'] })
     .withResponse()
-  expect(Cost.parse(vectors.usage).cost).toBe((await receiptOf(cluster, id ?? '', account)).total_cost)
+  expect(Cost.parse(vectors.usage).cost).toBe((await receiptOf(id ?? '', account)).total_cost)
 })
 
-test('a cancelled answer has a receipt: running first, then charged for what was received', async ({
-  cluster,
-}) => {
+test('a cancelled answer has a receipt: running first, then charged for what was received', async () => {
   const account = await cluster.createAccount('1')
-  const stream = await connect(cluster, account).chat.completions.create({
+  const stream = await connect(account).chat.completions.create({
     model: SLOW,
     messages: [{ role: 'user', content: 'Talk [[tokens=400]]' }],
     stream: true,
@@ -118,23 +115,23 @@ test('a cancelled answer has a receipt: running first, then charged for what was
   let id = ''
   for await (const chunk of stream) {
     id = chunk.id
-    expect(await (await get(cluster, `/generation?id=${id}`, account)).json()).toMatchObject({
+    expect(await (await get(`/generation?id=${id}`, account)).json()).toMatchObject({
       data: { status: 'running', total_cost: null },
     })
     break
   }
-  const receipt = await receiptOf(cluster, id, account)
+  const receipt = await receiptOf(id, account)
   expect(receipt).toMatchObject({ outcome: 'cancelled', finish_reason: null })
   expect(receipt.total_cost).toBeGreaterThan(0)
 })
 
-test('reads are answered without credits, and a request of another key is not found', async ({ cluster }) => {
+test('reads are answered without credits, and a request of another key is not found', async () => {
   const [account, other] = [await cluster.createAccount('1'), await cluster.createAccount('1')]
-  const answer = await connect(cluster, account).chat.completions.create({
+  const answer = await connect(account).chat.completions.create({
     model: 'demo-chat',
     messages: [{ role: 'user', content: 'Hello' }],
   })
-  const { total_cost: cost } = await receiptOf(cluster, answer.id, account)
+  const { total_cost: cost } = await receiptOf(answer.id, account)
   const { available } = await cluster.balance(account)
   await cluster.admin.call(ADMIN.adjust, {
     account: account.id,
@@ -142,23 +139,23 @@ test('reads are answered without credits, and a request of another key is not fo
     idempotencyKey: 'empty',
     reason: 'test',
   })
-  const refused = connect(cluster, account).chat.completions.create({
+  const refused = connect(account).chat.completions.create({
     model: 'demo-chat',
     messages: [{ role: 'user', content: 'Hello' }],
   })
   await expect(refused).rejects.toMatchObject({ status: 402 })
 
-  const key = await (await get(cluster, '/key', account)).json()
+  const key = await (await get('/key', account)).json()
   expect(key).toMatchObject({ data: { usage: cost, usage_daily: cost, available: 0, spendable: 0 } })
-  const credits = await (await get(cluster, '/credits', account)).json()
+  const credits = await (await get('/credits', account)).json()
   expect(credits).toMatchObject({ data: { available: 0 } })
-  await receiptOf(cluster, answer.id, account)
-  expect(await (await get(cluster, '/generations', account)).json()).toMatchObject({
+  await receiptOf(answer.id, account)
+  expect(await (await get('/generations', account)).json()).toMatchObject({
     data: [{ id: answer.id.replace('chatcmpl-', '') }],
   })
-  expect(await (await get(cluster, '/activity', account)).json()).toMatchObject({
+  expect(await (await get('/activity', account)).json()).toMatchObject({
     data: [{ model: 'demo-chat', requests: 1, usage: cost }],
   })
-  expect((await get(cluster, `/generation?id=${answer.id}`, other)).status).toBe(404)
-  expect((await get(cluster, '/key', { ...account, apiKey: 'mr_live_no' })).status).toBe(401)
+  expect((await get(`/generation?id=${answer.id}`, other)).status).toBe(404)
+  expect((await get('/key', { ...account, apiKey: 'mr_live_no' })).status).toBe(401)
 })
