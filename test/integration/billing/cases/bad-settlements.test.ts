@@ -76,19 +76,23 @@ test('an entry that this release cannot handle is put aside, and the others of i
   await expect.poll(pendingCount, WAIT).toBe(0)
 })
 
-test('while the database can settle nothing, for whatever reason, no entry is put aside', async () => {
-  const account = await database.createAccount(10_000n)
-  const { reservationId } = await hold(account.keyId)
-  await database.pool.query('revoke update on accounts from millrace_service')
-  await addSettlement(redis, 'chat', settlement(reservationId))
-  start()
-  await expect.poll(pendingCount, WAIT).toBe(1)
-  await expect.poll(() => replica.failedCommits(), WAIT).toBeGreaterThan(2)
-  expect(await redis.exists(deadLetterKey('chat'))).toBe(0)
-  await database.pool.query('grant update on accounts to millrace_service')
-  await expectCharged(account.accountId, 700n)
-  expect(await replica.alarms('dead-letter')).toBe(0)
-})
+// An empty batch needs the first right, and not the others.
+test.each(['update on accounts', 'insert on usage', 'insert on ledger'])(
+  'without the right to %s nothing is put aside, and everything is charged once the right is granted',
+  async (right) => {
+    const account = await database.createAccount(10_000n)
+    const { reservationId } = await hold(account.keyId)
+    await database.pool.query(`revoke ${right} from millrace_service`)
+    await addSettlement(redis, 'chat', settlement(reservationId))
+    start()
+    await expect.poll(pendingCount, WAIT).toBe(1)
+    await expect.poll(() => replica.failedCommits(), WAIT).toBeGreaterThan(2)
+    expect(await redis.exists(deadLetterKey('chat'))).toBe(0)
+    await database.pool.query(`grant ${right} to millrace_service`)
+    await expectCharged(account.accountId, 700n)
+    expect(await replica.alarms('dead-letter')).toBe(0)
+  },
+)
 
 test('an entry of thousands of fields is put aside, and those after it are charged', async () => {
   const account = await database.createAccount(10_000n)
