@@ -34,7 +34,7 @@ import { createBillingService } from './service.ts'
 import { claimCell } from './settlements/claim-cell.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
 import { createTimingWriter } from './settlements/write-timings.ts'
-import { watchEviction } from './watch-eviction.ts'
+import { watchQueueStorage } from './watch-queue-storage.ts'
 import { watchHolds } from './money/watch-holds.ts'
 
 const LIMITS = {
@@ -50,7 +50,7 @@ const LIMITS = {
   booksEveryMs: 15 * 60_000,
   booksCheckMs: 60_000,
   holdsEveryMs: 30_000,
-  evictionEveryMs: 60_000,
+  storageEveryMs: 60_000,
 }
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
@@ -200,8 +200,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
     run: async (settlements) => await settlements.stop(),
     limitMs: 10_000,
   })
-  const eviction = watchEviction({ redis, everyMs: LIMITS.evictionEveryMs, metrics, log })
-  releasers.add('eviction', eviction, { run: (stop) => stop() })
+  const storage = watchQueueStorage({ redis, everyMs: LIMITS.storageEveryMs, metrics, log })
+  releasers.add('storage', storage, { run: (stop) => stop() })
 
   const { server, endStreams } = createBillingService({
     pool,
