@@ -17,12 +17,12 @@ export async function openRedisServers(opening: {
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
   const connectQueue = async (role: string, patience: RedisPatience) => {
     const options = { place: toQueueRedis(config), name: `worker-${role}`, patience, log }
-    return releasers.add(role, await connectRedis({ ...options, rights: queueRights() }), disconnect)
+    return releasers.add(role, await connectRedis({ ...options, rights: queueRights('worker') }), disconnect)
   }
   const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
     const connect = async (role: string, patience: RedisPatience) => {
       const options = { place, name: `worker-${role}`, patience, log }
-      return releasers.add(role, await connectRedis({ ...options, rights: busRights() }), disconnect)
+      return releasers.add(role, await connectRedis({ ...options, rights: busRights('worker') }), disconnect)
     }
     return {
       bus: await connect('bus', 'fail-fast'),

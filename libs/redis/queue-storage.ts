@@ -4,7 +4,7 @@ import { Cluster, type Redis } from 'ioredis'
 export type QueueStorage = {
   /** The `maxmemory_policy`, which says which keys the server deletes when its memory is full. */
   readonly policy: string | null
-  /** Whether the server writes an append-only file. */
+  /** True if the server writes an append-only file. */
   readonly isAppendOnly: boolean | null
 }
 

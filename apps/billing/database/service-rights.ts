@@ -45,7 +45,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, string>> = {
   usage_hours_end: 'select',
 }
 
-/** The functions of `sql/functions/`, whose files have the names of their functions, and those of `sql/tables/`. */
+/** The functions of `sql/functions/`, where each file has the name of its function, and the function of `sql/tables/`. */
 const FUNCTIONS = [
   ...readdirSync(new URL('functions/', SQL_FOLDER)).map((name) => name.replace('.sql', '')),
   'made_at',

@@ -28,14 +28,14 @@ export async function openRedisServers(
   const queueRedis = await connectRedis({
     place: toQueueRedis(config),
     ...named('queue', 'fail-fast'),
-    rights: queueRights(),
+    rights: queueRights('gateway'),
   })
   releasers.add('queue', queueRedis, disconnect)
   await awaitFitQueue(queueRedis, { log })
   of.metrics.watch('queue', queueRedis)
   of.onQueue()
   const place = toBusServer(of.gateway, toBusRedis(config))
-  const busRedis = await connectRedis({ place, ...named('bus', 'fail-fast'), rights: busRights() })
+  const busRedis = await connectRedis({ place, ...named('bus', 'fail-fast'), rights: busRights('gateway') })
   releasers.add('bus', busRedis, disconnect)
   of.metrics.watch('bus', busRedis)
   const losses = watchBusLosses({

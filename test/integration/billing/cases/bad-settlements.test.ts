@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { QUEUE_RULES } from '#libs/generation-record/rights.ts'
 import { createRedis, type TestRedis } from '#test/support/redis.ts'
 import {
   openBillingDatabase,
@@ -21,12 +22,16 @@ const WAIT = { interval: 20 }
 
 let server: TestRedis
 let redis: Redis
+/** The URL of a user that has the rights of docs/operators.md and no others. */
+let billingUrl: string
 let database: BillingDatabase
 let replica: SettlementReplica
 
 beforeAll(async () => {
   server = await createRedis()
   redis = connect(server.url)
+  await redis.call('ACL', 'SETUSER', 'billing', 'on', '>of-billing', '-@all', ...QUEUE_RULES.billing)
+  billingUrl = Object.assign(new URL(server.url), { username: 'billing', password: 'of-billing' }).href
 })
 beforeEach(async () => {
   await redis.flushall()
@@ -110,7 +115,7 @@ test('an entry of thousands of fields is put aside, and those after it are charg
 })
 
 function start(): void {
-  replica = startReplica({ database, redis: { mode: 'single', url: server.url } })
+  replica = startReplica({ database, redis: { mode: 'single', url: billingUrl } })
 }
 
 type Held = Awaited<ReturnType<typeof hold>>
