@@ -143,6 +143,28 @@ test('a right that is taken away later is named by the command that needed it, s
   expect(await redis.xadd('mr2:main:a-stream', '*', 'a', 'b')).toEqual(expect.any(String))
 })
 
+test('a subscription whose channel is taken away comes back with the right to the channel', async () => {
+  await setUser(...appUser(PASSWORD))
+  const subscriber = await connectRedis({
+    place,
+    name: 'worker-bus-subscriber',
+    patience: 'patient',
+    log: pino({ level: 'silent' }),
+  })
+  onTestFinished(() => subscriber.disconnect())
+  const heard: string[] = []
+  subscriber.on('message', (_, text: string) => heard.push(text))
+  await subscriber.subscribe('mr2:main:a', 'mr2:main:b')
+  await subscriber.unsubscribe('mr2:main:b')
+  const refused = new Promise<Error>((resolve) => subscriber.on('error', resolve))
+  await setUser('millrace', 'resetchannels')
+  expect((await refused).message).toContain('NOPERM')
+  await setUser('millrace', '&mr2:main:*')
+  await expect.poll(async () => await owner.publish('mr2:main:a', 'again'), POLL).toBe(1)
+  await expect.poll(() => heard, POLL).toEqual(['again'])
+  expect(await owner.publish('mr2:main:b', 'given up')).toBe(0)
+})
+
 const setRules = async (rules: readonly string[]) =>
   await setUser('millrace', 'reset', 'on', `>${PASSWORD}`, '-@all', ...rules)
 
