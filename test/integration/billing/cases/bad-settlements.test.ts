@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { QUEUE_RULES } from '#libs/generation-record/rights.ts'
 import { createRedis, type TestRedis } from '#test/support/redis.ts'
 import {
   openBillingDatabase,
@@ -21,12 +22,16 @@ const WAIT = { interval: 20 }
 
 let server: TestRedis
 let redis: Redis
+/** The URL of a user that has the rights of docs/operators.md and no others. */
+let billingUrl: string
 let database: BillingDatabase
 let replica: SettlementReplica
 
 beforeAll(async () => {
   server = await createRedis()
   redis = connect(server.url)
+  await redis.call('ACL', 'SETUSER', 'billing', 'on', '>of-billing', '-@all', ...QUEUE_RULES.billing)
+  billingUrl = Object.assign(new URL(server.url), { username: 'billing', password: 'of-billing' }).href
 })
 beforeEach(async () => {
   await redis.flushall()
@@ -76,19 +81,23 @@ test('an entry that this release cannot handle is put aside, and the others of i
   await expect.poll(pendingCount, WAIT).toBe(0)
 })
 
-test('while the database can settle nothing, for whatever reason, no entry is put aside', async () => {
-  const account = await database.createAccount(10_000n)
-  const { reservationId } = await hold(account.keyId)
-  await database.pool.query('revoke update on accounts from millrace_service')
-  await addSettlement(redis, 'chat', settlement(reservationId))
-  start()
-  await expect.poll(pendingCount, WAIT).toBe(1)
-  await expect.poll(() => replica.failedCommits(), WAIT).toBeGreaterThan(2)
-  expect(await redis.exists(deadLetterKey('chat'))).toBe(0)
-  await database.pool.query('grant update on accounts to millrace_service')
-  await expectCharged(account.accountId, 700n)
-  expect(await replica.alarms('dead-letter')).toBe(0)
-})
+// An empty batch needs the first right, and not the second.
+test.each(['update on accounts', 'execute on function settle_one'])(
+  'without the right to %s nothing is put aside, and everything is charged once the right is granted',
+  async (right) => {
+    const account = await database.createAccount(10_000n)
+    const { reservationId } = await hold(account.keyId)
+    await database.pool.query(`revoke ${right} from public, millrace_service`)
+    await addSettlement(redis, 'chat', settlement(reservationId))
+    start()
+    await expect.poll(pendingCount, WAIT).toBe(1)
+    await expect.poll(() => replica.failedCommits(), WAIT).toBeGreaterThan(2)
+    expect(await redis.exists(deadLetterKey('chat'))).toBe(0)
+    await database.pool.query(`grant ${right} to millrace_service`)
+    await expectCharged(account.accountId, 700n)
+    expect(await replica.alarms('dead-letter')).toBe(0)
+  },
+)
 
 test('an entry of thousands of fields is put aside, and those after it are charged', async () => {
   const account = await database.createAccount(10_000n)
@@ -106,7 +115,7 @@ test('an entry of thousands of fields is put aside, and those after it are charg
 })
 
 function start(): void {
-  replica = startReplica({ database, redis: { mode: 'single', url: server.url } })
+  replica = startReplica({ database, redis: { mode: 'single', url: billingUrl } })
 }
 
 type Held = Awaited<ReturnType<typeof hold>>
