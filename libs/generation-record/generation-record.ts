@@ -5,7 +5,7 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { encodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { withNextWrite } from '#libs/redis/connect-redis.ts'
 import {
-  ALL_BYTES,
+  ALL_ACCOUNTS,
   idsKey,
   modelPrefix,
   needsKey,
@@ -14,7 +14,7 @@ import {
   settlementMarkKey,
   settlementStateKey,
   settlementStreamKey,
-  waitingBytesKey,
+  waitingSumsKey,
 } from './keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
 import {
@@ -32,6 +32,19 @@ import { createRunScript } from './run-script.ts'
 /** How many bytes of jobs may wait, for one account and for all accounts of a model. */
 export type Bounds = { readonly accountBytes: number; readonly modelBytes: number }
 
+/** What a generation's place in the fair order depends on. Costs are whole tokens. */
+export type Place = {
+  readonly accountId: string
+  /** The account's share among the accounts whose generations wait: 1 or more. */
+  readonly weight: number
+  /** The expected tokens of prompt and output, and `fixedCost`. The settlement replaces them by the used tokens. */
+  readonly cost: number
+  /** The part of the cost that is no token, so a generation that runs pays it whatever it uses. */
+  readonly fixedCost: number
+  /** A first lift is answered `busy` if generations that cost more than this are before its tag. */
+  readonly mostAhead: number
+}
+
 /** Every lift of one epoch carries the same job, needs, tag, ids and prompt count. */
 export type Lifting = {
   readonly job: PackedJob
@@ -39,11 +52,7 @@ export type Lifting = {
   readonly needs: Needs
   /** The tag of the first lift's answer; null in the first lift, which issues it. */
   readonly tag: number | null
-  /**
-   * `cost`: expected tokens / weight. `mostAhead`: a first lift with more generations before its tag is answered
-   * `busy`.
-   */
-  readonly place: { readonly accountId: string; readonly cost: number; readonly mostAhead: number }
+  readonly place: Place
   readonly bounds: Bounds
   /** The time until the generation's deadline. */
   readonly remainingMs: number
@@ -60,7 +69,7 @@ export type Lift =
    * at that tag or before it.
    */
   | { readonly status: 'waiting'; readonly tag: number; readonly ahead: number }
-  /** Only for a first lift. Nothing was created, and no tag was issued. */
+  /** Only for a first lift. Nothing was created, and no tag was issued. `ahead`: the cost of what waits before it. */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
   /** A worker has claimed this epoch. */
   | { readonly status: 'claimed'; readonly worker: string; readonly nonce: string }
@@ -245,7 +254,8 @@ export function createGenerationRecord(options: {
     },
 
     async waitingBytes(model) {
-      return Number((await redis.hget(waitingBytesKey(model), ALL_BYTES)) ?? 0)
+      const sums = await redis.hget(waitingSumsKey(model), ALL_ACCOUNTS)
+      return sums === null ? 0 : Number(sums.split(' ', 1)[0])
     },
 
     async redisTimeMs() {
@@ -294,7 +304,9 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     encodeNeeds(needs),
     tag === null ? '' : String(tag),
     place.accountId,
+    String(place.weight),
     String(place.cost),
+    String(place.fixedCost),
     String(place.mostAhead),
     String(bounds.accountBytes),
     String(bounds.modelBytes),

@@ -13,7 +13,7 @@ const LASTING = [
 
 /** Of each model: there when something waits, and only then. */
 const EMPTY_AT_REST = [
-  /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-bytes)$/u,
+  /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-sums)$/u,
   /:generations:(wait|active|prioritized|delayed|failed|completed|paused|waiting-children)$/u,
   // A job.
   /:generations:[0-9a-f-]+\.[\d.]+$/u,

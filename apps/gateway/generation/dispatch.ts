@@ -286,7 +286,7 @@ class DispatchedGeneration implements Dispatched {
       epoch: this.#epoch,
       needs: this.#needs,
       tag: this.#tag,
-      place: { accountId, cost, mostAhead: admission.mostAhead },
+      place: { accountId, weight: 1, cost, fixedCost: 0, mostAhead: admission.mostAhead },
       bounds: this.#deps.bounds,
       remainingMs: remainingMs(),
       ids: this.#ids,
