@@ -25,7 +25,7 @@ import { createAdmit } from './generation/admit.ts'
 import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createEndGeneration } from './generation/end-generation.ts'
-import { createOutputEstimate } from './generation/estimate-output.ts'
+import { createExpectCost } from './generation/expected-cost.ts'
 import { createGenerate } from './generation/generate.ts'
 import { createGenerationMetrics } from './generation/generation-metrics.ts'
 import { createGiveUpBus } from './generation/give-up-bus.ts'
@@ -223,6 +223,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       demand,
       isBarred: poisonBound.isBarred,
       settlementsFull: settlements.isFull,
+      expectCost: createExpectCost(holds),
       drainBoundMs: config.DRAIN_BOUND_MS,
       assumedGenerationMs: config.ASSUMED_GENERATION_MS,
       random: Math.random,
@@ -265,7 +266,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         streamSettled: inboxes.settled,
       }),
       suspects,
-      outputEstimate: createOutputEstimate(),
       ...holds,
       gateway,
       nowMs,

@@ -7,6 +7,8 @@ export type ModelPicture = {
   readonly running: number
   /** Mean time from claim to end; null until an engine has measured one. */
   readonly meanGenerationMs: number | null
+  /** Mean tokens of these generations, prompt and output; null until an engine has measured it. */
+  readonly meanGenerationTokens: number | null
   /** The largest context window of the engines, in tokens. */
   readonly contextWindow: number
 }
@@ -43,7 +45,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     find(model) {
       let slots = 0
       let running = 0
-      const meansMs: number[] = []
+      const measured: { ms: number; tokens: number }[] = []
       let contextWindow = 0
       for (const [id, worker] of workers) {
         if (nowMs() - worker.seenMs > FRESH_MS) {
@@ -55,14 +57,18 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
           slots += engine.slots
           running += engine.running
           contextWindow = Math.max(contextWindow, engine.contextWindow)
-          if (engine.meanGenerationMs !== null) meansMs.push(engine.meanGenerationMs)
+          const { meanGenerationMs: ms, meanGenerationTokens: tokens } = engine
+          if (ms !== null && tokens !== null) measured.push({ ms, tokens })
         }
       }
       if (slots === 0) return null
-      const meanGenerationMs =
-        meansMs.length === 0 ? null : meansMs.reduce((sum, ms) => sum + ms, 0) / meansMs.length
-      return { slots, running, meanGenerationMs, contextWindow }
+      const meanGenerationMs = meanOf(measured.map(({ ms }) => ms))
+      const meanGenerationTokens = meanOf(measured.map(({ tokens }) => tokens))
+      return { slots, running, meanGenerationMs, meanGenerationTokens, contextWindow }
     },
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }
 }
+
+const meanOf = (values: readonly number[]) =>
+  values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length

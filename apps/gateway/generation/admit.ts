@@ -1,10 +1,11 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
-import type { Lift } from '#libs/generation-record/generation-record.ts'
+import type { Lift, Place } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
 import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
+import type { ExpectCost } from './expected-cost.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
@@ -15,8 +16,7 @@ import { UNCHARGED_WORK } from './or-unavailable.ts'
  * lifted.
  */
 export type Admission = {
-  /** How many generations may wait before this one. */
-  readonly mostAhead: number
+  readonly place: Place
   /** Ends the generation's wait. May be called again. */
   claimed(): void
   /** Notes that output has begun, so the grammars are compiled. May be called again. */
@@ -34,9 +34,10 @@ export type Admit = (call: GenerationCall) => Admission
  * The first half of admission, in memory, before any money is reserved. Unavailable: the model is disabled, or no ready
  * worker serves it. Warming: no worker is ready, but a scaler starts one. Busy: the generations queued *before this
  * account's own tag* take longer than the drain bound, so an account that floods the queue makes the model busy for
- * itself alone. Only the record can check that exactly. So that a flood reaches neither billing nor the queue, this
- * function refuses the plain cases: an account that the record refused a moment ago, and an account that already has
- * more generations waiting in this gateway alone.
+ * itself alone. Both the queue and what the engines do in a second are counted in tokens, so large requests count as
+ * much as many small ones. Only the record can check that exactly. So that a flood reaches neither billing nor the
+ * queue, this function refuses the plain cases: an account that the record refused a moment ago, and an account that
+ * already has more waiting in this gateway alone.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.
@@ -51,6 +52,7 @@ export function createAdmit(deps: {
   isBarred: (accountId: string) => boolean
   /** True if this gateway keeps as many settlements as it may. It then takes no new work. */
   settlementsFull: () => boolean
+  expectCost: ExpectCost
   /** How long the generations ahead may take. */
   drainBoundMs: number
   /** The length of a generation until one has been measured. */
@@ -59,12 +61,13 @@ export function createAdmit(deps: {
   nowMs: () => number
 }): Admit {
   const { picture, modelStates, demand, isBarred, settlementsFull, random, nowMs } = deps
-  const { drainBoundMs, assumedGenerationMs } = deps
+  const { expectCost, drainBoundMs, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
   const waiting = createWaiting()
   const grammars = createGrammarBound()
 
-  return ({ caller, model, size, isRepeated }) => {
+  return (call) => {
+    const { caller, model, size, isRepeated } = call
     const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
     refuseShortage(caller, [model])
     if (!model.enabled) throw unavailable(model.id)
@@ -85,20 +88,21 @@ export function createAdmit(deps: {
       throw busy(model.id, spreadRetry(known, random))
     }
 
-    const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
-    const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
-    // Generations of one account are served in order. Up to as many as there are slots may be claimed without this
-    // gateway's knowledge.
-    const ownAhead = waiting.count(account) - serving.slots
+    const { cost, fixedCost } = expectCost(call)
+    const meanCost = serving.meanGenerationTokens ?? cost
+    const perMs = (serving.slots * meanCost) / (serving.meanGenerationMs ?? assumedGenerationMs)
+    const mostAhead = Math.ceil(freeSlots(serving) * meanCost + drainBoundMs * perMs)
+    // Up to as many generations as there are slots may be claimed without this gateway's knowledge.
+    const ownAhead = waiting.cost(account) - serving.slots * meanCost
     if (ownAhead > mostAhead) {
       count('busy')
       throw busy(model.id, spreadRetry((ownAhead - mostAhead) / perMs, random))
     }
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
-    const endWait = waiting.enter(account)
+    const endWait = waiting.enter(account, cost)
     return {
-      mostAhead,
+      place: { accountId: caller.accountId, weight: caller.weight, cost, fixedCost, mostAhead },
       claimed: endWait,
       compiled: grammar.compiled,
       leave() {
@@ -125,41 +129,46 @@ const MOST_REFUSALS = 10_000
 
 /** The record's latest refusals, by model and account. */
 function createRefusals(nowMs: () => number) {
-  const byAccount = new Map<string, { waitMs: number; untilMs: number }>()
+  const byAccount = new Map<string, { freeMs: number; untilMs: number }>()
   return {
+    /** Returns how long the account must still wait, or null. */
     find(account: string): number | null {
       const known = byAccount.get(account)
       if (known === undefined) return null
-      if (nowMs() < known.untilMs) return known.waitMs
+      if (nowMs() < known.untilMs) return known.freeMs - nowMs()
       byAccount.delete(account)
       return null
     },
     add(account: string, waitMs: number): void {
       if (byAccount.size >= MOST_REFUSALS) byAccount.clear()
-      byAccount.set(account, { waitMs, untilMs: nowMs() + Math.min(MOST_REFUSED_MS, waitMs / 2) })
+      const now = nowMs()
+      byAccount.set(account, { freeMs: now + waitMs, untilMs: now + Math.min(MOST_REFUSED_MS, waitMs / 2) })
     },
   }
 }
 
-/** How many generations wait in this gateway for their reservation, their lift or their claim, by model and account. */
+/**
+ * The cost of the generations that wait in this gateway for their reservation, their lift or their claim, by model and
+ * account.
+ */
 function createWaiting() {
   const byAccount = new Map<string, number>()
-  const count = (account: string) => byAccount.get(account) ?? 0
+  const costOf = (account: string) => byAccount.get(account) ?? 0
 
-  function leave(account: string): void {
-    const left = count(account) - 1
+  function leave(account: string, cost: number): void {
+    const left = costOf(account) - cost
     if (left > 0) byAccount.set(account, left)
     else byAccount.delete(account)
   }
 
   return {
-    count,
+    cost: costOf,
     /** Counts one generation until the returned function is called. */
-    enter(account: string): () => void {
-      byAccount.set(account, count(account) + 1)
+    enter(account: string, cost: number): () => void {
+      byAccount.set(account, costOf(account) + cost)
       let waits = true
       return () => {
-        if (waits) leave(account)
+        if (waits) leave(account, cost)
         waits = false
       }
     },
@@ -213,9 +222,12 @@ function compiling(model: string): ApiError {
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 
 /**
- * Returns seconds. Up to half of the wait is added at random, so that clients refused together return at different
- * times.
+ * The share of a wait that is added at random, so that clients refused together return at different times. It is small,
+ * because the wait is measured and a client should not wait much longer.
  */
+const BUSY_SPREAD = 0.1
+
+/** Returns seconds. */
 function spreadRetry(waitMs: number, random: () => number): number {
-  return (waitMs * (1 + random() / 2)) / 1_000
+  return (waitMs * (1 + random() * BUSY_SPREAD)) / 1_000
 }

@@ -15,32 +15,41 @@ export type RunTotals = {
   /** Notes that a run has ended. `live` must not return it any more. */
   noteEnd(run: RunningGeneration, ms: number): void
   totals(): Totals
-  /** Mean time from claim to end of the last runs; null before the first run ended. */
-  meanMs(): number | null
+  /**
+   * Returns the mean time from claim to end of the last runs and the mean tokens of their prompts and outputs; null
+   * before the first run ended.
+   */
+  means(): Means | null
 }
 
-/** Weight of the newest run in the moving mean. */
+export type Means = { readonly ms: number; readonly tokens: number }
+
+/** Weight of the newest run in the moving means. */
 const MEAN_SHARE = 0.1
 
 /** Counts the tokens of one engine's runs. `live` returns the runs that have not ended. */
 export function createRunTotals(live: () => Iterable<RunningGeneration>): RunTotals {
   let past: Totals = { ended: 0, promptTokens: 0, cachedTokens: 0, outputTokens: 0 }
-  let meanMs: number | null = null
+  let means: Means | null = null
 
   return {
     noteEnd(run, ms) {
       if (!run.hasOutput()) return
       past = { ...withRun(past, run), ended: past.ended + 1 }
-      meanMs = meanMs === null ? ms : meanMs + (ms - meanMs) * MEAN_SHARE
+      const tokens = run.usage.promptTokens + run.output.tokens
+      const before = means ?? { ms, tokens }
+      means = { ms: toMean(before.ms, ms), tokens: toMean(before.tokens, tokens) }
     },
     totals() {
       let totals = past
       for (const run of live()) if (run.hasOutput()) totals = withRun(totals, run)
       return totals
     },
-    meanMs: () => meanMs,
+    means: () => means,
   }
 }
+
+const toMean = (mean: number, value: number) => mean + (value - mean) * MEAN_SHARE
 
 function withRun(totals: Totals, { usage, earlierIds, output }: RunningGeneration): Totals {
   return {

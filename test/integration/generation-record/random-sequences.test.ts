@@ -12,7 +12,8 @@ import {
 } from '#libs/generation-record/keys.ts'
 import { encodeNeeds } from '#libs/generation-record/needs.ts'
 import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
-import { createRecordModel, type ModelClaim, type ModelLift } from './record-model.ts'
+import { createRecordModel, type ModelClaim, type ModelLift } from '../../support/record-model.ts'
+import { createRandom } from '../../support/random.ts'
 import { record, redis, useRecord } from './record-under-test.ts'
 
 const SEQUENCES = 1_000
@@ -218,17 +219,6 @@ async function readSettlements(model: string) {
     const tokens = Number(of('promptTokens')) + Number(of('completionTokens'))
     return { id: of('id'), epoch: Number(of('epoch')), outcome: of('outcome'), tokens }
   })
-}
-
-/** The algorithm is mulberry32. */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
 }
 
 function raise(): never {

@@ -105,6 +105,7 @@ test.each<Pick<BillingKey, 'expiresAtMs' | 'models' | 'shortage'>>([
   const key = {
     keyId: CALL.keyId,
     accountId: CALL.reservationId,
+    weight: 3,
     sha256: Buffer.alloc(32, 7),
     active: true,
     ...fields,

@@ -43,16 +43,17 @@ test('a run that the engine gave nothing for counts neither as ended nor in the 
   run.usage.promptTokens = 10
   totals.noteEnd(run, 1_000)
   run.close()
-  expect([totals.totals().ended, totals.totals().promptTokens, totals.meanMs()]).toEqual([0, 0, null])
+  expect([totals.totals().ended, totals.totals().promptTokens, totals.means()]).toEqual([0, 0, null])
 })
 
-test('the mean time follows the last runs', () => {
+test('the means of time and tokens follow the last runs', () => {
   const totals = createRunTotals(() => [])
   for (const ms of [1_000, 2_000]) {
     const run = open()
+    run.usage.promptTokens = ms / 100
     run.noteOutput([1])
     totals.noteEnd(run, ms)
     run.close()
   }
-  expect(totals.meanMs()).toBe(1_100)
+  expect(totals.means()).toEqual({ ms: 1_100, tokens: 12 })
 })
