@@ -13,8 +13,8 @@ export const EngineState = z.object({
   running: z.int(),
   /** Mean time from claim to end of the last generations; null until a generation has ended. */
   meanGenerationMs: z.number().nullable(),
-  /** Mean tokens of the same generations, prompt and output; null until a generation has ended. */
-  meanGenerationTokens: z.number().nullable(),
+  /** The tokens of prompts and outputs that one slot takes in a second; null until a generation has ended. */
+  slotTokensPerS: z.number().nullable(),
   /** The engine's context window in tokens. */
   contextWindow: z.int(),
   /** The name of the format in which the model writes tool calls. */

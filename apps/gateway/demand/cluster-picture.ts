@@ -7,8 +7,8 @@ export type ModelPicture = {
   readonly running: number
   /** Mean time from claim to end; null until an engine has measured one. */
   readonly meanGenerationMs: number | null
-  /** Mean tokens of these generations, prompt and output; null until an engine has measured it. */
-  readonly meanGenerationTokens: number | null
+  /** The tokens of prompts and outputs that one slot takes in a second; null until an engine has measured it. */
+  readonly slotTokensPerS: number | null
   /** The largest context window of the engines, in tokens. */
   readonly contextWindow: number
 }
@@ -45,7 +45,8 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     find(model) {
       let slots = 0
       let running = 0
-      const measured: { ms: number; tokens: number }[] = []
+      const meansMs: number[] = []
+      const rates: number[] = []
       let contextWindow = 0
       for (const [id, worker] of workers) {
         if (nowMs() - worker.seenMs > FRESH_MS) {
@@ -57,14 +58,13 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
           slots += engine.slots
           running += engine.running
           contextWindow = Math.max(contextWindow, engine.contextWindow)
-          const { meanGenerationMs: ms, meanGenerationTokens: tokens } = engine
-          if (ms !== null && tokens !== null) measured.push({ ms, tokens })
+          if (engine.meanGenerationMs !== null) meansMs.push(engine.meanGenerationMs)
+          if (engine.slotTokensPerS !== null) rates.push(engine.slotTokensPerS)
         }
       }
       if (slots === 0) return null
-      const meanGenerationMs = meanOf(measured.map(({ ms }) => ms))
-      const meanGenerationTokens = meanOf(measured.map(({ tokens }) => tokens))
-      return { slots, running, meanGenerationMs, meanGenerationTokens, contextWindow }
+      const meanGenerationMs = meanOf(meansMs)
+      return { slots, running, meanGenerationMs, slotTokensPerS: meanOf(rates), contextWindow }
     },
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }

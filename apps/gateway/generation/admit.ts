@@ -89,14 +89,17 @@ export function createAdmit(deps: {
     }
 
     const { cost, fixedCost } = expectCost(call)
-    const meanCost = serving.meanGenerationTokens ?? cost
-    const perMs = (serving.slots * meanCost) / (serving.meanGenerationMs ?? assumedGenerationMs)
-    const mostAhead = Math.ceil(freeSlots(serving) * meanCost + drainBoundMs * perMs)
+    const meanMs = serving.meanGenerationMs ?? assumedGenerationMs
+    const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
+    const perMs = serving.slots * slotPerMs
+    const mostAhead = Math.ceil(freeSlots(serving) * slotPerMs * meanMs + drainBoundMs * perMs)
     // Up to as many generations as there are slots may be claimed without this gateway's knowledge.
-    const ownAhead = waiting.cost(account) - serving.slots * meanCost
+    const ownAhead = waiting.cost(account) - perMs * meanMs
+    // What waits becomes less with each claim, by a whole generation, and half of one has ended on average.
+    const untilRoomMs = (tooMuch: number) => tooMuch / perMs + meanMs / serving.slots / 2
     if (ownAhead > mostAhead) {
       count('busy')
-      throw busy(model.id, spreadRetry((ownAhead - mostAhead) / perMs, random))
+      throw busy(model.id, spreadRetry(untilRoomMs(ownAhead - mostAhead), random))
     }
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
@@ -110,7 +113,7 @@ export function createAdmit(deps: {
         grammar.leave()
       },
       refuse({ reason, ahead }) {
-        const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
+        const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : untilRoomMs(ahead - mostAhead)
         refusals.add(account, waitMs)
         count('busy')
         return busy(model.id, spreadRetry(waitMs, random))

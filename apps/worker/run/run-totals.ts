@@ -11,47 +11,53 @@ export type Totals = {
   readonly outputTokens: number
 }
 
+type CountedRun = Pick<RunningGeneration, 'usage' | 'earlierIds' | 'output' | 'hasOutput'>
+
 export type RunTotals = {
   /** Notes that a run has ended. `live` must not return it any more. */
-  noteEnd(run: RunningGeneration, ms: number): void
+  noteEnd(run: CountedRun, ms: number): void
   totals(): Totals
-  /**
-   * Returns the mean time from claim to end of the last runs and the mean tokens of their prompts and outputs; null
-   * before the first run ended.
-   */
-  means(): Means | null
+  /** Mean time from claim to end of the last runs; null before the first run ended. */
+  meanMs(): number | null
+  /** The tokens of prompts and outputs that one slot takes in a second; null before the first run ended. */
+  slotTokensPerS(): number | null
 }
 
-export type Means = { readonly ms: number; readonly tokens: number }
-
-/** Weight of the newest run in the moving means. */
+/** Weight of the newest run in the moving mean time. */
 const MEAN_SHARE = 0.1
+/**
+ * Weight of the newest run in the tokens per second. It is smaller, because the runs of different accounts differ much
+ * in it, and because what may wait before a request of any account depends on it.
+ */
+const RATE_SHARE = 0.01
 
 /** Counts the tokens of one engine's runs. `live` returns the runs that have not ended. */
 export function createRunTotals(live: () => Iterable<RunningGeneration>): RunTotals {
   let past: Totals = { ended: 0, promptTokens: 0, cachedTokens: 0, outputTokens: 0 }
-  let means: Means | null = null
+  let meanMs: number | null = null
+  const rate = { runs: 0, ms: 0, tokens: 0 }
 
   return {
     noteEnd(run, ms) {
       if (!run.hasOutput()) return
       past = { ...withRun(past, run), ended: past.ended + 1 }
-      const tokens = run.usage.promptTokens + run.output.tokens
-      const before = means ?? { ms, tokens }
-      means = { ms: toMean(before.ms, ms), tokens: toMean(before.tokens, tokens) }
+      meanMs = meanMs === null ? ms : meanMs + (ms - meanMs) * MEAN_SHARE
+      rate.runs += 1
+      const share = Math.max(RATE_SHARE, 1 / rate.runs)
+      rate.ms += (ms - rate.ms) * share
+      rate.tokens += (run.usage.promptTokens + run.output.tokens - rate.tokens) * share
     },
     totals() {
       let totals = past
       for (const run of live()) if (run.hasOutput()) totals = withRun(totals, run)
       return totals
     },
-    means: () => means,
+    meanMs: () => meanMs,
+    slotTokensPerS: () => (rate.ms === 0 ? null : (1_000 * rate.tokens) / rate.ms),
   }
 }
 
-const toMean = (mean: number, value: number) => mean + (value - mean) * MEAN_SHARE
-
-function withRun(totals: Totals, { usage, earlierIds, output }: RunningGeneration): Totals {
+function withRun(totals: Totals, { usage, earlierIds, output }: Omit<CountedRun, 'hasOutput'>): Totals {
   return {
     ended: totals.ended,
     promptTokens: totals.promptTokens + usage.promptTokens + earlierIds.length,

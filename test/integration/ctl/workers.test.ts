@@ -24,7 +24,7 @@ const ENGINE: EngineState = {
   slots: 8,
   running: 3,
   meanGenerationMs: null,
-  meanGenerationTokens: null,
+  slotTokensPerS: null,
   contextWindow: 4_096,
 }
 

@@ -280,7 +280,7 @@ test.concurrent('other forms and other kinds are not heard; fields of other rele
     slots: 4,
     running: 1,
     meanGenerationMs: null,
-    meanGenerationTokens: null,
+    slotTokensPerS: null,
     contextWindow: 4_096,
   }
   const known = { ...heartbeatOf('newer', 'worker'), engines: [engine] }

@@ -9,7 +9,7 @@ function heartbeat(callFormat: string | undefined, kind: 'worker' | 'gateway' = 
     slots: 1,
     running: 0,
     meanGenerationMs: null,
-    meanGenerationTokens: null,
+    slotTokensPerS: null,
     contextWindow: 1,
   }
   const engines = [callFormat === undefined ? engine : { ...engine, callFormat }]

@@ -13,7 +13,7 @@ import { generationJob } from '../../../../support/generation-job.ts'
 const COST = 100
 
 function setUp(options: {
-  engines?: { slots: number; running: number; meanMs: number | null; meanTokens?: number }[]
+  engines?: { slots: number; running: number; meanMs: number | null; tokensPerS?: number }[]
   random?: number
   /** The expected tokens of each request. */
   cost?: number
@@ -24,8 +24,9 @@ function setUp(options: {
 }) {
   const clock = { nowMs: 0 }
   const picture = createClusterPicture(() => 0)
-  for (const [at, { slots, running, meanMs, meanTokens = COST }] of (options.engines ?? []).entries()) {
-    const means = { meanGenerationMs: meanMs, meanGenerationTokens: meanMs === null ? null : meanTokens }
+  for (const [at, { slots, running, meanMs, tokensPerS }] of (options.engines ?? []).entries()) {
+    const measured = meanMs === null ? null : (tokensPerS ?? (1_000 * COST) / meanMs)
+    const means = { meanGenerationMs: meanMs, slotTokensPerS: measured }
     picture.applyHeartbeat({
       id: `worker-${at}`,
       form: 2,
@@ -70,13 +71,13 @@ const BUSY_ENGINES = [{ slots: 4, running: 4, meanMs: 1_000 }]
 test('as many tokens may be ahead as the free slots and the engines within the drain bound can take', () => {
   const { admit } = setUp({
     engines: [
-      { slots: 4, running: 3, meanMs: 1_000, meanTokens: 60 },
-      { slots: 4, running: 4, meanMs: 3_000, meanTokens: 100 },
+      { slots: 4, running: 3, meanMs: 1_000, tokensPerS: 40 },
+      { slots: 4, running: 4, meanMs: 3_000, tokensPerS: 60 },
     ],
   })
-  // 8 slots at 2 s each end 4 generations of 80 tokens per second, so 9,600 tokens in 30 s; one more slot is free.
+  // 8 slots take 400 tokens per second, so 12,000 in 30 s. One more slot is free, which takes 100 tokens in 2 s.
   const caller = { ...generationCall().caller, weight: 3 }
-  const place = { accountId: caller.accountId, weight: 3, cost: COST, fixedCost: 0, mostAhead: 9_680 }
+  const place = { accountId: caller.accountId, weight: 3, cost: COST, fixedCost: 0, mostAhead: 12_100 }
   expect(admit(generationCall({ caller })).place).toEqual(place)
 })
 
@@ -87,7 +88,7 @@ test('without a measurement the assumed time counts, and generations like this o
 
 test('what the record refuses is model_busy, with the time until there is room', () => {
   const { admit } = setUp({ engines: BUSY_ENGINES })
-  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ code: 'model_busy', retryAfterS: 5 })
+  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ code: 'model_busy', retryAfterS: 5.125 })
 })
 
 test('too many bytes are model_busy for two seconds', () => {
@@ -98,7 +99,7 @@ test('too many bytes are model_busy for two seconds', () => {
 
 test('clients that are refused together get different waits, up to a tenth longer', () => {
   const { admit } = setUp({ engines: BUSY_ENGINES, random: 0.5 })
-  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ retryAfterS: 5.25 })
+  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ retryAfterS: 5.381_25 })
 })
 
 test('for up to a second after a refusal the account is refused at once, another account is not', () => {
@@ -108,7 +109,7 @@ test('for up to a second after a refusal the account is refused at once, another
   const caller = { ...generationCall().caller, keyId: 'key-2', accountId: 'account-2' }
   expect(admit(generationCall({ caller })).place.mostAhead).toBe(12_000)
   clock.nowMs = 900
-  expect(() => admit(generationCall())).toThrow(expect.objectContaining({ retryAfterS: 4.1 }))
+  expect(() => admit(generationCall())).toThrow(expect.objectContaining({ retryAfterS: 4.225 }))
   clock.nowMs = 1_000
   expect(admit(generationCall()).place.mostAhead).toBe(12_000)
 })
@@ -262,7 +263,7 @@ test('an account with plainly too many waiting in this gateway is refused before
   const { admit, refusal, demanded } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
   // 6 generations may be ahead, and 2 of the account's own may have been claimed without the gateway's knowledge.
   const admitted = Array.from({ length: 9 }, () => admit(generationCall()))
-  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 5 })
+  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 7.5 })
   expect(demanded()).toMatchObject({ busy: 1 })
   const other = { ...generationCall().caller, accountId: 'another-account' }
   expect(() => admit(generationCall({ caller: other }))).not.toThrow()
@@ -276,5 +277,5 @@ test('an account with plainly too many waiting in this gateway is refused before
 test('a few huge requests are as many as many small ones', () => {
   const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }], cost: 900 })
   admit(generationCall())
-  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 5 })
+  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 7.5 })
 })

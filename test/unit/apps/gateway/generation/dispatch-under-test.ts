@@ -90,7 +90,7 @@ export function setUp(
               slots: 4,
               running: options.room === false ? 4 : 0,
               meanGenerationMs: null,
-              meanGenerationTokens: null,
+              slotTokensPerS: null,
               contextWindow: 4_096,
             },
     },

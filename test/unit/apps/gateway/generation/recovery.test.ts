@@ -35,7 +35,7 @@ function setUp(contextWindow = 131_072) {
         slots: 1,
         running: 0,
         meanGenerationMs: null,
-        meanGenerationTokens: null,
+        slotTokensPerS: null,
         contextWindow,
       }),
     },

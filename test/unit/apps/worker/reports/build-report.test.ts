@@ -8,7 +8,7 @@ test('a report names the process and its engines, also one that has not answered
     slots: 8,
     running: 1,
     meanGenerationMs: null,
-    meanGenerationTokens: null,
+    slotTokensPerS: null,
     contextWindow: 4_096,
   }
   const build = createBuildReport({
