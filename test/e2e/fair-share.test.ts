@@ -9,8 +9,8 @@ import { FILE_MODELS } from '../support/shared-models.ts'
 /** The model's engine runs four generations at a time. */
 const { model } = FILE_MODELS['fair-share'].engine
 
-/** The tokens of both accounts over which their shares are compared; a request has 200 at most. */
-const MEASURED_TOKENS = 16_000
+/** The tokens of both accounts over which their shares are compared. What runs at either end has 400 at most. */
+const MEASURED_TOKENS = 20_000
 
 let cluster: SharedCluster
 
@@ -48,8 +48,8 @@ function saturate(account: TestAccount, { clients, tokens }: { clients: number; 
 
 test('two accounts that saturate a model share its tokens by their weights, whatever the sizes of their requests', async () => {
   const [large, small] = [await cluster.createAccount('100'), await cluster.createAccount('100')]
-  const ofLarge = saturate(large, { clients: 6, tokens: 150 })
-  const ofSmall = saturate(small, { clients: 8, tokens: 15 })
+  const ofLarge = saturate(large, { clients: 6, tokens: 80 })
+  const ofSmall = saturate(small, { clients: 8, tokens: 10 })
 
   /** Returns how many tokens the account with large requests gets for each token of the other one. */
   async function measure(tokens = MEASURED_TOKENS): Promise<number> {
@@ -61,7 +61,7 @@ test('two accounts that saturate a model share its tokens by their weights, what
 
   try {
     // The lengths of both are learned meanwhile.
-    await measure(7_000)
+    await measure(8_000)
     const equal = await measure()
     await cluster.admin.call(ADMIN.changeAccount, { account: large.id, weight: 3 })
     // The requests that wait keep their places.

@@ -16,7 +16,12 @@ beforeAll(async () => {
   cluster = await startCluster({
     workers: [[{ model: 'demo-chat', files: 'demo', maxNumSeqs: 1, stepMs: 20 }]],
     workerEnv: { NODE_OPTIONS: `--import=${HOUR_AHEAD}` },
-    gatewayEnv: { QUEUED_BYTES: String(1024 * 1024), DRAIN_GRACE_MS: '1000' },
+    // The drain bound is long, so that only the bytes of large prompts are too much.
+    gatewayEnv: {
+      QUEUED_BYTES: String(1024 * 1024),
+      DRAIN_BOUND_MS: '600000',
+      DRAIN_GRACE_MS: '1000',
+    },
   })
   account = await cluster.createAccount('100')
 })

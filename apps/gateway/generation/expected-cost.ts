@@ -6,21 +6,24 @@ import type { GenerationCall } from './generation-call.ts'
 /**
  * Returns what a generation will probably cost in the fair order of the queue, in tokens: those of its prompt, those of
  * its output within the caller's limit, and the time that an engine takes to compile its grammars (`grammarTokens`),
- * which is the fixed part. An embedding costs its inputs.
+ * which is the fixed part. An embedding costs its inputs. The prompt is bounded by the context window, because a longer
+ * one is refused.
  */
 export type ExpectCost = (
-  call: Pick<GenerationCall, 'caller' | 'model' | 'size' | 'maxOutputTokens'>,
+  call: Pick<GenerationCall, 'caller' | 'model' | 'request' | 'size' | 'maxOutputTokens'>,
 ) => Pick<Place, 'cost' | 'fixedCost'>
 
 export function createExpectCost(deps: {
   inputEstimate: Pick<InputEstimate, 'estimate'>
   expectedOutput: Pick<ExpectedOutput, 'expect'>
 }): ExpectCost {
-  return ({ caller, model, size, maxOutputTokens }) => {
+  return ({ caller, model, request, size, maxOutputTokens }) => {
     const limit = Math.min(maxOutputTokens ?? Infinity, model.maxOutputTokens)
     const { mean } = deps.expectedOutput.expect(model.id, caller.accountId)
-    const fixedCost = size.grammarTokens
+    const windows = request.kind === 'embedding' ? request.inputs.length : 1
+    const prompt = Math.min(deps.inputEstimate.estimate(model.id, size), windows * model.contextWindow)
     const output = Math.min(limit, Math.round(mean))
-    return { cost: deps.inputEstimate.estimate(model.id, size) + output + fixedCost, fixedCost }
+    const fixedCost = size.grammarTokens
+    return { cost: prompt + output + fixedCost, fixedCost }
   }
 }

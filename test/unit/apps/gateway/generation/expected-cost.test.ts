@@ -39,6 +39,12 @@ test('an embedding costs its inputs', () => {
   expect(setUp().cost({ maxOutputTokens: 0 }).cost).toBe(60)
 })
 
+test('a prompt costs no more than the context window, which a longer one exceeds', () => {
+  const { cost } = setUp()
+  const { contextWindow } = generationCall().model
+  expect(cost({ size: { ...SIZE, promptBytes: 1_000_000 } }).cost).toBe(contextWindow + 256)
+})
+
 test('the time that the engine takes to compile its grammars is its fixed part', () => {
   const { cost } = setUp()
   const { request } = generationJob()
