@@ -66,9 +66,14 @@ export type Lifting = {
 export type Lift =
   /**
    * `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts. `ahead`: how many generations wait
-   * at that tag or before it.
+   * at that tag or before it. `costAhead`: their cost, if this call has admitted the generation; else null.
    */
-  | { readonly status: 'waiting'; readonly tag: number; readonly ahead: number }
+  | {
+      readonly status: 'waiting'
+      readonly tag: number
+      readonly ahead: number
+      readonly costAhead: number | null
+    }
   /** Only for a first lift. Nothing was created, and no tag was issued. `ahead`: the cost of what waits before it. */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
   /** A worker has claimed this epoch. */
@@ -330,7 +335,7 @@ function readLift(answer: unknown): Lift | 'request' {
   const { status, text, number, integer } = readReply(answer)
   switch (status) {
     case 'waiting':
-      return { status, tag: number(0), ahead: integer(1) }
+      return { status, tag: number(0), ahead: integer(1), costAhead: integer(2) < 0 ? null : integer(2) }
     case 'claimed':
       return { status, worker: text(0), nonce: text(1) }
     case 'busy': {

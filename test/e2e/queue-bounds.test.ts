@@ -36,7 +36,7 @@ test('a worker whose clock is an hour ahead serves like any other', async () => 
 })
 
 test('the bytes of one account that may wait are bounded; beyond them it gets a retry-after', async () => {
-  const first = startChatOk(call('Talk [[tokens=200]]'))
+  const first = startChatOk(call('Talk [[tokens=500]]'))
   await first.firstText
   // Each prompt is half of the account's quarter and cannot be compressed. The requests are not streamed, because a
   // stream that waits for long has the status 200 before its error.

@@ -66,7 +66,7 @@ export function createRecordModel() {
     return { start, tag: Math.max(start, virtual + costOf(own) / weight / 4) }
   }
 
-  function costAhead(accountId: string, tag: number): number {
+  function costBefore(accountId: string, tag: number): number {
     const own = ofAccount(accountId)
     const others = waiting.filter((entry) => !isOf(accountId)(entry))
     const meanOfOthers = others.length === 0 ? 0 : costOf(others) / others.length
@@ -120,18 +120,19 @@ export function createRecordModel() {
         if (known.worker !== null && known.nonce !== null) {
           return { status: 'claimed', worker: known.worker, nonce: known.nonce }
         }
-        return { status: 'waiting', tag: known.tag, ahead: countAhead(known.tag) - 1 }
+        return { status: 'waiting', tag: known.tag, ahead: countAhead(known.tag) - 1, costAhead: null }
       }
       let tag = epoch > 1 ? 0 : lifting.tag
+      let costAhead: number | null = null
       if (tag === null) {
         const next = nextPlace(place)
         tag = next.tag
-        const ahead = costAhead(place.accountId, tag)
-        if (ahead > place.mostAhead) return { status: 'busy', reason: 'queue', ahead }
+        costAhead = costBefore(place.accountId, tag)
+        if (costAhead > place.mostAhead) return { status: 'busy', reason: 'queue', ahead: costAhead }
         const account = bytesOf(ofAccount(place.accountId)) + bytes
         const { accountBytes, modelBytes } = lifting.bounds
         if (account > accountBytes || bytesOf(waiting) + bytes > modelBytes) {
-          return { status: 'busy', reason: 'bytes', ahead }
+          return { status: 'busy', reason: 'bytes', ahead: costAhead }
         }
         finish.set(place.accountId, next.start + place.cost / place.weight)
       }
@@ -139,7 +140,7 @@ export function createRecordModel() {
       leave(id)
       generations.set(id, { epoch, place, gateway, tag, ids, worker: null, nonce: null, settled: null })
       waiting.push({ id, needs, tag, place, bytes })
-      return { status: 'waiting', tag, ahead }
+      return { status: 'waiting', tag, ahead, costAhead }
     },
 
     claim({ worker, nonce, serves, buried }: Claiming): ModelClaim {

@@ -135,6 +135,7 @@ export function simulateQueue(given: {
           admission.leave()
           return retry(admission.refuse(lifted))
         }
+        if (lifted.status === 'waiting' && lifted.costAhead !== null) admission.queued(lifted.costAhead)
         const next = () => send(account, left - 1)
         requests.set(id, { id, account, prompt, output, admission, liftedMs: nowMs(), next })
         fill()
@@ -153,7 +154,7 @@ export function simulateQueue(given: {
       if (request === undefined) throw new Error('an unknown generation was claimed')
       const { account, prompt, output, admission, liftedMs } = request
       running += 1
-      admission.claimed()
+      admission.claimed({ waitedMs: nowMs() - liftedMs })
       inputEstimate.learn(MODEL, { promptBytes: prompt * BYTES_PER_TOKEN }, prompt)
       listOf(waitsMs, account.id).push(nowMs() - liftedMs)
       const ms = (output + prompt * PREFILL_SHARE) * stepMs
@@ -186,21 +187,26 @@ export function simulateQueue(given: {
 
   /** Finds out which refusals are over: a lift that allows no bytes is refused for its bytes once there is room. */
   function probe(): void {
-    const serving = picture.find(MODEL)
     for (const account of accounts) {
       const waiting = open.get(account.id)
-      if (waiting === undefined || serving === null) continue
-      const roomMs = Math.max(0, slots - running) * (serving.meanGenerationMs ?? 10_000) + 30_000 * slots
-      const mostAhead = Math.ceil((roomMs / 1_000) * (serving.slotTokensPerS ?? 0))
-      const place = { accountId: account.id, weight: account.weight, cost: 1, fixedCost: 0 }
-      const answer = liftOf('probe', { ...place, mostAhead }, -1)
-      if (answer.status !== 'busy' || answer.reason === 'queue') continue
+      if (waiting === undefined || !hasRoom(account)) continue
       open.delete(account.id)
       for (const { atMs, saidMs } of waiting) {
         if (atMs >= measureFromMs) refusals.push({ account: account.id, saidMs, realMs: nowMs() - atMs })
       }
     }
     timers.add(PROBE_MS, probe)
+  }
+
+  function hasRoom(account: SimulatedAccount): boolean {
+    try {
+      const admission = admit(callOf(account, 1))
+      admission.leave()
+      const lifted = liftOf('probe', admission.place, -1)
+      return lifted.status === 'busy' && lifted.reason === 'bytes'
+    } catch {
+      return false
+    }
   }
 
   beat()

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import type { Lift, Place } from '#libs/generation-record/generation-record.ts'
@@ -17,8 +18,10 @@ import { UNCHARGED_WORK } from './or-unavailable.ts'
  */
 export type Admission = {
   readonly place: Place
-  /** Ends the generation's wait. May be called again. */
-  claimed(): void
+  /** Notes the cost of what waits before the generation. */
+  queued(costAhead: number): void
+  /** Ends the generation's wait. May be called again. `waitedMs`: how long it waited, if its worker reports it. */
+  claimed(claim: { readonly waitedMs?: number }): void
   /** Notes that output has begun, so the grammars are compiled. May be called again. */
   compiled(): void
   /** Notes that the generation has ended, claimed or not. May be called again. */
@@ -64,6 +67,7 @@ export function createAdmit(deps: {
   const { expectCost, drainBoundMs, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
   const waiting = createWaiting()
+  const slowness = createSlowness()
   const grammars = createGrammarBound()
 
   return (call) => {
@@ -91,10 +95,11 @@ export function createAdmit(deps: {
     const { cost, fixedCost } = expectCost(call)
     const meanMs = serving.meanGenerationMs ?? assumedGenerationMs
     const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
-    const perMs = serving.slots * slotPerMs
+    const fullPerMs = serving.slots * slotPerMs
+    const perMs = fullPerMs / slowness.of(account)
     const mostAhead = Math.ceil(freeSlots(serving) * slotPerMs * meanMs + drainBoundMs * perMs)
     // Up to as many generations as there are slots may be claimed without this gateway's knowledge.
-    const ownAhead = waiting.cost(account) - perMs * meanMs
+    const ownAhead = waiting.cost(account) - fullPerMs * meanMs
     // What waits becomes less with each claim, by a whole generation, and half of one has ended on average.
     const untilRoomMs = (tooMuch: number) => tooMuch / perMs + meanMs / serving.slots / 2
     if (ownAhead > mostAhead) {
@@ -104,9 +109,19 @@ export function createAdmit(deps: {
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
     const endWait = waiting.enter(account, cost)
+    let costAhead: number | null = null
     return {
       place: { accountId: caller.accountId, weight: caller.weight, cost, fixedCost, mostAhead },
-      claimed: endWait,
+      queued(ahead) {
+        costAhead = ahead
+      },
+      claimed({ waitedMs }) {
+        endWait()
+        if (costAhead !== null && waitedMs !== undefined) {
+          slowness.learn(account, { waitedMs, expectedMs: costAhead / fullPerMs })
+        }
+        costAhead = null
+      },
       compiled: grammar.compiled,
       leave() {
         endWait()
@@ -146,6 +161,29 @@ function createRefusals(nowMs: () => number) {
       if (byAccount.size >= MOST_REFUSALS) byAccount.clear()
       const now = nowMs()
       byAccount.set(account, { freeMs: now + waitMs, untilMs: now + Math.min(MOST_REFUSED_MS, waitMs / 2) })
+    },
+  }
+}
+
+/** The waits from which is learned; what a shorter one took depends on chance. */
+const LEAST_LEARNED_MS = 1_000
+const SLOWNESS_RANGE = { min: 0.5, max: 10 }
+const SLOWNESS_SHARE = 0.05
+
+/**
+ * How many times longer the generations of an account wait than the engines need for what waits before them when they
+ * arrive: other accounts send more, and their share of that comes before as well. By model and account.
+ */
+function createSlowness() {
+  const known = new LRUCache<string, number>({ max: MOST_REFUSALS })
+  return {
+    of: (account: string) => known.get(account) ?? 1,
+    learn(account: string, { waitedMs, expectedMs }: { waitedMs: number; expectedMs: number }): void {
+      if (expectedMs < LEAST_LEARNED_MS) return
+      const { min, max } = SLOWNESS_RANGE
+      const measured = Math.min(max, Math.max(min, waitedMs / expectedMs))
+      const before = known.get(account) ?? 1
+      known.set(account, before + (measured - before) * SLOWNESS_SHARE)
     },
   }
 }

@@ -203,7 +203,10 @@ class DispatchedGeneration implements Dispatched {
       this.#mayBeQueued = false
       throw this.#generation.admission.refuse(lifted)
     }
-    if (lifted.status === 'waiting') this.#tag = lifted.tag
+    if (lifted.status === 'waiting') {
+      this.#tag = lifted.tag
+      if (lifted.costAhead !== null) this.#generation.admission.queued(lifted.costAhead)
+    }
     this.#isQueued = true
     this.#startWait()
     this.#lookAfter()

@@ -6,8 +6,9 @@
 --       10 how many tokens may be ahead   11 bytes of the account that may wait   12 bytes of the model that may wait
 --       13 ms until the deadline   14 ms that the record outlives it   15 ids   16 job   17 bytes   18 gateway
 --       19 stream   20 where the request is: 'inline' in the job, or 'apart'   21 the request apart, or ''
--- Returns { 'waiting', tag, ahead }   { 'busy', 'queue' | 'bytes', tokens ahead }   { 'claimed', worker, nonce }
---         { 'settled' }   { 'superseded' }   { 'request' }: call again with ARGV[21]
+-- Returns { 'waiting', tag, ahead, tokens ahead if this call has admitted it, else -1 }
+--         { 'busy', 'queue' | 'bytes', tokens ahead }   { 'claimed', worker, nonce }   { 'settled' }   { 'superseded' }
+--         { 'request' }: call again with ARGV[21]
 --
 -- The order is start-time fair queueing: a tag is the account's finish tag or the virtual time, whichever is later, so
 -- that a flooding account only delays itself. The finish tag grows by cost / weight, and a settlement corrects it by
@@ -52,7 +53,7 @@ local function count_waiting(tag)
 end
 
 if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
-  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1 }
+  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, -1 }
 end
 
 local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_tag)
@@ -66,11 +67,11 @@ if is_first then
   start = math.max(earliest, tonumber(call('ZSCORE', finish_key, account) or earliest))
   tag = math.max(start, virtual + own.cost / weight / CATCH_UP)
 end
-local ahead = count_waiting(tag)
+local ahead, cost_ahead = count_waiting(tag), -1
 if is_first then
   -- All generations of the account are ahead. Those of the others that are ahead cost as much as the others' mean.
   local others = all.count - own.count
-  local cost_ahead = own.cost
+  cost_ahead = own.cost
   if others > 0 then cost_ahead = cost_ahead + (all.cost - own.cost) * math.max(0, ahead - own.count) / others end
   cost_ahead = math.ceil(cost_ahead)
   if cost_ahead > tonumber(ARGV[10]) then return { 'busy', 'queue', cost_ahead } end
@@ -109,4 +110,4 @@ call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
 call('ZADD', expiry_key, expire_at, member)
 if not is_first then own, all = read_sums(account) end
 add_to_sums(account, own, all, 1, cost, bytes)
-return { 'waiting', exact(tag), ahead }
+return { 'waiting', exact(tag), ahead, cost_ahead }

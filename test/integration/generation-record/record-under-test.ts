@@ -44,7 +44,7 @@ export async function claim(job: ChatJob, fields: Partial<Claiming> = {}): Promi
 /** Lifts a job for a new model, so that it waits there alone. */
 export async function lifted(fields: Partial<ChatJob> = {}): Promise<ChatJob> {
   const job = generationJob(fields)
-  expect(await lift(job)).toEqual({ status: 'waiting', tag: 1, ahead: 0 })
+  expect(await lift(job)).toMatchObject({ status: 'waiting', tag: 1, ahead: 0 })
   return job
 }
 

@@ -8,7 +8,7 @@ import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
 import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
-export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0 }
+export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0 }
 export const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
 
 /** Returns the epoch and the number in a job's id, without the generation's id, which is random. */
@@ -112,6 +112,7 @@ export function setUp(
     promptTokens: 40,
     admission: {
       place: liftPlace({ cost: 300, mostAhead: 5 }),
+      queued: () => {},
       claimed: () => {},
       compiled: () => {},
       leave: () => {},

@@ -112,6 +112,7 @@ export function setUp(given: Given) {
       if (given.refusal !== undefined) throw given.refusal
       return {
         place: liftPlace({ mostAhead: 5 }),
+        queued: () => {},
         claimed: () => {},
         compiled: () => log.push('compiled'),
         leave: () => log.push('left'),
