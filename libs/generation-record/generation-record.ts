@@ -32,7 +32,7 @@ import { createRunScript } from './run-script.ts'
 /** How many bytes of jobs may wait, for one account and for all accounts of a model. */
 export type Bounds = { readonly accountBytes: number; readonly modelBytes: number }
 
-/** What a generation's place in the fair order depends on. Costs are whole tokens. */
+/** The facts that decide a generation's place in the fair order. Costs are whole tokens. */
 export type Place = {
   readonly accountId: string
   /** The account's share among the accounts whose generations wait: 1 or more. */

@@ -23,9 +23,9 @@ const Answer = z.object({ usage: z.object({ total_tokens: z.int() }) })
 /** Sends requests of one length, one after the other, from each of `clients` clients. */
 function saturate(account: TestAccount, { clients, tokens }: { clients: number; tokens: number }) {
   let used = 0
-  let isOver = false
+  const over = new AbortController()
   async function client() {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const response = await fetch(`${cluster.baseUrl}/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
@@ -40,7 +40,7 @@ function saturate(account: TestAccount, { clients, tokens }: { clients: number; 
   return {
     used: () => used,
     async end() {
-      isOver = true
+      over.abort()
       await all
     },
   }

@@ -100,7 +100,7 @@ export function createAdmit(deps: {
     const mostAhead = Math.ceil(freeSlots(serving) * slotPerMs * meanMs + drainBoundMs * perMs)
     // Up to as many generations as there are slots may be claimed without this gateway's knowledge.
     const ownAhead = waiting.cost(account) - fullPerMs * meanMs
-    // What waits becomes less with each claim, by a whole generation, and half of one has ended on average.
+    // Each claim lowers the waiting tokens by a whole generation, of which half has passed on average.
     const untilRoomMs = (tooMuch: number) => tooMuch / perMs + meanMs / serving.slots / 2
     if (ownAhead > mostAhead) {
       count('busy')

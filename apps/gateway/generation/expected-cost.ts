@@ -4,9 +4,9 @@ import type { ExpectedOutput } from './expected-output.ts'
 import type { GenerationCall } from './generation-call.ts'
 
 /**
- * Returns what a generation will probably cost in the fair order of the queue, in tokens: those of its prompt, those of
- * its output within the caller's limit, and the time that an engine takes to compile its grammars (`grammarTokens`),
- * which is the fixed part. An embedding costs its inputs. The prompt is bounded by the context window, because a longer
+ * Returns what a generation will probably cost in the fair order of the queue, in tokens: its prompt, its output within
+ * the caller's limit, and as the fixed part the time that an engine takes to compile its grammars (`grammarTokens`). An
+ * embedding costs its inputs. The prompt is bounded by the context window, because a longer
  * one is refused.
  */
 export type ExpectCost = (

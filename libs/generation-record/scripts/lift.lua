@@ -69,7 +69,7 @@ if is_first then
 end
 local ahead, cost_ahead = count_waiting(tag), -1
 if is_first then
-  -- All generations of the account are ahead. Those of the others that are ahead cost as much as the others' mean.
+  -- All generations of the account are ahead. Generations of others that are ahead count with the others' mean cost.
   local others = all.count - own.count
   cost_ahead = own.cost
   if others > 0 then cost_ahead = cost_ahead + (all.cost - own.cost) * math.max(0, ahead - own.count) / others end
