@@ -74,13 +74,11 @@ test('accounts: create, show, list, change, close, reopen', async () => {
       '',
     ].join('\n'),
   )
-  const changed = await shown('accounts', 'change', id, '--weight', '3', '--reason', 'contract 18')
-  expect(field(changed, 'weight')).toBe('3')
+  expect(field(await shown('accounts', 'change', id, '--weight', '3'), 'weight')).toBe('3')
   expect(field(await shown('accounts', 'close', id, '--reason', 'unpaid'), 'status')).toBe('closed')
   expect(field(await shown('accounts', 'reopen', id, '--reason', 'paid'), 'status')).toBe('active')
   const audit = await shown('audit', '--target', id)
-  expect(audit).toMatch(/bootstrap +owner +closeAccount .* unpaid$/m)
-  expect(audit).toMatch(/bootstrap +owner +createAccount .* contract 17$/m)
+  expect(audit).toMatch(/owner +closeAccount .* unpaid$[^]*owner +createAccount .* contract 17$/m)
 })
 
 test('credits: topup, adjust, show; an idempotency key is generated, printed, and moves credits once', async () => {
