@@ -44,6 +44,9 @@ export async function startLocalRedis(
 /** If this variable is `valkey`, the Redis servers that tests start for themselves are Valkey. */
 const SERVER_VARIABLE = 'MILLRACE_TEST_REDIS'
 
+/** Returns whether these servers know TLS. The package of Valkey is built without it. */
+export const redisKnowsTls = (): boolean => process.env[SERVER_VARIABLE] !== 'valkey'
+
 async function ensureServer(): Promise<string> {
   const wanted = process.env[SERVER_VARIABLE] ?? 'redis'
   if (wanted === 'redis') return await ensureRedisServer({ tools: TOOLS, say: console.error })

@@ -10,6 +10,7 @@ import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import { connectRedis, openRedis, withNextWrite, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { watchTlsConnections } from '#libs/redis/watch-tls-connections.ts'
 import { createAuthority, type TestAuthority } from '../../support/certificates.ts'
+import { redisKnowsTls } from '../../support/local-servers.ts'
 import { queuedJob } from '../../support/generation-job.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 import { createSecureRedis, SECURE_USER } from '../../support/secure-redis.ts'
@@ -202,7 +203,7 @@ test('jobs of a model are refused while Redis is away, and taken when it is back
   redis.disconnect()
 })
 
-test.each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
+test.skipIf(!redisKnowsTls()).each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
   'by TLS, as a user of the access list: %s',
   async (mode) => {
     const [authority, trusted] = [createAuthority(), getCACertificates()]
