@@ -16,7 +16,12 @@ beforeAll(async () => {
   cluster = await startCluster({
     workers: [[{ model: 'demo-chat', files: 'demo', maxNumSeqs: 1, stepMs: 20 }]],
     workerEnv: { NODE_OPTIONS: `--import=${HOUR_AHEAD}` },
-    gatewayEnv: { QUEUED_BYTES: String(1024 * 1024), DRAIN_GRACE_MS: '1000' },
+    // The drain bound is long, so that only the bytes of large prompts are too much.
+    gatewayEnv: {
+      QUEUED_BYTES: String(1024 * 1024),
+      DRAIN_BOUND_MS: '600000',
+      DRAIN_GRACE_MS: '1000',
+    },
   })
   account = await cluster.createAccount('100')
 })
@@ -31,7 +36,7 @@ test('a worker whose clock is an hour ahead serves like any other', async () => 
 })
 
 test('the bytes of one account that may wait are bounded; beyond them it gets a retry-after', async () => {
-  const first = startChatOk(call('Talk [[tokens=200]]'))
+  const first = startChatOk(call('Talk [[tokens=500]]'))
   await first.firstText
   // Each prompt is half of the account's quarter and cannot be compressed. The requests are not streamed, because a
   // stream that waits for long has the status 200 before its error.
