@@ -33,11 +33,6 @@ export const FILE_MODELS = {
     // The engine is fast enough for thousands of inputs, and slow enough to be interrupted in the middle of them.
     engine: { model: 'embeddings/embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 },
   },
-  // Slow enough that its clients keep it saturated.
-  'fair-share': {
-    like: 'demo-chat',
-    engine: { model: 'fair-share/four', files: 'demo', maxNumSeqs: 4, stepMs: 4, sequenceMs: 0 },
-  },
   'gateway-stop': { like: 'demo-chat', engine: { model: 'gateway-stop/narrow', ...NARROW, stepMs: 50 } },
   'hang-up': { like: 'demo-chat', engine: { model: 'hang-up/narrow', ...NARROW, stepMs: 20 } },
   langchain: { like: 'demo-chat', engine: { model: 'langchain/narrow', ...NARROW } },
