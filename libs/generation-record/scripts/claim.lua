@@ -103,7 +103,9 @@ for _ = 1, SWEPT_AT_MOST do
     -- whole.
     call('DEL', needs_key, expiry_key, sums_key)
   else
-    note_left(member, needs, cost, bytes, account)
+    -- If the worker serves one set only, `more` counts that set.
+    local was_last = more == 0 or (#served > 1 and call('EXISTS', prefix .. 'waiting:' .. needs) == 0)
+    note_left(was_last, member, needs, cost, bytes, account)
   end
   if runs then
     call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)

@@ -83,17 +83,18 @@ local function add_to_sums(account, own, all, sign, cost, bytes)
   if #ended > 0 then call('HDEL', sums_key, unpack(ended)) end
 end
 
--- Updates the sums after a member has left its set of needs.
-local function note_left(member, needs, cost, bytes, account)
-  if call('EXISTS', prefix .. 'waiting:' .. needs) == 0 then call('SREM', needs_key, needs) end
+-- Updates the needs, the expiries and the sums after a member has left its set of needs. `was_last`: the set is empty.
+local function note_left(was_last, member, needs, cost, bytes, account)
+  if was_last then call('SREM', needs_key, needs) end
   call('ZREM', expiry_key, member)
   local own, all = read_sums(account)
   add_to_sums(account, own, all, -1, cost, bytes)
 end
 
 local function leave_waiting(member, needs, cost, bytes, account)
-  if call('ZREM', prefix .. 'waiting:' .. needs, member) == 0 then return end
-  note_left(member, needs, cost, bytes, account)
+  local waiting_key = prefix .. 'waiting:' .. needs
+  if call('ZREM', waiting_key, member) == 0 then return end
+  note_left(call('EXISTS', waiting_key) == 0, member, needs, cost, bytes, account)
 end
 
 -- Replaces the expected cost of a generation by its used cost, which is 0 if it never ran. The account's next
