@@ -55,9 +55,9 @@ const LIMITS = {
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * Bounds of the pool for the operations of callers and for timings. A caller's operation ends after 2 s at most. The
- * statement limit of this pool is nevertheless the limit of money functions, because behind a pooler both pools use one
- * login, and a login has one limit.
+ * Bounds of the pool for the operations of callers and for timings. A gateway waits at most 2 s for the answer to an
+ * operation. The statement limit of this pool is nevertheless the longer limit of money functions, because behind a
+ * pooler both pools use one login, and a login has one limit.
  */
 const CALLERS_BOUNDS = { ...MONEY_BOUNDS, connections: 4 }
 
@@ -276,7 +276,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
 
 /**
  * Calls `start` when `ready` resolves, unless `stop` was called before. `stop` calls the function that `start`
- * returned.
+ * returned, or `unstarted` if `start` was not called.
  */
 function startOnce(
   ready: Promise<void>,

@@ -206,8 +206,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
 
   /**
-   * Authenticates. Also refuses a caller who cannot pay, before the body is read, if the body is large or of unknown
-   * length.
+   * Authenticates. Also refuses a caller who cannot pay, before the body is read, if the body is large, compressed or
+   * of unknown length.
    */
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)

@@ -5,8 +5,8 @@ import { FORM } from '#libs/generation-record/keys.ts'
 export const EngineState = z.object({
   model: z.string(),
   /**
-   * True if the worker pulls generations: the engine is healthy, the worker is not stopping, and the model's queue is
-   * not paused.
+   * True if the worker pulls generations: the engine is healthy, the worker is neither stopping nor cordoned, and the
+   * model's queue is not paused.
    */
   ready: z.boolean(),
   slots: z.int(),

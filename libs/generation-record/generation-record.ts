@@ -309,8 +309,8 @@ export function createGenerationRecord(options: {
 }
 
 /**
- * The most calls of the script for one claim. Each call that is answered `again` has settled up to 64 generations of
- * dead gateways.
+ * The most calls of the script for one claim. Each call that is answered `again` has removed 64 generations from the
+ * waiting ones, because they have expired or their gateways are dead.
  */
 const MAX_CLAIM_CALLS = 64
 

@@ -79,7 +79,7 @@ export const settlementMarkKey = (model: string) => `${settlementStreamKey(model
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
 /**
- * BullMQ's key prefix for the model's queue, which has one job for each waiting generation. The queue is named
+ * BullMQ's key prefix for the model's queue, which normally has one job for each waiting generation. The queue is named
  * `JOB_QUEUE`.
  */
 export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`

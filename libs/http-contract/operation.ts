@@ -13,8 +13,8 @@ type Described<Code extends string> = {
   readonly headers: z.ZodObject
   readonly body: z.ZodType
   /**
-   * The errors of this operation alone. All operations of a contract, and all of its changes, have further errors in
-   * common.
+   * The errors with which the operation answers. A contract may leave out the errors that all of its operations or all
+   * of its changes have, and add them in its OpenAPI description.
    */
   readonly errors: readonly Code[]
 }

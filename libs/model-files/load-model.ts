@@ -27,8 +27,7 @@ export type LoadedModel = Model & {
 /**
  * Loads the manifest `<modelsFolder>/<name>.json`, the family that it names, and the model's files. The files come from
  * the manifest's folder, or from `fetchFiles` if the manifest names no folder. A chat template that the manifest names
- * replaces the templates in these files. Rejects with an error that names the file or the manifest if one cannot be
- * used.
+ * replaces the templates in these files. If a file or the manifest cannot be used, rejects with an error that names it.
  */
 export async function loadModel(
   modelsFolder: string,

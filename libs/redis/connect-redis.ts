@@ -119,10 +119,10 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 }
 
 /**
- * The client of one server. It gathers the commands that are issued in one callback of the event loop and in the
- * promise callbacks after it, and sends them in one write. The server reads, logs and answers them together. Commands
- * sent in `withNextWrite` wait for the next such write. The nodes of a Cluster are ioredis' own clients and do not
- * gather writes.
+ * The client of one server. It sends the commands that are issued in one callback of the event loop in one write. The
+ * commands that are issued in the promise callbacks after it are another write. The server reads, logs and answers the
+ * commands of a write together. Commands sent in `withNextWrite` wait for the next such write. The nodes of a Cluster
+ * are ioredis' own clients and do not gather writes.
  */
 class Server extends Redis {
   /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */

@@ -44,7 +44,7 @@ const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 /**
  * Returns PgBouncer 1.21 or later: from the PATH, else one that an earlier call downloaded into the tools folder, else
  * from a Debian release. The Debian packages are unpacked in that folder with their libraries, so PgBouncer also runs
- * on a system that is older than that release. Returns the reason if there is none.
+ * on a system that is older than that release. If none of these can be used, returns the reason.
  */
 export async function ensurePgBouncer(): Promise<PgBouncerProgram | { readonly missing: string }> {
   const found = findExecutable('pgbouncer')

@@ -60,8 +60,8 @@ export function createAdminServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
-    // This limit must not be longer than `requestTimeout`, because Node would swap the two limits. Its default is
-    // longer.
+    // `headersTimeout` must not be longer than `requestTimeout`: Node would swap the two limits. The default of
+    // `headersTimeout` is 60 s.
     http: { headersTimeout: UPLOAD_LIMIT_MS },
     keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,

@@ -37,8 +37,8 @@ export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null
 }
 
 /**
- * Returns the reason why the session of a connection cannot write, and ends that connection. Returns null if it can
- * write.
+ * Takes one connection of the pool. Returns null if its session can write, else the reason why it cannot. If it cannot,
+ * or if the check throws, ends this connection and the pool's idle connections.
  */
 async function findProblem(pool: Pool, pooled: PooledNeeds | null): Promise<string | null> {
   const client = await pool.connect()

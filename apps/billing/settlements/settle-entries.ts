@@ -27,8 +27,8 @@ const LAST_RETRY_MS = 2_000
 /**
  * While PostgreSQL cannot settle anything, a batch is tried again, because no settlement may be lost. Every other error
  * belongs to an entry: PostgreSQL rejects a value of the entry, or this version of billing cannot handle it. Such an
- * entry would fail the whole batch each time. So the entries of the batch are settled one by one, and the entries that
- * fail alone are returned.
+ * entry would fail the whole batch each time. So the entries of the batch are then settled one by one, and each entry
+ * that fails by itself is returned.
  */
 export function createSettleEntries(deps: {
   money: Money

@@ -46,9 +46,9 @@ type LookUp = { readonly answer: Promise<BillingKey | null>; readonly pushed: Pu
  * the cache.
  *
  * `authenticate` throws an `ApiError`: `invalid_key` for a missing, malformed, unknown, revoked or expired key;
- * `model_unavailable` for a key that is not cached while billing cannot be reached; `model_busy` for a key from an
- * address that sent too many unknown keys. While billing cannot be reached, a cached key stays valid, however long that
- * lasts: the reservation checks it again before any credits are spent.
+ * `model_unavailable` for a key that is not cached while billing cannot be reached or too many look-ups are under way;
+ * `model_busy` for a key from an address that sent too many unknown keys. While billing cannot be reached, a cached key
+ * stays valid, however long that lasts: the reservation checks it again before any credits are spent.
  *
  * `suspectShortage` is called when a reservation for a caller was refused for lack of credits, so that the caller's key
  * is looked up again.

@@ -17,8 +17,8 @@ import type { StartWait, StartWaits } from './start-waits.ts'
 /**
  * The result of the first half of admission. The record does the second half when the generation is lifted: the record
  * knows the cost of the generations that wait before this one, and compares it with `mostAhead` of `place`. The caller
- * must call `queued`, `claimed`, `compiled` and `leave` when the record has admitted the generation, when a worker has
- * claimed it, when output has begun, and when it has ended.
+ * must call `queued` when the record has admitted the generation, `claimed` when a worker has claimed it, `compiled`
+ * when output has begun, and `leave` when the generation has ended.
  */
 export type Admission = {
   readonly place: Place
@@ -46,19 +46,23 @@ export type Admit = (call: GenerationCall) => Admission
 
 /**
  * Returns the first half of admission, which works in memory, before any money is reserved. It refuses a request with
- * - `model_unavailable` if the model is disabled, or if no ready worker serves it and no scaler starts one;
+ * - `insufficient_credits` if the caller can pay for no request to the model (`refuseShortage`);
+ * - `model_unavailable` if the model is disabled, if no ready worker serves it and no scaler starts one, or if this
+ *   gateway keeps as many settlements as it may;
  * - `model_warming` if no worker is ready, but a scaler starts one, and the request does not wait for the start;
- * - `model_busy` if the generations queued *before this account's own tag* take longer than the drain bound. So an
- *   account that floods the queue makes the model busy for itself alone.
+ * - `model_busy` if the generations that are queued *before the tag of the request's account* take longer than the
+ *   drain bound, if the account has sent too many requests that kill engines (`poison-bound.ts`), or if too many of its
+ *   new grammars are being compiled (`grammar-bound.ts`).
  *
  * The queue is counted in tokens, and so is the work of the engines per second. So a large request counts as much as
  * many small ones.
  *
- * Only the record knows exactly how many tokens are queued before the tag. So that a flood reaches neither billing nor
- * the queue, this function itself refuses a request in two cases: if the record refused a request of the same account a
- * moment ago, and if too many tokens of the account wait in this gateway alone.
+ * An account that floods the queue makes the model busy for itself alone, because only the generations before the
+ * account's own tag count. Only the record knows exactly how many tokens these have. So that a flood reaches neither
+ * billing nor the queue, this function itself refuses a request in two cases: if the record refused a request of the
+ * same account to the same model a moment ago, and if too many tokens of the account wait in this gateway alone.
  *
- * A client may ask to wait for a model that is warming. Its request is then admitted if there is a place for it
+ * A client may ask to wait for a model that is being started. Its request is then admitted if there is a place for it
  * (`start-waits.ts`). It ends if no worker takes it in the time that the client allows.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a

@@ -25,8 +25,9 @@ export type Need = {
  * - decode: the offered output tokens, divided by the tokens that a busy replica generates at this utilization;
  * - prefill: the waiting prompt tokens, divided by the tokens that a replica prefills within the target wait.
  *
- * The result is rounded up, at most the sum of the pools' maxima, and at least 1 while a request waits or was refused
- * because no worker was ready. It is absolute, never a ratio of ready pods, so loading pods do not raise it.
+ * The result is rounded up, at most the sum of the pools' maxima, and at least 1 while a request waits, or for 60 s
+ * after a request was refused because no worker was ready. It is absolute, never a ratio of ready pods, so loading pods
+ * do not raise it.
  *
  * @throws RangeError without a pool.
  */

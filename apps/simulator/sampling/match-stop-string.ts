@@ -36,8 +36,8 @@ export function createStopMatcher(options: {
 }
 
 /**
- * Returns where the text of the newest token begins in `text`. `before` is the text without this token. If the window
- * has moved, `before` may begin earlier than `text`.
+ * Returns where the text of the newest token begins in `text`. `before` is the text without this token. If the list of
+ * ids was full, its first id was dropped, so `before` may begin earlier than `text`.
  */
 function startOfNews(text: string, before: string): number {
   for (let cut = 0; cut <= before.length; cut++) {

@@ -25,11 +25,11 @@ import { createManagementKey, managementKeyTable } from './management-keys.ts'
 type Account = Answer<'/accounts/{account}'>
 type Hold = Item<'/holds'>
 
-/** The days over which a mean is shown. */
+/** The number of whole days from which the mean charge of one day is computed. */
 const MEAN_DAYS = 7
 const USAGE_DAYS = 30
 
-/** The most rows of one answer: one for each day and model. */
+/** The most rows of one answer. The usage has one row for each day and model. */
 const USAGE_ROWS = '500'
 
 /** The screen of one account: its balance, keys, usage and open holds, and every operation on them. */
