@@ -82,6 +82,8 @@ export type HoldAnswer =
 export type BillingKey = {
   readonly keyId: string
   readonly accountId: string
+  /** The account's share of a saturated model, within `ACCOUNT_WEIGHT`. */
+  readonly weight: number
   readonly sha256: Buffer
   readonly active: boolean
   /** Unix milliseconds; null if the key never expires. */

@@ -13,6 +13,11 @@ export const EngineState = z.object({
   running: z.int(),
   /** Mean time from claim to end of the last generations; null until a generation has ended. */
   meanGenerationMs: z.number().nullable(),
+  /**
+   * The tokens of prompts and outputs that one slot takes in a second; null until a generation has ended. Workers of the
+   * release before this field do not send it, and are read as if they had not measured it.
+   */
+  slotTokensPerS: z.number().nullable().default(null),
   /** The engine's context window in tokens. */
   contextWindow: z.int(),
   /** The name of the format in which the model writes tool calls. */

@@ -50,11 +50,14 @@ export const needsKey = (model: string) => `${modelPrefix(model)}needs`
  */
 export const waitingExpiryKey = (model: string) => `${modelPrefix(model)}waiting-expiry`
 
-/** Hash: account → bytes of its waiting generations; `ALL_BYTES` → bytes of all waiting generations. */
-export const waitingBytesKey = (model: string) => `${modelPrefix(model)}waiting-bytes`
-export const ALL_BYTES = ''
+/**
+ * Hash: account → bytes, cost and number of its waiting generations, separated by spaces; `ALL_ACCOUNTS` → of all
+ * waiting generations.
+ */
+export const waitingSumsKey = (model: string) => `${modelPrefix(model)}waiting-sums`
+export const ALL_ACCOUNTS = ''
 
-/** Sorted set: account → the tag at which its last generation ends. */
+/** Sorted set: account → the tag at which it has used its share. */
 export const finishKey = (model: string) => `${modelPrefix(model)}finish`
 
 /** The virtual time: the highest tag that was claimed. */

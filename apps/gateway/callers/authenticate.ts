@@ -182,8 +182,8 @@ export function createAuthenticate(deps: {
   }
 
   function toKnown(key: BillingKey): Known {
-    const { keyId, accountId, shortage } = key
-    const caller = { keyId, accountId, models: key.models && new Set(key.models), shortage }
+    const { keyId, accountId, weight, shortage } = key
+    const caller = { keyId, accountId, weight, models: key.models && new Set(key.models), shortage }
     const freshMs = shortage === null ? KNOWN_FRESH_MS : SHORT_FRESH_MS
     const entry = { key, caller, readMs: nowMs(), freshUntilMs: nowMs() + freshMs }
     entries.set(caller, entry)

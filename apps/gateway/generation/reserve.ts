@@ -127,7 +127,7 @@ export function createReserve(deps: {
 }
 
 /** The estimated input, and the expected output within the caller's limit. */
-type Wanted = Expectation & { readonly inputTokens: number }
+type Wanted = Omit<Expectation, 'mean'> & { readonly inputTokens: number }
 
 type Ask = (leastTokens: number) => Promise<HoldAnswer>
 

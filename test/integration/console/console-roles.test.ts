@@ -16,6 +16,7 @@ const HEADERS = {
 
 const CUSTOMERS = [
   'adjust',
+  'changeAccount',
   'changeKey',
   'closeAccount',
   'createAccount',

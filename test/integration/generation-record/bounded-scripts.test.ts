@@ -7,11 +7,11 @@ import {
   finishKey,
   needsKey,
   virtualTimeKey,
-  waitingBytesKey,
+  waitingSumsKey,
   waitingExpiryKey,
   waitingKey,
 } from '#libs/generation-record/keys.ts'
-import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
 import { test as redisTest } from '../../support/redis-test.ts'
 
 // These tests have a Redis server of their own, so that its command counters count only the scripts.
@@ -86,7 +86,7 @@ test('with 100,000 overdue generations and accounts, no call executes more comma
 const newModel = () => `model-${randomUUID()}`
 
 async function arrive(record: GenerationRecord, model: string, accountId: string) {
-  const place = { accountId, cost: 1, mostAhead: 10 * MANY }
+  const place = liftPlace({ accountId, mostAhead: 10 * MANY })
   const lift = await record.lift(await generationLift(generationJob({ model }), { place }))
   if (lift.status !== 'waiting') throw new Error(`answered ${lift.status}`)
   return lift
@@ -94,14 +94,14 @@ async function arrive(record: GenerationRecord, model: string, accountId: string
 
 /** Adds overdue generations without a record, each of a different account. */
 async function fill(redis: Redis, model: string) {
-  const member = (n: number) => `1\n1\n1\nchat\naccount-${n}\nid-${n}`
+  const member = (n: number) => `1\n1\n1\n1\nchat\naccount-${n}\nid-${n}`
   await redis.sadd(needsKey(model), 'chat')
   await addPages(async (at) => {
     await redis.zadd(waitingKey(model, 'chat'), ...page(at, (n) => [String(n + 1), member(n)]))
     await redis.zadd(waitingExpiryKey(model), ...page(at, (n) => ['1', member(n)]))
-    await redis.hset(waitingBytesKey(model), ...page(at, (n) => [`account-${n}`, '1']))
+    await redis.hset(waitingSumsKey(model), ...page(at, (n) => [`account-${n}`, '1 1 1']))
   })
-  await redis.hset(waitingBytesKey(model), '', String(MANY))
+  await redis.hset(waitingSumsKey(model), '', `${MANY} ${MANY} ${MANY}`)
 }
 
 async function addPages(add: (at: number) => Promise<unknown>) {

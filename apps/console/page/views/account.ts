@@ -18,7 +18,7 @@ import type { App, OpenScreen } from '../app.ts'
 import { requestLink } from '../parts/links.ts'
 import { sumOf, usageByModel, type Usage } from '../parts/usage-by-model.ts'
 import { may } from '../roles.ts'
-import { closeOrReopen, moveCredits } from './account-forms.ts'
+import { changeWeight, closeOrReopen, moveCredits } from './account-forms.ts'
 import { keyForms, toShownKey } from './keys.ts'
 import { createManagementKey, managementKeyTable } from './management-keys.ts'
 
@@ -152,6 +152,9 @@ function heading(app: App, account: Account, changed: () => void): TemplateResul
                 >
                   Adjust
                 </button>
+                <button type="button" @click=${() => changeWeight(app, account, changed)}>
+                  Change weight
+                </button>
                 <button
                   type="button"
                   class=${isOpen ? 'warned' : ''}
@@ -163,7 +166,10 @@ function heading(app: App, account: Account, changed: () => void): TemplateResul
         }
       </div>
     </div>
-    <p class="dim">${wholeId(account.id, (text) => app.say(text))} · created ${moment(account.createdAt)}</p>`
+    <p class="dim">
+      ${wholeId(account.id, (text) => app.say(text))} · weight ${whole(account.weight)} · created
+      ${moment(account.createdAt)}
+    </p>`
 }
 
 function balance(account: Account, usage: Loading<Answer<'/usage'>>): TemplateResult {

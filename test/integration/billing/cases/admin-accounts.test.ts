@@ -31,6 +31,7 @@ describe('accounts', () => {
         id,
         name: 'test',
         status: 'active',
+        weight: 1,
         postedNano: '0',
         heldNano: '0',
         availableNano: '0',
@@ -56,6 +57,25 @@ describe('accounts', () => {
   ])('need a name, and only a name: %s', async (param, payload) => {
     const answer = await ask('POST', '/accounts', payload)
     expect(answer).toEqual({ status: 400, body: refusal('invalid_request', param) })
+  })
+
+  test('have a weight, which is changed with all of their keys, and once', async () => {
+    const { accountId } = await database.createAccount(1_000n)
+    const version = async () =>
+      (await database.pool.query('select version from api_keys where account_id = $1', [accountId])).rows
+    const before = await version()
+    const weigh = async (weight: unknown) =>
+      await ask('PATCH', `/accounts/${accountId}`, { weight, reason: 'contract 17' })
+    expect(await weigh(100)).toMatchObject({ status: 200, body: { weight: 100 } })
+    expect(await version()).not.toEqual(before)
+    expect(await weigh(100)).toMatchObject({ status: 200, body: { weight: 100 } })
+    expect(await ask('GET', `/accounts/${accountId}`)).toMatchObject({ body: { weight: 100 } })
+    for (const wrong of [0, 101, 1.5, null]) {
+      expect(await weigh(wrong)).toEqual({ status: 400, body: refusal('invalid_request', 'weight') })
+    }
+    expect(await ask('GET', `/audit?target=${accountId}&action=changeAccount`)).toMatchObject({
+      body: { data: [{ details: { weight: 100, before: 1 }, reason: 'contract 17' }] },
+    })
   })
 
   test('that are closed spend nothing until they are opened again', async () => {

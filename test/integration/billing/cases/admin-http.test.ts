@@ -162,6 +162,7 @@ describe('roles', () => {
     expect(forbidden('ops').toSorted()).toEqual([
       'adjust',
       'archiveMonth',
+      'changeAccount',
       'changeKey',
       'closeAccount',
       'createAccount',

@@ -90,6 +90,7 @@ test('every operation answers as described', async () => {
   const account = await made('createAccount', '/accounts', { name: 'Ada' })
   await demand('topUp', `/accounts/${account}/topups`, { credits: '1', idempotencyKey: 'a', reason })
   await demand('adjust', `/accounts/${account}/adjustments`, { credits: '-0.1', idempotencyKey: 'a', reason })
+  await demand('changeAccount', `/accounts/${account}`, { weight: 3, reason })
   await demand('closeAccount', `/accounts/${account}/close`, { reason })
   await demand('reopenAccount', `/accounts/${account}/reopen`, { reason })
   await demand('listAccounts', '/accounts?limit=1')

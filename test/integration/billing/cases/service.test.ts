@@ -166,6 +166,7 @@ describe('keys', () => {
     expect(await client.lookUpKey(sha256)).toEqual({
       keyId,
       accountId,
+      weight: 1,
       sha256,
       active: true,
       expiresAtMs: null,

@@ -10,7 +10,7 @@ import { readSchema } from '#apps/billing/database/read-schema.ts'
  * The version and the hash of the files of `apps/billing/sql`. When the files change, raise `version.txt` and put both
  * new values here.
  */
-const CURRENT = { version: 12, sha256: '9c460a21eba221a7670e75c027fdc2f635cd5f7995f3282ded1a455a1a375390' }
+const CURRENT = { version: 13, sha256: '7ef6005beb2a53cb5b7fea84248ddaf719873b27d61cfeeb52e10aaa2f7177c6' }
 
 let folder: string
 
