@@ -13,11 +13,7 @@ test.each([
 })
 
 test.each([
-  [
-    'Redis 6',
-    ['redis_version:6.2.14', RUN],
-    'it is Redis 6.2.14; expected Redis 7 or later, or Valkey',
-  ],
+  ['Redis 6', ['redis_version:6.2.14', RUN], 'it is Redis 6.2.14; expected Redis 7 or later, or Valkey'],
   [
     'a server without a run id',
     ['redis_version:7.4.0', 'dragonfly_version:df-v1.30.0'],

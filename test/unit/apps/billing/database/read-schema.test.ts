@@ -10,7 +10,7 @@ import { readSchema } from '#apps/billing/database/read-schema.ts'
  * The version and the hash of the files of `apps/billing/sql`. When the files change, raise `version.txt` and put both
  * new values here.
  */
-const CURRENT = { version: 13, sha256: '7ef6005beb2a53cb5b7fea84248ddaf719873b27d61cfeeb52e10aaa2f7177c6' }
+const CURRENT = { version: 14, sha256: '774ba1c2347ccb5a701c9a27d2bd41ceba862ec42c38108bae17703ae02c4765' }
 
 let folder: string
 
