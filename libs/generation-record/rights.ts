@@ -35,8 +35,8 @@ export const QUEUE_RULES: Readonly<Record<RedisProcess, readonly string[]>> = {
   ),
   console: toRules('%R~mr2:main:* +zcard +xinfo|stream', CHECK, CONNECTION),
   billing: toRules(
-    '~mr2:main:* +eval +xreadgroup +xack +xgroup|create +xgroup|delconsumer +xgroup|setid +xinfo|stream +xinfo|groups',
-    '+xinfo|consumers +xlen +xpending +xrange +xadd +xtrim +get +set +exists +del +hget +hmget +hset +hincrby +time',
+    '~mr2:main:* +eval +xreadgroup +xautoclaim +xack +xgroup|create +xgroup|delconsumer +xgroup|setid',
+    '+xinfo|stream +xinfo|groups +xinfo|consumers +xlen +xpending +xrange +xadd +xtrim +get +set +exists +del +hget +hmget +hset +hincrby +time',
     CONNECTION,
   ),
 }

@@ -2,19 +2,39 @@ import type { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { QUEUE_RULES } from '#libs/generation-record/rights.ts'
 import { receipts, reserveCall, settlement, type BillingDatabase } from '../support/billing-database.ts'
 import { addSettlement } from '../support/settlement-replica.ts'
-import { test } from '../support/settlement-test.ts'
+import { test as base } from '../support/settlement-test.ts'
 
 const WAIT = { interval: 20 }
 
-test('a receipt of the next release is charged like any other', async ({ database, redis, start }) => {
+/** The replicas have the rights of docs/operators.md and no others; a command that these rights refuse fails the test. */
+const test = base
+  .extend('billingUrl', { scope: 'file' }, async ({ server, connection }) => {
+    await connection.call('ACL', 'SETUSER', 'billing', 'on', '>of-billing', '-@all', ...QUEUE_RULES.billing)
+    return Object.assign(new URL(server.url), { username: 'billing', password: 'of-billing' }).href
+  })
+  .extend('startWithRights', async ({ start, billingUrl, connection }, { onCleanup }) => {
+    await connection.acl('LOG', 'RESET')
+    onCleanup(async () => {
+      const refused = await connection.acl('LOG')
+      if (!Array.isArray(refused) || refused.length > 0) throw new Error(JSON.stringify(refused))
+    })
+    return () => start({ redis: { mode: 'single', url: billingUrl } })
+  })
+
+test('a receipt of the next release is charged like any other', async ({
+  database,
+  redis,
+  startWithRights,
+}) => {
   const account = await database.createAccount(10_000n)
   const forgotten = await hold(database, account.keyId)
   const receipt = receipts.sign(Object.assign(grantOf(forgotten), { tier: 'priority' }))
   await forget(database, forgotten)
   await addSettlement(redis, 'chat', settlement(forgotten.reservationId, { receipt }))
-  const replica = start()
+  const replica = startWithRights()
   await expectCharged(database, account.accountId, 700n)
   expect(await replica.alarms('dead-letter')).toBe(0)
 })
@@ -22,7 +42,7 @@ test('a receipt of the next release is charged like any other', async ({ databas
 test('an entry that this release cannot handle is put aside, and the others of its batch are charged', async ({
   database,
   redis,
-  start,
+  startWithRights,
 }) => {
   const account = await database.createAccount(10_000n)
   const [first, strange, last] = [
@@ -36,7 +56,7 @@ test('an entry that this release cannot handle is put aside, and the others of i
   await addSettlement(redis, 'chat', settlement(first.reservationId))
   await addSettlement(redis, 'chat', settlement(strange.reservationId, { receipt }))
   await addSettlement(redis, 'embed', settlement(last.reservationId, { completionTokens: 0 }))
-  const replica = start()
+  const replica = startWithRights()
   await expectCharged(database, account.accountId, 900n)
   await expect.poll(() => replica.alarms('dead-letter'), WAIT).toBe(1)
   await expect.poll(() => replica.deadLetters(), WAIT).toEqual({ chat: 1, embed: 0, odd: 0 })
@@ -49,12 +69,12 @@ test('an entry that this release cannot handle is put aside, and the others of i
 // An empty batch needs the first right, and not the second.
 test.for(['update on accounts', 'execute on function settle_one'])(
   'without the right to %s nothing is put aside, and everything is charged once the right is granted',
-  async (right, { database, redis, start }) => {
+  async (right, { database, redis, startWithRights }) => {
     const account = await database.createAccount(10_000n)
     const { reservationId } = await hold(database, account.keyId)
     await database.pool.query(`revoke ${right} from public, millrace_service`)
     await addSettlement(redis, 'chat', settlement(reservationId))
-    const replica = start()
+    const replica = startWithRights()
     await expect.poll(() => pendingCount(redis), WAIT).toBe(1)
     await expect.poll(() => replica.failedCommits(), WAIT).toBeGreaterThan(2)
     expect(await redis.exists(deadLetterKey('chat'))).toBe(0)
@@ -67,20 +87,36 @@ test.for(['update on accounts', 'execute on function settle_one'])(
 test('an entry of thousands of fields is put aside, and those after it are charged', async ({
   database,
   redis,
-  start,
+  startWithRights,
 }) => {
   const account = await database.createAccount(10_000n)
   const { reservationId } = await hold(database, account.keyId)
   const many = Array.from({ length: 20_000 }, (_, index) => [`field-${index}`, 'value']).flat()
   await redis.xadd(settlementStreamKey('chat'), '*', ...many)
   await addSettlement(redis, 'chat', settlement(reservationId))
-  start()
+  startWithRights()
   await expectCharged(database, account.accountId, 700n)
   await expect.poll(() => redis.xlen(deadLetterKey('chat')), WAIT).toBe(1)
   await expect.poll(() => pendingCount(redis), WAIT).toBe(0)
   const { reservationId: next } = await hold(database, account.keyId)
   await addSettlement(redis, 'chat', settlement(next))
   await expectCharged(database, account.accountId, 1_400n)
+})
+
+test('what a killed replica had received, and did not charge, is charged by another', async ({
+  database,
+  redis,
+  startWithRights,
+}) => {
+  const account = await database.createAccount(10_000n)
+  const { reservationId } = await hold(database, account.keyId)
+  const key = settlementStreamKey('chat')
+  await addSettlement(redis, 'chat', settlement(reservationId))
+  await redis.xgroup('CREATE', key, 'billing', '0')
+  await redis.xreadgroup('GROUP', 'billing', 'killed', 'STREAMS', key, '>')
+  expect(await pendingCount(redis)).toBe(1)
+  startWithRights()
+  await expectCharged(database, account.accountId, 700n)
 })
 
 type Held = Awaited<ReturnType<typeof hold>>

@@ -1,14 +1,12 @@
 import { connect, startReplica, type SettlementReplica } from './settlement-replica.ts'
 import { test as base } from './own-database-test.ts'
-import { QUEUE_RULES } from '#libs/generation-record/rights.ts'
 import { createRedis } from '#test/support/redis.ts'
 
-type Options = Omit<Parameters<typeof startReplica>[0], 'database' | 'redis'>
+type Options = Omit<Partial<Parameters<typeof startReplica>[0]>, 'database'>
 
 /**
  * A `test` for the consumers of settlements. Each test has a database of its own, and the file's Redis, which is empty
- * at its start. `start` starts a replica, which stops before the books are reconciled. Replicas have the rights of
- * docs/operators.md and no others.
+ * at its start. `start` starts a replica, which stops before the books are reconciled.
  */
 export const test = base
   .extend('server', { scope: 'file' }, async ({}, { onCleanup }) => {
@@ -21,19 +19,15 @@ export const test = base
     onCleanup(() => connection.disconnect())
     return connection
   })
-  .extend('billingUrl', { scope: 'file' }, async ({ server, connection }) => {
-    await connection.call('ACL', 'SETUSER', 'billing', 'on', '>of-billing', '-@all', ...QUEUE_RULES.billing)
-    return Object.assign(new URL(server.url), { username: 'billing', password: 'of-billing' }).href
-  })
   .extend('redis', { auto: true }, async ({ connection }) => {
     await connection.flushall()
     return connection
   })
-  .extend('start', ({ database, billingUrl }, { onCleanup }) => {
+  .extend('start', ({ database, server }, { onCleanup }) => {
     const running = new Set<SettlementReplica>()
     onCleanup(async () => void (await Promise.all([...running].map((replica) => replica.stop()))))
     return (options: Options = {}): SettlementReplica => {
-      const started = startReplica({ database, redis: { mode: 'single', url: billingUrl }, ...options })
+      const started = startReplica({ database, redis: { mode: 'single', url: server.url }, ...options })
       const replica = {
         ...started,
         async stop() {
