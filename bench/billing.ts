@@ -6,12 +6,17 @@
 // `--single` measures only single calls and batches of 32: billing's short SQL functions, for usual calls, are compared
 // with its full functions. The functions take turns of a few calls each.
 //
-// Prints reservations per second on one hot account and on many, the cost of keys with spend limits and rates, full
-// cycles (reserve, settle, usage, ledger), and the latency of a reservation at steady rates: called in this process,
-// and over gRPC to billing in a process of its own. `--settled` is the number of reservations that are in the tables
-// before the first round. The parts of a round are measured right after each other, so trust the ratios; the ranges
-// over the rounds are the noise of the machine. Calls that billing refuses because of a backlog of more than 50 ms are
-// counted. At the end the reconciliation must find nothing.
+// Prints:
+// - reservations per second, on one hot account and on many accounts
+// - reservations per second for keys with a spend limit, and for keys with limits per minute
+// - full cycles per second (reserve, settle, usage, ledger)
+// - the latency of a reservation at steady rates, for calls in this process, and for calls over gRPC to a billing
+//   process
+//
+// `--settled` is the number of reservations that are in the tables before the first round. The parts of a round are
+// measured right after each other, so trust the ratios; the ranges over the rounds show the noise of the machine. Calls
+// that billing refuses because of a backlog of more than 50 ms are counted. At the end the reconciliation must find
+// nothing.
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { createDesigns, type Designs } from './billing/create-designs.ts'

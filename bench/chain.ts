@@ -4,11 +4,11 @@
 //   npm run bench [-- --streams 200 --rate 50 --seconds 10 --rounds 1]
 //
 // Prints CPU µs per token of each process, Redis commands per token, time to first token, and the gateway's memory per
-// stream, all measured while the streams flow. In the same rounds it measures the floor, which is printed as the bare
-// server: the CPU per token of a `node:http` server that does nothing but send the gateway's own events at the same
-// pace. A lost, duplicated or reordered token fails the run. Times depend on the machine and its other work. CPU
-// figures depend on these less, and their ratio to the floor depends least. The bars are printed last; exit code 1 if
-// one is missed.
+// stream, all measured while the streams flow. The same rounds also measure the floor: the CPU per token of a
+// `node:http` server that does nothing but send the gateway's own events at the same pace. The floor is printed as the
+// bare server. A lost, duplicated or reordered token fails the run. Times depend strongly on the machine and its other
+// work, CPU figures less, and the ratios of CPU figures to the floor least. The bars are printed last. The exit code is
+// 1 if a bar is missed.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'

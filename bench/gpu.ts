@@ -121,8 +121,8 @@ async function attempt(title: string, stage: () => Promise<Outcome>): Promise<Ou
 }
 
 /**
- * Waits until no hold is open. Settlements are read in batches, so the last hold closes within seconds after its
- * stream.
+ * Waits until no hold is open. Settlements are read in batches, so the last hold closes within seconds after the end of
+ * its stream.
  */
 async function waitForHolds(read: () => Promise<number>): Promise<number> {
   const endMs = performance.now() + SETTLED_MS

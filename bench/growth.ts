@@ -1,9 +1,9 @@
-// Measures how costs grow with the size of a cell:
+// Measures how costs grow with the size of a cell, in four parts:
 //
-// - bus: heartbeats and pulses, with the number of processes
-// - models: idle models, with the number of models
-// - record: the scripts of the record, with the number of waiting generations
-// - ledger: billing's functions and reads, with the size of the ledger
+// - bus: the cost of heartbeats and pulses, by the number of processes
+// - models: the cost of idle models, by the number of models
+// - record: the cost of the record's scripts, by the number of waiting generations
+// - ledger: the cost of billing's functions and reads, by the size of the ledger
 //
 //   npm run bench:growth [-- --parts bus,models,record,ledger --rows 1000000]
 //

@@ -1,15 +1,16 @@
 // Measures the effect of hostile requests on other callers. Steady streams run through a real cluster. The gaps between
 // their tokens are measured in turns without and with a barrage: bodies that are made to block an event loop, and
-// connections that send nothing or half a header. The barrage has 1, 8 and 100 connections, and the key of an account
-// with or without credits.
+// connections that send nothing or half a header. The measurement is repeated for a barrage with 1, 8 and 100
+// connections, each time with the key of an account without credits and with the key of an account with credits.
 //
 //   npm run bench:hostile [-- --streams 20 --rate 20 --seconds 8 --rounds 2 --connections 1,8,100 --bodies all]
 //
 // `--bodies small` sends only bodies below 64 KiB, `large` only the others.
 //
 // The barrage is a separate process at the lowest priority. Its own CPU time disturbs the streams little, so the
-// difference comes from the work that the barrage causes in the cluster. The two lines of a round are measured right
-// after each other: compare them within a round, and compare the rounds with each other for the noise of the machine.
+// difference comes from the work that the barrage causes in the cluster. Each round prints two lines, without and with
+// the barrage, which are measured right after each other. Compare these two lines only within a round. The differences
+// between rounds show the noise of the machine.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'

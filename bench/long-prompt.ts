@@ -3,14 +3,15 @@
 //
 //   npm run bench:long-prompt [-- --streams 20 --rate 20 --rounds 5 --prompts 4 --tokens 128000]
 //
-// In each round steady streams first flow alone, and then while one long prompt after another is sent on the same
-// gateway and worker. Prints the gaps between tokens in both parts, and the longest turn of each event loop. The
-// simulator's turn is printed too, because it reads a prompt's ids itself; a real engine has other processes for that.
-// A turn contains the time that its process waited for a processor.
+// Each round has two parts. In the first part, steady streams flow alone. In the second part, they flow while one long
+// prompt after another is sent on the same gateway and worker. Prints the gaps between tokens in both parts, and the
+// longest turn of each event loop. The simulator's turn is printed too, because it reads a prompt's ids itself; a real
+// engine has other processes for that. A turn contains the time that its process waited for a processor.
 //
-// In each round, the 99.9th percentile of the gaps in the first part is subtracted from the percentile of the second
-// part. The bar limits the median of these differences; exit code 1 if it is missed. All parts of the chain share the
-// processors, and tokenizing keeps whole processors busy, so a machine without spare processors cannot meet the bar.
+// For each round, the 99.9th percentile of the gaps in the first part is subtracted from the same percentile in the
+// second part. The bar limits the median of these differences. The exit code is 1 if the bar is missed. All parts of
+// the chain share the processors, and tokenizing keeps whole processors busy, so a machine without spare processors
+// cannot meet the bar.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -3,9 +3,9 @@
 //
 //   npm run bench:streams [-- --streams 1000,4000 --rate 5 --seconds 30]
 //
-// In addition to the gaps it prints the longest turn of each process's event loop, and how long its main thread waited
-// for a processor: a gap that no turn explains is caused by the machine. The client is one more process on the same
-// machine. A lost, duplicated or reordered token fails the run; exit code 1 if a bar is missed.
+// For each process it also prints the longest turn of the event loop, and how long the main thread waited for a
+// processor. A gap that no turn explains is caused by the machine. The client is one more process on the same machine.
+// A lost, duplicated or reordered token fails the run. The exit code is 1 if a bar is missed.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

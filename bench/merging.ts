@@ -3,9 +3,9 @@
 //
 //   npm run bench:merging [-- --streams 200 --rate 50 --seconds 8 --rounds 3]
 //
-// A gateway that is really late uses all of its processor in both cases, so the two cases could not be compared. In a
-// round with merging, this program therefore publishes heartbeats in the gateway's name which say that the gateway is
-// late. A lost, duplicated or reordered token fails the run.
+// A gateway that is really late uses all of its processor, with and without merging, so the two kinds of rounds could
+// not be compared. In a round with merging, this program therefore publishes heartbeats in the gateway's name which say
+// that the gateway is late. A lost, duplicated or reordered token fails the run.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'

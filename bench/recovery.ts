@@ -7,7 +7,7 @@
 // - terminate: SIGTERM of that worker, which hands its streams over.
 // - cut: the bus connection of the worker, then of the gateway, is reset; no token may be generated twice.
 // - many: SIGKILL of a worker with 256 streams of 4,000 tokens each, while other streams flow. Compares the other
-//   streams' gaps before and after, and measures how long the 256 streams pause.
+//   streams' gaps before and after the kill, and measures how long the 256 streams pause.
 //
 // Prints the longest gap of each stream as p50, p99 and maximum. A lost or duplicated token fails the run.
 import { rmSync } from 'node:fs'

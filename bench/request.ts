@@ -9,9 +9,9 @@
 // rounds, and at the same paces, three units are measured: a Redis PING (its median time is R, the unit of this
 // machine), the commit of one row, and the engine's own time to its first token. PostgreSQL does not flush to the disk.
 //
-// Prints the median over the rounds, and their range in brackets; then Redis commands by script and command; then the
-// bars. Exit code 1 if a bar is missed. The load generator, the engines and everything else on the machine share its
-// processors, so compare only within a run.
+// Prints each figure as its median over the rounds, with the range over the rounds in brackets; then Redis commands by
+// script and command; then the bars. The exit code is 1 if a bar is missed. The load generator, the engines and
+// everything else on the machine share its processors, so compare only figures of the same run.
 import { rmSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -1,16 +1,16 @@
-// A long run at half of the machine's capacity, which shows growth and errors that a short run does not show. It sends
-// mixed requests of every operation to two gateways and two workers. Clients hang up one stream in eight. Before the
-// load, each kind of request is sent to both gateways and its answer is noted. Every later answer is compared with the
-// noted answer, and every charge with the answer that it pays for.
+// Runs for a long time at half of the machine's capacity, to show growth and errors that a short run does not show.
+// Sends mixed requests of every operation to two gateways and two workers. Clients hang up one stream in eight. Before
+// the load, each kind of request is sent to both gateways and its answer is noted. Every later answer is compared with
+// the noted answer, and every charge with the answer that it pays for.
 //
 //   npm run soak -- --minutes 30 [--load 0.5] [--seed N]
 //
 // Prints a line each minute. At the end it prints the growth of each process's memory and file handles, the event
 // loops' delays, and the growth of Redis. Each growth is printed with its noise (`Trend`). Memory is measured once a
 // minute, right after a garbage collection, because the growth of V8's heap between collections does not show a leak.
-// Redis keeps settlements for an hour, longer than most runs, so they are subtracted from its memory. The first third
-// of the time is warm-up. The bars, which are the required values, are printed last. The exit code is 1 if a bar is
-// missed, or if an answer, a charge or a key is wrong.
+// Redis keeps settlements for an hour, longer than most runs, so their memory is subtracted from the memory of Redis.
+// The first third of the time is warm-up. The bars, which are the required values, are printed last. The exit code is 1
+// if a bar is missed, or if an answer, a charge or a key is wrong.
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'

@@ -42,7 +42,7 @@ const Fields = z.object({
   KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
   /**
    * The address at which browsers reach the console, such as https://console.example.org. Default:
-   * http://127.0.0.1:PORT, or http://[::1]:PORT if the console listens on that address.
+   * http://127.0.0.1:PORT, or http://[::1]:PORT if `HOST` is ::1.
    */
   CONSOLE_ORIGIN: Origin.optional(),
   /** The address of billing's admin interface. It needs no credential here: each request carries its viewer's token. */

@@ -50,8 +50,8 @@ export function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: un
 }
 
 /**
- * Uses `node:http`, because fetch gives up if an answer does not begin within five minutes: a whole reconciliation may
- * take longer.
+ * Sends a request and returns the response when it begins. Throws a CommandError if there is none. Uses `node:http`,
+ * because fetch gives up if a response does not begin within five minutes, and a whole reconciliation may take longer.
  */
 async function send(
   { url, token, silenceMs }: Access & { silenceMs: number },

@@ -69,8 +69,8 @@ export function defineCommand<Fields extends z.ZodObject>(
 }
 
 /**
- * Fields that a command defines in place of fields of the contract. Each has the same name as the field of the
- * operation's input that it replaces. Billing validates their values.
+ * The fields that a command defines itself. Each of them replaces the field with the same name in the input of the
+ * contract's operation. Billing validates their values.
  */
 type OwnFields<Input> = { readonly [Name in keyof Input]?: z.ZodType<Loose<Input[Name]>> }
 

@@ -7,8 +7,8 @@ export const CtlConfig = z.object({
   /** The address of the console, such as https://console.example.org. */
   MILLRACE_CONSOLE_URL: z.string().optional(),
   /**
-   * The cell and the address of its bus. The variables are the same as for workers. The commands that use the bus check
-   * them.
+   * The cell and the address of its bus. The variables are the same as for workers. Only a command that needs the bus
+   * checks their values.
    */
   CELL: z.string().optional(),
   BUS_REDIS_MODE: z.string().optional(),

@@ -12,8 +12,8 @@ type OwnFields = Readonly<Record<string, z.ZodType | undefined>>
 /**
  * Returns the fields of a command that calls `operation`. The fields in its path and in `places` are given by position,
  * all others as options. The help texts are from the contract. The fields in `own` replace the fields made here. Throws
- * for a field without a description and for a field that no text can give, which are bugs of the contract or the
- * command.
+ * for a field that the contract does not describe, and for an option whose type cannot be given as text. Both are bugs
+ * of the contract or the command.
  */
 export function fieldsOf(
   { params, query, body }: AnsweringOperation,

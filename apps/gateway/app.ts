@@ -116,8 +116,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     http: {
       requireHostHeader: false,
-      // This limit must not be longer than `requestTimeout`, because Node would swap the two limits. Its default may be
-      // longer.
+      // This limit must not be longer than `requestTimeout`, because Node would swap the two limits. The default of
+      // `headersTimeout` may be longer, so it is not used.
       headersTimeout: limits.uploadMs,
       connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
     },
@@ -206,8 +206,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
 
   /**
-   * Authenticates. Also refuses a caller who cannot pay, before the body is read, if the body is large, compressed or
-   * of unknown length.
+   * Authenticates the caller. If the body is large, compressed or of unknown length, also refuses a caller who cannot
+   * pay, before the body is read.
    */
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)

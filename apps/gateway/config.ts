@@ -159,8 +159,8 @@ export type GatewayConfig = z.infer<typeof GatewayConfig>
 export function toHttpLimits(config: GatewayConfig) {
   return {
     bodyBytes: config.MAX_BODY_BYTES,
-    // A body below this size and below `smallBodyValues`, without a JSON schema, occupies the event loop for at most 1
-    // ms.
+    // A body with fewer bytes than `largeBodyBytes`, at most `smallBodyValues` values and no JSON schema occupies the
+    // event loop for at most 1 ms.
     largeBodyBytes: 64 * 1024,
     smallBodyValues: 500,
     allBodiesBytes: config.BODY_MEMORY_BYTES,

@@ -19,9 +19,10 @@ export type ActOnPods = (pods: readonly PodView[], orders: PodOrders, term: numb
 const CORDON_MS = 10_000
 
 /**
- * Sends cordons to workers and writes deletion costs. The leader calls it each second with all orders, also with those
- * sent before, so that a lost message or patch does no harm. At most one patch of a pod is in progress. Returns at
- * once; failures are logged.
+ * Creates the function that carries out orders: it sends cordons to workers and writes deletion costs. The leader calls
+ * this function each second with all orders that are in force. Orders that were sent before are among them, so that a
+ * lost message or patch does no harm. At most one patch of a pod is in progress. The function returns at once; failures
+ * are logged.
  */
 export function createActOnPods(options: {
   buses: readonly Redis[]

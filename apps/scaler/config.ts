@@ -37,8 +37,9 @@ const Fields = z.object({
   KUBERNETES_SERVICE_HOST: z.string().optional(),
   KUBERNETES_SERVICE_PORT: Port.default(443),
   /**
-   * Paths of two files for calls to the API server: the certificate of the authority that signed its certificate (PEM),
-   * and the token. Default without KUBERNETES_URL: the pod's own files.
+   * Paths of two files for calls to the API server. The first file (PEM) has the certificate of the authority that
+   * signed the API server's certificate; the second file has the token. Default without KUBERNETES_URL: the pod's own
+   * files.
    */
   KUBERNETES_CA_FILE: z.string().optional(),
   KUBERNETES_TOKEN_FILE: z.string().optional(),

@@ -70,8 +70,8 @@ const LEAST_PAUSE_MS = 100
  */
 const SILENT_MS = 2_000
 /**
- * The longest time for which a watch may have lost the API server. A watch that ends is opened again within seconds;
- * missed changes do no harm for so short a time.
+ * The longest time for which a watch may have lost the API server while inputs count as whole. A watch that ends is
+ * opened again within seconds; missed changes do no harm for so short a time.
  */
 const BEHIND_MS = 15_000
 /** Within this time after the start of this process every worker has reported. */
@@ -248,8 +248,8 @@ type LedRound = { readonly joined: JoinedPods; readonly redisMs: number; readonl
 const toErrorType = () => 'round_failed'
 
 /**
- * Returns the numbers of a round's orders as trace attributes. A cordon is renewed in each round, and is counted each
- * time.
+ * Returns how many orders of each kind a round has, as trace attributes. A cordon is renewed in each round, and is
+ * counted each time.
  */
 function countOrders(orders: readonly PodOrders[]) {
   const count = (of: (pods: PodOrders) => readonly string[]) =>

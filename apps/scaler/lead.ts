@@ -13,8 +13,8 @@ export const toHolder = (self: string, term: number) => `${term} ${self}`
 
 export type Lead = {
   /**
-   * Renews the lead, or takes it if there is no leader. Resolves with the term, or null while another scaler leads, and
-   * with the time of the queue Redis in ms. Rejects when Redis does not answer.
+   * Renews the lead, or takes it if there is no leader. `term` is null while another scaler leads. `redisMs` is the
+   * time of the queue Redis in ms. Rejects when Redis does not answer.
    */
   renew(): Promise<{ term: number | null; redisMs: number }>
   /**

@@ -142,9 +142,11 @@ const hasCondition = (pod: Pod, type: string) =>
   pod.status.conditions.some((condition) => condition.type === type && condition.status === 'True')
 
 /**
- * Returns the phase that the worker reports, if it reports. A pod whose worker has never reported is loading until the
- * kubelet finds it ready. Any other pod without a report is silent: its worker has stopped reporting, or this scaler
- * has just begun to listen.
+ * Returns the phase of a pod, by the first of these rules that applies:
+ * - A pod with a deletion time is deleting, and a pod without a node is unscheduled.
+ * - A pod whose worker reports is in the phase that the worker reports.
+ * - A pod whose worker has never reported is loading until the kubelet finds the pod ready.
+ * - Any other pod is silent: its worker has stopped reporting, or this scaler has just begun to listen.
  */
 function phaseOf(pod: Pod, reported: PodPhase | null, isKnown: boolean): PodPhase {
   if (pod.metadata.deletionTimestamp !== undefined) return 'deleting'

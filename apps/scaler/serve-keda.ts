@@ -142,8 +142,8 @@ export function createKedaServer(options: {
 }
 
 /**
- * Returns the pool in the metadata of the ScaledObject's trigger. Without it, the pool has the name of the
- * ScaledObject.
+ * Returns the pool that the metadata of the ScaledObject's trigger names. If the metadata does not name a pool, the
+ * pool has the name of the ScaledObject.
  */
 function poolOf(ref: ScaledObjectRef__Output | null): string {
   return ref?.scalerMetadata['pool'] ?? ref?.name ?? ''

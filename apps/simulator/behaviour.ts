@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * How an engine answers every call. All behaviours except `persona` and `waits` are for models against which people
- * test their clients. With such a behaviour, tools, constraints, logit biases and directives in the prompt have no
- * effect, but limits and stop strings still end an answer.
+ * The way in which an engine answers every call. All behaviours except `persona` and `waits` are for models against
+ * which people test their clients. With such a behaviour, tools, constraints, logit biases and directives in the prompt
+ * have no effect, but limits and stop strings still end an answer.
  */
 export const Behaviour = z.discriminatedUnion('type', [
   /** The answer depends on the conversation: see persona/. */

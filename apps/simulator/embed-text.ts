@@ -2,7 +2,8 @@ import { unitHash } from './sampling/unit-hash.ts'
 
 /**
  * Returns a unit vector for a text: a hashed bag of its tokens and, with less weight, of its pairs of adjacent tokens.
- * So texts that share words have similar vectors, and the order of words makes a difference. Deterministic.
+ * So texts that share words have similar vectors, and the order of words makes a difference. Equal texts have equal
+ * vectors.
  */
 export function embedText(ids: ArrayLike<number>, dimension: number): Float32Array {
   const vector = new Float32Array(dimension)

@@ -4,7 +4,8 @@ const FIELDS = {
   /** The listener is closed and open connections get GOAWAY: connecting is refused. */
   refuseConnections: z.boolean(),
   /**
-   * The engine core is dead: every call ends with INTERNAL, health checks fail, the process stays. False restarts it.
+   * The engine core is dead: every call ends with INTERNAL, health checks fail, and the process goes on. `false`
+   * restarts the core.
    */
   dead: z.boolean(),
   /** The core dies amid its streams, after this many more tokens. */

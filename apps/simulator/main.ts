@@ -13,8 +13,8 @@
 //   [[tokens=4000]]       writes exactly that many tokens
 //   [[raw=invalid-utf8]]  writes bytes that are not UTF-8 between the words
 //
-// An engine may have a behaviour instead, which is the same in every call (behaviour.ts). Faults are changed on the
-// operators' port: GET and POST /faults (faults.ts).
+// The field `behaviour` of an engine can replace this answer by one that is the same in every call (behaviour.ts).
+// Faults are changed on the operators' port: GET and POST /faults (faults.ts).
 import { Registry } from 'prom-client'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'

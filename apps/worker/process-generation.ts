@@ -15,8 +15,8 @@ export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'inco
  *   embedding  tokenize → wait → embed → deliver                            run-embedding.ts
  *   end        last events, or hand back                                    end-run.ts
  *
- * Resolves when the claim is answered, with null if nothing waits. Rejects only if the record does not answer. Every
- * claimed generation gets exactly one ending.
+ * Resolves when the claim is answered, with null if no generation waits. Rejects only if the claim gets no answer.
+ * Every claimed generation gets exactly one ending.
  */
 export function createProcessGeneration(deps: {
   claim: () => Promise<Claim>

@@ -123,8 +123,8 @@ export function serveEngine(deps: {
     log,
   })
   /**
-   * Returns the reason why a claimed generation must be handed back, or null. The engine may have died while the claim
-   * was under way.
+   * Returns the reason why a claimed generation must be handed back; null if it may run. The engine may have died while
+   * the claim was under way.
    */
   function whyNotRun(): 'worker-stopping' | 'engine-lost' | null {
     if (stopping) return 'worker-stopping'

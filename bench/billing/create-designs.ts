@@ -10,8 +10,9 @@ import { createNaiveReserve } from './naive-reserve.ts'
 import { MODEL, type BenchDatabase } from './open-bench-database.ts'
 
 /**
- * The two designs. Each function makes one call for a random key. It returns false if the call was refused because of
- * the backlog. It throws for any other answer that is not a grant.
+ * The calls of the two designs that are compared, the naive design and billing. Each function makes one call for a
+ * random key. It returns false if the call was refused because of the backlog. It throws for any other answer that is
+ * not a grant.
  */
 export type Designs = {
   naive(keyIds: readonly string[]): Promise<boolean>

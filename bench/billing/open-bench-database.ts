@@ -42,8 +42,8 @@ export type BenchDatabase = {
   /** Runs statements one after the other in one session without time limits. */
   runLong(statements: readonly string[]): Promise<unknown>
   /**
-   * Vacuums the tables, analyzes them as autovacuum does, and flushes to the disk, so that every round begins in the
-   * same state.
+   * Vacuums the tables, analyzes them as autovacuum does, and writes all changed pages to the disk, so that every round
+   * begins in the same state.
    */
   settleDown(): Promise<void>
   /** Throws if the reconciliation finds a contradiction. */
@@ -52,8 +52,8 @@ export type BenchDatabase = {
 }
 
 /**
- * Opens a separate PostgreSQL that flushes every commit to the disk, with billing's database. `settled` is the number
- * of older reservations in its tables, with usage and ledger.
+ * Starts a separate PostgreSQL that flushes every commit to the disk, and creates billing's database there. `settled`
+ * is the number of older reservations in its tables, each with its usage and ledger entry.
  */
 export async function openBenchDatabase(options: {
   accounts: number

@@ -1,4 +1,4 @@
-// Measures the page of the console, with an invented picture of 200 models and 600 workers, and compares it with the
+// Measures the page of the console with invented data of 200 models and 600 workers, and compares the figures with the
 // bounds that the page must keep.
 import type { CDPSession } from 'playwright-core'
 import { setup, teardown } from '#test/support/global-setup.ts'
@@ -14,8 +14,8 @@ const MODELS = Array.from({ length: 200 }, (_, index) => `model-${index}`)
 const SECONDS = 30
 
 /**
- * Measures each drawing of the page: the time that the callback of an animation frame takes, with the layout that
- * follows.
+ * Measures each drawing of the page: the time of the callback of an animation frame, plus the time of the layout that
+ * follows the callback.
  */
 const WATCH = `(() => {
   window.tickMs = []

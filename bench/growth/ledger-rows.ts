@@ -3,12 +3,13 @@ const PORTION = 500_000
 
 /**
  * Adds `rows` settled requests to a database of billing that has keys and a price of `model`. The requests are evenly
- * spaced in time, each with its reservation, usage and ledger entry. Makes the partitions of the months in this time.
- * Numbers and ids are as billing would give them, so the reconciliation still finds nothing. `run` runs statements one
- * after the other in one session without time limits. Takes about a minute for a million rows on two cores.
+ * spaced from `fromMs` to `untilMs`, each with its reservation, usage and ledger entry. Makes the partitions of all
+ * months of this period. Numbers and ids are as billing would give them, so the reconciliation still finds nothing.
+ * `run` runs statements one after the other in one session without time limits. Takes about a minute for a million rows
+ * on two cores.
  *
- * Every request has 100 tokens of input and 100 of output. Its cost is charged to the accounts of the keys in turn,
- * which must have enough credits.
+ * Every request has 100 tokens of input and 100 of output. The keys make the requests in turn. Each request is charged
+ * to the account of its key, which must have enough credits.
  */
 export async function addLedgerRows(
   run: (statements: readonly string[]) => Promise<unknown>,

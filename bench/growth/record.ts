@@ -25,7 +25,7 @@ const CALLS = 200
 const LOGGED = 50 * CALLS
 const PAGE = 10_000
 /**
- * The generations that wait from the start have this tag and higher ones, and expire at `FAR_MS`. So the generations
+ * The generations that wait from the start have tags from `FIRST_TAG` on, and expire at `FAR_MS`. So the generations
  * that the bench adds come before them, and none expires.
  */
 const FIRST_TAG = 1_000_000

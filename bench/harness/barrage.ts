@@ -15,8 +15,8 @@ type Target = {
 
 /**
  * Sends hostile requests on `connections` connections until `signal` aborts. Each connection sends one request after
- * another, all kinds in turn. A flood of further connections runs at the same time. At the end, waits for the open
- * requests.
+ * another, and takes the `bodies` in turn. A flood of further connections runs at the same time. At the end, waits for
+ * the open requests.
  */
 export async function runBarrage(
   options: Target & { bodies: readonly HostileBody[]; connections: number; signal: AbortSignal },

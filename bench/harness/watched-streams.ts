@@ -8,8 +8,8 @@ export type WatchedStreams = {
   /** Resolves when each stream has `pieces` pieces, or has ended. */
   reach(pieces: number): Promise<void>
   /**
-   * Resolves when all streams have ended. Rejects if one fails, or if one differs from the others by a single
-   * character.
+   * Resolves when all streams have ended. Rejects if a stream fails, or if the text of a stream differs from the other
+   * texts, even by a single character.
    */
   readonly finished: Promise<readonly StreamResult[]>
   /**

@@ -25,7 +25,7 @@ const INTERVAL = 40
 
 /**
  * Measures the pause of `streams` streams that lose their worker after `tokens` tokens. All continue on another worker,
- * which serves other streams. Compares the other streams' gaps before and after.
+ * which serves other streams. Compares the other streams' gaps before and after the loss.
  */
 export async function measureMany({ streams, tokens }: { streams: number; tokens: number }): Promise<void> {
   const length = tokens + REST
@@ -38,8 +38,8 @@ export async function measureMany({ streams, tokens }: { streams: number; tokens
     kvBlocks: Math.ceil(window / 16) * (streams + OTHERS),
     stepMs: 1_000 / RATE,
     sequenceMs: 0,
-    // These are the prefill speed and the step of a large GPU with a small model. A step that also computes 1,024
-    // tokens of prompts takes at most twice as long as a step without prompts.
+    // These are the prefill speed and the largest step of a large GPU with a small model. A step that also computes
+    // 1,024 tokens of prompts takes at most twice as long as a step without prompts.
     prefillTokensPerS: 40_000,
     maxNumBatchedTokens: 1_024,
   }

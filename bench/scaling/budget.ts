@@ -43,9 +43,9 @@ export type BudgetOutcome = {
   readonly removed: number
   readonly removedBusy: number
   /**
-   * The periods in which the pool with the highest priority had to wait for lower pools to give GPUs back. A period
-   * that has not ended when the needs change is left out. `unmetS` is the time from the moment at which that pool
-   * needed more pods until the last missing pod was ordered. `drainS` looks at the pods that were cordoned in this
+   * The periods in which the pool with the highest priority had to wait for pools of lower priority to give GPUs back.
+   * A period that has not ended when the needs change is left out. `unmetS` is the time from the moment at which that
+   * pool needed more pods until the last missing pod was ordered. `drainS` looks at the pods that were cordoned in this
    * period: it is the longest time from a pod's cordon to its end, without the wait until the HPA checked.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]

@@ -6,8 +6,8 @@ export type Trend = {
   /** The rise of the least-squares line from the first sample to the last. */
   readonly growth: number
   /**
-   * The distance between the 5th and the 95th percentile of the samples' deviations from the line. A growth smaller
-   * than this cannot be seen.
+   * The distance between the 5th and the 95th percentile of the samples' deviations from the least-squares line. A
+   * growth smaller than this cannot be seen.
    */
   readonly noise: number
 }

@@ -98,8 +98,8 @@ export type BillingKey = {
 }
 
 /**
- * Shows before a reservation that a key cannot pay, so that no work is done for a request that would be refused. Only
- * the reservation decides.
+ * The reason for which a key cannot pay, if billing knows it before a reservation. A gateway that has this reason does
+ * no work for a request that would be refused. Without it, the reservation may still be refused.
  */
 export type KeyShortage = {
   /** The amount that is used up: the account's credits, or the key's own spend limit in its period. */

@@ -31,8 +31,8 @@ import { followStream } from './follow-stream.ts'
 import { createMoneyStream } from './money-stream.ts'
 
 /**
- * The gateway's client of billing. Every call rejects with BillingUnavailable when no answer arrives within its timeout,
- * and with a RangeError when billing refuses it as malformed.
+ * The gateway's client of billing. Every call rejects with BillingUnavailable when no answer arrives within its
+ * timeout, and with a RangeError when billing refuses the call as malformed.
  */
 export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
@@ -57,8 +57,8 @@ export type BillingClient = {
   lookUpManagementKey(sha256: Buffer): Promise<BillingKey | null>
   readonly askAccount: AskAccount
   /**
-   * Reports every change of a key, also across restarts of billing, until the returned function is called. While
-   * connected, no change can be missed. Changes made while the connection is lost are reported when it is open again.
+   * Reports every change of a key, also across restarts of billing, until the returned function is called. No change is
+   * missed: changes made while the connection is lost are reported when the connection is open again.
    */
   watchKeys(listeners: {
     onChanges: (changes: KeyChanges) => void

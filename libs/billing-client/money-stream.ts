@@ -40,9 +40,10 @@ const GATHERED_CALLS = 8
  * A stream is used for `renewAfterMs`. Then a new one is opened, so that calls also reach replicas of billing that have
  * started since. Replies on the former stream are still received.
  *
- * Each call ends within `timeoutMs`. When a working stream breaks (a replica of billing restarts), its unanswered calls
- * are sent once more on a new stream. That is safe because they are idempotent. If no stream can be opened, they fail
- * at once. grpc itself limits the rate of connection attempts. At most `maxOutstanding` calls wait; more are refused.
+ * Each call ends within `timeoutMs`. When a working stream breaks, for example because a replica of billing restarts,
+ * its unanswered calls are sent once more on a new stream. That is safe because the calls are idempotent. If no stream
+ * can be opened, the calls fail at once. grpc itself limits the rate of connection attempts. At most `maxOutstanding`
+ * calls wait; more are refused.
  */
 export function createMoneyStream(options: {
   open: () => Stream
@@ -52,7 +53,7 @@ export function createMoneyStream(options: {
   renewAfterMs: () => number
   /**
    * Returns the shortest time, in ms, from one message to the next. Calls that are made within this time are gathered.
-   * A call made later than that is sent at once.
+   * A call that is made after this time is sent at once.
    */
   gatherMs: () => number
 }): MoneyStream {
@@ -124,8 +125,8 @@ export function createMoneyStream(options: {
   }
 
   /**
-   * Billing ends the stream after its last reply. After `timeoutMs` all calls on it have ended, so the stream is
-   * cancelled then.
+   * Sends no more calls on the stream, but still receives replies. Billing ends the stream after its last reply. After
+   * `timeoutMs` all calls on the stream have ended, so it is cancelled if it is still open.
    */
   function retire(old: Stream) {
     stream = null

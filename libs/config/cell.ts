@@ -17,9 +17,9 @@ export const CellFields = {
 let joined = DEFAULT_CELL
 
 /**
- * Sets the cell of this process; `runApp` calls it before anything is opened. The cell is a state of the process
- * instead of an argument, because a process belongs to one cell for its whole life, and code that was not passed the
- * name would silently work in another cell.
+ * Sets the cell of this process; `runApp` calls it before anything is opened. The cell is a state of the process, not
+ * an argument, for two reasons. A process belongs to one cell for its whole life. And if a caller forgot such an
+ * argument, the called code would silently work in another cell.
  */
 export function joinCell(cell: string = DEFAULT_CELL): void {
   joined = cell

@@ -15,8 +15,8 @@ export const HostPort = z
 
 /**
  * Returns whether the user name and the password of a URL can be decoded. A `%` that is not written as `%25` may make
- * this impossible. Code could read such a `%` as it stands, but if the text also has a `%25`, it would then read a
- * wrong password. So such a URL is refused.
+ * this impossible. Such a URL is refused, and not read without decoding: a password that also contains a `%25` would
+ * then be wrong.
  */
 export function hasReadableLogin(text: string): boolean {
   if (!URL.canParse(text)) return false
@@ -55,8 +55,9 @@ export const HttpUrl = z
   }, 'expected no user name and no password in the URL')
 
 /**
- * How long a connection without a request stays open. It must be longer than the time after which a proxy in front
- * closes its idle connections: otherwise the proxy may send a request just when this side closes.
+ * How long a connection without a request stays open. The time must be longer than the time after which a proxy in
+ * front of this process closes its idle connections. Otherwise the proxy may send a request just when this process
+ * closes the connection.
  */
 export const KeepAliveTimeoutS = z.coerce.number().int().min(1).max(86_400).default(72)
 

@@ -21,8 +21,8 @@ export type GenerationEvent =
   | GenerationError
 
 /**
- * A worker has claimed the generation. This is the first event of an epoch, unless the generation is declined or fails
- * before.
+ * A worker has claimed the generation. An epoch begins with this event, unless the generation is declined or fails
+ * before a worker sends it.
  */
 export type GenerationClaimed = {
   readonly type: 'generation-claimed'
@@ -40,8 +40,8 @@ export type GenerationClaimed = {
   /** True if a grammar constrains the output. Such a generation can be restarted, but not continued. */
   readonly guided: boolean
   /**
-   * How long the generation waited in this epoch, by the clock of the queue Redis; absent in claims of workers of older
-   * releases.
+   * How long the generation waited in this epoch, by the clock of the queue Redis. The field is absent if the worker
+   * that sent the claim runs an older release.
    */
   readonly waitedMs?: number
 }
@@ -87,8 +87,8 @@ export type VectorsReady = {
 }
 
 /**
- * The hold pays for only few tokens beyond the generated ones. The worker repeats this event until the gateway answers
- * with a larger hold or with a final answer.
+ * The worker needs a larger hold: the present one pays for only few tokens beyond the generated ones. The worker
+ * repeats this event until the hold is large enough or the gateway answers that no larger hold will come.
  */
 export type GenerationShort = {
   readonly type: 'generation-short'

@@ -26,8 +26,8 @@ export type RequestSize = {
    */
   readonly grammarTokens: number
   /**
-   * A hash of the request's grammars if they take an engine long to compile; null if it has only small grammars or
-   * none.
+   * A hash of the request's grammars, if an engine takes long to compile them. Null if the request has no grammar, or
+   * only small ones.
    */
   readonly grammar: string | null
 }

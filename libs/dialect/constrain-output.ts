@@ -23,9 +23,10 @@ export class ConstraintError extends Error {
 type ConstrainedRequest = Pick<ChatRequest, 'tools' | 'toolChoice' | 'parallelToolCalls' | 'outputFormat'>
 
 /**
- * Returns the grammar that the engine applies to a chat's output; null if there is none. Forced calls override the
- * output format. If the model may choose, its output is either calls or an answer in the format. The reason is that
- * clients which run tools in a loop send the format with every request, although it is meant for the last answer.
+ * Returns the grammar that the engine applies to a chat's output; null if the output has no grammar. If the caller
+ * forces calls, the output format is ignored. If the model may choose whether it calls a tool, its output is either
+ * calls or an answer in the output format. Calls are allowed there because clients which run tools in a loop send the
+ * output format with every request, although it is meant for the last answer.
  *
  * The engine itself exempts reasoning between tags from the grammar. Harmony's reasoning is the first message of the
  * output and part of the grammar. Throws a ConstraintError if calls are forced and the family has no tool calls.
@@ -42,8 +43,8 @@ export function constrainOutput(
 }
 
 /**
- * Returns the format in which a request's calls are written: the family's own, or `json` if a grammar constrains the
- * calls and the family's format has none.
+ * Returns the format in which a request's calls are written. This is the family's own format. The exception is `json`,
+ * if the calls must follow a grammar and no grammar exists for the family's format.
  */
 export function callsFormat(
   request: Pick<ChatRequest, 'toolChoice' | 'outputFormat'>,

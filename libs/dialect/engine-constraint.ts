@@ -1,7 +1,7 @@
 import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 
 /**
- * A grammar for the whole output. An engine that knows by which text its model ends the thinking (vLLM's
+ * A grammar for the whole output. An engine that can recognize the end of its model's thinking (vLLM's option
  * `--reasoning-parser`) applies the grammar after the thinking. Any other engine applies it from the first token.
  */
 export type EngineConstraint =

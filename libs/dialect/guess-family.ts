@@ -16,9 +16,9 @@ type Rule = { readonly family: string; readonly all: readonly string[]; readonly
 
 /**
  * A chat template belongs to the first family whose `all` texts it contains and whose `none` text it does not contain.
- * Families whose texts are unique come first, families whose texts other templates also contain come last. There is a
- * rule for each family, not for each format, because families of one format differ in other texts, such as reasoning
- * tags and the control tokens of a turn.
+ * The list begins with families whose texts no other template contains, and ends with families whose texts other
+ * templates contain too. There is a rule for each family, not for each format, because families of one format differ in
+ * other texts, such as reasoning tags and the control tokens of a turn.
  */
 const RULES: readonly Rule[] = [
   { family: 'gpt-oss', all: ['<|channel|>', '<|message|>'] },

@@ -187,8 +187,8 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
 }
 
 /**
- * Passes the text around calls to the parsers of tags, and interrupts these parsers where a call begins, because no tag
- * continues after the call.
+ * Passes the text outside of calls to the parsers of tags. At the beginning of a call it interrupts these parsers,
+ * because a tag that begins before a call cannot continue after the call.
  */
 function behindTags(
   sink: HarmonySink,

@@ -41,7 +41,8 @@ export type CallGrammar = {
   readonly end: string
   readonly separator: string
   /**
-   * Set for formats whose output is a sequence of messages: the thinking comes first, and an answer has a header too.
+   * Set for formats whose output is a sequence of messages: the thinking comes first, and the answer begins with a
+   * header.
    */
   readonly messages?: {
     readonly thinking: { readonly begin: string; readonly end: string }

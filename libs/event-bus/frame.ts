@@ -31,14 +31,15 @@ export type Frame = {
 }
 
 /**
- * Once a second a worker sends a pulse to each gateway that has streams to list: the numbers of its first kept and its
- * last frame, and the last seq of each running stream that was silent and of some ended streams. A pulse that answers a
- * question lists the streams that were asked about.
+ * Once a second a worker sends a pulse to each gateway for which it has streams to list. The pulse has the numbers of
+ * the worker's first kept frame and last frame. It lists, each with its last seq, the running streams that were silent
+ * and some ended streams. If a gateway asks a worker about certain streams, the worker answers with a pulse that lists
+ * them.
  *
  *   [ KIND, worker, firstKept, lastNumber, (stream, epoch, lastSeq, state)* ]
  *
- * So the gateway notices when the last frame of a stream was lost, and when the worker does not know a stream. If a
- * pulse does not list a stream, this says nothing about the stream.
+ * From a pulse the gateway notices that the last frame of a stream was lost, or that the worker does not know a stream.
+ * If a pulse does not list a stream, this says nothing about the stream.
  */
 export type Pulse = {
   readonly worker: string

@@ -14,8 +14,8 @@ export const EngineState = z.object({
   /** Mean time from claim to end of the last generations; null until a generation has ended. */
   meanGenerationMs: z.number().nullable(),
   /**
-   * The tokens of prompts and outputs that one slot takes in a second; null until a generation has ended. Workers of the
-   * release before this field do not send it, and are read as if they had not measured it.
+   * The tokens of prompts and outputs that one slot takes in a second; null until a generation has ended. Workers of
+   * earlier releases do not send the field; then it is null too.
    */
   slotTokensPerS: z.number().nullable().default(null),
   /** The engine's context window in tokens. */

@@ -44,7 +44,8 @@ export type Presence = {
   unwatch(id: string): void
   /**
    * Must be called when a message to `id` reached no subscriber. Reads the liveness key of `id` at once, although the
-   * allowed silence has not ended, unless `id` was declared dead or its key is already known to be missing.
+   * allowed silence has not ended. Does nothing if `id` was declared dead, or if its key is already known to be
+   * missing.
    */
   suspect(id: string): void
   /** Sends a heartbeat at once, without waiting for the next second. */
@@ -127,7 +128,7 @@ return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
 /**
  * Joins the bus and watches the peers. Resolves when this process is subscribed and has tried to write its liveness
  * key; a write that fails is logged and repeated with the next beat. `onDeath` and `onCutOff` are called once for each
- * silence.
+ * silence of a peer.
  */
 export async function createPresence(options: {
   self: { id: string; kind: ProcessKind; name: string }

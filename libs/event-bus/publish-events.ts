@@ -54,9 +54,9 @@ export const KEEP_BYTES = 64 * 1024 * 1024
  * gateway, not per token. `setImmediate` runs after all sockets of this turn were read, so no event waits for a timer.
  * A frame is split at 256 kB, between groups.
  *
- * For a late gateway the events of up to 25 ms form one frame: most of the time that such a gateway spends on a token
- * goes into writes to its sockets, one for each stream and frame. Urgent groups do not wait and have frames of their
- * own, so that a stream that begins does not shorten the merging of the other streams.
+ * For a late gateway the events of up to 25 ms form one frame. The reason is that a gateway writes once to each
+ * stream's socket for each frame, and spends most of its time on a token in these writes. Urgent groups do not wait and
+ * have frames of their own, so that a stream that begins does not shorten the merging of the other streams.
  *
  * Frames are kept until the gateway acknowledges them, for 5 min and up to 64 MiB. A publish that failed, or that the
  * gateway did not receive, is repeated when the gateway asks for it.

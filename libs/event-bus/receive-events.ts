@@ -14,8 +14,8 @@ export type EventReceiver = {
   open(): StreamInbox
   openStreams(): number
   /**
-   * Marks as lost every stream whose current epoch `worker` runs or is expected to run, and forgets the frames of
-   * `worker`.
+   * Marks as lost every stream whose current epoch `worker` runs or is expected to run. Forgets which frames of
+   * `worker` were received.
    */
   loseWorker(worker: string, reason: LossReason): void
   loseAll(reason: LossReason): void
@@ -26,8 +26,8 @@ export type EventReceiver = {
 }
 
 /**
- * An open stream. `knownTick` is the number of calls of `tick`, one each second, that had been made when the stream's
- * worker last sent an event of the stream or listed it in a pulse.
+ * An open stream. `tick` is called once a second. `knownTick` is the number of these calls at the time when the
+ * stream's worker last sent an event of the stream or listed it in a pulse.
  */
 type OpenStream = { readonly inbox: StreamInbox; readonly feed: InboxFeed; knownTick: number }
 

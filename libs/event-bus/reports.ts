@@ -54,8 +54,8 @@ const EngineReport = z.object({
   /** Why the engine does not load; null without a problem. */
   problem: z.string().nullable(),
   /**
-   * The parts of a conversation that the model's chat template cannot print; null without a template, or until it is
-   * loaded.
+   * The parts of a conversation that the model's chat template cannot print. Null if the model has no template, or if
+   * the model is not loaded yet.
    */
   refuses: z.array(z.string()).nullable().default(null),
 })

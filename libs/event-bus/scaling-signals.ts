@@ -93,7 +93,7 @@ export type Capacity = z.infer<typeof Capacity>
 /**
  * `serving`: workers are ready. `warming`: no worker is ready; one is starting or will be started. `stopped`: the model
  * has no worker, and a request starts one. `starved`: no GPU was found for 10 min. `off`: no pool of the model may have
- * a worker, because its maximum is 0 or an operator has paused it without replicas.
+ * a worker: each pool either has the maximum 0, or has no replica and was paused by an operator.
  */
 export const ModelState = z.object({
   model: z.string(),

@@ -82,8 +82,8 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** Returns all token ids that were accepted, over all epochs. Later ids do not change the array. */
   ids(): Uint32Array
   /**
-   * Sets the worker that has claimed the epoch, according to the record. The worker is asked each second until one of
-   * its events arrives.
+   * Sets the worker from which this inbox expects the epoch's events. According to the record, this worker has claimed
+   * the epoch. The gateway asks it about the stream each second, until an event arrives.
    */
   expect(claim: { readonly worker: string; readonly nonce: string }): void
   /**
@@ -136,7 +136,7 @@ type Waiter = (result: IteratorResult<readonly InboxEvent[]>) => void
 
 /**
  * Opens an inbox in its first epoch. `onClose` is called once. `onStop` is called when the epoch's worker must stop:
- * the epoch was lost, or it was raised while its worker may still run.
+ * either the epoch was lost, or `raise` was called while its worker may still run.
  */
 export function createStreamInbox(
   stream: number,

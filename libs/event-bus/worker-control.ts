@@ -9,8 +9,8 @@ const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
 export type StreamEpoch = z.infer<typeof StreamEpoch>
 
 /**
- * A stream that a worker claimed with this nonce, according to the record; the nonce is empty if the gateway knows
- * none.
+ * A stream about which a gateway asks its worker. `nonce` is the nonce of the worker's claim, according to the record;
+ * it is empty if the gateway knows none.
  */
 const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
 export type AskedStream = z.infer<typeof AskedStream>
@@ -130,8 +130,8 @@ export async function sendCordon(
 }
 
 /**
- * Ends the cordon of this scaler's term or of an earlier term; with null, the operator's cordon. Resolves like
- * `sendCordon`.
+ * Ends a cordon. `term` is a scaler's term: the cordon ends if a scaler gave it in this term or in an earlier one. With
+ * null, the operator's cordon ends. Resolves like `sendCordon`.
  */
 export async function sendUncordon(redis: Redis, worker: string, term: number | null): Promise<boolean> {
   return (await publish(redis, worker, { type: 'uncordon', term })) > 0

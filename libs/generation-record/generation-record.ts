@@ -80,7 +80,7 @@ export type Lift =
     }
   /**
    * Only a first lift can be answered `busy`. No record was created, and no tag was issued. `ahead`: the cost of the
-   * generations that wait before it.
+   * generations that would wait before this one.
    */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
   /** A worker has claimed this epoch. */
@@ -178,9 +178,9 @@ export type GenerationRecord = {
   /** Gives the worker the generation with the lowest tag, among the waiting generations that it serves. */
   claim(model: string, claiming: Claiming): Promise<Claim>
   /**
-   * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client waits for the
-   * answer. So the command is sent together with the connection's next other command (`withNextWrite`), such as the
-   * lift of another generation.
+   * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client of the API waits
+   * for this command. So the command is sent together with the connection's next other command (`withNextWrite`), such
+   * as the lift of another generation.
    */
   settle(model: string, settlement: Omit<Settlement, 'by'>, as: Settler): Promise<Settled>
   readMark(model: string): Promise<SettlementMark>

@@ -51,8 +51,8 @@ export const needsKey = (model: string) => `${modelPrefix(model)}needs`
 export const waitingExpiryKey = (model: string) => `${modelPrefix(model)}waiting-expiry`
 
 /**
- * Hash: account → bytes, cost and number of its waiting generations, separated by spaces; `ALL_ACCOUNTS` → of all
- * waiting generations.
+ * Hash: account → the bytes, the cost and the number of its waiting generations, separated by spaces. The field
+ * `ALL_ACCOUNTS` has the same sums for all accounts together.
  */
 export const waitingSumsKey = (model: string) => `${modelPrefix(model)}waiting-sums`
 export const ALL_ACCOUNTS = ''
@@ -86,8 +86,8 @@ export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`
 export const JOB_QUEUE = 'generations'
 
 /**
- * The secret from which the salts are made: the names under which engines keep the cached prefixes of one account, or
- * of one key.
+ * The secret from which the salts are made. A salt is the name under which an engine keeps the cached prefixes of one
+ * account, or of one key.
  */
 export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
 
@@ -102,7 +102,7 @@ export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
 
 /**
  * The database that has claimed this queue: only the billing of that database charges the queue's settlements. The
- * value is the database's id and its place. The key expires if billing does not renew it.
+ * value is the database's id and its address without a login. The key expires if billing does not renew it.
  */
 export const databaseClaimKey = () => `${keyPrefix()}{billing:}database`
 

@@ -47,8 +47,8 @@ export function createRunScript(redis: Redis | Cluster): RunScript {
 const LATE_MS = 50
 
 /**
- * While memory is full, Redis refuses to begin a script that may write, unless the script has `allow-oom`. Only
- * `first-lift` lacks this flag, so new work is refused, and admitted work goes on.
+ * While memory is full, Redis refuses to begin a script that may write, unless the script has `allow-oom`. Of the
+ * scripts that may write, only `first-lift` lacks this flag, so new work is refused, and admitted work goes on.
  */
 const SCRIPTS = {
   'first-lift': toScript('', 'shared', 'lift'),

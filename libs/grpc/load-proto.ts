@@ -19,7 +19,8 @@ const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
 type ProtoFile = 'billing.proto' | 'externalscaler.proto' | 'vllm_engine.proto'
 
 /**
- * Cached, because a worker and a simulator load a file once for each engine, and loading takes tens of milliseconds.
+ * The loaded files. They are cached because a worker and a simulator need a file once for each engine, and loading
+ * takes tens of milliseconds.
  */
 const trees = new Map<ProtoFile, unknown>()
 

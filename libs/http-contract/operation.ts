@@ -13,8 +13,9 @@ type Described<Code extends string> = {
   readonly headers: z.ZodObject
   readonly body: z.ZodType
   /**
-   * The errors that the operation may answer with. Errors that all operations of a contract share, or all of its change
-   * operations, may be left out here; the contract then adds them in its OpenAPI description.
+   * The errors that the operation may answer with. Two kinds of errors may be left out here, because the contract adds
+   * them in its OpenAPI description: errors that all operations of the contract share, and errors that all its change
+   * operations share.
    */
   readonly errors: readonly Code[]
 }
@@ -46,8 +47,8 @@ export type AnsweringOperation<Code extends string = string> = ReadOperation<Cod
 export type Operation<Code extends string = string> = AnsweringOperation<Code> | ExportOperation<Code>
 
 /**
- * The input of an operation in one object. The names in path, query and body never collide. A GET has no body, so all
- * of its fields outside the path are its query.
+ * The input of an operation in one object. The names in path, query and body never collide. A GET has no body, so each
+ * field of its input is either in the path or in the query.
  */
 export type InputOf<Op extends Operation> = Flat<
   FieldsOf<Op['params']> & FieldsOf<Op['query']> & FieldsOf<Op['body']>
@@ -81,7 +82,8 @@ const CHANGE = { kind: 'change', status: 200 } as const
 const EXPORT = { kind: 'export', method: 'GET' } as const
 
 /**
- * Returns the functions that define the operations of one contract. `Own` has the fields that only its operations have.
+ * Returns the functions that define the operations of one contract. `Own` has the fields that only the operations of
+ * this contract have.
  */
 export function defineOperations<Code extends string, Own extends object>() {
   type Read = ReadOperation<Code> & Own

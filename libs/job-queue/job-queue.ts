@@ -60,11 +60,14 @@ const MOST_CLEANED = 500
  * The producer's side of the BullMQ queues, one queue for each model, over one shared connection.
  *
  * A job is a turn, not a right: the worker that takes a job claims the first waiting generation in the fair order, and
- * this may differ from the job's generation. So it changes nothing if a job is lost, doubled or left over. Jobs are
- * left over in three cases: a generation ended while it waited, after its job had led a worker to another generation; a
- * worker claimed a generation without a job; a gateway died. While all workers are full, such jobs would stay. So a
- * while after each change, if there are more jobs than waiting generations, the surplus is removed, the oldest jobs
- * first.
+ * this may differ from the job's generation. So no generation is lost or run twice if a job is lost, doubled or left
+ * over. Jobs are left over in three cases:
+ * - A generation ended while it waited, after its job had led a worker to another generation.
+ * - A worker claimed a generation without a job.
+ * - A gateway died.
+ *
+ * While all workers are full, such jobs would stay. So `TIDY_AFTER_MS` after a job was added or removed, the jobs are
+ * compared with the waiting generations. If there are more jobs, the surplus is removed, the oldest jobs first.
  */
 export function createJobQueue(options: {
   redis: Redis | Cluster

@@ -98,9 +98,10 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
   }
 
   /**
-   * Completes a finished job and looks for the next job with one script. Whenever BullMQ gives out a job, it leaves a
-   * marker, which ends the next wait for a job at once. So after each job this worker looks for another job, mostly in
-   * vain. Most of these looks cost no command of their own, because a finished job must be completed anyway.
+   * Completes a finished job and looks for the next job with one script. Whenever BullMQ gives a worker a job, it also
+   * leaves a marker in the queue. The marker ends the worker's next wait for a job at once. So after each job this
+   * worker looks for another job, mostly in vain. Such a look seldom costs a command of its own, because the command
+   * that completes the finished job does it too.
    */
   async function takeNext(): Promise<Job | undefined> {
     const done = finished.pop()

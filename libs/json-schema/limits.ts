@@ -6,9 +6,9 @@ import type { Subschema } from './subschemas.ts'
 export const MAX_LEVELS = 100
 
 /**
- * The amounts that the grammars of one request have used so far. Their limits apply to all grammars of a request
- * together, because an engine compiles one grammar after the other, and does nothing else meanwhile. The checks add to
- * these amounts.
+ * The amounts that the grammars of one request contain, added up by the checks so far. The limits of these amounts
+ * apply to all grammars of a request together, because an engine compiles one grammar after the other, and does nothing
+ * else meanwhile.
  */
 export type GrammarUse = {
   values: number
@@ -36,8 +36,8 @@ export const noGrammars = (): GrammarUse => ({
 export const MAX_GRAMMAR_CHARACTERS = 200_000
 
 /**
- * Bounds within which an engine compiles grammars in a reasonable time. `levels` holds for each schema, the other bounds
- * for all schemas of a request together.
+ * Bounds within which an engine compiles grammars in a reasonable time. `levels` is the bound of each single schema.
+ * The other bounds are for all schemas of a request together.
  */
 const GRAMMAR_LIMITS: Limits = {
   /** vLLM refuses deeper schemas, counted in the same way. */
@@ -66,8 +66,9 @@ export function isWithinLevels(schema: JsonSchema, levels: number): boolean {
 }
 
 /**
- * Returns a problem if the schema is too expensive for the engine to compile. `text` is the schema's JSON. It is needed
- * if its numbers may have more digits than in the parsed schema; long numbers in it count as characters.
+ * Returns a problem if the schema is too expensive for the engine to compile. `text` is the schema's JSON. The caller
+ * gives it if the JSON may have numbers with more digits than in the parsed schema. Long numbers in `text` count as
+ * characters.
  */
 export function checkSize(schema: JsonSchema, use: GrammarUse, text = ''): SchemaProblem | null {
   for (const [number] of text.matchAll(LONG_NUMBER)) use.characters += number.length
@@ -108,9 +109,9 @@ function findExceeded(
 }
 
 /**
- * Returns a problem if the schemas' references lead too deep. The grammar library's compiler enters each schema that a
- * `$ref` names, once. It does so from within another schema, in an unspecified order. So it goes at most as deep as the
- * sum of the levels of these schemas.
+ * Returns a problem if the schemas' references lead too deep. The grammar library's compiler enters the target of each
+ * `$ref` from within another schema, and each target only once. The order is not specified, so in the worst case the
+ * compiler goes as deep as the sum of the levels of all targets.
  */
 export function checkReferredLevels(
   subschemas: readonly Subschema[],

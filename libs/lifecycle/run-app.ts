@@ -17,11 +17,11 @@ export type AppContext<Config> = {
 
 /**
  * Runs one app: reads its configuration from the environment, then calls `start`, which opens the app's resources and
- * registers a release for each. If the configuration is wrong, which `start` may find too, the app prints one sentence
- * on standard error and exits with 1. On SIGTERM, SIGINT or a failed start the resources are released in reverse order,
- * each within its own limit, and the process exits: with 0 after a signal, with 1 after a failure. A second SIGINT, as
- * a person at a terminal sends it, exits at once. Further SIGTERMs have no effect, because a supervisor that restarts
- * during a drain, such as a kubelet, sends another one.
+ * registers a release for each. If the configuration is wrong (`start` may also throw a ConfigError), the app prints
+ * one sentence on standard error and exits with 1. On SIGTERM, SIGINT or a failed start the resources are released in
+ * reverse order, each within its own time limit. The process then exits: with 0 after a signal, with 1 after a failure.
+ * On a second SIGINT, as a person at a terminal sends it, the process exits at once. A second SIGTERM has no effect,
+ * because a supervisor that is itself restarted during the app's drain, such as a kubelet, sends SIGTERM again.
  *
  * An unhandled rejection or exception is a bug. It is logged, and the app stops as after a failure, because a process
  * in an unknown state must not handle money.
@@ -90,8 +90,8 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?
 
 /**
  * Keeps `fetch` from using proxies, because all addresses of an app are in its own cluster. With NODE_USE_ENV_PROXY,
- * Node's `fetch` uses the proxies of the environment, for loopback addresses too, and reads at each request which hosts
- * are excepted. `*` excepts all hosts.
+ * Node's `fetch` uses the proxies of the environment, for loopback addresses too. At each request it reads from
+ * `no_proxy` and `NO_PROXY` which hosts it must reach without a proxy; `*` means all hosts.
  */
 function keepOutProxies(): void {
   // oxlint-disable-next-line node/no-process-env -- the variables are Node's

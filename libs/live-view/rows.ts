@@ -3,8 +3,8 @@ import { z } from 'zod'
 /**
  * The live picture of a cluster as the console serves it: rows of models, workers, tenants (`TenantNow`) and requests.
  * The console's page and `millrace top` read them; both ignore unknown fields. Numbers are rounded to three significant
- * digits. The rates and means of models and engines keep their last sent value while they are within 2 % of it, so that
- * noise is not sent again. `null` means unknown, never 0.
+ * digits. A new rate or mean of a model or an engine is sent only if it differs by more than 2 % from the last sent
+ * value, so that noise is not sent. `null` means unknown, never 0.
  */
 
 const count = z.number()
@@ -51,8 +51,8 @@ export const ModelNow = z.object({
 export type ModelNow = z.infer<typeof ModelNow>
 
 /**
- * A model in the list of all models, with only the fields that a line shows, because hundreds of lines change each
- * second.
+ * A model in the list of all models. It has only the fields that a line of the list shows, because hundreds of lines
+ * change each second.
  */
 export const ModelLine = ModelNow.pick({
   id: true,
@@ -222,7 +222,8 @@ export const Problem = z.object({
   /** `<name> <subject>`. */
   id: z.string(),
   /**
-   * The alert's name without `Millrace`, if an alert of `deploy/helm/millrace/files/rules` reports the same problem.
+   * The name of the kind of problem. If an alert of `deploy/helm/millrace/files/rules` reports the same problem, it is
+   * the alert's name without `Millrace`.
    */
   name: z.string(),
   severity: z.enum(['page', 'ticket']),

@@ -57,7 +57,7 @@ export class ModelFetchError extends Error {
 const UNANSWERED: ReadonlySet<unknown> = new Set([status.UNAVAILABLE, status.DEADLINE_EXCEEDED])
 
 /**
- * Joins the chunks, and checks their SHA-256. If they exceed `packedBytes`, the call is cancelled and an error thrown.
+ * Joins the chunks, and checks their SHA-256. If the chunks together exceed `packedBytes`, cancels the call and throws.
  */
 async function receive(
   chunks: AsyncIterable<GetTokenizerChunk__Output> & { cancel(): void },

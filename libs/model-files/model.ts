@@ -9,8 +9,8 @@ export type Model = {
   readonly tokenizer: Tokenizer
   readonly template: ChatTemplate
   /**
-   * The ids that end a turn of the conversation, by tokenizer_config.json, config.json and generation_config.json
-   * together.
+   * The token ids that end a message of the model: all ids that tokenizer_config.json, config.json or
+   * generation_config.json names as an end.
    */
   readonly eosIds: ReadonlySet<number>
   /** The size of the output layer (config.json): never below the tokenizer's vocabulary, often padded above it. */

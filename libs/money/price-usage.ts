@@ -21,7 +21,7 @@ export function priceUsage(
 
 /**
  * Converts nano-credits to a JSON number of credits: the double nearest to the exact decimal. Up to 9,007,199 credits
- * the number keeps all nine decimals. Of larger amounts only the text of nano-credits is exact.
+ * the number keeps all nine decimals. It is not exact for larger amounts; the text of nano-credits is always exact.
  */
 export function toCreditsNumber(nano: bigint): number {
   return Number(formatCredits(nano))

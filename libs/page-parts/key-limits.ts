@@ -31,7 +31,7 @@ export function toTexts(key?: LimitedKey): LimitTexts {
 }
 
 /**
- * Returns the fields that differ from `before`, as the accounts' interface takes them; an empty text becomes null.
+ * Returns the fields that differ from `before`, in the form of the accounts' interface; an empty text becomes null.
  * Unchanged fields are not sent, so that a change that somebody else makes meanwhile stays. Throws a Failure that names
  * the field if its text is not a number.
  */

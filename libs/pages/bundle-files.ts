@@ -14,8 +14,8 @@ const SHARED = 'millrace:shared'
 
 const OPTIONS = {
   absWorkingDir: REPOSITORY,
-  // Links are not resolved: the paths are compared with folders of the repository, and its node_modules may be a link
-  // to another folder.
+  // Symbolic links are not resolved, because the paths of modules are compared with folders of the repository, and the
+  // repository's node_modules may be a link to a folder elsewhere.
   preserveSymlinks: true,
   bundle: true,
   splitting: true,

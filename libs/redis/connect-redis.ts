@@ -6,7 +6,8 @@ import { awaitRights, reportRefusals, type OnErrorReply, type Rights } from './r
 import { watchTlsConnections } from './watch-tls-connections.ts'
 
 /**
- * The client of one server or of a Sentinel group's master, or the client of a Cluster. Both have the same commands.
+ * A `Redis` is the client of one server or of the master of a Sentinel group. A `Cluster` is the client of a Redis
+ * Cluster. Both classes have the same commands.
  */
 export type RedisClient = Redis | Cluster
 
@@ -20,8 +21,8 @@ export type RedisClient = Redis | Cluster
  *
  * All three close a connection on which an answer is long overdue, because the server may have vanished without closing
  * it. `patient` does so after 15 s, which is longer than BullMQ's longest blocking read. Only `patient` repeats a
- * command after a reconnect. With the other two, the code that sent a PUBLISH or a script repeats it if it knows it to
- * be idempotent.
+ * command after a reconnect. With the other two, the caller sends a failed PUBLISH or script again, if it knows that
+ * the command is idempotent.
  *
  * A server that answers READONLY was a master and is now a replica. The command fails, and the connection is closed, so
  * that the next connection goes to the new master.
@@ -46,8 +47,8 @@ type Connecting<Place> = {
 watchTlsConnections((socket) => socket.on('error', () => {}))
 
 /**
- * Opens a connection and resolves when Redis has answered and its user has the `rights`, without a time limit. Failed
- * attempts and missing rights are logged.
+ * Opens a connection. Resolves when Redis has answered and the connection's user has the `rights`; there is no time
+ * limit. Failed attempts and missing rights are logged.
  */
 export async function connectRedis(options: Connecting<RedisServerPlace>): Promise<Redis>
 export async function connectRedis(options: Connecting<RedisPlace>): Promise<RedisClient>
@@ -119,10 +120,10 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 }
 
 /**
- * The client of one server. It sends the commands that are issued in one callback of the event loop in one write. The
- * commands that are issued in the promise callbacks after it are another write. The server reads, logs and answers the
- * commands of a write together. Commands sent in `withNextWrite` wait for the next such write. The nodes of a Cluster
- * are ioredis' own clients and do not gather writes.
+ * The client of one server. It gathers commands into writes: the commands that one callback of the event loop issues
+ * are one write, and the commands that the promise callbacks after it issue are another write. The server reads, logs
+ * and answers the commands of one write together. Commands of `withNextWrite` wait for another command, at most
+ * `MOST_WAIT_MS`. The nodes of a Cluster are ioredis' own clients and do not gather commands.
  */
 class Server extends Redis {
   /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */
@@ -139,8 +140,8 @@ class Server extends Redis {
     const channels = command.args.map(String)
     if (command.name === 'subscribe') {
       // After a reconnect ioredis subscribes again and ignores the answers, so a failed answer would end the process as
-      // an unhandled rejection. A refusal by the server is reported here. A connection that is lost again or closed on
-      // purpose is noticed elsewhere.
+      // an unhandled rejection. A refusal by the server is reported here. Any other error needs no report: the
+      // connection was closed on purpose, or was lost again and ioredis opens the next one.
       command.promise.then(
         () => this.#keep(channels),
         (error: unknown) => {
@@ -161,9 +162,9 @@ class Server extends Redis {
   }
 
   /**
-   * Subscribes once more to channels of this client that the server has refused. The server closes the connections of a
-   * user that loses the right to a channel. ioredis subscribes again when it is connected, and forgets the channels if
-   * they are refused.
+   * Subscribes again to the refused channels to which this client was subscribed before. When a user loses the right to
+   * a channel, the server closes the user's connections. ioredis then connects and subscribes again, and forgets a
+   * channel that the server refuses.
    */
   #subscribeLater(refused: readonly string[]): void {
     const retry = () => {
@@ -210,10 +211,10 @@ class Server extends Redis {
 }
 
 /**
- * Delays the commands that `send` issues before it returns. They are sent together with the connection's next other
- * command, or after 20 ms. Use it for commands whose answer is not urgent. It saves a write, which wakes up the server,
- * and an answer, which wakes up this process: for settlements that is 7 % of a request's CPU time at 200 requests/s.
- * For a Cluster the commands are sent at once.
+ * Delays the commands that `send` issues before it returns. They are sent together with the next command that the
+ * connection sends anyway, but at the latest after 20 ms. Use this function for commands whose answer is not urgent.
+ * The delay saves a write, which wakes up the server, and an answer, which wakes up this process: for settlements that
+ * is 7 % of a request's CPU time at 200 requests/s. For a Cluster the commands are sent at once.
  */
 export function withNextWrite<Result>(redis: RedisClient, send: () => Result): Result {
   return redis instanceof Server ? redis.withNextWrite(send) : send()

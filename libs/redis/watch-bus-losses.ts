@@ -3,9 +3,9 @@ import type { Redis } from 'ioredis'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * Counters of INFO that grow when a bus server drops something, and what an operator changes then. Everything else that
- * a bus server may do with its memory is harmless: the bus keeps only embedding vectors and prompts to be counted, for
- * seconds, and a full server still delivers messages.
+ * The counters of INFO that grow when a bus server drops a client or a key, each with the setting that an operator must
+ * then change. Nothing else that a bus server does when its memory is full is harmful: it still delivers messages, and
+ * it stores only embedding vectors and prompts to be counted, each for seconds.
  */
 const REMEDIES = {
   client_output_buffer_limit_disconnections: 'raise client-output-buffer-limit pubsub',
@@ -23,9 +23,10 @@ export const BUS_LOSSES = [
 
 /**
  * Checks every `everyMs` whether a bus server has disconnected clients that read too slowly for its limits, or deleted
- * keys. Such losses are repaired, or end single requests, and nothing else would show their cause. Each loss is logged
- * with the setting to change, and passed to `onLoss` with its number. Losses before the first check do not count.
- * Returns a function that stops the checks.
+ * keys. Gateways and workers either repair such a loss or end one request, so nothing but this check shows the cause.
+ * Each kind of loss is logged with the setting to change, and passed to `onLoss` with the number of clients or keys
+ * that were lost since the previous check. Losses before the first check do not count. Returns a function that stops
+ * the checks.
  */
 export function watchBusLosses(options: {
   /** A client whose commands fail when Redis does not answer for seconds. */

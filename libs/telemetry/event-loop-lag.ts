@@ -13,8 +13,8 @@ export const IDLE_MONITOR_PERIOD_MS = 60_000
 
 /**
  * Replaces prom-client's metrics of the event loop by two metrics of how late the loop was since the last scrape: the
- * 99th percentile and the maximum. The period of the samples is subtracted. prom-client samples 100 times a second,
- * which is half of the cost of an idle process.
+ * 99th percentile and the maximum. The timer period is subtracted from both values. prom-client's own metrics need 100
+ * samples a second, which take half of the processor time of an idle process.
  */
 export function measureEventLoopLag(registry: Registry): void {
   for (const { name } of registry.getMetricsAsArray()) {

@@ -26,8 +26,8 @@ const OMITTED = '(omitted: it may quote a text of the request)'
 /**
  * Converts an error to the fields that a log may contain. ioredis attaches the whole command to its errors, with
  * passwords and published data; pg attaches the row and the parameters; other libraries attach the request. Only type,
- * message, code, syscall, constraint and stack are kept, each bounded, also for causes and for the errors in an
- * AggregateError.
+ * message, code, syscall, constraint and stack are kept, each with a limit of its length. A limited number of the
+ * error's causes, and of the errors in an AggregateError, is kept in the same form.
  *
  * A message may contain credentials or quote an input. Credentials are redacted. These messages are left out or
  * replaced:
@@ -134,8 +134,9 @@ function toFrames({ stack = '', message }: Error): string {
 }
 
 /**
- * Matches a stack line, which ends with a place in a file. The stack may contain a message of several lines that was
- * replaced later. Its lines must not count as frames.
+ * Matches a line of a stack that is a frame: it ends with a place in a file. A stack may begin with an earlier message
+ * of its error, of several lines, that was replaced after the error was made. The lines of such a message must not
+ * count as frames.
  */
 const FRAME = /^ {4}at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/
 

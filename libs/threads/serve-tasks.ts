@@ -13,8 +13,8 @@ type Outcome<Answer = unknown> =
   | { readonly status: 'failed'; readonly error: unknown }
 
 /**
- * Call this on the thread. Answers each task with the plain data that `handle` returns or resolves with. Messages have
- * no type, so the caller names the type of its tasks.
+ * Serves the tasks of the worker thread that calls this function. Answers each task with the plain data that `handle`
+ * returns or resolves with. Messages have no type, so the caller names the type of its tasks.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function serveTasks<Task>(handle: (task: Task) => unknown): void {

@@ -25,9 +25,9 @@ export type TaskThreadLimits = {
   /** Tasks that may wait while one is done. */
   readonly waiting: number
   /**
-   * The processor time that one task may use, in ms. The thread is stopped when its task has used more, or when ten
-   * times `taskMs` have passed by the clock since the task began. The limit by the clock is longer, because a task may
-   * spend most of its time waiting for a processor: if the machine is short of processors, or was frozen.
+   * The processor time that one task may use, in ms. The thread is stopped in two cases: its task has used more than
+   * `taskMs` of processor time, or the task began more than ten times `taskMs` ago. The second limit is longer, because
+   * a task may wait for a processor most of the time, on a machine that is short of processors or was frozen.
    */
   readonly taskMs: number
   readonly heapMib: number
@@ -69,10 +69,14 @@ const START_MS = 60_000
 const MOST_WAITING = 10
 
 /**
- * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *starting*, *idle*, *busy* with one task,
- * or *ending* because a task exceeded its time, or because the thread did not start in time. The thread starts at once,
- * so that the first task need not wait for the start. If the thread has ended, the next task starts a new thread. So
- * there is never more than one thread.
+ * Runs `module`, which calls `serveTasks`, on a thread. There is at most one thread at a time, in one of these states:
+ * - *starting*
+ * - *idle*
+ * - *busy* with one task
+ * - *ending*, because a task exceeded its time or because the thread did not start in time
+ *
+ * The first thread starts at once, so that the first task need not wait for the start. After a thread has ended, the
+ * next task starts a new thread.
  */
 export function createTaskThread<Task>(options: {
   /** The thread's name in logs and profiles. */

@@ -10,9 +10,9 @@ export type Guard = {
 }
 
 /**
- * Starts a small process, the guard, that outlives this one, also after a SIGKILL. When this process has ended, the
- * guard ends the remaining process groups. It notices the end because the kernel then closes the pipe between the two.
- * The guard does not keep the event loop alive.
+ * Starts a small process, the guard, that outlives this process even if this process is killed with SIGKILL. When this
+ * process has ended, the guard ends the process groups that it still watches. It notices the end because the kernel
+ * closes the pipe between the two processes. The guard does not keep the event loop of this process alive.
  */
 export function createGuard(): Guard {
   const guard = spawn(process.execPath, [fileURLToPath(new URL('guard.ts', import.meta.url))], {

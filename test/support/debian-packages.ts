@@ -24,8 +24,8 @@ export type UnpackedProgram = { readonly command: string; readonly args: readonl
 
 /**
  * Unpacks packages of the Debian release into a temporary folder and renames that to `folder`, so that an interrupted
- * download leaves nothing. The packages of a program and of all its libraries together run on any Linux system. Needs
- * apt-get and dpkg-deb.
+ * download leaves nothing. A program runs on any Linux system if `names` includes the packages of all its libraries.
+ * Needs apt-get and dpkg-deb.
  */
 export async function unpackDebianPackages(folder: string, names: readonly string[]): Promise<void> {
   mkdirSync(dirname(folder), { recursive: true })

@@ -26,8 +26,8 @@ const DEBIAN_PACKAGES = [
 ]
 
 /**
- * Returns the path of a script that runs the server of Valkey 8, which is unpacked in `tools`. The script replaces itself
- * by the server, so the process id of both is the same.
+ * Returns the path of a script that runs the server of Valkey 8, which is unpacked in `tools`. The script replaces
+ * itself by the server, so both have the same process id.
  */
 export async function ensureValkey8(tools: string): Promise<string> {
   const folder = join(tools, `valkey-8-${RELEASE}`)

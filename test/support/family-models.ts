@@ -28,7 +28,8 @@ const SPECIAL_TOKENS = [...MAGISTRAL_MARKERS, ...HARMONY_MARKERS.map((name) => `
 
 /**
  * Writes a folder with `OPENED_MODEL`, the `SPECIAL_MODELS`, and one model of each family under the family's name. All
- * have the tokenizer of models/tiny; the special models have the markers as special tokens in addition.
+ * models have the tokenizer of models/tiny. In the tokenizer of the `SPECIAL_MODELS`, the markers of both families are
+ * added as special tokens.
  */
 export function writeFamilyModels(): string {
   const folder = scratchFolder('models')

@@ -84,9 +84,9 @@ export async function startLocalPostgres(
 }
 
 /**
- * Waits until `port` is free and returns it, or returns a new port. A killed server may have forked a child process
- * just before. This child has the port open too, and gives it up only when it first gets a processor. On a busy machine
- * that takes tens of milliseconds.
+ * Waits until `port` is free and returns it. If `port` is undefined, returns a free port. The wait is needed because a
+ * server may have forked a child process just before it was killed. This child has the port open too, and gives it up
+ * only when it first gets a processor. On a busy machine that takes tens of milliseconds.
  */
 async function openPort(port: number | undefined): Promise<number> {
   if (port === undefined) return await freePort()

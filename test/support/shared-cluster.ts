@@ -32,7 +32,7 @@ export type Offer = z.infer<typeof Offer>
 
 /**
  * The one cluster of a run, for all files that only call its interfaces. It has the models of `shared-models.ts`. Each
- * file has its own accounts, and must not compare counts that other files raise.
+ * file has its own accounts, and must not compare counters that the requests of other files increase.
  */
 export type SharedCluster = AccountCalls &
   ClusterAddresses & {

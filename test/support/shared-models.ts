@@ -18,8 +18,9 @@ const QUICKER: Readonly<Record<string, Partial<EnginePlan>>> = {
 const NARROW = { files: 'demo', maxNumSeqs: 1, ...WIDE }
 
 /**
- * Models that only one test file uses; the key is the file's name. The file may fill its model, or wait until nothing
- * runs on it. A model costs as much as the model of the demo catalog that `like` names.
+ * Models of single test files. The key is the name of the only file that uses the model. That file may fill its model,
+ * or wait until nothing runs on it. The model's catalog entry is a copy of the entry of the demo model that `like`
+ * names, so both cost the same.
  */
 export const FILE_MODELS = {
   agents: { like: 'demo-chat', engine: { model: 'agents/narrow', ...NARROW } },
@@ -87,8 +88,8 @@ export const SHARED_ENGINES: readonly EnginePlan[] = [
 ]
 
 /**
- * Writes a catalog with the models of single test files. Returns the value of CATALOG_FILE with all catalogs of the
- * cluster.
+ * Writes a catalog with the models of `FILE_MODELS` and `UNSERVED_MODELS`. Returns the value of CATALOG_FILE: the paths
+ * of this catalog and of the other catalogs of the cluster.
  */
 export function writeSharedCatalogs(): string {
   const demo = 'deploy/catalog.demo.json'

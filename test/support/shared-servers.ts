@@ -9,7 +9,8 @@ export const REDIS_URL_VARIABLE = 'MILLRACE_TEST_REDIS_URL'
 export const POSTGRES_URL_VARIABLE = 'MILLRACE_TEST_POSTGRES_URL'
 
 /**
- * If the variable is `yes`, a run fails when its servers cannot run as containers. `npm run test:containers` sets it.
+ * If the variable is `yes`, a test run fails when its servers cannot run as containers. `npm run test:containers` sets
+ * the variable.
  */
 const MUST_USE_CONTAINERS_VARIABLE = 'MILLRACE_TEST_MUST_USE_CONTAINERS'
 
@@ -25,9 +26,11 @@ export function sharedUrl(variable: string): string {
 }
 
 /**
- * Starts one Redis and one PostgreSQL for a whole run. They are containers if a Docker engine answers and can start
- * them, and no version of PostgreSQL is demanded (`POSTGRES_MAJOR_VARIABLE`); otherwise they are processes. A Docker
- * engine may answer although it has no images and cannot get them; `say` then receives a line with the reason.
+ * Starts one Redis and one PostgreSQL for all tests of a run. They are processes if `POSTGRES_MAJOR_VARIABLE` demands a
+ * version of PostgreSQL, or if no Docker engine answers. Otherwise they are containers. If the containers do not start,
+ * for example because the Docker engine has no images and cannot get them, processes are started instead, and `say`
+ * receives a line with the reason. But if `MUST_USE_CONTAINERS_VARIABLE` is `yes`, and no version is demanded, the
+ * function rejects in both cases in which it would otherwise start processes.
  */
 export async function startSharedServers(
   say: (line: string) => void = console.error,

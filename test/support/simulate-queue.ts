@@ -32,8 +32,8 @@ export type Simulated = {
   /** How long each admitted request waited for a slot, by account. */
   readonly waitsMs: ReadonlyMap<string, readonly number[]>
   /**
-   * Each refusal: the time in its `retry-after`, and the time after which a request of the account would first have been
-   * admitted.
+   * All refusals. `saidMs` is the time in the refusal's `retry-after`. `realMs` is the time after which a request of
+   * the account would first have been admitted.
    */
   readonly refusals: readonly { readonly account: string; readonly saidMs: number; readonly realMs: number }[]
 }
@@ -58,8 +58,8 @@ const PROBE_MS = 100
 
 /**
  * Simulates the queue of one model in simulated time:
- * - The admission and the estimates are the gateway's.
- * - The record is the model with which the record's scripts are compared.
+ * - Admission and estimates use the gateway's code.
+ * - `createRecordModel`, with which tests compare the record's scripts, takes the place of the record in Redis.
  * - Each slot of the engine takes `stepMs` for a token of output.
  */
 export function simulateQueue(given: {

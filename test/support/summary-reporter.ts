@@ -4,8 +4,8 @@ import { readTreeCpuMs } from './cpu/tree-cpu.ts'
 import { describeCosts, type FileCost } from './describe-costs.ts'
 
 /**
- * The variable with the path of the file in which `npm test` reads the counts of the run. Without it they are only
- * printed.
+ * The variable with the path of the file in which `npm test` reads how many tests passed and failed. If the variable is
+ * not set, these numbers are only printed.
  */
 const COUNTS_FILE_VARIABLE = 'MILLRACE_TEST_COUNTS_FILE'
 

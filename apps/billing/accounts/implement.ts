@@ -27,8 +27,8 @@ export type Reading = {
 }
 
 /**
- * The context of an operation of a management key. If the operation changes something, `db` is the transaction of this
- * change, in which the account's management keys are locked.
+ * The context of an operation that needs a management key. If the operation changes something, `db` is the transaction
+ * of this change, in which the account's management keys are locked.
  */
 export type Managing = KeyContext & { readonly manager: Manager }
 

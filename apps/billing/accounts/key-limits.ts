@@ -6,8 +6,9 @@ import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { AdminError } from '../admin/admin-error.ts'
 
 /**
- * Converts the limits of a caller's request to the limits of an operator's change. Null removes a limit, and an absent
- * limit stays. `present` is the key that is changed. Throws an AdminError for a `limit_reset` without a limit.
+ * Converts the limits in a caller's request to limits in the form that the operators' operations use. Null removes a
+ * limit, and an absent limit stays. `present` is the key that is changed; null if the request makes a key. Throws an
+ * AdminError for a `limit_reset` without a limit.
  */
 export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
   const { name, expires_at: expiresAt, models } = wanted

@@ -18,8 +18,8 @@ export type Manager = {
 const MINUTE_MS = 60_000
 
 /**
- * Returns the management key with this hash, or null if it is not usable. Records at most once a minute that the key
- * was used, unless the database is read-only.
+ * Returns the usable management key with this hash, or null if there is none. Records at most once a minute that the
+ * key was used, unless the database is read-only.
  */
 export async function findManagementKey(
   db: Kysely<Tables>,

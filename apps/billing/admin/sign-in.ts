@@ -14,9 +14,9 @@ const WRONG_TICKET = 'The ticket is wrong, taken or too old.'
 export type SignIn = (authorization: string | undefined) => Promise<Actor>
 
 /**
- * Returns the actor of an `Authorization` header. The configured token belongs to an owner and needs no database. All
- * other tokens belong to credentials, sessions and tickets, and are found by their hash. Throws an AdminError for any
- * other header.
+ * Returns a function that returns the actor of an `Authorization` header. The configured token belongs to an owner and
+ * needs no database. All other tokens belong to credentials, sessions and tickets, and are found by their hash. The
+ * returned function throws an AdminError for a header without a valid token.
  */
 export function createSignIn(deps: { db: Kysely<Tables>; adminToken: string; nowMs: () => number }): SignIn {
   const { db, adminToken, nowMs } = deps

@@ -11,8 +11,8 @@ type Build = {
 }
 
 /**
- * Runs one statement of a build. If `isBrief` is true, the statement needs a lock of its table, and waits at most
- * `lockTimeoutMs` for the lock.
+ * Runs one statement of a build. If `isBrief` is true, the statement waits at most `lockTimeoutMs` for the lock of its
+ * table. Otherwise it waits for locks without a limit.
  */
 type Run = (statement: string, isBrief: boolean) => Promise<void>
 

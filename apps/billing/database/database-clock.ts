@@ -16,10 +16,11 @@ const SLOW_MS = 1_000
 const AGREES_WITHIN_MS = 5_000
 
 /**
- * Reads PostgreSQL's clock every `everyMs`, and adds the time that has passed since that reading on the monotonic
- * clock, also while PostgreSQL is unavailable. Billing uses this clock for every date that it writes and for every
- * decision by a date: when a price begins, when a key, ticket or session expires, when a month ends, when the ledger is
- * sealed. So replicas agree even if their machines' clocks differ.
+ * Returns a clock that shows PostgreSQL's time. It reads PostgreSQL's clock every `everyMs`. Between two readings, and
+ * while PostgreSQL is unavailable, it adds to the last reading the time that has passed since then on the monotonic
+ * clock. Billing uses this clock for every date that it writes and for every decision by a date: when a price begins,
+ * when a key, ticket or session expires, when a month ends, when the ledger is sealed. So replicas agree even if their
+ * machines' clocks differ.
  */
 export async function createDatabaseClock(options: {
   pool: Pool

@@ -21,8 +21,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 }
 
 /**
- * Returns whether the session may not write: the server is a standby, or the session began while the database was
- * read-only. Nothing was done, and another session may be allowed to write.
+ * Returns whether the error means that the session may not write: the server is a standby, or the session began while
+ * the database was read-only. The failed statement has changed nothing, and another session may be allowed to write.
  */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '25006'
@@ -42,8 +42,8 @@ export function isRejectedValue(error: unknown): boolean {
 }
 
 /**
- * Returns whether there was a deadlock, or a function found that a row had changed or appeared while it ran (SQLSTATE
- * `serialization_failure`). Nothing was done, and the transaction may be repeated.
+ * Returns whether the error means a deadlock, or that a function found a row which had changed or appeared while the
+ * function ran (SQLSTATE `serialization_failure`). The transaction has changed nothing and may be repeated.
  */
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')

@@ -15,9 +15,9 @@ const BEFORE_CODE: ReadonlySet<string> = new Set(['as', 'do'])
 
 /**
  * Returns SQL without comments and with one space in place of each run of white space, so that two texts that differ
- * only in comments and white space become equal. Strings and quoted names stay as they are. The code of functions and
- * of `do` blocks is treated like the rest, and every other dollar quote like a string. Throws a SyntaxError for a
- * comment or a dollar quote without an end.
+ * only in comments and white space become equal. Strings and quoted names stay as they are. A dollar quote with the
+ * code of a function or of a `do` block is normalized in the same way; every other dollar quote stays as it is. Throws
+ * a SyntaxError for a block comment or a dollar quote without an end.
  */
 export function normalizeSql(sql: string): string {
   const parts: string[] = []

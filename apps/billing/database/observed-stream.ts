@@ -12,8 +12,8 @@ export type ObservedStream = {
    */
   readonly settledUntilMs: number | null
   /**
-   * The time that is stored in Redis as the time of the latest observation that this database has recorded. Null if no
-   * such time is stored.
+   * Read from Redis: the time of the latest observation that this database has recorded. Null if Redis has no such
+   * time.
    */
   readonly confirmedMs: number | null
 }
@@ -27,8 +27,8 @@ export type RecordedStream = {
   /** The time of the latest observation that the database has recorded; null if there is none. */
   readonly recordedMs: number | null
   /**
-   * The loss that was found; null if there is none. If it is not null, the database was set back to an earlier state
-   * and lacks the observation of the time `ObservedStream.confirmedMs`. The new observation is then not recorded.
+   * Not null if the database was set back to an earlier state: it lacks the observation of the time
+   * `ObservedStream.confirmedMs`. The new observation is then not recorded.
    */
   readonly forgotten: {
     /** Redis time since which settlements may be lost; null: all settlements may be lost. */

@@ -152,8 +152,8 @@ export async function openPool(options: {
 
 /**
  * Ends the connections of the pool that are idle now. Called when a session may not write. The pool's other sessions
- * may be on the same server, or may also have begun while the database was read-only. Then they cannot write either,
- * although the database may accept changes by now.
+ * may not write either, if they are on the same server or also began while the database was read-only. A new session
+ * may be allowed to write, because the database may accept changes by now.
  */
 export function endIdle(pool: Pool): void {
   for (let left = pool.idleCount; left > 0; left -= 1) {
@@ -209,9 +209,9 @@ function isUnreadableFile(error: unknown): boolean {
 }
 
 /**
- * Checks that a new connection works as `role` and has the settings of every session. The options of the session set
- * the role and the settings, and a pooler may drop these options. The connection would then have all rights and all
- * defaults of its login.
+ * Checks that a new connection works as `role` and has the settings that every session needs. The role and the settings
+ * are sent as options of the session, and a pooler may drop these options. The connection would then have all rights
+ * and all defaults of its login.
  */
 async function checkDirect(client: PoolClient, role: string | undefined): Promise<void> {
   const session = await readSession(client, false)

@@ -24,9 +24,9 @@ export type PooledNeeds = {
 
 /**
  * Checks that one connection behind a pooler works as `needs.role`, is within the limits of `needs` and has the
- * settings of every session. Also checks that the pooler keeps the named statements of its clients apart: it then gives
- * this check's statement another name. Returns the session. Throws a ConfigError that says what to change, or the error
- * of PostgreSQL or its connection.
+ * settings that every session needs. Also checks that the pooler keeps the named statements of its clients apart: such
+ * a pooler gives the prepared statement of this check another name. Returns the session. Throws a ConfigError that says
+ * what to change, or an error of PostgreSQL or of the connection.
  */
 export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<Session> {
   const session = await readNamed(client)

@@ -57,8 +57,9 @@ const ALL = { tables: TABLE_RIGHTS, functions: FUNCTIONS }
 export const SCHEMA_RIGHTS: typeof ALL = { tables: { schema_parts: 'select' }, functions: [] }
 
 /**
- * Returns the rights that the role of the connection lacks, as `grant` names them: `insert on usage`. A table or a
- * function that does not exist is not named: `checkSchema` and the migration are responsible for those.
+ * Returns the rights that the role of the connection lacks, as `grant` names them: `insert on usage`. Rights on a table
+ * or a function that does not exist are left out, because `checkSchema` and the migration report missing parts of the
+ * schema.
  */
 export async function listMissingRights(
   db: Pool | PoolClient,
@@ -99,9 +100,9 @@ const LOOK_EVERY_MS = 1_000
 const LOG_EVERY_MS = 10_000
 
 /**
- * Resolves once the role of the pool's connections has the rights `of` the service, by default all of them. While
- * rights are missing, it calls `onWait` with the reason every second, and logs them every 10 s. Throws the errors of
- * the database.
+ * Resolves once the role of the pool's connections has the rights `of`; by default these are all rights of the service.
+ * While rights are missing, the function calls `onWait` with the reason every second, and logs the missing rights every
+ * 10 s. Throws the errors of the database.
  */
 export async function awaitServiceRights(options: {
   pool: Pool

@@ -46,8 +46,8 @@ export function watchReadiness(options: {
 
 /**
  * Takes one connection of the pool. Returns null if its session can serve, else the reason why it cannot. If the
- * session cannot write, or if the check throws, ends this connection and the pool's idle connections. A right that is
- * granted again needs no new connection.
+ * session cannot write, or if the check throws, ends this connection and the pool's idle connections. If only a right
+ * is missing, the connections stay: they can use the right once it is granted again.
  */
 async function findProblem(
   pool: Pool,

@@ -43,9 +43,9 @@ export type Money = {
   /** Expires at most `most` holds of each model. `more`: other holds may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
   /**
-   * Returns the models that have an overdue hold: an open hold that ended more than 30 s ago. It expires once the
-   * watermark of its model is more than 30 s past its end, too. `untilMs` is the present time by the clock of the queue
-   * Redis.
+   * Returns the models that have an overdue hold: an open hold that ended more than 30 s before `untilMs`, the present
+   * time by the clock of the queue Redis. Such a hold expires once the watermark of its model is also more than 30 s
+   * past the hold's end.
    */
   overdueModels(untilMs: number): Promise<string[]>
   /**
@@ -252,8 +252,8 @@ export function createMoney(options: {
   }
 
   /**
-   * Returns the json object that `sql/functions/settle.sql` takes; null if the settlement has no receipt, or a receipt
-   * that is not genuine.
+   * Returns the settlement's receipt as the JSON object that `sql/functions/settle.sql` takes. Returns null if the
+   * settlement has no receipt, or if its receipt is not genuine.
    */
   function receiptOf({ id, receipt }: Settlement): string | null {
     const genuine = receipt === undefined ? null : receipts.verify(receipt, id)

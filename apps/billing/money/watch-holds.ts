@@ -11,9 +11,9 @@ import type { BillingMetrics } from '../metrics.ts'
 const LIMIT_MS = 2_000
 
 /**
- * Counts the open holds of all replicas every `everyMs`, and keeps the age of the oldest open hold. Both metrics are
- * absent while the database does not answer. Returns a function that stops the counting and waits for the current
- * count.
+ * Every `everyMs`, sets two metrics: the number of open holds of all replicas, and the age of the oldest open hold.
+ * Both metrics are absent while the database does not answer. Returns a function that stops the counting and waits for
+ * the current count.
  */
 export function watchHolds(options: {
   pool: Pool

@@ -12,9 +12,9 @@ export type CellPlaces = { readonly cell: string; readonly queue: string; readon
 
 export type CellClaim = {
   /**
-   * Resolves with true when this process has claimed both servers. Resolves with false when a server does not answer,
-   * because it is then unknown who has claimed that server. While another cell has claimed the queue or the database,
-   * the function waits and calls `onWait`.
+   * Resolves with true when this process has claimed both servers: the queue Redis and the database. Resolves with
+   * false when a server does not answer, because it is then unknown who has claimed that server. While another cell has
+   * claimed the queue or the database, the function waits and calls `onWait`.
    */
   first(onWait: (reason: string) => void): Promise<boolean>
   /** Resolves once this process has claimed both servers. */

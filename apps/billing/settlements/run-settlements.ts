@@ -14,12 +14,12 @@ import type { TimingWriter } from './write-timings.ts'
 const STOP_LIMIT_MS = 3_000
 
 /**
- * Consumes the settlements of all models, and sweeps their streams (`sweep.ts`), until it is stopped. Nothing else may
- * use the connection `redis`, because it is closed at the end. `consumer` is this process's name among billing's
- * replicas, and no later process may have it.
+ * Consumes the settlements of all models, and sweeps their streams (`sweep.ts`), until the returned function is called.
+ * Nothing else may use the connection `redis`, because it is closed at the end. `consumer` is this process's name among
+ * billing's replicas. No later process may have the same name.
  *
- * Returns a function that stops it. The function waits at most `STOP_LIMIT_MS` for the current batch, then closes the
- * connection.
+ * The returned function stops the consumption and the sweeps. It waits at most `STOP_LIMIT_MS` until the current batch
+ * has ended and the streams are left, and then closes the connection.
  */
 export function runSettlements(options: {
   /** A client whose commands fail when Redis does not answer for seconds. */

@@ -78,9 +78,9 @@ export function createSettleEntries(deps: {
   }
 
   /**
-   * Returns whether the database is the cause of the error, and not an entry. A missing right is never an entry's fault,
-   * although only some entries may need it. Other errors do not show the cause. After such an error an empty batch is
-   * settled: if it fails as well, the database is the cause.
+   * Returns whether the database, and not an entry, is the cause of the error. A missing right is never an entry's
+   * fault, although only some entries may need that right. Some errors do not show their cause. After such an error an
+   * empty batch is settled: if this fails as well, the database is the cause.
    */
   async function isOutage(error: unknown): Promise<boolean> {
     if (isRejectedValue(error)) return false

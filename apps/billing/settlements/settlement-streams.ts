@@ -70,8 +70,8 @@ const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed
 
 /**
  * The settlement streams, for one consumer of the group. Every command is about one model, whose keys a Redis Cluster
- * keeps on one node: while a node is away, the models of the other nodes go on. Only `readNew` is different: if one
- * server has all models, it reads many models with one command. With one command for each model, a thousand idle
+ * keeps on one node: while a node is away, the models of the other nodes go on. The exception is `readNew`: if one
+ * server has all models, `readNew` reads many models with one command. With one command for each model, a thousand idle
  * streams would cost a thousand commands.
  */
 export function createSettlementStreams(options: { redis: Redis | Cluster; consumer: string }) {

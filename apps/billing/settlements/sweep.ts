@@ -146,8 +146,8 @@ export function sweep(options: {
   }
 
   /**
-   * Freezes the watermarks before clocks that have jumped can move them. If this fails, the round fails too, and the
-   * next round tries again.
+   * Freezes the watermarks that follow a server's clock if this clock has jumped, so that the jump does not move them.
+   * If this fails, the round fails too, and the next round tries again.
    */
   async function freeze(
     read: readonly (Pick<Observed, 'model' | 'observation'> & { readonly byMs: number })[],
@@ -165,8 +165,9 @@ export function sweep(options: {
   }
 
   /**
-   * Returns true for the loss `went-back` (`watch-losses.ts`), and gives the stream another incarnation. Until the
-   * stream has the new incarnation, observations of the stream must not be used. Also reports the loss `lost`.
+   * Returns true if the observation shows the loss `went-back` (`watch-losses.ts`). Then also gives the stream another
+   * incarnation. Until the stream has this new incarnation, observations of the stream must not be used. For the loss
+   * `lost`, logs an error, counts the loss and returns false.
    */
   async function isSpoiled(model: string, observation: StreamObservation): Promise<boolean> {
     const loss = losses.judge(model, observation)
@@ -274,8 +275,9 @@ type Observed = {
 type Recorded = Observed & Pick<RecordedStream, 'recordedMs' | 'forgotten'>
 
 /**
- * Returns the jump if the server's clock jumped back before this process began to observe it. The sign of such a jump:
- * the database has recorded a time that the server's clock has not reached.
+ * Returns in `byMs` by how much the server's clock jumped back before this process began to observe it (a negative
+ * number); 0 if the clock did not jump. Such a jump shows in the database: it has recorded a time that the server's
+ * clock has not reached.
  */
 function toJumpBefore({ model, observation, jumpMs, recordedMs, forgotten }: Recorded) {
   const byMs = observation.timeMs - (recordedMs ?? observation.timeMs)

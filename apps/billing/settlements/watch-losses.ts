@@ -3,8 +3,8 @@ import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
  * The loss that a comparison has found.
- * - `lost`: the stream has a new incarnation already. Either `observe.lua` or a replica has given it the new one,
- *   because entries are gone, or the stream's state was deleted or replaced.
+ * - `lost`: the stream has a new incarnation already. Either `observe.lua` or a replica has given the stream this
+ *   incarnation, because entries are gone, or because the stream's state was deleted or replaced.
  * - `went-back`: only this comparison has found the loss. On the same server and in the same incarnation, the stream's
  *   last id is smaller than before, or the stream or its consumer group is missing. The caller must then give the
  *   stream a new incarnation.

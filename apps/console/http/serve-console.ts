@@ -39,7 +39,8 @@ export function createConsoleServer(deps: {
   billingUrl: string
   page: Page
   /**
-   * Addresses and ranges of proxies whose `X-Forwarded-For` header is trusted. The header is ignored from all others.
+   * Addresses and ranges of proxies whose `X-Forwarded-For` header is trusted. In a request from any other address the
+   * header is ignored.
    */
   trustedProxies?: readonly string[] | undefined
   settings: ConsoleSettings
@@ -54,8 +55,8 @@ export function createConsoleServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
-    // This limit must not be longer than `requestTimeout`, because Node would swap the two limits. Its default is
-    // longer.
+    // `headersTimeout` must not be longer than `requestTimeout`: Node would swap the two limits. The default of
+    // `headersTimeout` is 60 s.
     http: { headersTimeout: UPLOAD_LIMIT_MS },
     keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,

@@ -11,8 +11,8 @@ export type SessionCookie = {
 
 /**
  * Reads and writes the cookie with a session's token. Browsers send it only to this origin, and scripts cannot read it.
- * On plain HTTP (loopback only) the cookie is not `Secure`, because Safari drops such cookies there. So it cannot have
- * the `__Host-` prefix either, which requires `Secure`.
+ * On plain HTTP (loopback only) the cookie is not `Secure`, because Safari drops `Secure` cookies on plain HTTP. So the
+ * name of the cookie cannot have the prefix `__Host-` there, which requires `Secure`.
  */
 export function createSessionCookie(origin: URL): SessionCookie {
   const isSecure = origin.protocol === 'https:'

@@ -59,8 +59,8 @@ export function createViewStreams(deps: {
 
   return {
     add(view, viewer) {
-      // An existing stream keeps its state: its viewers have the deltas up to the last tick, so it must stay the base
-      // of the next delta.
+      // An existing stream keeps its state. Its viewers have the deltas up to the last tick, so this state must stay
+      // the base of the next delta.
       const stream = streams.get(view) ?? { view, state: read(view), viewers: new Map() }
       streams.set(view, stream)
       stream.viewers.set(viewer, { slow: false, missed: false })

@@ -8,7 +8,8 @@ import type { App } from './app.ts'
 import { KEYS, listenForKeys, PLACES } from './keys.ts'
 
 /**
- * The first part of the address of a screen without an entry in the navigation, and the entry that is marked instead.
+ * For each screen without an entry in the navigation: the first part of its address, and the entry that is marked
+ * instead.
  */
 const PARENTS: Readonly<Record<string, string>> = { account: 'accounts', model: '', request: 'requests' }
 

@@ -17,9 +17,10 @@ export type Tally = {
 }
 
 /**
- * Adds up the lines of a file. The caller adds the lines in order and with their line ends. `chain` is the hash of the
- * seals' chain before the file's first entry, and `reached` is the number of the last ledger entry before the file.
- * `add` throws for a line that does not belong to this file.
+ * Counts the lines of one file of a month, and computes their hash and sum. The caller passes each line to `add`, in
+ * order and with its line end. For a ledger file, `chain` is the hash of the seals' chain before the file's first
+ * entry, and `reached` is the number of the ledger entry before that entry. `add` throws for a line that does not
+ * belong to this file.
  */
 export function createTally(part: ArchivePart, { chain, reached }: { chain: string; reached: bigint }) {
   const hash = createHash('sha256')

@@ -31,8 +31,9 @@ Ctrl-C stops an answer, Ctrl-D ends the chat.
 `
 
 /**
- * Creates one conversation. With `isPlain` only the answer is printed, for programs: no thinking, and no line of the
- * receipt (`toReceiptLine`). `isStyled` is true for a terminal, on which thinking is dimmed.
+ * Creates one conversation. `isPlain` is true if a program reads the output: then only the text of the answer is
+ * printed, without thinking and without the receipt line (`toReceiptLine`). `isStyled` is true for a terminal, on which
+ * thinking is dimmed.
  */
 export function createChatSession(options: {
   client: GatewayClient

@@ -25,7 +25,7 @@ export async function readTop(access: ConsoleAccess): Promise<{ answer: Picture<
 
 /**
  * Shows the live state of the cluster, renewed each second, until the viewer quits. Throws a CommandError when the
- * console refuses.
+ * console refuses a request.
  */
 export async function runTop(access: ConsoleAccess, options: { isColored: boolean }): Promise<void> {
   const { stdin, stdout } = process

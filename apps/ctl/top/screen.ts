@@ -23,7 +23,8 @@ const CLEAR_TO_END = '\u001B[K'
 
 /**
  * Switches to the terminal's alternate screen. `close` switches back. An exit handler does so too if the process ends
- * without `close`. It must write synchronously, because later writes are lost.
+ * without `close`. The exit handler writes synchronously, because an asynchronous write would be lost when the process
+ * exits.
  */
 export function openScreen(output: typeof process.stdout): Screen {
   let shown: readonly string[] | null = null

@@ -102,8 +102,9 @@ export function createAuthenticate(deps: {
   }
 
   /**
-   * Billing cannot be reached, so an outdated entry is used until the next try. If the entry has a shortage, marks it
-   * as unconfirmed, because the account may have received credits since the shortage was read.
+   * Extends the use of an outdated entry until the next try, because billing cannot be reached. If the caller of the
+   * entry has a shortage, the shortage becomes `unconfirmed`, because the account may have received credits since the
+   * shortage was read.
    */
   function keepStale(name: string, entry: Known): Known {
     entry.freshUntilMs = nowMs() + RETRY_MS

@@ -10,7 +10,7 @@ const MANAGEMENT_KEY = /^Bearer +mr_manage_/i
 
 /**
  * Identifies the caller of a request. `asCaller`, `asManager` and `asReader` are hooks. Each route uses the hook for
- * the kinds of keys that it allows. The other functions return the result.
+ * the kinds of keys that it allows. The other functions return the identity that a hook has found for the request.
  */
 type Identify = {
   /**

@@ -18,9 +18,9 @@ export type LoadSignals = {
 }
 
 /**
- * Subscribes to the states of the models. Publishes the demand with each tick, and also at once when a request was
- * refused, or began to wait for its model's start, because no worker was ready. Resolves when the subscription has
- * begun. Without a scaler the messages reach no subscriber.
+ * Subscribes to the states of the models, and resolves when the subscription has begun. The demand is published in each
+ * call of `tick`. It is also published within 100 ms after a request that was refused, or that began to wait for its
+ * model's start, because no worker was ready. Without a scaler the messages reach no subscriber.
  */
 export async function createLoadSignals(deps: {
   bus: Redis

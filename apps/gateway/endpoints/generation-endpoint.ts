@@ -28,7 +28,8 @@ export type PreparedGeneration<Options> = {
 }
 
 /**
- * The fields of an answer that do not depend on the output. They are the same on the whole object and on every event.
+ * The fields of an answer that do not depend on the output. They are the same in every event of a stream, and in an
+ * answer that is not streamed.
  */
 export type Answer<Options> = {
   /** The request's id, from which the answer's id is made. */

@@ -1,8 +1,8 @@
 import type { OperationError } from './operation-description.ts'
 
 /**
- * The errors of every operation that runs a generation. `upstream_error` is not among them, because the interface has
- * it for some of these operations only.
+ * The errors of every operation that runs a generation. `upstream_error` is not in this list, because only some of
+ * these operations have it in the public interface.
  */
 export const GENERATION_ERRORS: readonly OperationError[] = [
   'invalid_request',

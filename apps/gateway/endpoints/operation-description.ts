@@ -17,8 +17,8 @@ export type OperationDescription = {
   readonly answer: BodyDescription & { readonly status?: 201 }
   readonly stream: StreamDescription | null
   /**
-   * The possible errors. The route reads this list as well: if the list lacks `upstream_error`, a failed backend is
-   * answered with 503.
+   * The possible errors. The list is part of the OpenAPI description, and it also changes the answers of the route: if
+   * the list lacks `upstream_error`, a failed backend is answered with `model_unavailable` (503).
    */
   readonly errors: readonly OperationError[]
   /** The field of the request that contains the prompt. */

@@ -47,16 +47,16 @@ export type SmallBody = {
   /** A body of this size or more is large. */
   readonly largeBodyBytes: number
   /**
-   * A body with more values than this is large as well. Reading a value takes about as long as reading 100 bytes of
-   * text.
+   * A body with more values than this is large, even if it has few bytes. Reading a value takes about as long as
+   * reading 100 bytes of text.
    */
   readonly smallBodyValues: number
 }
 
 /**
  * While a body is prepared on the event loop, every stream of this process stands still. So only bodies with few bytes,
- * few values and no JSON schema are prepared there. All other bodies go to the threads. Before that, a request is
- * refused if its caller cannot pay for a request to any model.
+ * few values and no JSON schema are prepared there. All other bodies go to the threads. Before a body goes to a thread,
+ * its request is refused if the caller can pay for none of the models that it may see.
  */
 export function createPrepareRequest(deps: {
   prepareOnThread: PrepareOnThread

@@ -33,8 +33,8 @@ export type Admission = {
   /** Notes that the generation has ended, claimed or not. May be called again. */
   leave(): void
   /**
-   * Turns the record's refusal into an error, and remembers it for the account's next requests. The error is
-   * `model_busy`, or without a ready worker `model_warming` or `model_unavailable`.
+   * Turns the record's refusal into an error, and remembers the refusal for the account's next requests. The error is
+   * `model_busy` if a worker was ready, else `model_warming` or `model_unavailable`.
    */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
   /** Returns the error of a generation whose model was not started in time. */
@@ -129,8 +129,8 @@ export function createAdmit(deps: {
     // Generations of one account are served in order. Some of them may have been claimed although this gateway does not
     // know it yet: at most as many as there are slots. So the tokens of that many generations are subtracted.
     const ownAhead = waiting.cost(account) - fullPerMs * meanMs
-    // Each claim lowers the waiting tokens by a whole generation. On average, half of the time until the next claim has
-    // passed.
+    // Each claim lowers the waiting tokens by a whole generation, so there is room only after the next claim. On
+    // average, half of the time between two claims is left until then.
     const untilRoomMs = (tooMuch: number) => tooMuch / perMs + meanMs / serving.slots / 2
     if (ownAhead > mostAhead) throw refuseNow(untilRoomMs(ownAhead - mostAhead))
     const grammar = grammars.enter(account, size)
@@ -183,8 +183,8 @@ const STARTING: ModelPicture = {
   contextWindow: 0,
 }
 /**
- * How many tokens may wait before a generation whose model is being started. The queue of such a model is bounded
- * by the places of `start-waits.ts`, and by the bytes that may wait.
+ * The tokens that may wait before a generation whose model is being started have no bound. The queue of such a model is
+ * bounded instead by the places of `start-waits.ts`, and by the bytes that may wait.
  */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 /**
@@ -273,9 +273,9 @@ function createWaiting() {
 }
 
 /**
- * Returns the refusal for a model without a ready worker. Waiting helps only if a scaler starts a worker or is about
- * to. In all other cases a worker may come at any time or never: no GPU was found for ten minutes, the model is allowed
- * no worker, or no scaler runs.
+ * Returns the refusal for a model without a ready worker. It is `model_warming` if a scaler starts a worker or is about
+ * to start one, because then waiting helps. In all other cases it is `model_unavailable`, because a worker may come at
+ * any time or never: no GPU was found for ten minutes, the model is allowed no worker, or no scaler runs.
  */
 function unserved(
   model: string,
@@ -324,8 +324,9 @@ function compiling(model: string): ApiError {
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 
 /**
- * The share of a wait that is added at random at most, so that clients that are refused together return at different
- * times. The share is small, because the wait is computed from measurements, and a client should not wait much longer.
+ * The largest random addition to a wait, as a share of that wait. Because of the addition, clients that are refused
+ * together return at different times. The addition is small, because the wait is computed from measurements, and a
+ * client should not wait much longer.
  */
 const BUSY_SPREAD = 0.1
 

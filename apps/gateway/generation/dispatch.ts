@@ -151,7 +151,8 @@ type Deps = {
   readonly pace: Pace
   readonly bounds: Bounds
   /**
-   * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready in time.
+   * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready before
+   * the generation's deadline.
    */
   readonly noWorkerLimitMs: number
   readonly nowMs: () => number
@@ -238,8 +239,8 @@ class DispatchedGeneration implements Dispatched {
     this.#ownJob.forget()
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
-    // While a generation runs, only a compressed request is worth its memory: losses are rare, and a small request is
-    // quickly packed again.
+    // While a generation runs, its packed job is kept only if the request in it is compressed. An uncompressed request
+    // is small, so in the rare case that the worker is lost, the job is quickly packed again.
     if (this.#packed?.requestBytes.length === 0) this.#packed = null
   }
 
@@ -254,8 +255,8 @@ class DispatchedGeneration implements Dispatched {
     this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
-    // The epoch is raised before the ids are read. Otherwise a late frame in between would be accepted, and the next
-    // worker would generate the same tokens again.
+    // The epoch is raised before the ids are read. Otherwise a late frame between these two steps would be accepted,
+    // and the next worker would generate the same tokens again.
     this.#epoch = inbox.raise({ restart })
     this.#ids = inbox.ids()
     this.#engineDeaths = engineDeaths

@@ -26,7 +26,7 @@ const USUAL_QUANTILE = 0.75
 const MARGIN = 10
 /**
  * The least value of `Expectation.likely`. A first hold for fewer tokens would often have to grow, and each growth
- * costs a call to billing, which so few tokens are not worth.
+ * costs a call to billing. To set aside a few tokens less is not worth that call.
  */
 const LEAST_TOKENS = 256
 /**

@@ -27,8 +27,8 @@ export type GenerationCall = {
   /** True if the client marks the request as the repetition of a request that was refused or failed. */
   readonly isRepeated: boolean
   /**
-   * How long the client is willing to wait for a model that is being started, in seconds; null if such a request is
-   * refused.
+   * How long the client is willing to wait for a model that is being started, in seconds. Null if the client is not
+   * willing to wait: while no worker of the model is ready, its request is refused.
    */
   readonly startWaitS: number | null
   /** Called when the generation is queued and waits for its model to start. */
@@ -50,7 +50,7 @@ export type OutputEvent = Extract<
 /**
  * Runs one generation and passes its output to `send` in batches, one for each bus message. The last event of the last
  * batch is `generation-end`. Throws an `ApiError`, before or after the first batch, and also the errors of `send`.
- * Aborting the signal cancels the generation, which then resolves without a `generation-end`.
+ * Aborting the signal cancels the generation: the call then resolves, and `generation-end` is not sent.
  *
  * The output is passed to a function instead of being iterated over: an async generator would take 3 KiB of memory for
  * each open stream, and some 4 % of the gateway's CPU for each token.

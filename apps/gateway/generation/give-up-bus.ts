@@ -2,10 +2,10 @@
 const GIVEN_UP_MS = 15_000
 
 /**
- * Ends all streams once for each outage of the bus, and not a second time. The bus counts as away until this process
- * receives its own echo again. The first requests after an outage may be served before that echo, and ending all
- * streams again would end these requests. During the outage no new work begins, because no heartbeat of a worker
- * arrives. Must be called each second.
+ * Ends all streams when the bus has been away for longer than `GIVEN_UP_MS`, once for each outage of the bus. The bus
+ * counts as away until this process receives its own echo again. The first requests after an outage may be served
+ * before that echo, and ending all streams a second time would end these requests. During the outage no new work
+ * begins, because no heartbeat of a worker arrives. Must be called each second.
  */
 export function createGiveUpBus(deps: { busAwayMs: () => number; loseAll: () => void }): () => void {
   let givenUp = false

@@ -16,7 +16,7 @@ export type GrammarUse = {
 }
 
 /**
- * The largest number of new grammars under way for one account and model. An engine takes up to seconds to compile a
+ * The largest number of new grammars under way for one account and model. An engine may take seconds to compile a
  * grammar, and does nothing else meanwhile.
  */
 const MAX_NEW = 4

@@ -31,9 +31,10 @@ type Note = { readonly member: string; readonly accountId: string; readonly atMs
  * after its third, free of charge. An account is refused with `model_busy` while three of its requests, with any keys
  * and at any gateways, were ended within the last ten minutes because they kill engines.
  *
- * The notes of all gateways are one sorted set in the queue Redis, ordered by time. Each gateway has a copy of the set
- * that is at most a second old. A note that Redis has not confirmed is written again before the next reading. If Redis
- * loses a note, the gateway that made the note still counts it for the whole ten minutes.
+ * A gateway makes a note for each such request. The notes of all gateways are one sorted set in the queue Redis,
+ * ordered by time. Each gateway has a copy of the set that is at most a second old. A note that Redis has not confirmed
+ * is written again before the next reading. If Redis loses a note, the gateway that made the note still counts it for
+ * the whole ten minutes.
  */
 export function createPoisonBound(deps: {
   redis: Redis | Cluster

@@ -28,8 +28,8 @@ export type Progress = {
    */
   received(completionTokens: number): Usage
   /**
-   * Returns the usage of a complete output. The prompt is counted once. Of the epochs that reported a number of cached
-   * tokens, the first gives the number.
+   * Returns the usage of a complete output. The prompt is counted once. The number of cached tokens is taken from the
+   * first epoch that reported one; epochs that continue earlier output do not count.
    */
   complete(reported: Usage): Usage
 }

@@ -52,14 +52,14 @@ const MOST_BYTES = 64 * 1024 * 1024
 /** The heap of one settlement without its texts: 850 B, measured over 20,000 of them, and 100 B for its timing. */
 const ENTRY_BYTES = 1_000
 /**
- * A margin that is added to the time of Redis' clock at which a settlement was answered. This process computes that
- * time (`createQueueClock`). The time with which Redis has stored the settlement may be later than the computed time,
- * but by less than this margin.
+ * This process computes the time of Redis' clock at which a settlement was answered (`createQueueClock`). The time with
+ * which Redis has stored the settlement may be later than the computed time, but by less than this margin. So the
+ * margin is added to the computed time.
  */
 const CLOCK_MARGIN_MS = 1_000
 /**
- * The pause between two readings of billing's mark (`SettlementMark`) while this process waits until the mark has
- * passed its settlements. Billing moves the mark each second.
+ * The pause between two readings of billing's mark (`SettlementMark`) in `untilCommitted`. Billing moves the mark each
+ * second.
  */
 const LOOK_MS = 250
 

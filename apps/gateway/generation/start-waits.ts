@@ -58,7 +58,8 @@ type Deps = {
 /**
  * Keeps the places of the requests that wait for models that a scaler starts. A request that waits is an ordinary
  * generation of the queue: its credits are reserved, it is in the fair order between accounts, and its bytes count
- * towards the bound of the record. The number of places bounds the memory and the connections of this gateway.
+ * towards the limit of the bytes that may be queued. The number of places bounds the memory and the connections of this
+ * gateway.
  */
 export function createStartWaits(deps: Deps): StartWaits {
   const { most, modelStates, onEnd } = deps

@@ -12,8 +12,8 @@ export type BodyLimits = {
 }
 
 /**
- * The memory that a request takes while it arrives, without its body, as measured. A smaller body counts as this many
- * bytes.
+ * The measured memory that a request takes while it arrives, without its body. A body with fewer bytes is counted as
+ * this many bytes.
  */
 const LEAST_BYTES = 20 * 1024
 
@@ -22,12 +22,12 @@ const LEAST_BYTES = 20 * 1024
  * is read. A chunked or compressed body is counted as it arrives, in decoded bytes. Beyond the bound a request is
  * refused with `model_unavailable`.
  *
- * The share of a request is freed at the end of its response. A caller of the returned function takes the share over
- * instead, and gets the function that frees it.
+ * The bytes that are counted for a request are its share. The share is freed at the end of the request's response. If
+ * the returned function is called with the request, the share is freed only by the function that this call returns.
  *
- * An account may use at most as much as it leaves free for all others: the first account at most half of the memory,
- * the next account at most half of the rest. With a fixed share, a few accounts could lock out everybody by uploading
- * slowly.
+ * The shares of one account may take at most as many bytes as they leave free. So the first account gets at most half
+ * of the memory, and the next account at most half of the rest. If each account had a fixed part of the memory, a few
+ * accounts that upload slowly could lock out everybody else.
  */
 export function installBodyBudget(
   app: FastifyInstance,

@@ -11,9 +11,9 @@ const MAX_LEVELS = 256
 const MAX_VALUES = 1_000_000
 
 /**
- * Returns how a JSON text exceeds the limits of depth and number of values; null if it does not. The brackets and
- * commas are counted before the text is parsed, because a parser takes seconds and gigabytes for a body of brackets
- * alone. For text that is not JSON the result means nothing; the parser refuses such text.
+ * Returns a description of the limit that a JSON text exceeds, the depth or the number of values; null if it exceeds
+ * neither. The brackets and commas are counted before the text is parsed, because a parser takes seconds and gigabytes
+ * for a body of brackets alone. For text that is not JSON the result means nothing; the parser refuses such text.
  */
 export function checkJsonSize(json: Buffer, { maxValues = MAX_VALUES } = {}): string | null {
   let levels = 0

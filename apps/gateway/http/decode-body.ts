@@ -81,8 +81,8 @@ function decode(
     if (decodedBytes > limit) refuse()
   })
   decoder.on('error', () => decoded.destroy(refusal(`the body is not ${encoding}`)))
-  // Other hooks also emit `error` on this stream, to refuse a body. Without a listener Node would throw the error, so
-  // this listener is still there after Fastify has removed its own.
+  // Other hooks also emit `error` on this stream, to refuse a body. Without a listener Node would throw the error.
+  // Fastify removes its own listener; this listener stays.
   decoded.on('error', () => process.nextTick(stop))
   reply.raw.on('close', stop)
   encoded.pipe(decoder).pipe(decoded)

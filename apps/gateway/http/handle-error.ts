@@ -159,8 +159,8 @@ function toPublicError(failure: ApiError, code: ApiErrorCode): PublicError {
 }
 
 /**
- * Returns the error code with which the request's operation answers. The interface lists `upstream_error` for some
- * operations only; other operations get `model_unavailable`.
+ * Returns `code`, or `model_unavailable` in place of an `upstream_error` that the request's operation does not list.
+ * The interface lists `upstream_error` for some operations only.
  */
 function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErrorCode {
   const listed = request.routeOptions.config.errors?.includes('upstream_error') === true

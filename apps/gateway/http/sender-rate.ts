@@ -12,8 +12,8 @@ export type SenderRate = {
 }
 
 /**
- * The length of a burst: all requests that `perS` allows in this many seconds may come at once. They may come from a
- * client under development, or from a batch with the same mistake in all of its requests.
+ * The length of a burst. A sender may send at once all requests that `perS` allows in this many seconds. Such a burst
+ * comes, for example, from a client under development, or from a batch with the same mistake in all of its requests.
  */
 const BURST_S = 10
 
@@ -32,7 +32,7 @@ const MAX_COUNTED = 20_000
 /**
  * Counts the noted requests of each account. After a burst, `perS` requests of an account may be noted per second, and
  * half as many from each of its addresses. The counts fall with time. Beyond `MAX_COUNTED`, the least recently used
- * counts are forgotten. `tooMany` is the message of the refusal.
+ * counts are forgotten. `tooMany` is the message of the error that `check` throws.
  */
 export function createSenderRate({
   perS,

@@ -7,11 +7,11 @@ import { abortOnHangUp } from './abort-on-hang-up.ts'
 
 /**
  * The one writer of server-sent events. A stream is `waiting` (no byte sent; the route may still answer with another
- * status), then `open` (headers sent), then `ended`. From each state it can become `gone`: the client closed the
- * connection, or read so slowly that this writer closed it.
+ * status), then `open` (headers sent), then `ended`. From each of these states it can become `gone`: the client closed
+ * the connection, or read so slowly that this writer closed it.
  *
- *     waiting → open:   the first write; or `open()` (with a comment); or `headersAfterS` without a write (with a
- *                       keep-alive)
+ *     waiting → open:   the first event is written; or `open()` sends a comment; or no event came for `headersAfterS`,
+ *                       and a keep-alive is sent
  *     open    → ended:  end()
  *     waiting → ended:  detach(): the route answers in another way
  */
@@ -21,8 +21,8 @@ type SseSocket = {
   /** True if the headers are sent, so that only an event can report a failure. */
   opened(): boolean
   /**
-   * Sends the headers now, with a comment. From now on, each comment is the text that the function returns, or the usual
-   * comment if the function returns null.
+   * Sends the headers now, followed by the text that `comment` returns. From now on, `comment` also returns the text of
+   * each keep-alive. If `comment` returns null, the usual keep-alive is sent.
    */
   open(comment: () => string | null): void
   /** Sends whole events, as one write to the socket. Does nothing once the stream is gone. */
@@ -93,8 +93,8 @@ type Shared = {
 }
 
 /**
- * A gateway has one object of this class for each open stream. Methods of a class are shared; closures for each object
- * would take several times its memory.
+ * A gateway has one object of this class for each open stream. All objects share the methods of the class; closures for
+ * each object would take several times as much memory.
  */
 class Stream implements SseSocket {
   readonly signal: AbortSignal
@@ -191,7 +191,7 @@ function open(reply: FastifyReply, events: string): (events: string) => void {
  * Writes the chunks of the chunked transfer coding (RFC 9112, section 7.1) directly to the socket: one string and one
  * system call for each write, at about half the cost of `response.write`. This relies on three properties of Node's
  * `ServerResponse`, which the conformance test checks: flushed headers have been passed to the socket, `end()` sends
- * the last chunk, and nothing else writes to the socket before that.
+ * the last chunk, and nothing else writes to the socket before `end()`.
  *
  * HTTP/1.0 has no chunks, a pipelined response has no socket yet, and other kinds of sockets may behave differently.
  * Such responses are written with `response.write`.

@@ -20,8 +20,8 @@ document.addEventListener('copy', copyWholes)
 start(place)
 
 /**
- * Asks for a key, then shows the screen of the address until the viewer signs out or leaves. The key is only in the
- * memory of this page: in no storage, in no address, and in nothing that is drawn.
+ * Asks for a key. Then shows the screen that the page's address names, until the viewer signs out or leaves. The key is
+ * only in the memory of this page: in no storage, in no address, and in nothing that is drawn.
  */
 function start(place: HTMLElement): void {
   const { show, redraw, drawNow } = createDrawing(place)

@@ -1,6 +1,7 @@
 /**
  * Returns what each kind of client needs to use the API at `base`, which ends with `/v1`: environment variables,
- * example code or settings. The key is always in an environment variable. The result has `…` in its place.
+ * example code or settings. Clients read the key from an environment variable. Where the result sets this variable, `…`
+ * stands for the key.
  */
 export function toSnippets(
   base: string,

@@ -70,8 +70,8 @@ export type RequestBook = {
   openRequests(): Iterable<RequestEntry>
   tenants(): readonly TenantCounts[]
   /**
-   * Returns how many requests ended since the previous call, and as many of them as are still kept, the oldest first.
-   * The book keeps the last 2,000 requests that ended.
+   * Returns the requests that ended since the previous call: `count` is their number, and `kept` lists the requests
+   * among them that the book still keeps, the oldest first. The book keeps the last 2,000 requests that ended.
    */
   takeEnded(): { readonly count: number; readonly kept: readonly RequestEntry[] }
   /** Returns the last 2,000 requests that ended, also those that were taken before. */

@@ -28,10 +28,10 @@ const UNEVEN_MS = 60_000
 const UNEVEN_SHARE = 0.25
 
 /**
- * Divides each GPU class's budget among its pools. First every pool gets its minimum. Then the priorities follow from
- * high to low. Within a priority, each replica goes to the pool with the smallest share (given ÷ want) into which it
- * still fits. If shares are equal, a pool that already has the replica comes first, and the other pools follow by order
- * and name. Two delays prevent GPUs from moving to and fro:
+ * Divides each GPU class's budget among its pools. First every pool gets its minimum. Then the pools get more replicas,
+ * in the order of their priorities from high to low. Within a priority, each replica goes to the pool with the smallest
+ * share (given ÷ want) into which it still fits. If shares are equal, a pool that already has the replica comes first,
+ * and the other pools follow by order and name. Two delays prevent GPUs from moving to and fro:
  * - A pool keeps the replicas that it has and wants until a pool of higher priority has been short for 10 s.
  * - Against pools of its own priority, a pool keeps these replicas until another pool's share has been lower by more
  *   than 0.25 for 60 s.
@@ -93,7 +93,7 @@ function fitClass(pools: readonly BudgetPool[], { gpuClass, gpus, state, nowMs }
 
 /**
  * Returns the priorities in which the shares of the pools are uneven: one pool wants more replicas, while another pool
- * of the same priority has a share that is larger by more than `UNEVEN_SHARE`.
+ * of the same priority has more than its minimum, and a share that is larger by more than `UNEVEN_SHARE`.
  */
 function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<string, number>): number[] {
   return prioritiesOf(pools).filter((priority) => {
@@ -111,10 +111,11 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
  * Divides the GPUs of one class among its pools. Every pool first gets its minimum.
  * - With `isKept`, every pool next keeps the replicas that it has and wants, even if a pool of higher priority wants
  *   more.
- * - Then the priorities follow from high to low. Within a priority, pools first keep the replicas that they have and
- *   want, and then get what they want.
- * - In the priorities of `levelled`, a pool may lose the replicas that it has to other pools of its priority. With
- *   `isKept`, the pools of such a priority together keep the sum of their replicas.
+ * - Then the pools follow in the order of their priorities from high to low. Within a priority, pools first keep the
+ *   replicas that they have and want, and then get what they want.
+ * - In the priorities of `levelled`, a pool need not keep the replicas that it has: another pool of the same priority
+ *   may get them. With `isKept`, the pools of such a priority together keep the GPUs of the replicas that they have and
+ *   want.
  */
 function allocate(
   pools: readonly BudgetPool[],

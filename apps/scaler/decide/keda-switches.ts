@@ -16,9 +16,9 @@ export const NO_SWITCHES: KedaSwitches = { isOutPaused: false, isInPaused: false
 export const isFrozen = ({ isOutPaused, isInPaused }: KedaSwitches): boolean => isOutPaused && isInPaused
 
 /**
- * Returns the pool's configuration, in which the minimum and the maximum are limited to the numbers that KEDA can bring
- * about with these switches. So replicas that this pool cannot get go to the model's other pools and to other models,
- * and no pod is cordoned that KEDA would not remove.
+ * Returns the pool's configuration with a minimum and a maximum that KEDA can reach with these switches. So replicas
+ * that this pool cannot get go to the model's other pools and to other models, and the scaler cordons no pod that KEDA
+ * would not remove.
  */
 export function boundSpec(
   spec: PoolSpec,

@@ -6,8 +6,8 @@ export type NeedTerm = 'busy' | 'decode' | 'prefill' | 'floor' | 'max' | 'unserv
 
 export type Need = {
   /**
-   * The number of replicas in all pools of the model together. Replacements for sick pods are not included, and the
-   * minima of the pools do not apply yet (`splitNeed`).
+   * The number of replicas that the load needs, in all pools of the model together. Replacements for sick pods are not
+   * included, and the minima of the pools do not apply yet (`splitNeed`).
    */
   readonly raw: number
   /** The term that decides. */

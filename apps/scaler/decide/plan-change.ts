@@ -77,7 +77,8 @@ export type ChangeInput = {
  * - Pods without a node serve nothing, so they are removed without steps.
  * - Two cases skip the window and the steps, but never the cordon: the budget gives less, or the model has no load.
  *
- * All lists are complete in each call, so that a lost message or patch is repeated a second later.
+ * The result's lists `cordon`, `uncordon` and `release` name in each call all pods for which something is still to be
+ * sent or written, so that a lost message or patch is repeated a second later.
  */
 export function planChange(input: ChangeInput): Change {
   const { spec, nowMs } = input
@@ -170,8 +171,9 @@ function rise(round: Round, state: PoolState, count: number): Move {
  * - released pods that the target still counts;
  * - lowered pods (see `release-pods.ts`), each of which raises the target.
  *
- * If Kubernetes deleted another pod in the place of a lowered pod, the lowered pod always serves again. The target
- * stays as it is, because that deletion has already brought the number of pods down to the target.
+ * If Kubernetes deleted another pod in the place of a lowered pod, the lowered pod serves again whatever `count` is.
+ * Such a pod does not raise the target, because the deletion of the other pod has already brought the number of pods
+ * down to the target.
  */
 function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, count: number): PoolState {
   const running = (uid: string) => existing.get(uid)?.running ?? 0
@@ -193,8 +195,8 @@ function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, coun
 }
 
 /**
- * Returns a target that the HPA follows. If the rise to `target` is so small that the HPA would ignore it, returns the
- * least target that the HPA follows, as far as the maximum and the free GPUs allow it.
+ * Returns `target`, or a higher target if the HPA would ignore so small a rise: the least target that the HPA follows.
+ * If the maximum or the free GPUs do not allow this higher target, returns `target`.
  */
 function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: number): number {
   const least = existing.size + batch
@@ -235,8 +237,8 @@ function take({ existing, nowMs }: Round, state: PoolState, count: number): Pool
 }
 
 /**
- * Lets cordoned pods serve again if the cordoned and released pods are fewer than `batch`: the HPA would ignore so
- * small a change. Otherwise these pods would stay idle for ever.
+ * Lets pods serve again if the cordoned and released pods together are fewer than `batch`. The HPA would ignore so
+ * small a change, so these pods would stay idle for ever. Lowered pods (see `release-pods.ts`) stay released.
  */
 function dropPartOfBatch(state: PoolState, batch: number): PoolState {
   if (state.cordoned.length + state.released.length >= batch) return state
@@ -274,8 +276,8 @@ function toChange(
 }
 
 /**
- * Returns the target to publish. If the target is the pool's maximum and the HPA would ignore the difference, the
- * published target is higher; the HPA clamps it to the maximum.
+ * Returns the target to publish. If the target is the pool's maximum, and the HPA would ignore the rise from the number
+ * of existing pods to this target, the published target is higher. The HPA clamps it to the maximum.
  */
 function toPublished(
   { existing, hpaTolerance, spec }: Pick<Round, 'existing' | 'hpaTolerance' | 'spec'>,

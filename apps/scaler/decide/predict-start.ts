@@ -16,8 +16,8 @@ const LEAST_LEFT_MS = 5000
 
 /**
  * Returns the milliseconds until the first of the pods is ready; null if no pod is starting. For each phase that a pod
- * has not finished, it takes the 75th percentile of the kept durations that exceed the time already spent in the phase.
- * Until a duration of loading is kept, it takes the configured start time.
+ * has not finished, the prediction uses the 75th percentile of the kept durations that exceed the time already spent in
+ * the phase. While no duration of the phase `loading` is kept, the prediction uses the configured start time.
  */
 export function predictStart(input: {
   readonly spec: Pick<PoolSpec, 'startMs'>

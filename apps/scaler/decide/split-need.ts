@@ -20,10 +20,12 @@ export type SplitPool = {
 }
 
 /**
- * Divides a model's need among its pools. Each pool first gets its floor. The rest goes to the pools by order, up to
- * each pool's maximum. A pool gets additional replicas in place of its pods that do not serve: sick pods, pods that an
- * operator cordoned, and spot pods that the provider is taking away. The share of such spot pods, and of pods that have
- * been unscheduled for 60 s, is also given to the next pool.
+ * Divides a model's need among its pools. Each pool first gets its floor. The rest of the need goes to the pools by
+ * order, up to each pool's maximum. Pods that do not serve change this division in two ways:
+ * - A pool gets additional replicas in place of its sick pods (see `REPLACED_SHARE`), of its pods that an operator
+ *   cordoned, and of its spot pods that the provider is taking away.
+ * - The pools that follow a pool in the order together get additional replicas: one for each spot pod of the pool that
+ *   the provider is taking away, and one for each pod of the pool that has been unscheduled for 60 s.
  *
  * While the need is 0 and the model is not idle yet, one replica stays in a pool that has replicas. None is started.
  */

@@ -59,9 +59,9 @@ export type ModelLoad = {
 
 /**
  * `unscheduled`: the pod has no node yet. `loading`: the pod has a node, and its engine is not healthy yet. `ready`:
- * its worker takes generations. `cordoned`: its worker takes no new ones. `draining`: its process stops. `sick`: its
- * engine was restarted three times within ten minutes. `deleting`: the pod has a deletion time. `silent`: the pod runs,
- * but its worker has not reported within 10 s.
+ * its worker takes generations. `cordoned`: its worker takes no new generations. `draining`: its process stops. `sick`:
+ * its engine was restarted three times within ten minutes. `deleting`: the pod has a deletion time. `silent`: the pod
+ * runs, but its worker has not reported within 10 s.
  */
 export type PodPhase =
   | 'unscheduled'

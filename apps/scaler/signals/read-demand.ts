@@ -35,7 +35,8 @@ const FORGET_MS = 300_000
  * Sums the gateways' counters.
  * - The counters count since each gateway's start, so that the message after a lost message repairs the sum.
  * - An increase after a gap is spread over the gap, so that the end of an outage of the bus does not look like a burst.
- * - The first counters of a gateway's model are only remembered, because it is unknown when their requests came.
+ * - The first counters that a gateway reports for a model are not added to the sum, because it is unknown when their
+ *   requests came. They are the base of the next increase.
  *
  * `onUnserved` is called with a model when a gateway reports a new request that was refused because no worker of the
  * model was ready, or that was queued to wait for the model's start.
@@ -171,9 +172,9 @@ function spread(seconds: Second[], added: Omit<Second, 'atMs'>, span: { now: num
 }
 
 /**
- * Returns the number of fresh requests, in which unmarked repetitions count half. If a client does not mark its
- * repetitions, a refused request that it sends again counts as fresh. The number of such repetitions is estimated: the
- * refusals minus the marked repetitions.
+ * Returns the number of fresh requests, in which an unmarked repetition counts half. A repetition is a refused request
+ * that its client sends again. If the client does not mark it, gateways count it as fresh. The number of unmarked
+ * repetitions is estimated: the refusals minus the marked repetitions.
  */
 function offered(seconds: readonly Second[]): number {
   const sum = (field: 'fresh' | 'repeated' | 'refused') =>

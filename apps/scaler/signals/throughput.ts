@@ -28,9 +28,9 @@ const LEAST_ENDED = 10
 const MOST_ENDED = 1_000
 
 /**
- * Measures the throughput of one busy replica of a model: the 90th percentile over windows of 10 s. Only windows of
- * workers that had at least 70 % of their slots busy are used: decoding slows down as batches fill, and only busy
- * windows show this.
+ * Measures the throughput of one busy replica of a model: the 90th percentile over windows of 10 s. A window of a
+ * worker is used only if at least 70 % of the worker's slots were busy in it on average. Decoding slows down as batches
+ * fill, and only busy windows show this.
  */
 export function createThroughput(): Throughput {
   const windows = new Map<string, Window>()

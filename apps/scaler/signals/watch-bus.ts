@@ -23,8 +23,9 @@ export type BusWatch = {
 
 /**
  * Detects a lost connection to a server of the bus. This process publishes beats on every server and is subscribed to
- * them, so while a connection works, its own beats come back. Without them, silence could mean a lost connection, or
- * gateways and workers that send nothing. `onWritten` is called when another scaler's beat reports a written snapshot.
+ * them, so it receives its own beats while a connection works. Without these beats, silence could mean either a lost
+ * connection, or gateways and workers that send nothing. `onWritten` is called when another scaler's beat reports a
+ * written snapshot.
  */
 export async function watchBus(options: {
   servers: readonly BusServer[]

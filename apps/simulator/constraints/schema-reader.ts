@@ -5,9 +5,9 @@ import { ConstraintError } from './constraint-error.ts'
 
 export type SchemaReader = {
   /**
-   * Returns the schema of the value to write, without `$ref`, allOf, anyOf and oneOf. Of several alternatives it is the
-   * first that is not null and whose value can be completed within the maximum depth. Throws a ConstraintError if there
-   * is none.
+   * Returns the schema of the value to write, without `$ref`, allOf, anyOf and oneOf. If there are several
+   * alternatives, returns the first whose value can be completed within the maximum depth; the type null is chosen only
+   * if no other alternative can be completed. Throws a ConstraintError if no alternative can be completed.
    */
   readonly richest: (given: unknown, depth: number) => JsonSchema
   /** As `richest`, but returns the alternative whose smallest value has the fewest levels. */

@@ -6,15 +6,16 @@ import { refuseGrammar, toRegexWriter } from './text-writers.ts'
 
 /**
  * Parses the formats of xgrammar's structural tags for which the simulator can write a text:
- * - an answer: JSON, a regular expression or a choice of texts, also behind a constant text (the header of an answer);
- * - tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag around
- *   all of them;
- * - an answer or tags, as the model chooses (`or`);
- * - each of these formats except tags in free text, behind a thought (`sequence`).
+ * - an answer: JSON, a text for a regular expression, or one of several constant texts. The header of an answer, a
+ *   constant text, may come before it;
+ * - tags around JSON, either in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag
+ *   around all of them;
+ * - either an answer or tags that are alone, as the model chooses (`or`);
+ * - a thought, followed by one of these formats except tags in free text (`sequence`).
  *
- * Throws a ConstraintError for every other format. Its message is the message that vLLM was recorded to give for an
- * unknown format; a grammar (`grammar`) has a message of its own. Also throws a ConstraintError if the simulator can
- * write no text for a schema or a pattern.
+ * Throws a ConstraintError for every other format. The error's message is the one that vLLM was recorded to give for an
+ * unknown format; only for a grammar (`grammar`) it is another message. Also throws a ConstraintError if the simulator
+ * can write no text for a schema or a pattern.
  */
 export function fromStructuralTag(given: unknown): Constraint {
   const parsed = StructuralTag.safeParse(given)

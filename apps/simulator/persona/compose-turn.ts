@@ -91,8 +91,8 @@ function writeConstrained(
 
 /**
  * Returns the calls to make if a call is forced: the calls that the user's last message mentions, or else the first
- * possible call. Calls without a result are preferred. Without this preference, the loop of a client that goes on until
- * the model makes a certain call might never end.
+ * possible call. Calls without a result are preferred. Without this preference, a client that sends requests until the
+ * model makes a certain call might never stop.
  */
 function forcedTags(constraint: TagsConstraint, conversation: Conversation): readonly Tag[] {
   const { tools, answeredWords } = conversation

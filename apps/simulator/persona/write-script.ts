@@ -90,8 +90,9 @@ export async function createScriptWriter(options: {
   }
 
   /**
-   * Returns the tokens of the text that follows the text of `written`; null if `text` does not begin with that text. A
-   * client may send an answer back as text, and its tokens may then differ from the tokens that the simulator sent.
+   * Returns the tokens of the part of `text` that follows the text of `written`; null if `text` does not begin with the
+   * text of `written`. The texts are compared, because a client may send an answer back as text, and the tokens of this
+   * text may differ from the tokens that the simulator sent.
    */
   async function restAfter(text: string, written: Uint32Array): Promise<number[] | null> {
     const begun = tokenizer.decode(written)

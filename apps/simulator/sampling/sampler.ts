@@ -63,8 +63,8 @@ export function createSampler(options: {
   const maskedUntilMinimum = (id: number) => count < settings.minTokens && stops(id)
   const chance = (id: number) => {
     const value = settings.logitBias.get(id)
-    // The probability of a token with this bias, if without the bias all tokens of the vocabulary had the same
-    // probability. The script's own token is not considered.
+    // This is the probability of a token with this bias in a vocabulary whose tokens all have the same probability
+    // without a bias. The token that the script wants has no higher probability here.
     return value === undefined ? null : 1 / (1 + model.vocabularySize * Math.exp(-value))
   }
   const drawn = (probability: number) =>

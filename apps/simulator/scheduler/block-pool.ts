@@ -44,7 +44,7 @@ export type BlockPool = {
  * that was used least recently is evicted first.
  *
  * A chain of contents is a number: each distinct pair of the previous chain's number and this block's ids gets the next
- * number. So two different prompts never share a key, as they could with a hash.
+ * number. So two different chains never have the same number; with a hash they could.
  */
 export function createBlockPool(options: { blocks: number; blockSize: number }): BlockPool {
   const { blocks: total, blockSize } = options

@@ -7,8 +7,8 @@ export type Poison = Pick<FaultSettings, 'poison' | 'poisonAfterTokens'>
 const TAIL_TOKENS = 256
 
 /**
- * Returns the check of one call. Call it with each token before the token is delivered: it returns true if this step
- * kills the core. The fault may be set and changed at any time.
+ * Returns the function that checks one call. It must get each token before the token is delivered, and returns true if
+ * the step of this token kills the core. The fault may be set and changed at any time.
  */
 export function createPoisonCheck(
   promptIds: Uint32Array,

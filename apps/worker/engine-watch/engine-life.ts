@@ -3,8 +3,8 @@ import { createStartTimes } from './start-times.ts'
 import type { EngineSign } from './watch-engine.ts'
 
 /**
- * Why an engine starts again. `gone`: its process ended by itself. In the other cases this worker requested the
- * restart.
+ * The reason why an engine starts again. `gone`: its process ended by itself. In the other cases this worker requested
+ * the restart.
  */
 export type RestartReason = 'dead' | 'silent' | 'not-up' | 'gone'
 
@@ -65,7 +65,8 @@ const SICK_WITHIN_MS = 600_000
  * - A start takes longer than `startLimitMs`, and longer than three times the 95th percentile of the starts that this
  *   process has seen.
  *
- * The request is removed once connections are refused. If this was missed, it is removed once a new engine answers.
+ * The request is removed once connections are refused. If no check sees a refused connection, the request is removed
+ * once the engine is healthy, unless the reason is `silent`.
  */
 export function createEngineLife(deps: {
   request: RestartRequest | null

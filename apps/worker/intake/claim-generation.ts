@@ -8,15 +8,16 @@ export type ClaimGeneration = (model: string, serves: Serves) => Promise<Claim>
 
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
 /**
- * A claim is given up after this time, which is longer than a stall of Redis or of this process. A worker that has lost
- * only its connection to the queue Redis must not keep a generation that it cannot read. Once the worker no longer
- * reports the claim, the gateway queues the generation again.
+ * The worker gives up a claim without an answer after this time, which is longer than a stall of Redis or of this
+ * process. A worker that has lost only its connection to the queue Redis must not keep a generation that it cannot
+ * read. Once the worker no longer reports the claim, the gateway queues the generation again.
  */
 const GIVE_UP_AFTER_MS = 30_000
 
 /**
- * A claim whose answer was lost may have succeeded. So it is repeated with the same nonce, which gets the same
- * generation, until the record answers. Meanwhile `isClaiming` lets the worker report the claim to a gateway that asks.
+ * A claim whose answer was lost may have succeeded. So the claim is repeated with the same nonce, for which the record
+ * returns the same generation, until an answer arrives or the claim is given up. Meanwhile `isClaiming` lets the worker
+ * report the claim to a gateway that asks.
  */
 export function createClaimGeneration(deps: {
   record: Pick<GenerationRecord, 'claim'>

@@ -20,20 +20,21 @@ export type Cordon = {
 }
 
 /**
- * A message whose term is lower than the term of the last obeyed message is ignored while a scaler's cordon is in
- * force, and until this time has passed since that message. A scaler with a cordon renews it each second, so its
- * silence for this long shows that it is gone.
+ * Bounds how long messages with a lower term are ignored. If a message has a lower term than the last obeyed message,
+ * it is ignored in two cases: a scaler's cordon is in force, or less than this time has passed since the last obeyed
+ * message. A scaler with a cordon renews the cordon each second, so a silence of this length shows that the scaler is
+ * gone.
  */
 const TERM_MS = 60_000
 
 /**
  * The cordon of this process, for all of its engines. An operator and a scaler each have a cordon of their own, and end
  * only their own cordon. A scaler's cordon also expires, because the scaler may die. Of several scalers, the scaler
- * with the highest term is obeyed: a lower term is sent by a scaler that has lost its lead.
+ * with the highest term is obeyed: a scaler that sends a lower term has lost its lead.
  *
- * A lower term is obeyed again once the last cordon of a scaler has ended and no message with a higher term has come
- * for a minute. A new term is at least the Unix time in seconds by the queue Redis, so it is lower only if the queue
- * Redis has lost its data and its clock has gone back.
+ * A message with a lower term is obeyed again once two things are true: no scaler's cordon is in force, and no message
+ * with the higher term has come for a minute. This is needed only if the queue Redis has lost its data and its clock
+ * has gone back, because a new term is at least the Unix time in seconds by the queue Redis.
  *
  * `onChange` is called when the process becomes cordoned or uncordoned.
  */

@@ -2,7 +2,7 @@ import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
 
 /**
  * Returns the number of free slots for a model in these worker processes. Engines for which no worker pulls generations
- * do not count.
+ * are not counted.
  */
 export function countRoom(peers: readonly Heartbeat[], model: string): number {
   return peers

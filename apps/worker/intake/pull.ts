@@ -19,14 +19,14 @@ export type Pull = {
 const LOOK_MS = 1_000
 
 /**
- * Claims generations while slots are free. Each claim takes a slot before it is sent. So the number of claims without
- * an answer is at most the number of slots in which nothing runs, and so is the number of jobs that the worker has.
+ * Claims generations while slots are free. Each claim takes a slot before it is sent. So the worker never has more
+ * unanswered claims than it has slots in which nothing runs. The same limit applies to the jobs that it has taken.
  *
  * A worker with a free slot waits for a job of the model's queue, and sends a claim as soon as it has a job. The answer
- * to the claim says how many more generations wait. From this number the worker subtracts its other claims without an
- * answer. It claims half of the rest at once, or fewer if fewer slots are free. With each of these claims it also takes
- * a job from the queue, but the claim does not wait for the job. So a burst of generations needs few round trips, and
- * the generations are spread over all workers that the burst woke.
+ * to the claim says how many more generations wait. From this number the worker subtracts its other unanswered claims.
+ * It claims half of the rest at once, or fewer if fewer slots are free. With each of these claims it also takes a job
+ * from the queue, but the claim does not wait for the job. So a burst of generations needs few round trips, and the
+ * generations are spread over all workers that the burst woke.
  *
  * The worker waits for its next job only after the claim is answered. It then waits behind the workers that already
  * wait: BullMQ gives a job to the worker that has waited longest. A worker whose last slot was filled claims one
@@ -35,8 +35,8 @@ const LOOK_MS = 1_000
  * A job is completed when its claim is answered, whichever generation the claim returned. If a claim gets no answer,
  * its job is not completed, and BullMQ gives the job to another worker later.
  *
- * Jobs may be lost. So a worker that has a free slot and no claim without an answer also claims each second. While an
- * operator has paused the queue, the worker claims nothing.
+ * Jobs may be lost. So a worker also claims each second, without waiting for a job, if it has a free slot and all its
+ * claims are answered. While an operator has paused the queue, the worker claims nothing.
  */
 export function createPull(deps: {
   /** Claims one generation and begins to run it; null when nothing waits. */

@@ -6,10 +6,13 @@ import type { Encoder } from '#libs/tokenizer/encoding/encoder.ts'
 /** The threads that encode long texts. A process has one such object, and closes it. */
 export type LongTextThreads = {
   /**
-   * Wraps `encoder`, which was made from `json`: texts of more than 32,768 characters in one call are encoded on a
-   * thread, because they would block the calling thread. `encoder` itself encodes the texts if the threads are closed,
-   * if too many texts wait for them, or if a thread does not start or exceeds its limit of time or memory. It also
-   * encodes texts of up to 524,288 characters in one call while the first thread starts.
+   * Wraps `encoder`, which was made from `json`. If the texts of one call have more than 32,768 characters in total,
+   * they are encoded on a thread, because they would block the calling thread. `encoder` itself encodes them in these
+   * cases:
+   * - The threads are closed.
+   * - Too many calls wait for the threads.
+   * - A thread does not start, or it exceeds its limit of time or memory.
+   * - The first thread is still starting, and the texts have at most 524,288 characters in total.
    */
   wrapEncoder(encoder: Encoder, json: string): Encoder
   close(): Promise<void>
@@ -22,9 +25,9 @@ export type LongTexts = { readonly texts: readonly string[]; readonly whole: boo
 const LONG_CHARACTERS = 32_768
 
 /**
- * For a text with this many characters, the calling thread is blocked for about 40 ms: it reads the token ids from the
- * native library's result and frees the result. This is accepted while the first thread starts; otherwise the first
- * long prompt of a worker would take seconds longer than the next ones.
+ * For texts with this many characters, the calling thread is blocked for about 40 ms: it reads the token ids from the
+ * native library's result and frees the result. Such a block is accepted while the first thread starts. If the texts
+ * waited for the thread, the first long prompt of a worker would take seconds longer than the next ones.
  */
 const LONG_CHARACTERS_AT_START = 524_288
 
@@ -32,9 +35,9 @@ const LONG_CHARACTERS_AT_START = 524_288
 const THREADS = 2
 
 /**
- * `taskMs` is so long that no task comes near it. A task that exceeds it is given up, and `encoder` encodes the texts
- * instead. But the native library cannot be stopped, so it would continue with the same texts meanwhile. A body of 32
- * MiB, the default limit of gateways, takes one minute.
+ * `taskMs` is far longer than any task: a request body of 32 MiB, the default limit of gateways, takes one minute. If a
+ * task exceeds `taskMs`, it is given up, and `encoder` encodes its texts. But the native library cannot be stopped, so
+ * it would still be encoding the same texts on its own threads.
  */
 const LIMITS = { waiting: 1_024, taskMs: 1_800_000, heapMib: 512 }
 

@@ -75,8 +75,8 @@ export function createEndRun(deps: {
   }
 
   /**
-   * Ends a run that was stopped. If a chat reaches its deadline and has output, it completes as `length` instead, and
-   * does not come here.
+   * Ends a run that was stopped. It is not called for a chat that has output when it reaches its deadline: such a chat
+   * completes with the reason `length`.
    */
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {

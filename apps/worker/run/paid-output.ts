@@ -4,9 +4,10 @@
  * output that it has ended. Instead the worker passes on only the tokens for which the hold pays.
  *
  * PAID
- *   Every token so far is passed on. When few paid tokens are left, a larger hold is requested. The request is repeated
- *   after 0.5 s and then each second, until the hold is large enough or an answer is final.
- *   - More tokens come than are paid: UNPAID. If the last answer was final: OVER.
+ *   Every token so far is passed on. When few paid tokens are left, the worker requests a larger hold from the gateway.
+ *   It repeats the request after 0.5 s and then each second, until the hold is large enough or an answer of the gateway
+ *   is final.
+ *   - More tokens come than are paid: OVER if the last answer was final, otherwise UNPAID.
  *
  * UNPAID
  *   The tokens that are not paid wait here in their order, and later tokens wait behind them. The requests go on.
@@ -47,7 +48,7 @@ const FIRST_PAUSE_MS = 500
 const LAST_PAUSE_MS = 1_000
 /**
  * How long tokens wait to be paid. The time covers a restart of billing, which takes a few seconds. It is not longer,
- * because the engine goes on meanwhile. If no credits come, its work is in vain.
+ * because the engine goes on meanwhile, and its work is lost if no credits come.
  */
 const GIVE_UP_MS = 3_000
 /**
@@ -58,7 +59,8 @@ const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16
 /**
  * A request asks that the hold pays for this many more tokens: `STEP_SHARE` of the paid tokens, but at least
- * `STEP_TOKENS`. With one half, a few requests are enough even for the longest answers.
+ * `STEP_TOKENS`. Because each request adds half of the paid tokens, a few requests are enough even for the longest
+ * answers.
  */
 const STEP_SHARE = 1 / 2
 const STEP_TOKENS = 256

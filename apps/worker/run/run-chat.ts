@@ -24,9 +24,10 @@ import type { EngineWatch } from '../engine-watch/watch-engine.ts'
  * Runs a claimed chat: render → cap → wait until the engine may be called (`trials.ts`) → replay → generate → parse →
  * publish. Throws if a step fails, or if the run is stopped before it is complete.
  *
- * A generation that another worker began continues after the token ids that its gateway has. The parser reads these ids
- * again. The resulting events are dropped, because the gateway already has them: a worker sends token ids in one group
- * with the events that the parser made of them. The engine gets the ids as a part of the prompt.
+ * A generation may have begun on another worker. Then the run continues after the token ids that the gateway already
+ * has. The parser reads these ids again. The resulting events are dropped, because the gateway already has them: a
+ * worker sends token ids in one group with the events that the parser made of them. The engine gets the ids as a part
+ * of the prompt.
  */
 export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEnding>
 
@@ -90,7 +91,7 @@ export function createRunChat(deps: {
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
-    // The claim is sent before the first output in two cases:
+    // The gateway usually gets the claim with the first output. It gets the claim earlier in two cases:
     // - The prompt is large. A caller who hangs up pays for the prompt only if the gateway has received the claim.
     // - The generation was present at the death of an engine. If this worker dies together with its engine, the gateway
     //   must know that the engine had the generation.
@@ -133,8 +134,8 @@ export function createRunChat(deps: {
   }
 
   /**
-   * Brings the parser to its state after the ids of earlier epochs. Returns true if the output had already ended with
-   * them.
+   * Brings the parser to its state after the ids of earlier epochs. Returns true if these ids already contain the end
+   * of the output.
    */
   async function replay(
     { earlierIds }: RunningGeneration,
@@ -195,8 +196,8 @@ export function createRunChat(deps: {
       usage.completionTokens += ids.length
       const parsed = parser.push(ids)
       if (isFirst && usage.cachedTokens > 0) {
-        // This event is sent with the first token, because a caller who leaves before the end is charged without an end
-        // event.
+        // This event is sent with the first token. If the caller leaves early, no end event comes, and the charge is
+        // computed from the earlier events.
         parsed.events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
       }
       run.send(parsed.events)
@@ -235,8 +236,8 @@ export function createRunChat(deps: {
 }
 
 /**
- * Creates the limit of a run's output to the tokens for which its hold pays. The gateway's answers to requests for a
- * larger hold raise the limit.
+ * Limits a run's output to the tokens for which its hold pays. The gateway's answers to requests for a larger hold
+ * raise the limit.
  */
 function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => void): PaidOutput {
   const { hold } = run.job

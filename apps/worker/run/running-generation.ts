@@ -8,10 +8,11 @@ import type { Span } from '#libs/telemetry/span.ts'
 
 /**
  * Why a running generation is stopped.
- * - `unwanted`: its gateway has asked for the stop, has settled it, or is cut off from the bus and would not receive
- *   the rest.
- * - `gateway-dead`: its gateway is dead, and this worker settles it.
- * - `worker-stopping`, `engine-lost`: it is handed back, and continues elsewhere.
+ * - `unwanted`: the gateway of the generation has asked for the stop, has settled the generation, or is cut off from
+ *   the bus and would not receive the rest.
+ * - `gateway-dead`: the gateway of the generation is dead, and this worker settles the generation.
+ * - `deadline`: the generation has reached its deadline.
+ * - `worker-stopping`, `engine-lost`: the generation is handed back, and continues elsewhere.
  */
 export type StopReason = 'unwanted' | 'gateway-dead' | 'deadline' | 'worker-stopping' | 'engine-lost'
 
@@ -126,8 +127,8 @@ export function createRun(
     },
     hasOutput: () => output.firstMs !== null,
     timing: () => ({
-      // In a later epoch, `waitedMs` counts only from the time at which the generation was queued again. So the wait is
-      // unknown.
+      // In a later epoch, `waitedMs` counts only from the time at which the generation was queued again. So the whole
+      // wait is unknown.
       waitedMs: epoch === 1 ? waitedMs : null,
       ahead: null,
       firstTokenMs: epoch === 1 && output.firstMs !== null ? output.firstMs - claimedMs : null,

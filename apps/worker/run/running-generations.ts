@@ -21,10 +21,10 @@ export type RunningGenerations = {
   /** Opens a run. `onClose` is called at its end. `span` is the span of the run, if it is traced. */
   open(claim: ClaimedGeneration, onClose: () => void, span?: Span): RunningGeneration
   /**
-   * Returns whether this process runs or has run this epoch of the generation, or a later one. When a failover of Redis
-   * loses a claim, the generation waits again, and the same worker may claim it a second time. The worker must not
-   * start a second run: the gateway knows an epoch by its worker, so it would take the two runs for one. If the first
-   * run still runs, it goes on. If it has ended, the pulse reports its end to the gateway.
+   * Returns whether this process runs or has run this epoch, or a later epoch, of the generation. When a failover of
+   * Redis loses a claim, the generation waits again, and the same worker may claim it a second time. The worker must
+   * not start a second run of the same epoch: the gateway cannot distinguish two runs with the same epoch and worker.
+   * If the first run still runs, it goes on. If it has ended, the pulse reports its end to the gateway.
    */
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
   /** Sends the only event of an epoch that is not run. */

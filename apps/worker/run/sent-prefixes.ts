@@ -98,8 +98,8 @@ function createChain(tenant: string) {
   return {
     toKey(block: Uint32Array): string {
       ids.set(block)
-      // The key of a first block has the tenant's name in addition, so it is longer than every other key, and never
-      // equal to one.
+      // The key of a first block also contains the tenant's name. So it is longer than the key of every later block,
+      // and equal to none of them.
       return isFirst ? tenant + bytes.toString('latin1') : bytes.toString('latin1')
     },
     follow(number: number): void {

@@ -6,8 +6,9 @@ import type { RunningGeneration } from './running-generation.ts'
 const AWAY_MS = 3_000
 
 /**
- * While the bus is away no gateway can ask this worker to stop a run. Then this function asks the records which runs
- * are settled or gone, and stops them. Call it once a second.
+ * Returns a function that must be called once a second. While the bus is away, no gateway can ask this worker to stop a
+ * run. So the function then asks the queue Redis which generations are settled or have no record any more, and stops
+ * their runs.
  */
 export function createStopSettled(deps: {
   busAwayMs: () => number

@@ -17,8 +17,9 @@ export type Trials = {
   /** Notes that the run is over. May be called without `begin`. */
   end(run: TriedRun): void
   /**
-   * Call it when the engine has died, or has hung since `lastTokenMs`. Sets the blame of all runs that the engine had,
-   * and returns the one suspect, or null. The runs that wait are not blamed.
+   * Call it when the engine has died, or has hung since `lastTokenMs`. Sets the field `blame` of all runs that the
+   * engine had. Returns the suspect; null if several runs, or none, may be the cause. Runs that still wait for their
+   * turn to begin are not blamed.
    */
   judge(lastTokenMs: number): TriedRun | null
 }
@@ -85,8 +86,8 @@ export function createTrials(nowMs: () => number): Trials {
   function mayBegin(turn: Turn): boolean {
     if (isTried(turn)) return !isRunning(isUnread) && !isRunning(isOnTrial)
     if (isRunning((other) => isTried(other) && isUnread(other))) return false
-    // If a run on trial waits and none runs, new runs wait too. Otherwise a series of new runs could keep the run on
-    // trial waiting.
+    // New runs also wait if a run on trial waits and no run on trial is running. Otherwise a series of new runs could
+    // keep the run on trial waiting.
     return isRunning(isOnTrial) || !waiting.values().some(isTried)
   }
 

@@ -130,8 +130,8 @@ function percent(left: RuntimeValue, right: RuntimeValue): string | number {
 }
 
 /**
- * Returns the key for a lookup. An undefined or composite key becomes `NO_KEY`, which no object has, so that the lookup
- * gives undefined; the Jinja library would throw.
+ * Returns the key for a lookup. An undefined or composite key becomes `NO_KEY`, a key that no object has, so that the
+ * lookup gives undefined; the Jinja library would throw.
  */
 function toKey({ value }: RuntimeValue): string | number {
   return typeof value === 'string' || typeof value === 'number' ? value : NO_KEY

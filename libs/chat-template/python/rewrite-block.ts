@@ -161,10 +161,10 @@ function replaceTest(node: Node): Node {
 }
 
 /**
- * Replaces calls of Python's methods by filters and by functions of `python-template.ts`. Without this, the Jinja
- * library would take the key of a dictionary that has the name of a dictionary's method, such as `items`; Python takes
- * the method. The names of string methods are replaced for strings alone, because on a dictionary they name keys in
- * Python too.
+ * Replaces calls of Python's methods by filters and by functions of `python-template.ts`. A dictionary may have a key
+ * with the name of a dictionary's method, such as `items`. For a call of `items`, Python takes the method, but the
+ * Jinja library would take the key. Calls of string methods are replaced for strings alone: in Python too, their names
+ * on a dictionary are keys.
  */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node

@@ -51,7 +51,7 @@ type Folded = ChatMessage & { readonly isFolded?: true }
 /**
  * Puts system messages where the template prints them.
  *
- * `foldLeading` handles the system messages at the start. For later ones, `shape.laterSystem` decides:
+ * `foldLeading` handles the system messages at the start. For later system messages, `shape.laterSystem` decides:
  * - `kept`: they stay where they are.
  * - `folded`: they become a user message at the same place. If a user message follows directly, both become one. If
  *   they stand between a call and its results, their user message goes behind the results.
@@ -263,8 +263,8 @@ function joinPair<M extends FittedMessage>(last: M, message: FittedMessage): M {
 }
 
 /**
- * Returns how two neighbours are printed: unchanged (`kept`), `joined`, or with an empty message of the returned role
- * between them. `last` is undefined at the beginning.
+ * Returns how two messages in a row are printed: unchanged (`kept`), `joined`, or with an empty message of the returned
+ * role between them. `last` is the first of the two; it is undefined at the beginning of the conversation.
  */
 function betweenOf(
   last: FittedMessage | undefined,

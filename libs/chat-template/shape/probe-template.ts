@@ -7,10 +7,11 @@ import { toTemplateMessage, type SafeValues, type WriteCalls } from './to-templa
 export type PrintMessages = (messages: readonly Record<string, unknown>[]) => string
 
 /**
- * Finds the shape of a template by asking questions. Each question has conversations, whose words occur nowhere else,
- * and possible answers: values of the shape's fields. `fitMessages` changes the conversations according to each answer
- * in turn, and the template renders them. The first answer with which every word is printed once and in order is taken.
- * All questions together take some forty renderings, in a few milliseconds.
+ * Finds the shape of a template by asking it questions. Each question has test conversations and possible answers. The
+ * words of the conversations occur nowhere else. An answer is a set of values for fields of the shape. For each answer
+ * in turn, `fitMessages` changes the conversations and the template renders them. The template's answer is the first
+ * one with which every word is printed once and in order, or `otherwise` if there is none. All questions together take
+ * some forty renderings, in a few milliseconds.
  *
  * A template that does not even print a user's text unchanged is asked no question: it gets all messages unchanged.
  */
@@ -60,8 +61,8 @@ function prints(
 }
 
 /**
- * Matches a prompt in which the template has printed a list of content parts as it is, because it expects a text as the
- * content.
+ * Matches a prompt that contains a list of content parts. The template expects a text as the content, so it has printed
+ * the list itself, not the text in it.
  */
 const PRINTED_PARTS = /["']type["']: ?["'](?:thinking|text)["']/
 
@@ -95,8 +96,8 @@ export const PROBED_TOOL: ToolDefinition = {
 }
 
 /**
- * Returns whether a template prints the names, descriptions and parameters of tools. True if it refuses the probe,
- * because then the template refuses tools by itself.
+ * Returns whether a template prints the names, descriptions and parameters of tools. Also returns true if rendering the
+ * probe throws an error, because such a template itself refuses a request with tools.
  */
 export function probeTools(print: PrintMessages): boolean {
   try {

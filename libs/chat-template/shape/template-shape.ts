@@ -3,8 +3,9 @@
  * differ: some print only one system message, some raise an error at the second user message, some want arguments as
  * text. `probeTemplate` finds the shape; `fitMessages` and `toTemplateMessage` follow it.
  *
- * With the values of `PLAIN_SHAPE`, messages are printed unchanged. Null means that the template leaves out or refuses
- * such messages however they are written; a request with them is refused.
+ * With the values of `PLAIN_SHAPE`, messages are printed unchanged. Each field describes one kind of messages. It is
+ * null if the template leaves out or refuses messages of this kind however they are written; a request with them is
+ * refused.
  */
 export type TemplateShape = {
   /**
@@ -13,8 +14,8 @@ export type TemplateShape = {
    */
   readonly leadingSystems: 'kept' | 'joined' | 'folded' | null
   /**
-   * A later system message. `folded`: it becomes a user message. If another user message follows directly, both become
-   * one. If it stands between a call and its results, it goes behind the results.
+   * A system message behind other messages. `folded`: it becomes a user message. If another user message follows
+   * directly, both become one. A folded system message between a call and its results goes behind the results.
    */
   readonly laterSystem: 'kept' | 'folded' | null
   /**
@@ -48,8 +49,8 @@ export type TemplateShape = {
   /** A result without its call. `folded`: it becomes a user message. */
   readonly orphanResult: 'kept' | 'folded' | null
   /**
-   * A user message behind a result. `bridged`: an empty assistant message goes between. `joined`: it is appended to the
-   * result.
+   * A user message behind a result. `bridged`: an empty assistant message goes between the two. `joined`: the user
+   * message is appended to the result.
    */
   readonly userBehindResult: 'kept' | 'bridged' | 'joined' | null
   /** The fields in which reasoning is printed. Most templates print only the reasoning since the last user message. */
@@ -59,8 +60,8 @@ export type TemplateShape = {
 }
 
 /**
- * The shapes of a model without and with tools: many templates print conversations differently if there are tools, and
- * some models have a second template for them.
+ * The two shapes of a model: for conversations without tools and for conversations with tools. Many templates print a
+ * conversation differently if there are tools, and some models have a second template for conversations with tools.
  */
 export type TemplateShapes = {
   readonly plain: TemplateShape

@@ -19,9 +19,9 @@ export type WritableCall = { readonly name: string; readonly args: object; reado
 export type WriteCalls = ((calls: readonly WritableCall[]) => string) | null
 
 /**
- * Returns a message as the template reads it. Absent fields stay absent, because templates test `is defined`. In
- * earlier output of the model only special tokens are guarded: the model wrote the other markers itself, and templates
- * search for them.
+ * Returns a message as the template reads it. Absent fields stay absent, because templates test `is defined`. All added
+ * tokens in the message are guarded. The text and the reasoning of an assistant are the exception, where only special
+ * tokens are guarded: the model itself wrote the other markup there, and templates search for it.
  */
 export function toTemplateMessage(
   message: FittedMessage,

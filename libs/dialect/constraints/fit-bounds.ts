@@ -8,7 +8,8 @@ import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
  * bound only allows more values. These are the library's limits:
  * - Counts have 32 bits and no fraction.
  * - Bounds of integers have 64 bits.
- * - Where a schema allows more than integers, a bound beyond 2^63 makes the library exclude every other number.
+ * - Where a schema allows more than integers, a bound beyond 2^63 makes the library exclude numbers that the bound
+ *   allows.
  */
 export function fitBounds(schema: JsonSchema): JsonSchema {
   return mapSubschemas(withFittedBounds(schema), fitBounds)
@@ -38,9 +39,9 @@ const LEAST = -(2n ** 63n)
 const count: ToBound = (text) => (Number(text) < 2 ** 31 ? Number(text) : null)
 
 /**
- * Returns the function that converts a bound; a bound of integers must be from `least` to `most`. For an exclusive
- * bound, `least` and `most` are one step inside the range of 64 bits, because the library adds or subtracts one to
- * exclude an integer.
+ * Returns the function that converts a bound. Where a schema allows only integers, a bound below `least` or above
+ * `most` is removed. The 64-bit range of an exclusive bound is shorter by one at one end, because the library adds one
+ * to an exclusive minimum and subtracts one from an exclusive maximum.
  */
 const limit =
   (round: 'ceil' | 'floor', [least, most]: readonly [bigint, bigint]): ToBound =>

@@ -19,12 +19,12 @@ export type AnswerTags = {
  *   Only blanks, or the beginning of the open tag, so far.
  *   - The open tag: `tagged`. The blanks before it are dropped.
  *   - Other text: `plain`. The blanks before it are passed on as well.
- *   - A call, after the beginning of an open tag: that beginning is text, `plain`.
+ *   - A call, after the beginning of an open tag: `plain`. That beginning is passed on as text.
  *   - A call, after blanks only: the blanks are dropped. Still `start`.
  *
  * `tagged`
  *   The answer after its open tag. Close tags and blanks are kept back. They are text if more text follows.
- *   - A call, after a close tag: the close tag was markup, `plain`.
+ *   - A call, after a close tag: `plain`. The close tag and the blanks are dropped.
  *   - Any other call: `tagged` goes on after it.
  *   - The end of the output, after a close tag: the tag and the blanks are dropped.
  *

@@ -16,9 +16,9 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
 /**
  * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
  * only at the very start. There it is markup even if the template has opened the reasoning already, because some models
- * repeat the tag. If neither the template nor the output has opened the reasoning, a close tag is markup only at the
- * very start as well. So an answer may mention tags. Line breaks just inside the tags, after the close tag, and next to
- * a call within the reasoning are dropped.
+ * repeat the tag. A close tag ends open reasoning; if neither the template nor the output has opened the reasoning, the
+ * close tag too is markup only at the very start. So an answer may mention tags. Line breaks just inside the tags,
+ * after the close tag, and next to a call within the reasoning are dropped.
  *
  * These are the states, each with its moves: what comes, and the next state.
  *
@@ -27,7 +27,7 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
  *   - The open tag: `reasoning`. The blanks before it are dropped.
  *   - The close tag: `answer`. The blanks before it are dropped.
  *   - Other text, or the end of the output: `reasoning` if the template has opened the reasoning, else `answer`.
- *   - A call, after the beginning of a tag: that beginning is text, as above.
+ *   - A call, after the beginning of a tag: that beginning counts as other text.
  *   - A call, after blanks only: the blanks are dropped. Still `start`.
  *
  * `reasoning`
@@ -36,7 +36,7 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
  *   - A call: `reasoning` goes on after it.
  *
  * `answer`
- *   All text is the answer's, up to the end.
+ *   All text up to the end belongs to the answer.
  */
 export function createThinkTags(options: {
   readonly tags: ReasoningTags

@@ -37,8 +37,8 @@ export function withOwnCallIds(
 ): readonly ChatMessage[] {
   if (kind === 'opaque') return messages
   /**
-   * The new ids, by the caller's ids. Callers may use an id again in a later turn, so the map has the new id of the
-   * latest call with the caller's id.
+   * The new ids, by the caller's ids. A caller may use an id again in a later turn. The map then has the new id of the
+   * latest call with this id.
    */
   const owns = new Map<string, string>()
   let calls = 0

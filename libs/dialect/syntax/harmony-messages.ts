@@ -23,10 +23,10 @@ export type HarmonySink = ToolCallSink & { readonly onReasoning: (text: string) 
  * - Any other message on the channel `analysis` is reasoning: `<|channel|>analysis<|message|>…<|end|>`.
  * - Any other message is part of the answer.
  *
- * Without `tools` no message is a call. The arguments of a call then belong to the answer, or to the reasoning if its
- * channel is `analysis`.
+ * Without `tools` no message is a call. A message with a recipient is then reasoning if its channel is `analysis`, and
+ * else part of the answer.
  *
- * The reasoning is emitted with a blank line before the text of its second and of each later message, and so is the
+ * If the reasoning consists of several messages, a blank line is emitted between their texts. The same is true of an
  * answer. Nothing is emitted between calls.
  *
  * No control token becomes part of a header's text, so no name contains one. A `<|constrain|>` in a header becomes a
@@ -76,8 +76,8 @@ export function createHarmonyMessages(
   /** The beginning of arguments that may turn out to be `null`, which means that there are none. */
   let first = ''
   /**
-   * The kinds of messages of which text was emitted. The next message of such a kind is emitted with a separator before
-   * it.
+   * The kinds, `reasoning` or `text`, of which something was emitted already. The next message of such a kind is
+   * emitted with a separator in front.
    */
   const seen = new Set<'reasoning' | 'text' | 'call'>()
   let separator = ''

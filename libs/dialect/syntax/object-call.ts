@@ -6,8 +6,8 @@ export type ObjectSyntax = {
   /** The text after the object; null: the call ends with the object's last brace. */
   readonly close: string | null
   /**
-   * True if no marker introduces the objects. Such an object may be an answer. So the call starts only with its
-   * arguments, and an object with other members is not a call.
+   * True if no marker introduces the objects. Such an object may be an answer. So a call starts only when its arguments
+   * come, and an object with a name but without arguments is not a call.
    */
   readonly strict: boolean
 }
@@ -17,10 +17,10 @@ export type ObjectSyntax = {
  * text of the arguments is emitted as it comes, exactly as the model wrote it. Arguments before the name are buffered
  * until the name is known.
  *
- * If `offered` is given, an object with another name is not a call: it may be an answer that is JSON by itself.
+ * If `offered` is given, an object with a name that is not in `offered` is not a call: it may be an answer in JSON.
  *
- * Between an opener and its close tag models also write several objects, a list of objects, or a Markdown fence around
- * them: each object is a call, and brackets, commas and fences between objects are markup.
+ * Between an opener and its close tag, models also write several objects, a list of objects, or a Markdown fence around
+ * objects. Each object is a call; brackets, commas and fences between objects are markup.
  *
  * These are the states, each with its moves: what comes, and the next state.
  *
@@ -348,9 +348,9 @@ function parseString(literal: string): string | null {
 }
 
 /**
- * Returns the text of arguments that are a string, a number or a word: `''` for null (no arguments), null for invalid
- * JSON. Some models write the object of the arguments inside a string. Then the result is the object's text, which
- * callers expect.
+ * Returns the text of arguments that are a string, a number or a word: `''` for the word `null` (no arguments). Returns
+ * null if `literal` is invalid JSON. Some models write the object of the arguments inside a string. Then the result is
+ * the object's text, which callers expect.
  */
 function toArguments(literal: string): string | null {
   const value = parseJson(literal)

@@ -36,7 +36,7 @@ export type ParameterSyntax = {
  *
  * `key`
  *   - The end of the key: `before-value`.
- *   - More than 512 characters: the call is over, and they are not part of it.
+ *   - More than 512 characters: the call is over, and the characters are not part of it.
  *
  * `before-value`
  *   - The open tag of the value; in a format without such a tag, at once: `value`.
@@ -44,7 +44,8 @@ export type ParameterSyntax = {
  *
  * `value`
  *   - The close tag of the value: `between`.
- *   - The open tag of a key, or the close tag of the call: `between`, which reads it, because models omit close tags.
+ *   - The open tag of a key, or the close tag of the call: `between`, which reads this tag. The close tag of the value
+ *     is missing, because models omit close tags.
  */
 export function createParameterCall(
   sink: CallSink,

@@ -43,7 +43,7 @@ export function isAlwaysText(types: DeclaredTypes): boolean {
 
 /**
  * Returns the JSON of a parameter that was written without quotes. `types` are the types that the tool's schema
- * declares; if it is null, every type counts as declared.
+ * declares; if `types` is null, every type counts as declared.
  * - Text that is JSON of a declared type other than string is used unchanged. Python's `True`, `False` and `None` count
  *   as the words of JSON. If the schema declares integers but no other numbers, a number is written without fraction
  *   and exponent.

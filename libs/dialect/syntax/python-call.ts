@@ -10,7 +10,7 @@ export type PythonSyntax = { readonly type: 'python' }
  * text is text of the answer. It ends a call that has started; the call's arguments are then incomplete JSON, so that
  * nobody takes them for complete arguments.
  *
- * If `offered` is given, another name is not a call: the text may be an answer that is a list.
+ * If `offered` is given, text with a name that is not in `offered` is not a call: it may be an answer that is a list.
  *
  * These are the states, each with its moves: what comes, and the next state.
  *

@@ -16,9 +16,10 @@ export type TextSyntax = {
   /** The text around all calls. */
   readonly section?: { readonly open: string; readonly close: string }
   /**
-   * Calls as JSON objects side by side or in a list, after any of the `openers`. If `unmarked`, also at the beginning
-   * of the output, where an item counts as a call only if it names one of the request's tools. `bare`: the syntax of a
-   * call that is not an object, and the texts that it may follow.
+   * The syntax of calls that are JSON objects, side by side or in a list. Such calls follow any of the `openers`. If
+   * `unmarked`, they may also stand at the beginning of the output; there an item counts as a call only if it names one
+   * of the request's tools. `bare` has the syntax of a call that is not an object, and the texts that such a call may
+   * follow.
    */
   readonly list?: {
     readonly openers: readonly string[]
@@ -179,8 +180,8 @@ export function createTextWithCalls(
   function emitText(text: string): void {
     const whole = pending + text
     pending = ''
-    // Text after a call continues the text before the call. If there was no text before the call, its leading blanks
-    // are dropped.
+    // Text after a call continues the text before the call. If there was no text before the call, the leading blanks of
+    // the text after the call are dropped.
     const shown = started > 0 && !hasText ? whole.trimStart() : whole
     if (shown === '') return
     hasText = true

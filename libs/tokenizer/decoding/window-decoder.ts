@@ -4,13 +4,14 @@ import type { TextStream, TokenDecoder } from './token-decoder.ts'
 
 /**
  * A decoder for vocabularies in which a token's text depends on its place: at the beginning, or beside other tokens
- * (Metaspace, byte fallback, WordPiece). A stream decodes each new token together with a fixed word and the previous
- * token (after the token of a byte, with the fixed word alone). It removes the text of these two, which it knows
- * already.
+ * (Metaspace, byte fallback, WordPiece). A stream puts a fixed word and the previous token before each new token,
+ * decodes the three together, and removes the text of the word and of the previous token from the result. If the
+ * previous token is a single byte, the stream puts only the fixed word before the new token.
  *
- * The concatenated parts of a stream equal the text that all its ids together have when they follow another word. There
- * is one exception: a run of bytes that is not valid UTF-8. There `decode` replaces every byte by U+FFFD, also the
- * bytes of complete characters. A stream keeps these characters, because it has returned them already.
+ * The concatenated parts of a stream equal the text of all its ids decoded together after another word. So the first
+ * token of a stream is not decoded as the beginning of a text. There is one exception: a run of bytes that is not valid
+ * UTF-8. There `decode` replaces every byte by U+FFFD, also the bytes of complete characters. A stream keeps these
+ * characters, because it has returned them already.
  */
 export function createWindowDecoder(
   tokens: readonly (string | undefined)[],

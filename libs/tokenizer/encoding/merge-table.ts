@@ -37,8 +37,8 @@ export function createMergeTable(
   }
 
   return {
-    // Merges the pair with the lowest rank first; of several such pairs, the leftmost. Words are short, so all pairs
-    // are looked up again each time.
+    // Merges the pair with the lowest rank first. If several pairs have this rank, the leftmost is merged first. After
+    // each merge all pairs are looked up again, because words are short.
     merge(ids) {
       for (;;) {
         let [at, lowest, result] = [-1, Infinity, 0]

@@ -148,8 +148,8 @@ function toPatterns(steps: PreTokenizer): RegExp[] | null {
 }
 
 /**
- * Returns true if a pattern has syntax that Oniguruma (the library's engine) and JavaScript read differently: the ends
- * of lines, any character, options other than `i`, a lazy `{n}`, intersections of classes.
+ * Returns true if a pattern has syntax that Oniguruma (the library's engine) and JavaScript read differently: `^` or
+ * `$`, `.`, an option other than `i`, a lazy `{n}`, or an intersection of classes.
  */
 function isReadDifferently(source: string): boolean {
   const frame = source.replaceAll(/\\[pP]\{[^}]*\}|\\.|\[(?:\\.|[^\]\\])*\]/gsu, '')
@@ -176,8 +176,8 @@ function splitAt(text: string, pattern: RegExp): string[] {
 }
 
 /**
- * Returns a function that returns true if a text has only printable ASCII characters, tabs and line breaks, and none of
- * the tokens that the library finds before it splits the text.
+ * Returns a function that returns true if a text consists of printable ASCII characters, tabs and line breaks, and
+ * contains none of the added tokens, which the library finds before it splits the text.
  */
 function createIsPlain({ addedTokens }: TokenizerFile): (text: string) => boolean {
   // The library looks for the normalized text of some tokens.

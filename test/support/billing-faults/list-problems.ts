@@ -14,7 +14,8 @@ const LEAST = {
 } as const
 
 /**
- * Runs the faults for `seconds`, prints the figures, and returns everything that was lost, wrong, stuck or not tried.
+ * Runs the faults for `seconds` and prints the figures. Returns one text for each problem: money or a call that was
+ * lost, wrong or stuck, and each kind of event that happened too rarely for the run to prove anything.
  */
 export async function listProblems(seconds: number): Promise<string[]> {
   const { figures, problems, replays, held, alarms, reconciliation } = await runFaults(

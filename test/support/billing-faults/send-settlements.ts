@@ -21,9 +21,9 @@ export type SettlementSender = {
 }
 
 /**
- * Appends settlements to the streams, in the form in which `settle.lua` appends them. They are appended in random
- * order, one in four of them twice, and each of them again if Redis did not answer. Sometimes an old settlement is
- * appended again.
+ * Appends settlements to the streams, in the form in which `settle.lua` appends them, and in random order. One
+ * settlement in four is appended twice. If Redis does not acknowledge a settlement, it is appended again. After one
+ * settlement in ten, an old settlement is appended again.
  */
 export function createSettlementSender(redisUrl: string): SettlementSender {
   const log = pino({ level: 'silent' })

@@ -6,7 +6,8 @@ import type { RandomConversation } from './random-conversation.ts'
  * rules:
  * - The name of each tool is in the prompt at least once, at any place.
  * - Every other part is in the prompt exactly once.
- * - The parts are in the order of the conversation. Instead, each result may also follow its own call directly.
+ * - The parts are in one of two orders: either in the order of the conversation, or in an order in which each result
+ *   directly follows its own call.
  * - Instructions before all messages may be at any place, because some templates print them in front of the last user
  *   message.
  */

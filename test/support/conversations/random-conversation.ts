@@ -15,9 +15,10 @@ export type RandomConversation = {
 }
 
 /**
- * Draws a conversation of up to six turns, each of which begins with the user. It may contain:
- * - instructions alone, at the beginning or later
- * - several user messages in a row, or an assistant's message as the first
+ * Draws a conversation of up to six turns. Each turn begins with a user message. The conversation may contain:
+ * - instructions at the beginning or later, or nothing but instructions
+ * - two user messages in a row
+ * - an assistant's message before the first user message
  * - answers with text, reasoning, calls, or text and calls
  * - calls with cut arguments, results without a call, and calls without a result
  */

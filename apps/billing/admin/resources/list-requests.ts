@@ -134,8 +134,10 @@ function toRequestPage(
 }
 
 /**
- * Returns the earliest time at which a listed request may have been settled. Without `from` the list goes back as far
- * as is allowed, but not before the end of the archived months.
+ * Returns the earliest settlement time of a listed request. This is `from`, if `from` is given. Otherwise it is `days`
+ * days before the end of the list (`to` or now), or the end of the archived months if that is later. Throws an
+ * AdminError if `from` is not before `to`, if `from` is more than `days` days before the end of the list, or if `from`
+ * or the whole range is in the archived months.
  */
 async function toStart(
   db: Kysely<Tables>,

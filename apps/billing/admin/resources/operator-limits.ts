@@ -90,8 +90,8 @@ export function assertMayEnable({ disabled }: OperatorLimits): void {
 }
 
 /**
- * Throws an AdminError if operators have limited what the key may spend, or its rate. Spending and requests are counted
- * for each key, and these counts would begin at zero for the key's successor.
+ * Throws an AdminError if operators have set a spend limit or a rate limit on the key. Spending and requests are
+ * counted for each key, and these counts would begin at zero for the key's successor.
  */
 export function assertMayRotate(set: OperatorLimits): void {
   if (!isCounted(set)) return

@@ -22,8 +22,7 @@ const readState = implementRead(ADMIN.readState, async (_asked, { db, now, live 
     .groupBy('kind')
     .orderBy('kind')
     .execute()
-  // The query uses the same rule for an overdue hold as the question `hold-overdue` of the reconciliation, which counts
-  // the overdue holds.
+  // This query and the question `hold-overdue` of the reconciliation use the same rule for an overdue hold.
   const { rows } = await sql<Sums>`
     select
       (select count(*) from settlement_watermarks w join reservations r

@@ -34,8 +34,9 @@ const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCa
  * so that alternating kinds still form large batches. Calls about the same subject run in order of arrival.
  *
  * With `parallel` several batches may run at once, so that this process, the database and its disk work at the same
- * time. If at least `2 * minCalls` calls wait or run, each batch takes only its share of them. Two batches in flight
- * have no subject and no known lock in common: otherwise one of them would only wait for the other.
+ * time. If at least `2 * minCalls` calls wait or run, a batch takes at most their number divided by `maxBatches`.
+ * Beyond this limit it takes only calls that need the same lock as a call in the batch. Two batches in flight have no
+ * subject and no known lock in common: otherwise one of them would only wait for the other.
  *
  * Calls wait here and not in transactions with locks, and they wait briefly. A call is refused when
  * - the full batches before it would take longer than `maxWaitMs` together, if each takes as long as the latest batch;

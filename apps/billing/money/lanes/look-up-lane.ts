@@ -5,7 +5,8 @@ import { createLane, type Lane } from './lane.ts'
 
 /**
  * The lane for look-ups of API keys by their hash: waiting look-ups share one query. Anybody can cause look-ups with
- * made-up keys. Hundreds of them share one query, so connections stay free for the calls of paying callers.
+ * made-up keys. Because hundreds of such look-ups share one query, connections stay free for the calls of paying
+ * callers.
  */
 export function createLookUpLane(deps: {
   pool: Pool

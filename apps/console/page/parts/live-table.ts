@@ -21,8 +21,9 @@ export type LiveTable<Row> = { view(shown: Shown<Row>): TemplateResult }
 
 /**
  * Creates a table whose rows change each second. The rows are in the order that the viewer has chosen, else in the
- * order of `byTrouble`. A choice orders them at once. Otherwise they are ordered again at most every 10 s, and not
- * while the pointer is over the table. The first fifty rows are drawn until the viewer asks for all.
+ * order of `byTrouble`. When the viewer chooses an order, the rows are ordered at once. Otherwise they are ordered
+ * again at most every 10 s, and not while the pointer is over the table. The first fifty rows are drawn until the
+ * viewer asks for all.
  */
 export function createLiveTable<Row extends { readonly id: string }>(
   app: Pick<PageApp, 'redraw'>,

@@ -92,8 +92,8 @@ export function publishFile(app: App, changed: () => void): void {
 }
 
 /**
- * Returns the list of models in the text of a catalog file. Throws a Failure if there is no list. Billing validates its
- * entries and names what is wrong.
+ * Returns the list of models in the text of a catalog file. Throws a Failure if there is no list. Billing validates the
+ * entries of the list and names what is wrong.
  */
 function toModels(text: string): Body['models'] {
   const refuse = (message: string) => new Failure(0, { code: 'invalid_request', message, param: 'file' })
@@ -109,8 +109,8 @@ function toModels(text: string): Body['models'] {
 }
 
 /**
- * Completes a day or a time to the form that billing reads. If it has no zone, it is in UTC. Other text is returned as
- * typed, and billing refuses it with a message about this field.
+ * Completes a day or a time to the form that billing reads. A day or a time without a zone is in UTC. Other text is
+ * returned as typed, and billing refuses it with a message about this field.
  */
 function toTime(text: string): string {
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text.trim())

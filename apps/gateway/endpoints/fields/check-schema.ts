@@ -12,15 +12,15 @@ import { checkPatterns } from './schema/check-patterns.ts'
 
 /**
  * Checks a schema to which the engine will constrain an output, before credits are reserved. Throws an `ApiError`
- * `invalid_request` that names the place in the schema and what is allowed. Patterns are parsed but never matched, so
- * the check of a hostile pattern is cheap. `text` is the schema's JSON as the caller wrote it; its numbers may have
- * more digits than the numbers of `schema`.
+ * `invalid_request` that names the wrong place in the schema and what is allowed there. Patterns are parsed but never
+ * matched, so the check of a hostile pattern is cheap. `text` is the schema's JSON as the caller wrote it. Numbers in
+ * `text` may have more digits than the same numbers in `schema`.
  */
 export type CheckSchema = (schema: JsonSchema, param: string, text?: string) => void
 
 /**
- * Creates the check for one request. The engine compiles all grammars of a request, so the grammars share the limits of
- * the request. `use` counts how much of the limits they use.
+ * Creates the check for one request. The engine compiles all grammars of a request, so the limits apply to these
+ * grammars together. `use` counts how much of the limits they use.
  */
 export function createCheckSchema(use: GrammarUse = noGrammars()): CheckSchema {
   return (schema, param, text) => {

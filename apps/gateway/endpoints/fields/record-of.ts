@@ -3,7 +3,7 @@ import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { parsePart } from '#libs/http-contract/parse-part.ts'
 
 /**
- * Returns the schema of an object in a request. The caller chooses the names in this object. As in `listOf`, the number
+ * Returns the schema of an object in a request. The client chooses the names in this object. As in `listOf`, the number
  * of entries is checked first, against `most`. Then the entries are checked one by one, up to the first wrong one.
  * `expected` is the text of every refusal, except of a refusal by `value`.
  */

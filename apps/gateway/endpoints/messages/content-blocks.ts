@@ -37,9 +37,9 @@ const ToolUseBlock = z
   }))
 
 /**
- * Blocks that are ignored. No model of this service could read them, such as reasoning that only the service that
- * encrypted it can decrypt; or the text of the conversation has their content as well, such as the calls and results of
- * tools that another service has run.
+ * Blocks that are ignored, for one of two reasons. Either no model of this service could read the block (for example,
+ * reasoning that only the service that encrypted it can decrypt), or the text of the conversation also has the block's
+ * content (for example, the calls and results of tools that another service has run).
  */
 const IgnoredBlock = z
   .object({

@@ -8,8 +8,8 @@ import { toJson } from '../to-json.ts'
 import { SIGNATURE, toMessage, toMessageUsage, toStop } from './to-object.ts'
 
 /**
- * Creates the renderer of one stream: `message_start`, the start, the deltas and the stop of each block, `message_delta`
- * and `message_stop`.
+ * Creates the renderer of one stream. The stream begins with `message_start`. Each block has three kinds of events: its
+ * start, its deltas and its stop. The stream ends with `message_delta` and `message_stop`.
  */
 export function createMessageEvents(answer: Answer<unknown>): StreamRenderer {
   return new MessageEvents(answer)

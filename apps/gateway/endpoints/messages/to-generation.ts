@@ -20,9 +20,9 @@ type PromptBody = Pick<
 >
 
 /**
- * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: a
- * conversation that ends with a message of the assistant, tools on a model without tools, a forced tool that is not
- * offered, an invalid schema.
+ * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model, such
+ * as a conversation that ends with a message of the assistant, tools for a model without tools, a forced tool that is
+ * not offered, or an invalid schema.
  */
 export function toGeneration(
   body: MessagesBody,

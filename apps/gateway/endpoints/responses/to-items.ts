@@ -37,8 +37,8 @@ export function toItemId({ type }: Pick<OutputPart, 'type'>, requestId: string, 
 const ID_PREFIXES = { reasoning: 'rs', text: 'msg', 'tool-call': 'fc' } as const
 
 /**
- * Returns an item. A reasoning item has the complete text twice: as summary, which clients show, and as content, which
- * they read.
+ * Returns an item. A reasoning item has the complete text twice: in `summary`, because clients show the summary, and in
+ * `content`, from which the text is read when a client sends the item back.
  */
 export function toItem(part: OutputPart, { id, status }: { id: string; status: ItemStatus }): OutputItem {
   if (part.type === 'tool-call') {

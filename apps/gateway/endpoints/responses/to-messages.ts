@@ -9,8 +9,8 @@ type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
  * Translates items to chat messages. Items of the model that follow each other become messages of the assistant:
  * - A text begins a message. But if the message before it already has a call, the text is added to that message.
  * - A call is added to the message before it, or begins a message if there is none.
- * - Reasoning is added to the text or call that follows it. It is dropped if a result or a message of another author
- *   comes before these.
+ * - Reasoning is added to the next text or call of the model. It is dropped if a result or a message of another author
+ *   comes first.
  *
  * References to reasoning, and to text before a call, are ignored. Throws an `ApiError` `invalid_request` for every
  * other reference, because only a stored response could resolve it.

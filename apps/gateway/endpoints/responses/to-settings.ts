@@ -13,9 +13,9 @@ import type { ResponsesGeneration } from './to-generation.ts'
 const MAX_REPEATED_LENGTH = 65_536
 
 /**
- * Returns the effective settings: without dropped tools, with resolved aliases and clamped limits. Open Responses
- * requires a number for each sampling setting. Sampling settings that the request does not have get neutral numbers,
- * because only the worker knows the model's defaults.
+ * Returns the settings with which the request runs: dropped tools are left out, aliases are resolved, and limits are
+ * clamped. Open Responses requires a number for each sampling setting. Sampling settings that the request does not have
+ * get neutral numbers, because only the worker knows the model's defaults.
  */
 export function toSettings(
   body: ResponsesBody,

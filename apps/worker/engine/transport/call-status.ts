@@ -54,8 +54,8 @@ const HTTP_STATUSES: ReadonlyMap<number, status> = new Map([
 ])
 
 /**
- * The failure for a stream that was closed without a status, on a connection that is still open. `cause` is node's own
- * error, if there was one. Source: "Errors" in gRPC over HTTP2.
+ * Returns the failure for a stream that was closed without a status, on a connection that is still open. `cause` is
+ * node's own error, if there was one. Source: "Errors" in gRPC over HTTP2.
  */
 export function fromReset(code: number | undefined, cause: Error | null): CallFailure {
   const details = `the server ended the call without a status, reset code ${code ?? 'unknown'}`

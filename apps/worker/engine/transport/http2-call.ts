@@ -97,8 +97,8 @@ export function openHttp2Call(
     // 'close' comes after all data, also on a paused stream; the trailers may arrive long before. If the connection is
     // lost in between, data is lost with it, so a status of OK counts only if all data was read.
     opened.on('close', () => {
-      // The session's Map keeps ended streams alive for a while (see `ShortLivedMap`), so the listeners are removed:
-      // they keep more objects alive.
+      // The session's Map keeps ended streams alive for a while (see `ShortLivedMap`). The listeners are removed,
+      // because they would keep further objects alive.
       opened.removeAllListeners()
       opened.on('error', ignore)
       if (over) return

@@ -18,8 +18,8 @@ export type Transport = {
     options: StreamListener<Response> & { readonly timeoutMs?: number },
   ) => StreamCall
   /**
-   * The connections that were opened until now. If the number grows between two calls, a server that was started in
-   * between may have answered the second one.
+   * Returns the number of connections that were opened until now. If the number grows between two calls, a server that
+   * was started in between may have answered the second call.
    */
   readonly connections: () => number
   /** Accepts no new calls; running calls end by themselves. */
