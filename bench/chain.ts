@@ -7,8 +7,8 @@
 // stream, all measured while the streams flow. The same rounds also measure the floor: the CPU per token of a
 // `node:http` server that does nothing but send the gateway's own events at the same pace. The floor is printed as the
 // bare server. A lost, duplicated or reordered token fails the run. Times depend strongly on the machine and its other
-// work, CPU figures less, and the ratios of CPU figures to the floor least. The bars are printed last. The exit code is
-// 1 if a bar is missed.
+// work. CPU figures depend less on them, and the ratios of CPU figures to the floor depend least. The bars are printed
+// last. The exit code is 1 if a bar is missed.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'

@@ -3,10 +3,11 @@
 //
 //   npm run bench:engine [-- --rounds 5 --seconds 4]
 //
-// The clients take turns within a round, in changing order, on the same engine at the same rate, so trust the ratio;
-// the ranges over the rounds are the noise of the machine. The first round is not counted, because cold code costs
-// several times as much. The engine sends a message for each token as long as its client keeps up. The last column
-// shows the messages a second; if there are far fewer than requested, the figures are worthless.
+// The clients take turns within a round, in changing order, on the same engine at the same rate. So trust the ratio of
+// their CPU times more than the times themselves; the ranges over the rounds show the noise of the machine. The first
+// round is not counted, because cold code costs several times as much. The engine sends a message for each token as
+// long as its client keeps up. The last column shows the messages a second; if there are far fewer than requested, the
+// figures are worthless.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'

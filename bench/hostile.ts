@@ -63,7 +63,8 @@ if (values.barrage === undefined) await measure()
 else await obey()
 
 /**
- * Runs in the barrage's process. A message from the parent starts a barrage. The next message stops it and is answered.
+ * Runs in the barrage's process. A message from the parent starts a barrage. The next message stops the barrage; the
+ * answer to that message is the barrage's report.
  */
 async function obey() {
   const models = { chat: MODEL, embedding: EMBEDDING_MODEL }

@@ -56,9 +56,9 @@ const LIMITS = {
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * Bounds of the pool for the operations of callers and for timings. Its statement limit is the limit of the money
- * functions, 5 s, although a gateway waits at most 2 s for the answer to an operation. Behind a pooler the two pools
- * use one login, and a login has only one limit.
+ * Bounds of the pool that serves the operations of callers and writes timings. Its time limit for a statement is 5 s,
+ * although a gateway waits at most 2 s for the answer to an operation. The reason is that the pool of the money
+ * functions has this limit: behind a pooler the two pools use one login, and a login has only one limit.
  */
 const CALLERS_BOUNDS = { ...MONEY_BOUNDS, connections: 4 }
 

@@ -45,7 +45,10 @@ const Fields = z.object({
    * http://127.0.0.1:PORT, or http://[::1]:PORT if `HOST` is ::1.
    */
   CONSOLE_ORIGIN: Origin.optional(),
-  /** The address of billing's admin interface. It needs no credential here: each request carries its viewer's token. */
+  /**
+   * The address of billing's admin interface. The console needs no credential for this interface, because each request
+   * to it carries the token of a viewer.
+   */
   BILLING_ADMIN_URL: HttpBase,
   /**
    * Addresses of proxies whose `X-Forwarded-For` header is trusted. Failed sign-ins are counted by the client's address

@@ -41,7 +41,7 @@ export function createAdmin({ url, token }: Access): Admin {
   }
 }
 
-/** Throws a CommandError for an answer that does not match the contract. */
+/** Throws a CommandError for an answer that does not match the operation's schema. */
 export function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: unknown): z.output<Schema> {
   const result = schema.safeParse(answer)
   if (result.success) return result.data

@@ -70,7 +70,7 @@ export function defineCommand<Fields extends z.ZodObject>(
 
 /**
  * The fields that a command defines itself. Each of them replaces the field with the same name in the input of the
- * contract's operation. Billing validates their values.
+ * command's operation (`libs/admin-contract/`). Billing validates their values.
  */
 type OwnFields<Input> = { readonly [Name in keyof Input]?: z.ZodType<Loose<Input[Name]>> }
 

@@ -10,10 +10,11 @@ type Fields = Readonly<Record<string, z.ZodType>>
 type OwnFields = Readonly<Record<string, z.ZodType | undefined>>
 
 /**
- * Returns the fields of a command that calls `operation`. The fields in its path and in `places` are given by position,
- * all others as options. The help texts are from the contract. The fields in `own` replace the fields made here. Throws
- * for a field that the contract does not describe, and for an option whose type cannot be given as text. Both are bugs
- * of the contract or the command.
+ * Returns the fields of a command that calls `operation`. The fields in the operation's path and in `places` are given
+ * by position, all others as options. The help texts are the descriptions in the operation's contract
+ * (`libs/admin-contract/`). The fields in `own` replace the fields made here. Throws for a field that the contract does
+ * not describe, and for an option whose type cannot be given as text. These errors are bugs in the contract or in the
+ * command.
  */
 export function fieldsOf(
   { params, query, body }: AnsweringOperation,

@@ -105,8 +105,9 @@ type AppDeps = {
 }
 
 /**
- * The public HTTP interface: every route, in order. `drain` refuses new requests and resolves when the running ones
- * have ended. Closing the app also waits for them, but refuses new connections.
+ * The public HTTP interface: every route, in order. `drain` refuses new requests, but still accepts new connections. It
+ * resolves when the running requests have ended. Closing the app also waits for the running requests, but accepts no
+ * new connections.
  */
 export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Promise<void> } {
   const { generate, catalog, newId, nowMs, wallClockMs, registry, log, limits } = deps

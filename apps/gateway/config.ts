@@ -102,8 +102,8 @@ const Fields = z.object({
   /** The largest body. It can only be lowered, because workers unpack no larger requests. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
   /**
-   * Memory for all bodies that arrive or wait to be prepared. An account may use at most as much of this memory as
-   * stays free. So if only one account sends bodies, it gets half.
+   * Memory for all bodies that arrive or wait to be prepared. The bodies of one account may use at most as many bytes
+   * of this memory as are left unused. So if only one account sends bodies, they get at most half of the memory.
    */
   BODY_MEMORY_BYTES: z.coerce
     .number()
@@ -130,7 +130,9 @@ const Fields = z.object({
   STREAM_HEADERS_AFTER_S: z.coerce.number().int().min(1).max(3_600).default(10),
   /** A comment is sent on a stream after this long without an event. */
   STREAM_KEEP_ALIVE_S: z.coerce.number().int().min(1).max(3_600).default(10),
-  /** A client is cut off if its stream has more unread bytes than the sum of this limit and the largest single write. */
+  /**
+   * A client is cut off if its stream has more unread bytes than the sum of this limit and the largest single write.
+   */
   STREAM_UNREAD_BYTES: z.coerce
     .number()
     .int()

@@ -7,7 +7,7 @@ export const RETRY_AFTER_S = {
   default: 5,
   /** Billing or the queue Redis does not answer: both restart or fail over within seconds. */
   dependencyDown: 2,
-  /** A worker could not run the generation; another worker may. */
+  /** A worker could not run the generation; another worker may be able to run it. */
   workerUnavailable: 2,
   /** Gateway and billing disagree on the catalog until the next push. */
   catalogChange: 2,
@@ -27,7 +27,8 @@ export const RETRY_AFTER_S = {
    */
   startUnknown: 10,
   /**
-   * The waits of models whose state is fixed in the catalog. They are constant, because tests of clients rely on them.
+   * The waits for models whose state (busy or warming) is fixed in the catalog. These waits are constant, because tests
+   * of clients rely on them.
    */
   fixedBusy: 2,
   fixedWarming: 10,

@@ -70,8 +70,8 @@ const LEAST_PAUSE_MS = 100
  */
 const SILENT_MS = 2_000
 /**
- * The longest time for which a watch may have lost the API server while inputs count as whole. A watch that ends is
- * opened again within seconds; missed changes do no harm for so short a time.
+ * If a watch has lost the API server for longer than this, the inputs no longer count as whole (see `startControl`). A
+ * watch that ends is opened again within seconds, and changes that are missed for so short a time do no harm.
  */
 const BEHIND_MS = 15_000
 /** Within this time after the start of this process every worker has reported. */
@@ -87,7 +87,7 @@ const RESIGN_AFTER_MS = 5_000
  * that all scalers answer KEDA alike.
  *
  *     candidate → leader      the lock was free, and the inputs are whole
- *     leader → candidate      the lock was lost; a write was refused; the inputs were not whole for 5 s; stop
+ *     leader → candidate      the lock was lost; a write was refused; the inputs were not whole for 5 s; `stop()`
  *
  * Inputs are whole if this process's own beats come back over every server of the bus, the queue Redis answers, the
  * watches follow the cluster, and 3 s have passed since the start of this process (`LISTEN_FIRST_MS`). Without whole

@@ -4,7 +4,7 @@ import type { Snapshot } from './snapshot.ts'
 
 /**
  * Serves `GET /models` on the operators' port: each model's numbers, the term that decides, and the reason in words.
- * Every scaler answers from the leader's last snapshot, and with 503 before there is a snapshot.
+ * Every scaler answers from the leader's last snapshot. Before there is a snapshot, it answers with 503.
  */
 export function createExplainModels(options: {
   snapshot: () => Snapshot | null

@@ -18,13 +18,13 @@ export type Lead = {
    */
   renew(): Promise<{ term: number | null; redisMs: number }>
   /**
-   * Returns the term while the lock cannot have expired, otherwise null. A process that was frozen gets null after its
-   * lock has expired.
+   * Returns the term while this process leads and its lock cannot have expired, otherwise null. So a process that was
+   * frozen gets null if its lock has expired meanwhile.
    */
   term(): number | null
   /**
-   * Gives up the lead, so that another scaler takes it at once. Never rejects: if Redis does not answer, the lock
-   * expires.
+   * Gives up the lead, so that another scaler takes it at once. Never rejects: if Redis does not answer, the lead ends
+   * when its lock in Redis expires.
    */
   resign(): Promise<void>
 }

@@ -11,10 +11,11 @@ const LATE_FACTOR = 1.25
 const STEP_MS = 300_000
 
 /**
- * Computes the number of gateways: open streams divided by the streams that one gateway may have, rounded up and kept
- * within the pool's minimum and maximum. A quarter is added while event loops are late. Each gateway reports the 99th
- * percentile of its loop's delay; event loops count as late while the median of these values is above 50 ms. The number
- * of gateways rises at once, and falls by one in 5 min. Without reports it does not change.
+ * Computes the number of gateways: the open streams divided by the streams that one gateway may have. While event loops
+ * are late, a quarter of this quotient is added. The result is rounded up and kept within the pool's minimum and
+ * maximum. Each gateway reports the 99th percentile of its loop's delay; event loops count as late while the median of
+ * these values is above 50 ms. The number of gateways rises at once, and falls by at most one in 5 min. Without reports
+ * it does not change.
  *
  * While KEDA is paused in a direction, the number does not move in this direction. So KEDA does not make a jump when
  * the pause ends.

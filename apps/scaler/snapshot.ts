@@ -53,8 +53,8 @@ export type SnapshotStore = {
    */
   write(snapshot: Snapshot): Promise<boolean>
   /**
-   * Resolves with the last snapshot and its age in ms by Redis' clock; null if there is none that this release can
-   * read.
+   * Resolves with the last snapshot and its age in ms by Redis' clock. Resolves with null if there is no snapshot, or
+   * if this version of the scaler cannot read the snapshot.
    */
   read(): Promise<{ snapshot: Snapshot; ageMs: number } | null>
 }

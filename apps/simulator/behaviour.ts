@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 /**
  * The way in which an engine answers every call. All behaviours except `persona` and `waits` are for models against
- * which people test their clients. With such a behaviour, tools, constraints, logit biases and directives in the prompt
- * have no effect, but limits and stop strings still end an answer.
+ * which people test their clients. These behaviours ignore tools, constraints, logit biases and directives in the
+ * prompt. Limits and stop strings still end their answers.
  */
 export const Behaviour = z.discriminatedUnion('type', [
   /** The answer depends on the conversation: see persona/. */

@@ -10,7 +10,7 @@ export const EngineConfig = z
     listen: HostPort,
     /** The name under which the model is served (`served_model_name`). */
     model: z.string().min(1),
-    /** Names `<MODELS_DIR>/<files>.json`, which lists the parts of the model. */
+    /** The name in `<MODELS_DIR>/<files>.json`, the file that lists the parts of the model. */
     files: z.string().min(1),
     kind: z.enum(['chat', 'embedding']).default('chat'),
     /** The versions of vLLM and its servicer that the engine simulates. */

@@ -24,7 +24,7 @@ export type Engine = {
   readonly core: () => EngineCore
   /**
    * Stops as a real engine does on SIGTERM. The listener closes at once. Open streams continue for up to `graceMs`
-   * (default 5 s). Streams that are still open after that end with UNAVAILABLE.
+   * (default 5 s). After this time, the streams that are still open are ended with UNAVAILABLE.
    */
   stop(graceMs?: number): Promise<void>
 }

@@ -12,8 +12,8 @@ export type ServicerVersion = z.infer<typeof ServicerVersion>
 export type ServicerTraits = {
   readonly vllmVersion: '0.26.0' | '0.32.0'
   /**
-   * If true, GetLoads and GetServerInfo report the engine's capacity, FlushCache and the profiler's calls exist, and
-   * the prefix cache is salted by the hashes of media.
+   * True for the newer servicer. It reports the engine's capacity in GetLoads and GetServerInfo, has the calls
+   * FlushCache, StartProfile and StopProfile, and salts the prefix cache by the hashes of media.
    */
   readonly isNewServicer: boolean
   /** The status of a request that the engine refuses. */

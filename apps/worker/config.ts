@@ -20,7 +20,7 @@ import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 /** One engine and the queue that its worker pulls from. */
 const EngineConfig = z.strictObject({
   model: z.string().min(1),
-  /** Names `<MODELS_DIR>/<files>.json`, which names the parts of the model. */
+  /** The name in `<MODELS_DIR>/<files>.json`, the file that lists the parts of the model. */
   files: z.string().regex(/^[\w.-]+$/),
   engine: HostPort,
   /** The engine's `--max-num-seqs`; needed where the engine does not report it. */
@@ -57,7 +57,8 @@ const Fields = z.object({
   /** An engine that runs generations but gives no token for this long is considered hung. */
   ENGINE_SILENCE_MS: z.coerce.number().int().min(1_000).default(60_000),
   /**
-   * The worker creates this file to request that a supervisor restarts the engine. If unset, it requests no restart.
+   * The worker creates this file to request that a supervisor restarts the engine. If the variable is unset, the worker
+   * requests no restart.
    */
   ENGINE_RESTART_FILE: z.string().min(1).optional(),
   /**

@@ -16,7 +16,9 @@ import { MODEL, type BenchDatabase } from './open-bench-database.ts'
  */
 export type Designs = {
   naive(keyIds: readonly string[]): Promise<boolean>
-  /** Calls billing's lane and its functions in this process. */
+  /**
+   * Makes a reservation with billing's own code in this process (its lane, which batches calls) and its SQL functions.
+   */
   reserve(keyIds: readonly string[]): Promise<boolean>
   /** Makes a reservation and its settlement, with the usage and the ledger entry. */
   cycle(keyIds: readonly string[]): Promise<boolean>

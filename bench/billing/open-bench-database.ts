@@ -16,8 +16,8 @@ export const HOLD_GRACE_MS = 60_000
 
 /**
  * Lists the tables to analyze: all except the partitioned tables. Autovacuum does the same in a service: it analyzes
- * partitions, but never a partitioned table. So the planner's estimate for a query of a partitioned table is far too
- * high, and grows with the table.
+ * partitions, but never a partitioned table. So the cost that the planner estimates for a query of a partitioned table
+ * is far too high, and grows with the table.
  */
 const LEAF_TABLES = `select string_agg(oid::regclass::text, ', ') as names from pg_class
   where relkind = 'r' and relnamespace = 'public'::regnamespace`

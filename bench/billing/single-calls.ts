@@ -34,9 +34,9 @@ const BATCH = 32
 const BLOCK = 25
 
 /**
- * Measures single calls, one after another on one connection. Billing's short functions (for usual calls) and its full
- * functions are called in turns, a few calls each, so that all of them meet the same noise. CPU time is the better
- * measure on a machine with other work.
+ * Measures single calls, one after another on one connection. Billing's short SQL functions (for usual calls) and its
+ * full SQL functions are called in turns, a few calls each, so that all of them meet the same noise. CPU time is the
+ * better measure on a machine with other work.
  */
 export async function measureSingleCalls(
   url: string,

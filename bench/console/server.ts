@@ -49,7 +49,7 @@ const SETTLE_MS = 15_000
 const SETTLEMENT_BYTES = 500
 /** The bars of views, in KB/s to each viewer. */
 const VIEW_BARS: Readonly<Partial<Record<ViewName, number>>> = { now: 20, workers: 60 }
-/** The commands that publish the messages; the console does not cause them. */
+/** The commands that publish the messages of the fake fleet; the console does not cause them. */
 const PUBLISHED = ['publish']
 
 await setup()
@@ -70,8 +70,9 @@ const app = await startApp('console', {
   NODE_OPTIONS: '--max-semi-space-size=4',
   LOG_LEVEL: 'warn',
 })
-// Each model has a settlement, because reading a stream that does not exist gives an error, and an error costs the
-// console more than a settlement.
+// Each model's settlement stream gets one entry, so that it exists. The console asks Redis for facts about each of
+// these streams. For a stream that does not exist Redis returns an error, which costs the console more than an ordinary
+// answer.
 for (const model of models)
   await bus.xadd(settlementStreamKey(model), '*', 'settlement', 'x'.repeat(SETTLEMENT_BYTES))
 const fleet = startFleet({ bus, subscriber }, { models, workers, gateways })

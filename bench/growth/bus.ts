@@ -21,9 +21,10 @@ type Process = { readonly id: string; readonly kind: 'gateway' | 'worker' }
 
 /**
  * Prints the cost of the heartbeats and pulses of 10, 100 and 500 processes. Call `setup` of test/support first.
- * - For heartbeats it prints Redis' deliveries and CPU time when each process beats once. It does so with one channel
- *   per kind of process, and with one channel for all.
- * - For pulses it prints how many pulses one worker publishes.
+ * - For heartbeats it prints how many messages each process receives, and the CPU time of Redis, when each process
+ *   sends one heartbeat. This is measured twice: with one channel per kind of process, and with one channel for all
+ *   processes.
+ * - For pulses it prints how many pulses one worker publishes, and how many streams they list.
  */
 export async function benchBus(print: (line: string) => void): Promise<void> {
   const server = await createRedis()
@@ -74,8 +75,8 @@ function toProcesses(size: number): Process[] {
 }
 
 /**
- * Lets every process beat several times. Resolves with the server's deliveries and CPU time for one beat of every
- * process.
+ * Publishes several heartbeats in the name of every process. Resolves with the number of messages that the Redis server
+ * delivers, and its CPU time, for one heartbeat of every process.
  */
 async function beatAll(
   server: { url: string; pid(): number },

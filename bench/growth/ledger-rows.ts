@@ -68,8 +68,8 @@ function addPortion(portion: {
       )
       select id, account_id, key_id, '${model}', price_version, 1, 'completed', 100, 0, 100, cost, cost, false, 'bench', at
       from history order by n`,
-    // If several statements add rows of one month, each continues the numbers of the one before. The numbers do not
-    // come from the identity column here.
+    // If several statements add rows of one month, each statement continues the `seq` numbers of the statement before
+    // it. The numbers are given here, not by the identity column.
     `insert into ledger (seq, kind, ref, debit_account, credit_account, amount, posted_at) overriding system value
       select greatest(first_seq(h.month), coalesce(m.reached, 0)) + row_number() over (partition by h.month order by h.n),
         'charge', h.id, h.account_id, s.id, h.cost, h.at

@@ -16,7 +16,7 @@ const PINGS = 10_000
  * The pause after the watermarks of all models have appeared. Work that happens only once at the start ends within it.
  */
 const SETTLE_MS = 5_000
-/** Longer than the slowest period at which an idle model is checked. */
+/** Longer than the longest interval between two checks of an idle model. */
 const WATCHED_MS = 30_000
 const WATERMARKS_LIMIT_MS = 120_000
 

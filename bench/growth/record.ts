@@ -33,7 +33,7 @@ const FAR_MS = 9_999_999_999_999
 
 /**
  * Prints how long Redis takes for each script, by its own clock, with 100, 10,000 and 100,000 generations waiting, each
- * of another account. Also measures lifts that sweep: the virtual time has passed the finish tags of all these
+ * of a different account. Also measures lifts that sweep: the virtual time has passed the finish tags of all these
  * accounts, so a lift removes old tags. Call `setup` of test/support first.
  */
 export async function benchRecord(print: (line: string) => void): Promise<void> {

@@ -18,8 +18,8 @@ const OTHERS_S = 80
 /** The number of tokens that the streams write after they were dispatched again. */
 const REST = 400
 /**
- * The number of tokens in a chunk. Chunks are large, because a million tokens are generated before anything is
- * measured.
+ * The number of tokens in one message of the first engine. It is large, because that engine generates a million tokens
+ * before anything is measured.
  */
 const INTERVAL = 40
 

@@ -45,8 +45,9 @@ export type BudgetOutcome = {
   /**
    * The periods in which the pool with the highest priority had to wait for pools of lower priority to give GPUs back.
    * A period that has not ended when the needs change is left out. `unmetS` is the time from the moment at which that
-   * pool needed more pods until the last missing pod was ordered. `drainS` looks at the pods that were cordoned in this
-   * period: it is the longest time from a pod's cordon to its end, without the wait until the HPA checked.
+   * pool needed more pods until the last missing pod was ordered. `drainS` is about every pod, of any pool, that was
+   * cordoned in this period: the longest time that such a pod took from its cordon until it was gone. The time until
+   * the next check of the HPA is not included.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]
 }
@@ -137,7 +138,7 @@ function createPool(spec: Pick<PoolSpec, 'pool' | 'priority' | 'gpus' | 'min' | 
       floors: [],
       order: 1,
       // Each pod has one slot, which may be busy all the time. The mean service time is one second (`toModel`). So the
-      // need in replicas is equal to the rate.
+      // need in replicas is equal to the rate of requests per second.
       slots: 1,
       utilization: 1,
       targetWaitMs: 60_000,

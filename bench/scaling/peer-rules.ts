@@ -4,9 +4,9 @@ import type { Scaling, Signals } from './simulate.ts'
 
 /**
  * The HPA's defaults:
- * - It ignores a deviation of up to 10 %.
- * - It lowers the number only to the highest number that was wanted in the last 300 s.
- * - In one step it at most doubles the number or adds 4 pods, whichever is more.
+ * - It changes nothing if the wanted number of pods deviates by at most 10 % from the present number.
+ * - It lowers the number of pods only to the highest number that was wanted in the last 300 s.
+ * - In one step it at most doubles the number of pods or adds 4 pods, whichever is more.
  */
 const TOLERANCE = 0.1
 const DOWN_WINDOW_S = 300
@@ -36,8 +36,8 @@ export function createLlmdRule(): Scaling {
 }
 
 /**
- * Follows a wanted number of pods as KEDA and the HPA do with their default settings. They remove pods even if the pods
- * are busy.
+ * Follows a wanted number of pods as KEDA and the HPA do with their default settings. KEDA and the HPA remove pods even
+ * if the pods are busy.
  */
 function createHpaScaling(wantedPods: (signals: Signals) => number): Scaling {
   const history: number[] = []

@@ -67,8 +67,8 @@ function randomText(length: number): string {
   const characters: string[] = []
   while (characters.length < length) {
     for (const byte of randomBytes(length)) {
-      // Bytes with a value of at least the largest multiple of BASE are skipped. With these bytes, the first characters
-      // of the alphabet would come more often than the others.
+      // The byte values from the largest multiple of BASE up to 255 are skipped. If they were used, the first
+      // characters of the alphabet would come more often than the others.
       if (byte < 256 - (256 % BASE) && characters.length < length)
         characters.push(ALPHABET.charAt(byte % BASE))
     }

@@ -29,7 +29,10 @@ export type ReserveCall = {
  */
 export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 
-/** Replaces a hold's amount, which is possible once. `inputTokens` is now the number that a worker has counted. */
+/**
+ * Replaces a hold's amount, which is possible once. `inputTokens` is the number that a worker has counted; the reserve
+ * had the gateway's estimate.
+ */
 export type ReplaceCall = {
   readonly reservationId: string
   readonly inputTokens: number
@@ -99,7 +102,7 @@ export type BillingKey = {
 
 /**
  * The reason for which a key cannot pay, if billing knows it before a reservation. A gateway that has this reason does
- * no work for a request that would be refused. Without it, the reservation may still be refused.
+ * no work for a request that would be refused. If billing knows no such reason, the reservation may still be refused.
  */
 export type KeyShortage = {
   /** The amount that is used up: the account's credits, or the key's own spend limit in its period. */

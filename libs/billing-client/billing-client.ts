@@ -93,7 +93,8 @@ const CHANNEL_OPTIONS = {
 
 /**
  * The time after which a stream is replaced by a new one, which may go to another replica. Billing bounds the age of
- * its connections and gives their streams longer than this to end (`apps/billing/service.ts`).
+ * its connections. The streams of a connection that has reached this age get more than `STREAM_AGE_MS` to end
+ * (`apps/billing/service.ts`).
  */
 export const STREAM_AGE_MS = 60_000
 

@@ -177,7 +177,10 @@ export function fromKeyMessage(message: Key__Output): BillingKey {
   }
 }
 
-/** Billing of the release before this field sends no weight, which arrives as 0. All accounts then have the default. */
+/**
+ * A billing service of the last release without the field `weight` sends no weight, which arrives as 0. Then every
+ * account has the default weight.
+ */
 function readWeight(weight: number): number {
   if (weight === 0) return ACCOUNT_WEIGHT.default
   if (weight >= ACCOUNT_WEIGHT.min && weight <= ACCOUNT_WEIGHT.max) return weight

@@ -41,7 +41,7 @@ export function followExtraAuthorities(options: {
 /**
  * Returns the default authorities without the authorities of the file. The file's authorities come last in the list, so
  * they are cut off by their position. They are not compared, because the file may repeat authorities that Node trusts
- * anyway, and these must stay.
+ * anyway, and such authorities must stay.
  */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')

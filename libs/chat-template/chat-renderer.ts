@@ -61,8 +61,9 @@ export type RenderOptions = { readonly writeCalls?: WriteCalls; readonly now?: (
 
 /**
  * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`). If the template's
- * shapes are known, messages that it would leave out or refuse are first changed to fit it. Throws if the source cannot
- * be parsed. A model may lack a template, because it may serve embeddings only: then `render` refuses each chat.
+ * shapes are known, messages that the template would leave out or refuse are first changed so that it prints them.
+ * Throws if the source cannot be parsed. A model may lack a template, because it may serve embeddings only: then
+ * `render` refuses each chat.
  */
 export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOptions = {}): ChatRenderer {
   const { source, toolSource = null, addedTokens, shapes = PLAIN_SHAPES } = chatTemplate

@@ -86,8 +86,8 @@ export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).def
 
 /**
  * How long other processes count a process as alive after its last sign of life. For a gateway, 7 s are added. Every
- * process must have the same value. The time may be short, because if a live worker is wrongly counted as dead, its
- * generations only pause.
+ * process must have the same value. A short time is safe: if a live worker is wrongly counted as dead, its generations
+ * only pause.
  */
 export const PresenceTtlMs = z.coerce.number().int().min(1_000).max(60_000).default(3_000)
 

@@ -5,7 +5,7 @@ export type HostAndPort = { readonly host: string; readonly port: number }
 
 /**
  * Reads `host:port`; an IPv6 address has brackets (RFC 3986), as in `[::1]:6379`. Returns null for any other text. This
- * and `formatHostPort` are the only code that takes addresses apart and puts them together.
+ * function and `formatHostPort` are the only code that takes addresses apart and puts them together.
  */
 export function parseHostPort(text: string): HostAndPort | null {
   const [, bracketed, bare, digits] = /^(?:\[([^\]\s]+)\]|([^\s:[\]/,@]+)):(\d{1,5})$/.exec(text) ?? []

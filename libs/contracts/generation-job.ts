@@ -13,12 +13,12 @@ export const Hold = z.object({
   /** Absent in jobs of older gateways. */
   cachedInputPriceNano: Int64Text.optional(),
   /**
-   * The output tokens that the amount pays for, in addition to the estimated input. On a small balance they may be
-   * fewer than the caller's limit; the hold can grow while the generation runs.
+   * The number of output tokens that the hold's amount pays for, in addition to the estimated input. With a small
+   * balance the number may be below the caller's limit; the hold can grow while the generation runs.
    */
   outputTokens: z.int().min(0),
   /**
-   * True if the account's credits limited the amount. A prompt that the amount cannot pay fails with
+   * True if the account's credits limited the hold's amount. A prompt that this amount cannot pay fails with
    * `insufficient_credits`.
    */
   clamped: z.boolean(),

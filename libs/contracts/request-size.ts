@@ -22,7 +22,8 @@ export type RequestSize = {
   readonly promptBytes: number
   /**
    * The cost of compiling the request's grammars, in input tokens: an engine does nothing else while it compiles. The
-   * hold and the fair order of the queue, which weigh work in advance, count these tokens. They are never charged.
+   * hold and the cost in the fair order are estimates of the work, and include these tokens. The tokens are never
+   * charged.
    */
   readonly grammarTokens: number
   /**

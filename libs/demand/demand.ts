@@ -1,6 +1,6 @@
 /**
- * Estimates how many slots a model's load needs and how long its queue takes. The scaler turns the result into
- * replicas, and the console shows how many slots are missing; both use this arithmetic.
+ * Estimates how many slots a model's load needs and how long the generations in its queue will wait. The scaler turns
+ * the number of slots into replicas, and the console shows how many slots are missing; both use this arithmetic.
  */
 
 /** Slots suffice if they empty a queue within this time, which is the default drain bound of gateways. */

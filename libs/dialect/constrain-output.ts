@@ -25,8 +25,8 @@ type ConstrainedRequest = Pick<ChatRequest, 'tools' | 'toolChoice' | 'parallelTo
 /**
  * Returns the grammar that the engine applies to a chat's output; null if the output has no grammar. If the caller
  * forces calls, the output format is ignored. If the model may choose whether it calls a tool, its output is either
- * calls or an answer in the output format. Calls are allowed there because clients which run tools in a loop send the
- * output format with every request, although it is meant for the last answer.
+ * calls or an answer in the output format. Calls are allowed although the caller asked for an output format: clients
+ * that run tools in a loop send the output format with every request, but mean it for the last answer.
  *
  * The engine itself exempts reasoning between tags from the grammar. Harmony's reasoning is the first message of the
  * output and part of the grammar. Throws a ConstraintError if calls are forced and the family has no tool calls.

@@ -14,8 +14,8 @@ export const EngineState = z.object({
   /** Mean time from claim to end of the last generations; null until a generation has ended. */
   meanGenerationMs: z.number().nullable(),
   /**
-   * The tokens of prompts and outputs that one slot takes in a second; null until a generation has ended. Workers of
-   * earlier releases do not send the field; then it is null too.
+   * The number of tokens, of prompts and outputs together, that one slot processes in a second. It is null until a
+   * generation has ended, and null if the worker runs an earlier release, which does not send the field.
    */
   slotTokensPerS: z.number().nullable().default(null),
   /** The engine's context window in tokens. */

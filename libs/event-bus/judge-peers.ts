@@ -84,8 +84,8 @@ export type JudgeLimits = {
 export type Verdict = 'echo' | 'look' | 'forget' | 'cut-off' | 'dead'
 
 /**
- * A process that was never heard counts as dead only after its key has been missing for this time, because the process
- * may be about to write the key for the first time.
+ * A process that was never heard counts as dead only after its liveness key has been missing for this time, because the
+ * process may be about to write the key for the first time.
  */
 const SECOND_LOOK_MS = 2_000
 

@@ -60,8 +60,9 @@ export type Presence = {
    */
   buried(): readonly string[]
   /**
-   * Returns the last heartbeat of each process that was heard within the last `ttlMs`. They are processes of the other
-   * kind, and also of the own kind while `receiveOwnKind` is in effect.
+   * Returns the last heartbeat of each process that was heard within the last `ttlMs`. A gateway receives the
+   * heartbeats of workers, and a worker receives the heartbeats of gateways. While `receiveOwnKind` is in effect, the
+   * result also has the processes of this process's own kind.
    */
   peers(): readonly Heartbeat[]
   /** Deletes the liveness key and stops, so that peers notice the end of this process sooner. */

@@ -13,9 +13,10 @@ import { createKeptFrames } from './kept-frames.ts'
 
 export type EventPublisher = {
   /**
-   * Queues a group of events of one stream for `gateway`: the output of one push of the parser, with all its token ids
-   * on the first event. The group is published at the end of this event-loop turn. For a late gateway it is published
-   * within 25 ms, unless it is `urgent`. A stream's urgent groups must come before its other groups. Never throws.
+   * Queues a group of events of one stream for `gateway`. A group is the output of one push of the parser. Its first
+   * event has all token ids of that push. The group is published at the end of this event-loop turn. For a late gateway
+   * it is published within 25 ms, unless it is `urgent`. A stream's urgent groups must come before its other groups.
+   * Never throws.
    */
   send(gateway: string, group: readonly FrameEntry[], urgent?: boolean): void
   /** Publishes the state of these streams, after the queued events. */
@@ -52,11 +53,13 @@ export const KEEP_BYTES = 64 * 1024 * 1024
 /**
  * Publishes all events of one event-loop turn for one gateway as one frame: the cost of a message is paid per turn and
  * gateway, not per token. `setImmediate` runs after all sockets of this turn were read, so no event waits for a timer.
- * A frame is split at 256 kB, between groups.
+ * Before a frame would grow beyond 256 kB, a new frame begins; the events of one call of `send` (a group) stay
+ * together.
  *
  * For a late gateway the events of up to 25 ms form one frame. The reason is that a gateway writes once to each
- * stream's socket for each frame, and spends most of its time on a token in these writes. Urgent groups do not wait and
- * have frames of their own, so that a stream that begins does not shorten the merging of the other streams.
+ * stream's socket for each frame, and spends most of its time on a token in these writes. A group that is sent as
+ * `urgent` does not wait, and is not in the merged frame. So a stream that begins does not shorten the merging of the
+ * other streams.
  *
  * Frames are kept until the gateway acknowledges them, for 5 min and up to 64 MiB. A publish that failed, or that the
  * gateway did not receive, is repeated when the gateway asks for it.

@@ -38,8 +38,9 @@ const QUIET_TICKS = 3
  * Distributes the messages of a gateway's channel to the inboxes of its generations. Stream numbers count up and are
  * never reused, so a late event cannot reach the wrong inbox.
  *
- * When a worker's frames or a stream's events have a gap, the missing frames are requested at once, and each second
- * until the gap is filled. Events behind a gap are dropped; their frames are sent again together with the missing ones.
+ * When a worker's frames or a stream's events have a gap, the missing frames are requested at once, and again each
+ * second until the gap is filled. Events behind a gap are dropped; their frames are sent again together with the
+ * missing ones.
  *
  * `onLate` is called with the number of events that were dropped because they do not belong to a current run.
  */
@@ -205,9 +206,9 @@ function toQuestion(
 const mayRun = ({ state }: StreamState) => state === 'running' || state === 'claiming'
 
 /**
- * Collects the streams that a worker must stop, and sends them together in the next microtask. The request to stop a
- * stream is repeated only after the next call of `tick`, because frames of the stream still arrive until the worker has
- * read the first request.
+ * Collects, for each worker, the streams that it must stop, and sends it one message about all of them in the next
+ * microtask. The request to stop a stream is repeated only after the next call of `tick`, because frames of the stream
+ * still arrive until the worker has read the first request.
  */
 function createStops(send: ControlSender['stop']) {
   let waiting = new Map<string, StreamEpoch[]>()

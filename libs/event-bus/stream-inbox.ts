@@ -70,8 +70,9 @@ export type LossReason =
   | 'gateway-stopping'
 
 /**
- * The consumer's side of an inbox: events in order, each once, in batches as they arrived. The iteration ends after
- * `close`, but not after a loss: `raise` starts the next epoch in the same inbox. Allows only one consumer.
+ * The consumer's side of an inbox. It yields the events in order, each event once, in the batches in which they
+ * arrived. The iteration ends after `close`, but not after a loss: `raise` starts the next epoch in the same inbox.
+ * Allows only one consumer.
  */
 export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** The gateway's number for the stream. */
@@ -87,9 +88,9 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
    */
   expect(claim: { readonly worker: string; readonly nonce: string }): void
   /**
-   * Starts the next epoch and returns its number. From here on no event of an earlier epoch is accepted, so the ids
-   * that `ids` returns afterwards are final. Accepted events stay readable, except at a `restart`, which drops the ids
-   * and every unread event.
+   * Starts the next epoch and returns its number. From here on no event of an earlier epoch is accepted, so earlier
+   * epochs add no more token ids to this inbox. Without `restart`, the inbox keeps all token ids, and its accepted
+   * events can still be read. With `restart`, all token ids and all unread events are dropped.
    */
   raise(options: { readonly restart: boolean }): number
   /** Ends the epoch with a `stream-lost` event, unless it is over. */

@@ -6,7 +6,8 @@ import { keyPrefix } from '#libs/generation-record/keys.ts'
  * keys.
  *
  * They are not stored beside the record on the queue Redis, because that Redis would write all of them, tens of MiB a
- * request, to its append-only file. Vectors may be lost, like a frame. Then the generation fails and costs nothing.
+ * request, to its append-only file. The bus may lose vectors. The gateway then counts the epoch as lost, and a worker
+ * runs the generation again. If the generation fails in the end, it costs nothing.
  */
 export type VectorsPlace = {
   readonly gateway: string

@@ -117,9 +117,10 @@ export async function sendDrain(redis: Redis, worker: string): Promise<boolean> 
 }
 
 /**
- * Asks `worker` to take nothing more while it finishes its running generations. Resolves with true if a subscriber
- * received the message. A scaler gives its term and a duration of at most 10 min, and renews its cordon; an operator
- * (`term` and `forMs` null) cordons until `sendUncordon`. A worker ignores other combinations.
+ * Cordons `worker`: it takes nothing more and runs what it has. Resolves with true if a subscriber received the
+ * message. A scaler gives its term and a duration of at most 10 min, and renews its cordon. For an operator `term` and
+ * `forMs` are null, and the cordon lasts until `sendUncordon`. A worker ignores other combinations of `term` and
+ * `forMs`.
  */
 export async function sendCordon(
   redis: Redis,

@@ -40,7 +40,10 @@ export type Place = {
   readonly accountId: string
   /** The account's share of the model, relative to the other accounts whose generations wait: 1 or more. */
   readonly weight: number
-  /** The expected tokens of prompt and output, plus `fixedCost`. The settlement replaces them by the used tokens. */
+  /**
+   * The expected tokens of prompt and output, plus `fixedCost`. The settlement replaces the expected tokens by the used
+   * ones.
+   */
   readonly cost: number
   /** The part of the cost that does not depend on the used tokens. Every generation that runs pays it. */
   readonly fixedCost: number
@@ -70,7 +73,7 @@ export type Lift =
   /**
    * - `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts.
    * - `ahead`: how many other generations wait at that tag or before it.
-   * - `costAhead`: their cost, if this call has admitted the generation; else null.
+   * - `costAhead`: the estimated cost of these generations, if this call has admitted the generation; else null.
    */
   | {
       readonly status: 'waiting'
@@ -79,7 +82,7 @@ export type Lift =
       readonly costAhead: number | null
     }
   /**
-   * Only a first lift can be answered `busy`. No record was created, and no tag was issued. `ahead`: the cost of the
+   * Only a first lift can be answered `busy`. It has then created no record and issued no tag. `ahead`: the cost of the
    * generations that would wait before this one.
    */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
@@ -170,9 +173,10 @@ export type SettlementMark = { readonly runId: string; readonly committedMs: num
  */
 export type GenerationRecord = {
   /**
-   * Brings the record to at least this epoch, and adds the generation to the waiting ones. A record that does not exist
-   * is created. A repeated lift keeps the generation's place. While Redis' memory is full, a first lift is refused with
-   * an OOM error; other lifts are not.
+   * Sets the record to the epoch of `lifting`, and adds the generation to the waiting ones. A record that does not
+   * exist is created. Nothing changes if the record is settled, is in a later epoch, or is already claimed in this
+   * epoch. A repeated lift keeps the generation's place. While Redis' memory is full, a first lift is refused with an
+   * OOM error; other lifts are not.
    */
   lift(lifting: Lifting): Promise<Lift>
   /** Gives the worker the generation with the lowest tag, among the waiting generations that it serves. */
@@ -185,7 +189,8 @@ export type GenerationRecord = {
   settle(model: string, settlement: Omit<Settlement, 'by'>, as: Settler): Promise<Settled>
   readMark(model: string): Promise<SettlementMark>
   /**
-   * Returns each of `ids` whose generation is settled or has no record. A worker that is cut off from the bus calls it.
+   * Returns each of `ids` whose generation is settled or has no record. A worker that is cut off from the bus calls
+   * this function.
    */
   settledOf(model: string, ids: readonly string[]): Promise<ReadonlySet<string>>
   /** Returns the bytes of all waiting jobs. */

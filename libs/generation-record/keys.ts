@@ -1,8 +1,8 @@
 import { currentCell } from '#libs/config/cell.ts'
 
 /**
- * All key names of the queue Redis. The keys of one model share the hash tag `{model}`, so that a Redis Cluster keeps a
- * model in one slot and spreads models over nodes.
+ * All key names of the queue Redis. The keys of one model share the hash tag `{model}`, so that a Redis Cluster keeps
+ * all keys of a model on one node, and spreads the models over its nodes.
  *
  * All names begin with the form and the cell: `mr2:main:`. The cell's name keeps cells that share a server apart. The
  * numbers of Redis databases could not do this: pub/sub ignores them, and a Cluster has only one database.
@@ -73,8 +73,9 @@ export const settlementStreamKey = (model: string) => `${modelPrefix(model)}sett
 export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
 
 /**
- * Hash, written by billing: the stream's incarnation, which changes when entries were lost, and the facts about the
- * stream's entries by which billing notices a loss (`observe.lua` of billing).
+ * Hash, written by billing (`observe.lua` of billing). It has the incarnation of the model's settlement stream, which
+ * changes when entries of the stream were lost. It also has the facts about the entries by which billing notices that
+ * some were lost.
  */
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
@@ -97,7 +98,7 @@ export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
  */
 export const killersKey = () => `${keyPrefix()}killers`
 
-/** The queue's own random id. It shares a slot with `databaseClaimKey`. */
+/** The queue's own random id. In a Redis Cluster it is on the same node as `databaseClaimKey`. */
 export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
 
 /**

@@ -48,8 +48,9 @@ export function repackHold(packed: PackedJob, hold: GenerationJob['hold']): Pack
 }
 
 /**
- * Marks the jobs that this release stores. The mark is the hash of the job's schema, so a release with another schema
- * has another mark. A job with this mark was checked by its gateway and is not checked again; any other job is parsed.
+ * This release stores each job with this mark. The mark is the hash of the job's schema, so a release with another
+ * schema has another mark. A job with this mark was checked by its gateway, so the worker does not check it again. The
+ * worker checks any other job against the schema.
  */
 const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))

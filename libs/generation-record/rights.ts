@@ -1,8 +1,9 @@
 import type { Rights } from '#libs/redis/rights.ts'
 import { keyPrefix } from './keys.ts'
 
-// The rights of each process on the queue Redis and on a bus server: as access rules (`QUEUE_RULES`, `BUS_RULES`), which
-// docs/operators.md repeats, and as sample commands that a process checks at its start (`queueRights`, `busRights`).
+// This file has the rights of each process on the queue Redis and on a bus server, in two forms. `QUEUE_RULES` and
+// `BUS_RULES` are access rules, which docs/operators.md repeats. `queueRights` and `busRights` are sample commands; a
+// process checks at its start that it may send them.
 
 /** The processes that use Redis. */
 export type RedisProcess = 'gateway' | 'worker' | 'scaler' | 'console' | 'billing'

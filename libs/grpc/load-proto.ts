@@ -25,9 +25,10 @@ type ProtoFile = 'billing.proto' | 'externalscaler.proto' | 'vllm_engine.proto'
 const trees = new Map<ProtoFile, unknown>()
 
 /**
- * Loads one file of `proto/`, once in a process, and returns its package tree.
- * The caller gives the generated `ProtoGrpcType` of that file. This is the only cast between a file read at run time
- * and its types; it is correct because both are made from the same file with the same options.
+ * Loads one file of `proto/`, once in a process, and returns its package tree. The caller gives the generated
+ * `ProtoGrpcType` of that file. This function has the only cast of a file's package tree, which is read at run time, to
+ * the generated type. The cast is correct because the tree and the type are made from the same file with the same
+ * options.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function loadProto<ProtoGrpcType>(file: ProtoFile): ProtoGrpcType {

@@ -13,9 +13,9 @@ type Described<Code extends string> = {
   readonly headers: z.ZodObject
   readonly body: z.ZodType
   /**
-   * The errors that the operation may answer with. Two kinds of errors may be left out here, because the contract adds
-   * them in its OpenAPI description: errors that all operations of the contract share, and errors that all its change
-   * operations share.
+   * The errors that the operation may answer with. Two kinds of errors may be left out here, because the OpenAPI
+   * description of the whole contract (such as the admin contract) adds them: errors that all operations of the
+   * contract share, and errors that all its change operations share.
    */
   readonly errors: readonly Code[]
 }
@@ -82,8 +82,8 @@ const CHANGE = { kind: 'change', status: 200 } as const
 const EXPORT = { kind: 'export', method: 'GET' } as const
 
 /**
- * Returns the functions that define the operations of one contract. `Own` has the fields that only the operations of
- * this contract have.
+ * Returns the functions that define the operations of one HTTP contract, such as the admin contract. `Own` has the
+ * fields that only the operations of this contract have.
  */
 export function defineOperations<Code extends string, Own extends object>() {
   type Read = ReadOperation<Code> & Own

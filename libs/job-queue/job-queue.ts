@@ -29,8 +29,8 @@ export function toJobId(generation: string, epoch: number, number: number): stri
 
 export type JobQueue = {
   /**
-   * Adds a job, which one worker with room takes. If a job with this id waits already, nothing changes. If the promise
-   * rejects, the job may have been added all the same, which does no harm.
+   * Adds a job. One worker with a free slot takes it. If a job with this id waits already, nothing changes. If the
+   * promise rejects, the job may still have been added. That does no harm.
    */
   add(job: QueuedJob): Promise<void>
   /**
@@ -66,8 +66,9 @@ const MOST_CLEANED = 500
  * - A worker claimed a generation without a job.
  * - A gateway died.
  *
- * While all workers are full, such jobs would stay. So `TIDY_AFTER_MS` after a job was added or removed, the jobs are
- * compared with the waiting generations. If there are more jobs, the surplus is removed, the oldest jobs first.
+ * While all workers are full, such jobs would stay in the queue. So `TIDY_AFTER_MS` after a job was added or removed,
+ * the jobs are compared with the waiting generations. If there are more jobs, the surplus is removed, the oldest jobs
+ * first.
  */
 export function createJobQueue(options: {
   redis: Redis | Cluster

@@ -29,7 +29,7 @@ export type JobPull = {
 /** The pause after an error of Redis. */
 const PAUSE_MS = 500
 const WAIT_S = 5
-/** A job that is done is completed by the next look for a job, or after this time: no client waits for it. */
+/** A finished job is completed when the worker looks for its next job, or after this time: no client waits for it. */
 const COMPLETE_AFTER_MS = 20
 /** BullMQ puts back a job that a worker has had for one to two times this long. A claim takes far less. */
 const STALLED_AFTER_MS = 5_000
@@ -41,8 +41,8 @@ const NEVER = 1_000_000
 
 /**
  * The consumer's side of one model's queue. BullMQ's worker is used without a processor and without locks. Jobs are
- * fetched one by one when there is room for a generation, and the generation's record decides who runs what. If a
- * worker dies, BullMQ's check for stalled jobs puts back the jobs that this worker had.
+ * fetched one by one, when a slot is free. The records of the generations, not the jobs, decide which worker runs which
+ * generation. If a worker dies, BullMQ's check for stalled jobs puts back the jobs that this worker had.
  *
  * `redis` must be a `patient` connection (`connect-redis.ts`); BullMQ opens one more for its blocking reads.
  */
@@ -100,8 +100,8 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
   /**
    * Completes a finished job and looks for the next job with one script. Whenever BullMQ gives a worker a job, it also
    * leaves a marker in the queue. The marker ends the worker's next wait for a job at once. So after each job this
-   * worker looks for another job, mostly in vain. Such a look seldom costs a command of its own, because the command
-   * that completes the finished job does it too.
+   * worker looks for another job, and mostly finds none. This seldom costs a command of its own, because the command
+   * that completes the finished job also looks for the next one.
    */
   async function takeNext(): Promise<Job | undefined> {
     const done = finished.pop()

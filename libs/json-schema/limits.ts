@@ -48,8 +48,8 @@ const GRAMMAR_LIMITS: Limits = {
 }
 
 /**
- * The most levels that all schemas named by a `$ref` may have together. Measured: 4,000 to 8,000 kill the engine's
- * process.
+ * The most levels that all schemas named by a `$ref` may have together. Measured: the engine's process dies from 4,000
+ * to 8,000 levels on.
  */
 const MAX_REFERRED_LEVELS = 2_000
 

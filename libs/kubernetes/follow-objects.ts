@@ -17,8 +17,8 @@ export type FollowedObjects<Kind> = {
   /** Returns the last known state, by uid. Empty before the first list. */
   current(): ReadonlyMap<string, Kind>
   /**
-   * Returns how old the state is, in ms since the end of the last watch. Returns 0 while a watch is open, Infinity
-   * before the first watch.
+   * Returns how old the result of `current` is: the time since the last watch ended, in ms. Returns 0 while a watch is
+   * open, and Infinity before the first watch.
    */
   behindMs(): number
   stop(): Promise<void>

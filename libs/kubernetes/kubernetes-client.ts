@@ -38,8 +38,8 @@ export type KubernetesClient = {
 
 const REQUEST_MS = 10_000
 /**
- * The time after which the next request reads the token's file again. A pod's token is valid for an hour. The kubelet
- * replaces it after 80 % of this time, in a file at the same path.
+ * The time after which the next request reads the token's file again. A pod's token is valid for an hour. After 80 % of
+ * that hour the kubelet writes a new token to a file at the same path.
  */
 const TOKEN_FRESH_MS = 30_000
 /** The most bytes of one line, which has one object. etcd refuses objects above 1.5 MiB. */

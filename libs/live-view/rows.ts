@@ -172,8 +172,9 @@ export const EndedRequest = z.object({
   accountId: z.string(),
   model: z.string(),
   /**
-   * `failed`: a group of refusals or failures. `slow`: one of the slowest requests. `sample`: a sample of the other
-   * requests, which stands for `weight` of them.
+   * - `failed`: a group of refusals or failures.
+   * - `slow`: one of the slowest of the other requests.
+   * - `sample`: a request that was chosen from the rest. The row stands for `weight` requests of the rest.
    */
   kind: z.enum(['failed', 'slow', 'sample']),
   outcome: z.enum(['completed', 'cancelled', 'failed']),
@@ -222,8 +223,8 @@ export const Problem = z.object({
   /** `<name> <subject>`. */
   id: z.string(),
   /**
-   * The name of the kind of problem. If an alert of `deploy/helm/millrace/files/rules` reports the same problem, it is
-   * the alert's name without `Millrace`.
+   * The name of the kind of problem. If an alert of `deploy/helm/millrace/files/rules` reports the same problem, this
+   * name is the alert's name without `Millrace`.
    */
   name: z.string(),
   severity: z.enum(['page', 'ticket']),

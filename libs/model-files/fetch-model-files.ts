@@ -57,7 +57,8 @@ export class ModelFetchError extends Error {
 const UNANSWERED: ReadonlySet<unknown> = new Set([status.UNAVAILABLE, status.DEADLINE_EXCEEDED])
 
 /**
- * Joins the chunks, and checks their SHA-256. If the chunks together exceed `packedBytes`, cancels the call and throws.
+ * Returns the joined chunks. Throws if their SHA-256 is not the one that the engine sent in the last chunk. If the
+ * chunks together exceed `packedBytes`, cancels the call and throws.
  */
 async function receive(
   chunks: AsyncIterable<GetTokenizerChunk__Output> & { cancel(): void },

@@ -99,8 +99,8 @@ function refuse({ metafile, warnings }: Natural, folders: readonly string[]): vo
       .filter(({ path }) => !isAllowed(path))
       .map(({ path, original = path }) => ({ importer, original })),
   )
-  // A foreign file may import further foreign files. An import in an allowed file is reported first, because it is the
-  // cause of the others.
+  // A foreign import is an import of a file outside `folders`. The imported file may itself have foreign imports. So a
+  // foreign import in an allowed file is reported first, because it is the cause of the others.
   const first = foreign.find(({ importer }) => isAllowed(importer)) ?? foreign[0]
   if (first !== undefined) throw new Error(`${first.importer} may not import ${first.original}`)
   for (const { text, location } of warnings) throw new Error(`${location?.file}:${location?.line}: ${text}`)

@@ -12,9 +12,9 @@ const EXPECTED = 'expected Redis 7 or later, or Valkey'
 /**
  * Resolves once the queue Redis can be used: it does not evict keys, is Redis 7 or later, and reports its `run_id`.
  * Without a run id nothing would show that a server has lost settlements, and no hold would ever expire. While the
- * server cannot be used, it is checked every second, and the reasons are logged every 10 s. The function does not wait
- * for a server that does not answer or does not report its eviction policy, and only logs this: billing checks the
- * storage each minute and reports it as metrics, and an alert watches these metrics.
+ * server cannot be used, it is checked every second, and the reasons are logged every 10 s. If the server does not
+ * answer, or does not report its eviction policy, this is only logged. The function does not wait until this has
+ * changed, because billing checks the eviction policy each minute and reports it as a metric, which an alert watches.
  */
 export async function awaitFitQueue(redis: RedisClient, { log }: { log: Logger }): Promise<void> {
   let loggedMs = -Infinity

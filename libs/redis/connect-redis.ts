@@ -79,8 +79,8 @@ export function openRedis(options: Connecting<RedisPlace>): RedisClient {
 }
 
 /**
- * Opens a connection. While `asking.rights` is true, `awaitRights` checks which rights the user has. It expects
- * refusals, so they are not logged.
+ * Opens a connection. While `asking.rights` is true, error replies of Redis are not logged: the caller is then checking
+ * the rights of the connection's user (`awaitRights`), and expects refusals.
  */
 function open(
   { place, name, patience, log }: Connecting<RedisPlace>,
@@ -222,8 +222,8 @@ export function withNextWrite<Result>(redis: RedisClient, send: () => Result): R
 
 /**
  * The longest time for which commands of `withNextWrite` wait for another command. At 200 requests/s a request comes
- * every 5 ms, so they nearly always find one. For settlements the wait is half of the time for which billing gathers
- * them (`gatherMs` in `apps/billing/main.ts`, 40 ms).
+ * every 5 ms, so another command nearly always comes within this time. For settlements the wait is half of the time for
+ * which billing gathers them (`gatherMs` in `apps/billing/main.ts`, 40 ms).
  */
 const MOST_WAIT_MS = 20
 

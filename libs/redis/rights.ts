@@ -90,7 +90,7 @@ export type OnErrorReply = (error: Error & { command?: { name: string } }) => vo
 
 /**
  * Returns a function that logs commands which the access rules of the server refuse, each command at most every 10 s.
- * Their callers only see that a command failed, and try again.
+ * The caller of a refused command only sees that it failed, and tries again, so nothing else shows the cause.
  */
 export function reportRefusals({
   log,

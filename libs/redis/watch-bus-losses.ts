@@ -4,8 +4,8 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
  * The counters of INFO that grow when a bus server drops a client or a key, each with the setting that an operator must
- * then change. Nothing else that a bus server does when its memory is full is harmful: it still delivers messages, and
- * it stores only embedding vectors and prompts to be counted, each for seconds.
+ * then change. Nothing else that a bus server does when its memory is full is harmful: it still delivers messages. It
+ * stores only embedding vectors, and prompts whose tokens a worker will count, each for seconds.
  */
 const REMEDIES = {
   client_output_buffer_limit_disconnections: 'raise client-output-buffer-limit pubsub',

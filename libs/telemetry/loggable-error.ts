@@ -134,9 +134,9 @@ function toFrames({ stack = '', message }: Error): string {
 }
 
 /**
- * Matches a line of a stack that is a frame: it ends with a place in a file. A stack may begin with an earlier message
- * of its error, of several lines, that was replaced after the error was made. The lines of such a message must not
- * count as frames.
+ * Matches a line of a stack that is a frame: it ends with a place in a file. If the message of an error was replaced
+ * after the error was made, the stack still begins with the earlier message, which may have several lines. The lines of
+ * this message must not count as frames.
  */
 const FRAME = /^ {4}at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/
 

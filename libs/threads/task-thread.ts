@@ -152,8 +152,9 @@ export function createTaskThread<Task>(options: {
   }
 
   /**
-   * Checks how much processor time the task has used. The first check is after `taskMs`, when the task may have used
-   * all of it. If it has used less, the next check comes after the rest of that time.
+   * Ends the thread when the task has used `taskMs` of processor time, or at `untilMs`. The first check comes `taskMs`
+   * after the start, because a task needs at least this long to use `taskMs` of processor time. If the task has then
+   * used less, the next check comes after the remaining part of `taskMs`.
    */
   function watch(task: Work, untilMs: number, usedByTaskMs = 0) {
     const restMs = Math.max(limits.taskMs - usedByTaskMs, 1)

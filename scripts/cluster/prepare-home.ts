@@ -11,8 +11,9 @@ const FILES = ['cluster.json', 'secrets.json', 'account.json', 'client.env']
 const NEEDED_BYTES = 300 * 1024 * 1024
 
 /**
- * Makes the state folder and its subfolders, or checks that they can be used. Throws a SetupError if the folder
- * contains other files or cannot be written, or if its disk has less than 300 MB free.
+ * Makes the state folder `home` and its subfolders, or checks that they can be used. Throws a SetupError if the state
+ * folder contains files that do not belong to a cluster, if it cannot be written, or if its disk has less than 300 MB
+ * free.
  */
 export function prepareHome(home: string): void {
   try {
@@ -48,7 +49,7 @@ export function prepareHome(home: string): void {
 /**
  * Makes a folder and the missing folders above it, one at a time, because mkdir's own recursion never ends on file
  * systems that return ENOENT for a new name, such as /proc. With mode 0711 the user that PostgreSQL runs as can reach
- * its data, and no other user can list the folder.
+ * PostgreSQL's data, and no other user can list the folder.
  */
 function makeFolders(path: string): void {
   if (existsSync(path)) return

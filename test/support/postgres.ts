@@ -95,8 +95,9 @@ export async function copyDatabase(template: string): Promise<TestDatabase> {
 }
 
 /**
- * Creates the database `name` on the shared server and calls `fill` with its URL, unless the database exists. Test
- * processes that call this at the same time take turns. `fill` must leave no session open.
+ * Creates the database `name` on the shared server and calls `fill` with its URL, unless the database exists. If
+ * several test processes call this function at the same time, they run it one after another. `fill` must leave no
+ * session open.
  */
 export async function ensureDatabase(name: string, fill: (url: string) => Promise<void>): Promise<void> {
   const client = new Client({ connectionString: sharedUrl(POSTGRES_URL_VARIABLE) })

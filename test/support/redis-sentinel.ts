@@ -29,8 +29,8 @@ export type TestSentinelGroup = {
 }
 
 /**
- * Creates a master, a replica and three sentinels. The apps log in as a user of the access list, and the sentinels have
- * a password. A master that is silent for 500 ms is replaced.
+ * Creates a master, a replica and three sentinels. The apps log in as an ACL user, and the sentinels have a password. A
+ * master that is silent for 500 ms is replaced.
  */
 export async function createSentinelGroup(): Promise<TestSentinelGroup> {
   const acl = { user: `${USER} on ${JSON.stringify(`>${PASSWORD}`)} ~* &* +@all` }

@@ -11,9 +11,9 @@ import { until } from './until.ts'
 
 export type ReplicatedPostgres = TestPostgres & {
   /**
-   * Makes the standby the primary, to which the address then leads. `killed`: kills the former primary first.
-   * `read-only`: the former primary continues and accepts no changes, and connections to it stay open until
-   * `replaceFormer`.
+   * Makes the standby the primary. The database's URL then leads to this new primary. `killed`: kills the former
+   * primary first. `read-only`: the former primary continues and accepts no changes, and connections to it stay open
+   * until `replaceFormer`.
    */
   promote(former: 'killed' | 'read-only'): Promise<void>
   /** Kills the former primary of the last `promote` if it runs, and gives the present one a new standby. */
@@ -24,16 +24,16 @@ type Running = Awaited<ReturnType<typeof startLocalPostgres>>
 type Server = { readonly folder: string; running: Running }
 
 /**
- * Settings of a primary that may get a standby. It keeps enough write-ahead log for a standby that begins a little
- * later.
+ * Settings of a primary that may get a standby. The primary keeps enough write-ahead log for a standby that begins to
+ * stream a little after its base backup.
  */
 const SETTINGS = { wal_keep_size: '512MB', wal_retrieve_retry_interval: '100ms' }
 
 const STANDBY = 'standby'
 
 /**
- * Creates a PostgreSQL with a standby that has each commit before the commit is answered. Its URL is an address that
- * leads to the primary, like the Service of a PostgreSQL operator.
+ * Creates a PostgreSQL of a primary and a standby. A commit is answered only when the standby has it too. `url` returns
+ * an address that always leads to the present primary, like the Service of a PostgreSQL operator.
  */
 export async function createReplicatedPostgres(): Promise<ReplicatedPostgres> {
   const folder = scratchFolder('postgres')

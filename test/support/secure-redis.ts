@@ -17,7 +17,7 @@ export type SecureRedis = {
 }
 
 /**
- * Starts one server that has a certificate for `localhost` and a user of the access list. Depending on `mode`, it is a
+ * Starts one server that has a certificate for `localhost` and an ACL user for the apps. Depending on `mode`, it is a
  * single server, a Cluster of one node, or the master of a sentinel. The sentinel has the same certificate.
  */
 export async function createSecureRedis(

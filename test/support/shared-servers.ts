@@ -29,8 +29,8 @@ export function sharedUrl(variable: string): string {
  * Starts one Redis and one PostgreSQL for all tests of a run. They are processes if `POSTGRES_MAJOR_VARIABLE` demands a
  * version of PostgreSQL, or if no Docker engine answers. Otherwise they are containers. If the containers do not start,
  * for example because the Docker engine has no images and cannot get them, processes are started instead, and `say`
- * receives a line with the reason. But if `MUST_USE_CONTAINERS_VARIABLE` is `yes`, and no version is demanded, the
- * function rejects in both cases in which it would otherwise start processes.
+ * receives a line with the reason. But if `MUST_USE_CONTAINERS_VARIABLE` is `yes`, and no version is demanded, no
+ * processes are started: the function rejects if no Docker engine answers or the containers do not start.
  */
 export async function startSharedServers(
   say: (line: string) => void = console.error,

@@ -83,8 +83,9 @@ type ReceiptRow = {
 
 /**
  * Returns the receipts of the requests `ids` that belong to the caller's key or account, in the order of `ids`.
- * *Receipt* has its public sense here: the data of a request that `GET /v1/generation` returns. If a hold with an
- * unknown id is released, billing writes a row without a key and an account (a tombstone), so no caller sees this row.
+ * *Receipt* has its public sense here: the data of a request that `GET /v1/generation` returns. If a gateway releases a
+ * hold whose id billing does not know, billing writes a reservation for this id without a key and an account (a
+ * tombstone), so no caller sees this row.
  */
 async function readReceipts(
   db: Kysely<Tables>,

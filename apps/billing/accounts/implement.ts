@@ -12,8 +12,8 @@ import type { Scope } from './scope.ts'
 type Call = { readonly db: Kysely<Tables>; readonly now: Date; readonly asker: Asker }
 
 /**
- * Serves one operation and returns its answer in the shape of the contract. Throws an ApiError or an AdminError to
- * refuse the request.
+ * Serves one operation and returns its answer in the shape that `#libs/account-contract` defines. Throws an ApiError or
+ * an AdminError to refuse the request.
  */
 export type Implementation = (asked: Asked, call: Call) => Promise<unknown>
 

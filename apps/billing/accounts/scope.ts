@@ -13,7 +13,8 @@ export function isOf({ column, id }: Scope): RawBuilder<SqlBool> {
 
 /**
  * Returns the condition for rows after the last row of the previous page, in a list with the newest row first. The
- * cursor contains the time of that last row, in microseconds, and its id. The contract has validated the cursor's form.
+ * cursor contains the time of that last row, in microseconds, and its id. The schema of the operation
+ * (`#libs/account-contract`) has validated the cursor's form.
  */
 export function isBefore(
   cursor: string | undefined,

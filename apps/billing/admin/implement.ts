@@ -65,7 +65,8 @@ export type Changed<Answer> = { readonly answer: Answer; readonly audit: AuditEn
 export type Export = { readonly contentType: string; readonly parts: AsyncIterable<string> }
 
 /**
- * An operation of the contract with the function that serves it. The function throws an AdminError for a wrong request.
+ * An operation of `#libs/admin-contract`, with the function that serves it. The function throws an AdminError for a
+ * wrong request.
  */
 export type Implementation<Op extends Operation = Operation> = { readonly operation: Op } & (
   | { readonly kind: 'read'; serve(asked: Asked, context: AdminContext): Promise<unknown> }

@@ -33,8 +33,8 @@ export function checkBooks(options: {
   everyMs: number
   checkMs: number
   /**
-   * Returns PostgreSQL's time in Unix ms. It is read each time, because this process may have been suspended since the
-   * last reading.
+   * Returns PostgreSQL's time in Unix ms. Each check reads this time again, because this process may have been
+   * suspended since the previous check.
    */
   readNowMs: () => Promise<number>
   metrics: Pick<BillingMetrics, 'reconciliationRows' | 'reconciledAt'>

@@ -118,8 +118,8 @@ function toBillingKey(row: KeyRow): BillingKey {
 
 /**
  * Returns the shortage of a key, or null if the key can pay the price `least`. This price is compared with the posted
- * credits and with the rest of the spend limit. Holds are not subtracted from either. A release of a hold sends no
- * notification to gateways, so a key that is short only because of holds must not be refused. If both amounts are lower
+ * credits and with the rest of the spend limit. Holds are not subtracted from either amount. When a hold ends, gateways
+ * receive no notification, so a key that is short only because of holds must not be refused. If both amounts are lower
  * than the price, the shortage of the account is returned, as in `reserve`.
  */
 function toShortage({

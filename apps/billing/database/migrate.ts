@@ -71,8 +71,8 @@ async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
 }
 
 /**
- * Creates the table `schema_parts`, the list of the parts that were run. Throws a ConfigError if the database is from a
- * version before this list.
+ * Creates the table `schema_parts`, the list of the parts that were run. Throws a ConfigError if the database was made
+ * by a version that did not have this table.
  */
 async function prepareList(client: PoolClient): Promise<void> {
   const { rows: earlier } = await client.query("select where to_regclass('schema_migrations') is not null")

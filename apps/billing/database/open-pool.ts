@@ -190,8 +190,8 @@ export async function inTransaction<Result>(
 }
 
 /**
- * Adds options of the session to the URL: the server applies them before the first statement, and `reset` keeps them.
- * They override the options that the URL has.
+ * Adds options of the session to the URL. The server applies these options before the first statement, and the SQL
+ * statement `reset` does not remove them. They override the options that the URL already has.
  */
 function withOptions(url: string, options: string): string {
   const target = new URL(url)

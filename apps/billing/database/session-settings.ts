@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg'
 
 /**
  * The settings that every session of billing has, whatever defaults the server, the database or the login has. Each of
- * them can change what a statement of billing returns or stores, or which changes of others it sees. The names are
- * PostgreSQL's, and the values are written as PostgreSQL shows them.
+ * these settings can change what a statement of billing returns or stores, or which changes by other transactions the
+ * statement sees. The names are PostgreSQL's, and the values are written as PostgreSQL shows them.
  *
  * Other settings are left to the operator, and docs/operations/billing.md lists them: those settings change only the
  * speed of a statement, what PostgreSQL logs, where it stores tables, or whether a session may write.
@@ -35,9 +35,9 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   lock_timeout: '0',
   exit_on_error: 'off',
   plan_cache_mode: 'auto',
-  // PostgreSQL compiles a plan with a high estimated cost before it runs the plan. Billing's statements read few rows of
-  // tables that grow without end, and the estimates grow with the tables: compiling took 300 ms where running takes 10
-  // ms.
+  // With `jit`, PostgreSQL compiles a plan with a high estimated cost before it runs the plan. Billing's statements
+  // read few rows of tables that grow without end, and the estimates grow with the tables. Compiling a plan took 300
+  // ms, and running it takes 10 ms.
   jit: 'off',
 }
 

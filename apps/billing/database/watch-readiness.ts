@@ -8,9 +8,13 @@ import { describeMissing, listMissingRights, reportMissingRights } from './servi
 import { readSession, whyReadOnly } from './session-settings.ts'
 
 /**
- * Checks every `everyMs` whether the database answers and accepts changes, and whether the role of its connections has
- * all rights of the service; behind a pooler also whether its connections still have the settings of `pooled`. Missing
- * rights are logged as well. Until the first check the readiness is `ready`, because the database has just answered.
+ * Checks every `everyMs` that
+ * - the database answers and accepts changes,
+ * - the role of the pool's connections has all rights of the service, and
+ * - behind a pooler, the connections still have the settings of `pooled`.
+ *
+ * Missing rights are also logged. Until the first check the readiness is `ready`, because the database has just
+ * answered.
  */
 export function watchReadiness(options: {
   pool: Pool

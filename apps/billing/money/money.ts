@@ -43,17 +43,17 @@ export type Money = {
   /** Expires at most `most` holds of each model. `more`: other holds may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
   /**
-   * Returns the models that have an overdue hold: an open hold that ended more than 30 s before `untilMs`, the present
-   * time by the clock of the queue Redis. Such a hold expires once the watermark of its model is also more than 30 s
-   * past the hold's end.
+   * Returns the models that have an overdue hold: a hold that is still open although its end is more than 30 s before
+   * `untilMs`, the present time by the clock of the queue Redis. Such a hold expires once the watermark of its model is
+   * also more than 30 s past the hold's end.
    */
   overdueModels(untilMs: number): Promise<string[]>
   /**
-   * Records observations of streams. Writes only the rows that change. Returns the state in the database for each
-   * stream.
+   * Records observations of streams in the database. Writes only the rows that change. Returns, for each stream, what
+   * the database has recorded about it.
    */
   noteObservations(streams: readonly ObservedStream[], freezeMs: number): Promise<RecordedStream[]>
-  /** Prevents holds from expiring because a clock has jumped. */
+  /** After the clocks of queue Redis servers have jumped, prevents holds from expiring too early. */
   freezeWatermarks(jumps: readonly ClockJump[]): Promise<void>
 }
 
@@ -123,8 +123,9 @@ export function createMoney(options: {
   }
 
   /**
-   * Tries the fast path. Returns no rows if it did nothing: an id is already known or is in the batch twice, or a call
-   * needs the SQL function `reserve`.
+   * Tries the fast path of `reserve`: the SQL function `reserve_one` or `reserve_plain`. Returns no rows if that
+   * function did nothing. It does nothing if an id is already known or is in the batch twice, or if a call needs the
+   * SQL function `reserve`.
    */
   async function tryShortReserve(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
     const [only] = calls
@@ -146,8 +147,8 @@ export function createMoney(options: {
   }
 
   /**
-   * Tries the fast path. Returns no rows if it did nothing, because one of the settlements needs the SQL function
-   * `settle`.
+   * Tries the fast path of `settle`: the SQL function `settle_one` or `settle_plain`. Returns no rows if that function
+   * did nothing, because one of the settlements needs the SQL function `settle`.
    */
   async function tryShortSettle(settlements: readonly Settlement[]): Promise<SettledRow[]> {
     const [only] = settlements

@@ -17,8 +17,8 @@ import type { BillingMetrics } from '../metrics.ts'
 export type MoneyCallStream = ServerDuplexStream<MoneyCalls__Output, MoneyReplies>
 
 /**
- * How far ahead a deadline may be. No generation runs longer than this; a hold with a later deadline would only keep
- * credits from other requests.
+ * How far ahead a deadline may be. No generation runs longer than this. A hold with a later deadline would only set
+ * credits aside for a longer time, in which other requests of the account cannot use these credits.
  */
 const MAX_DEADLINE_AHEAD_MS = 24 * 60 * 60 * 1000
 

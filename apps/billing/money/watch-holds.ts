@@ -5,8 +5,8 @@ import { inTransaction } from '../database/open-pool.ts'
 import type { BillingMetrics } from '../metrics.ts'
 
 /**
- * The time limit of the count. The count reads each open hold once, through an index that has only open holds. For
- * 50,000 holds, scattered over a million rows, it took 0.3 s.
+ * The time limit of one count of the open holds. The count reads each open hold once, through an index that has only
+ * open holds. For 50,000 holds, scattered over a million rows, it took 0.3 s.
  */
 const LIMIT_MS = 2_000
 

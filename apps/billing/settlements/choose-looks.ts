@@ -1,7 +1,7 @@
 /** The findings of the latest look at a stream; times are by the clock of Redis. */
 export type StreamLook = {
   readonly timeMs: number
-  /** Time of the newest entry; null: the stream or its group does not exist yet. */
+  /** Time of the newest entry; null: the stream or its consumer group does not exist yet. */
   readonly lastEntryMs: number | null
   /** True if all entries of the stream are committed. */
   readonly isSettled: boolean
@@ -24,9 +24,10 @@ export type Looks = {
 
 /**
  * A stream is idle once its newest entry is older than this and all of its entries are committed. An idle stream is
- * looked at more rarely. A gateway keeps a settlement until the stream's mark (`SettlementMark`) has passed the time at
- * which Redis answered that settlement. If a gateway repeats a settlement, Redis answers it again a little later. When
- * the newest entry is this old, the mark has usually passed all these times, so no gateway waits for the mark.
+ * looked at more rarely. A gateway keeps a settlement until the stream's mark (`SettlementMark`) has passed the time of
+ * Redis' latest answer to this settlement. The latest answer may be a little later than the entry, because a gateway
+ * may send a settlement again. When the newest entry is this old, the mark has usually passed the times of all answers,
+ * so no gateway waits for the mark.
  */
 const LIVELY_MS = 10_000
 
@@ -41,7 +42,7 @@ const MOST_IDLE = 64
  * streams in turn, each of them every `idleEveryMs`, but at most `MOST_IDLE` of them in one round. A look at an idle
  * stream can find only three things, and each of them may wait:
  * - The stream is on another Redis server than before.
- * - A gateway waits for the stream's mark.
+ * - A gateway waits until the stream's mark (`SettlementMark`) has passed a settlement that the gateway keeps.
  * - A replica of billing has died and has left entries unacknowledged.
  *
  * An overdue hold does not wait for such a look: the sweeper also looks at the streams of the models with overdue

@@ -29,8 +29,9 @@ const FULL_BATCH = 64
  * one batch at a time; all other entries stay in Redis. Runs until `stop`. While Redis or PostgreSQL is unavailable it
  * tries again. Entries that cannot be read or settled go to the dead letters with an alarm.
  *
- * The streams are read without blocking: at once while entries come, else after a pause. A blocking read would need a
- * separate connection, and in a Redis Cluster a separate connection for each model.
+ * The streams are read without blocking. While streams have entries, one read follows the other at once; after a read
+ * of all streams that returned no entries, there is a pause. A blocking read would need a separate connection, and in a
+ * Redis Cluster a separate connection for each model.
  *
  * A commit costs several times as much as adding an entry to it, and the reservations of new requests need the same
  * database. So a batch that is not full waits for the entries that arrive within `gatherMs` after it was read. Until
@@ -47,7 +48,7 @@ export function consumeSettlements(options: {
   claimIdleMs: number
   /** The time for which a batch that is not full waits for more entries. */
   gatherMs: number
-  /** The pause after a read without entries. */
+  /** The pause after a read of all streams that returned no entries. */
   readPauseMs: number
   metrics: BillingMetrics
   log: Logger

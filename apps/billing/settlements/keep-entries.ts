@@ -2,8 +2,8 @@ import type { StreamState } from './settlement-streams.ts'
 import type { SettledUntil } from './watermark.ts'
 
 /**
- * The entries of a settlement stream are kept until they are this much older than the watermark. After a restore from a
- * backup they are read again.
+ * The entries of a settlement stream are kept until they are this much older than the stream's watermark. After
+ * PostgreSQL was restored from a backup, the kept entries are read again.
  */
 const KEEP_MS = 60 * 60 * 1000
 

@@ -15,8 +15,9 @@ export type QueueClocks = {
 }
 
 /**
- * A Redis clock has jumped if it and the monotonic clock have moved apart by more than this between two readings. A
- * hold expires at the earliest when the server's clock is 30 s past `expires_at`, so a smaller jump does no harm.
+ * The clock of a Redis server has jumped if, between two readings, it and this process's monotonic clock have moved
+ * apart by more than this. A hold expires at the earliest when the Redis server's clock is 30 s past the hold's
+ * `expires_at`, so a smaller jump does no harm.
  */
 export const JUMP_MS = 5_000
 

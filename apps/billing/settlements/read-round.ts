@@ -50,8 +50,9 @@ const LAST_RETRY_MS = 1_000
  * have more entries divide the rest of the round. If a round ends before every model was read, the next round continues
  * with the other models.
  *
- * A model whose stream cannot be read waits, longer after each failure. After the wait, the entries that this consumer
- * has already received are read first, because the reply of the failed read may have been lost.
+ * After a failed read of a model's stream, the rounds leave out this model for a pause, which grows with each failure.
+ * After the pause, the entries that this consumer has already received are read first, because the reply of the failed
+ * read may have been lost.
  */
 export function createRoundReader(options: {
   streams: Pick<SettlementStreams, 'readNew' | 'readOwn' | 'claim'>

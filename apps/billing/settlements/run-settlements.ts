@@ -10,7 +10,7 @@ import { createSettlementStreams } from './settlement-streams.ts'
 import { sweep } from './sweep.ts'
 import type { TimingWriter } from './write-timings.ts'
 
-/** The longest time for the last batch and for leaving the streams. */
+/** The longest time for the last batch and for the removal of this consumer from the streams. */
 const STOP_LIMIT_MS = 3_000
 
 /**
@@ -18,8 +18,8 @@ const STOP_LIMIT_MS = 3_000
  * Nothing else may use the connection `redis`, because it is closed at the end. `consumer` is this process's name among
  * billing's replicas. No later process may have the same name.
  *
- * The returned function stops the consumption and the sweeps. It waits at most `STOP_LIMIT_MS` until the current batch
- * has ended and the streams are left, and then closes the connection.
+ * The returned function stops the consumption and the sweeps. It waits until the current batch has ended and this
+ * consumer is removed from the streams, but at most `STOP_LIMIT_MS`. Then it closes the connection.
  */
 export function runSettlements(options: {
   /** A client whose commands fail when Redis does not answer for seconds. */

@@ -31,7 +31,8 @@ export type StreamObservation = {
   /** The run id, as in `SettlementMark`. It consists of `server` and `incarnation`. */
   readonly runId: string
   /**
-   * The server's part of the run id. It differs between servers, and changes with a restart or a promotion of a server.
+   * The part of the run id that names the Redis server. It differs between servers, and it changes when a server is
+   * restarted or promoted.
    */
   readonly server: string
   readonly incarnation: string
@@ -40,7 +41,7 @@ export type StreamObservation = {
   readonly timeMs: number
   /** The number of entries that could not be settled. */
   readonly deadLetters: number
-  /** The state of the stream; null if the stream or billing's group does not exist. */
+  /** The state of the stream; null if the stream or billing's consumer group does not exist. */
   readonly stream: StreamState | null
 }
 
@@ -59,7 +60,7 @@ const DEAD_LETTERS_KEPT = 10_000
 const MOST_BURIED_FIELDS = 200
 const MOST_REASON_CHARACTERS = 1_000
 
-/** The key of a model's settlements that cannot be read or settled, for operators. */
+/** Under this key Redis keeps, for operators, a model's settlements that cannot be read or settled. */
 export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:dead`
 
 /**
@@ -69,10 +70,10 @@ export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:d
 const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed`
 
 /**
- * The settlement streams, for one consumer of the group. Every command is about one model, whose keys a Redis Cluster
- * keeps on one node: while a node is away, the models of the other nodes go on. The exception is `readNew`: if one
- * server has all models, `readNew` reads many models with one command. With one command for each model, a thousand idle
- * streams would cost a thousand commands.
+ * The settlement streams, for one consumer of billing's consumer group. Every command is about one model, whose keys a
+ * Redis Cluster keeps on one node: while a node is away, the models of the other nodes go on. The exception is
+ * `readNew`: if one server has all models, `readNew` reads many models with one command. With one command for each
+ * model, a thousand idle streams would cost a thousand commands.
  */
 export function createSettlementStreams(options: { redis: Redis | Cluster; consumer: string }) {
   const { redis, consumer } = options
@@ -93,8 +94,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
   }
 
   /**
-   * Reads new entries of one model. Creates the group if it does not exist. A new group begins with the first entry of
-   * the stream.
+   * Reads new entries of one model. Creates billing's consumer group if it does not exist. A new group begins with the
+   * first entry of the stream.
    */
   async function readNewOf(model: string, count: number): Promise<StreamEntry[]> {
     try {
@@ -123,8 +124,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
         try {
           return { entries: await read(models, '>', count), failures: [] }
         } catch (error) {
-          // One stream without a group, or a key that is not a stream, fails the whole command. Then each model is read
-          // by itself.
+          // One stream without a group, or one key that is not a stream, makes the whole command fail. In that case
+          // each model is read by a command of its own.
           if (!isReply(error)) return { entries: [], failures: models.map((model) => ({ model, error })) }
         }
       }
@@ -137,7 +138,7 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
 
     /**
      * Reads at most `count` entries that this consumer has received and not acknowledged. Returns no entries when a
-     * failover has lost the group.
+     * failover has lost the consumer group.
      */
     readOwn: async (model: string, count: number): Promise<StreamEntry[]> =>
       await read([model], '0', count).catch(noneWithoutGroup([])),
@@ -146,7 +147,7 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
      * Claims at most `count` entries, from the id `start` on, that were delivered at least `minIdleMs` ago and are not
      * acknowledged. `next` is the id to continue from, or null at the end. A call may return no entries before the end:
      * Redis examines only a few thousand entries per call, and another consumer may just have claimed the first
-     * entries. Returns no entries when a failover has lost the group.
+     * entries. Returns no entries when a failover has lost the consumer group.
      */
     async claim(
       model: string,
@@ -222,9 +223,9 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Lets the group read the entries since `fromMs` again. This is needed if the database has lost an observation
-     * whose time, `confirmedMs`, is stored in Redis (`confirm`). Returns false when another replica has already done
-     * this.
+     * Lets billing's consumer group read the entries since `fromMs` again. This is needed if the database has lost an
+     * observation whose time, `confirmedMs`, is stored in Redis (`confirm`). Returns false when another replica has
+     * already done this.
      */
     async readAgain(model: string, confirmedMs: number, fromMs: number): Promise<boolean> {
       const keys = [settlementStreamKey(model), confirmedKey(model), settlementMarkKey(model)]
@@ -271,7 +272,7 @@ function readScript(name: string): string {
   return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8')
 }
 
-/** Handles an error in `catch`: returns `none` if the group does not exist, and throws every other error. */
+/** Handles an error in `catch`: returns `none` if the consumer group does not exist, and throws every other error. */
 function noneWithoutGroup<None>(none: None): (error: unknown) => None {
   return (error) => {
     if (isNoGroup(error)) return none

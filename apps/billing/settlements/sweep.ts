@@ -165,9 +165,10 @@ export function sweep(options: {
   }
 
   /**
-   * Returns true if the observation shows the loss `went-back` (`watch-losses.ts`). Then also gives the stream another
-   * incarnation. Until the stream has this new incarnation, observations of the stream must not be used. For the loss
-   * `lost`, logs an error, counts the loss and returns false.
+   * Handles the loss of entries that the observation shows (`watch-losses.ts`), and returns whether the observation
+   * must not be used. If the loss is `went-back`, the function gives the stream a new incarnation and returns true:
+   * until the stream has this incarnation, no observation of it may be used. If the loss is `lost`, the function logs
+   * an error, counts the loss and returns false. If there is no loss, it returns false.
    */
   async function isSpoiled(model: string, observation: StreamObservation): Promise<boolean> {
     const loss = losses.judge(model, observation)
@@ -196,8 +197,8 @@ export function sweep(options: {
   }
 
   /**
-   * Lets the group read again the settlements that the database has lost. Until they are read the watermark does not
-   * move.
+   * If the database has lost settlements, lets billing's consumer group read these settlements from the stream again.
+   * Until they are read, the watermark does not move.
    */
   async function readAgain({ model, observation, forgotten }: Recorded) {
     const { stream } = observation

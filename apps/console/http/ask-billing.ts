@@ -1,8 +1,8 @@
 import { ConsoleError } from './console-error.ts'
 
 /**
- * The longest time until billing begins an answer. The slowest answer is the comparison of the books since the newest
- * seal.
+ * A request to billing is aborted after this time, even while its answer is still arriving. The slowest request asks
+ * for a reconciliation of the books since the newest seal.
  */
 const LIMIT_MS = 5 * 60_000
 
@@ -49,8 +49,8 @@ export function createAskBilling(billingUrl: string): AskBilling {
 }
 
 /**
- * The message of every version of billing for a path that it does not serve. The console requests only paths of the
- * contract, so this message means that billing is older than the console.
+ * The message of every version of billing for a path that it does not serve. The console requests only paths of its own
+ * `#libs/admin-contract`, so this message means that billing is older than the console.
  */
 const NO_SUCH_OPERATION = 'There is no such operation.'
 

@@ -2,13 +2,13 @@
 export type CheckViewer = (token: string) => Promise<'accepted' | 'refused' | 'not-known'>
 
 /**
- * The time for which billing's answer about a token is reused. A viewer makes several requests at once, at the start
- * and after each reconnect.
+ * The time for which billing's answer about a viewer's token is reused. A viewer's page makes several requests at once,
+ * at its start and after each reconnect.
  */
 const KNOWN_MS = 5_000
 /**
- * The largest number of tokens for which billing's answer is kept. Refusals are kept too, so that repeated tries with a
- * wrong token do not reach billing.
+ * The largest number of viewers' tokens for which the console keeps billing's answer. Refusals are kept too, so that
+ * repeated tries with a wrong token do not reach billing.
  */
 const MOST_KNOWN = 1_000
 

@@ -14,8 +14,8 @@ export type Live = {
   readonly queues: Pick<QueueReader, 'commands'>
   readonly streams: Pick<ViewStreams, 'add' | 'viewers'>
   /**
-   * Records one read: the picture counts as watched for 10 s more. Resolves when all processes have had time to send
-   * their messages.
+   * Must be called before somebody reads the live picture once. The picture then counts as watched for 10 s, so all
+   * processes of the cluster send their signals and reports. Resolves when every process has had time to send them.
    */
   touch(): Promise<void>
   /** True if the queue Redis has answered recently. */

@@ -40,7 +40,7 @@ export type Picture = {
   modelHistories(id: string): ModelHistories
 }
 
-/** The histories have thousands of values, so they are part of a snapshot and not of each tick. */
+/** The histories have thousands of values, so they are sent in snapshots only, and not in the delta of each tick. */
 type NowHistories = Pick<NowView, 'histories' | 'sparklines'>
 type ModelHistories = Pick<ModelView, 'histories' | 'longHistories'>
 
@@ -61,14 +61,15 @@ const AWAY_MS = 5_000
 const MOST_MODELS = 2_000
 const STATES_FRESH_MS = 5_000
 /**
- * The value of a tick is written for every second since the previous tick, if that was at most this many seconds ago.
- * After a longer pause the value is written for the present second only.
+ * A tick writes its values to the histories for every second since the previous tick, if the previous tick was at most
+ * this many seconds ago. After a longer pause a tick writes its values for the present second only.
  */
 const MOST_SECONDS = 5
 
 /**
- * Builds the live picture of a cluster in memory: rows from the messages of its processes and the lengths of its
- * queues. It opens no connections.
+ * Keeps the live picture of a cluster in memory. The picture has rows, which are computed from the messages of the
+ * cluster's processes and from the lengths of its queues. Other modules read the messages and the lengths, so this
+ * function opens no connections.
  */
 export function createPicture(deps: { nowMs: () => number; unixMs: () => number }): Picture {
   const { nowMs, unixMs } = deps

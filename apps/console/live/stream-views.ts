@@ -25,8 +25,9 @@ type Stream = {
 }
 
 /**
- * Streams views as server-sent events. An event is encoded once for all viewers of a view. A viewer whose socket has
- * not drained gets no events, so that a slow viewer costs no memory; when it has drained, it gets a new snapshot.
+ * Sends views to viewers as server-sent events. An event is encoded once for all viewers of a view. A viewer whose
+ * socket has not drained gets no events, so that a slow viewer costs no memory; when it has drained, it gets a new
+ * snapshot.
  */
 export function createViewStreams(deps: {
   /** Returns the parts of a view that deltas carry. */

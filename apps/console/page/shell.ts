@@ -87,8 +87,9 @@ function search(event: SubmitEvent): void {
 }
 
 /**
- * Shortens a secret to its two ends, which are enough to find its key. The address stays in the browser's history, so
- * it must not contain a whole secret.
+ * Returns the text of a search as the page's address may contain it. The address stays in the browser's history, so it
+ * must not contain a key's whole secret. A secret is therefore shortened to its two ends, which are enough to find the
+ * key.
  */
 function shorten(text: string): string {
   return text.length > 16 && text.startsWith('mr_live_') ? `${text.slice(0, 12)}…${text.slice(-4)}` : text

@@ -13,8 +13,8 @@ const SILENCE_MS = 11 * 60_000
 
 /**
  * Writes the files of a month, reads them again, and then lets billing remove the month from the database. Billing
- * removes the month in one transaction, after the files and their manifest are on the disk. Until then, an interrupted
- * call can be repeated: a repeated call writes all files again. Throws a CommandError.
+ * removes the month in one transaction, after the files and their manifest are on the disk. If a call is interrupted
+ * before the removal, it can be repeated, and then writes all files again. Throws a CommandError.
  */
 export async function archiveMonth(
   admin: Admin,

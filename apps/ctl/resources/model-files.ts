@@ -108,8 +108,8 @@ const NOTHING = { refused: [], changed: [] } as const
 const defaultFolder = (): string => fileURLToPath(new URL('../../../models', import.meta.url))
 
 /**
- * Runs `work`, which reads model files and uses them. Throws a CommandError with a message of one line if `work` fails.
- * Nothing has been written before such a failure.
+ * Runs `work`, which reads or writes model files. Throws a CommandError with a message of one line if `work` fails. No
+ * new files are left after a failure.
  */
 async function asRefusal<Result>(work: () => Promise<Result>): Promise<Result> {
   try {

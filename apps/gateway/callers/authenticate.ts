@@ -42,13 +42,17 @@ type LookUp = { readonly answer: Promise<BillingKey | null>; readonly pushed: Pu
 
 /**
  * Turns bearer keys into callers. Billing's answers are cached under the key's hash: known keys for 60 s, known keys
- * that cannot pay for 1 s, unknown keys for 5 s. Each key has at most one look-up at a time, and pushed changes update
- * the cache.
+ * that cannot pay for 1 s, unknown keys for 5 s. Each key has at most one look-up at a time. The key changes that
+ * billing pushes update the cache.
  *
- * `authenticate` throws an `ApiError`: `invalid_key` for a missing, malformed, unknown, revoked or expired key;
- * `model_unavailable` for a key that is not cached while billing cannot be reached or too many look-ups are under way;
- * `model_busy` for a key from an address that sent too many unknown keys. While billing cannot be reached, a cached key
- * stays valid, however long that lasts: the reservation checks it again before any credits are spent.
+ * `authenticate` throws an `ApiError` with one of these codes:
+ * - `invalid_key` for a missing, malformed, unknown, revoked or expired key.
+ * - `model_unavailable` for a key that is not in the cache and cannot be looked up, because billing cannot be reached
+ *   or because too many look-ups are under way.
+ * - `model_busy` for a key from an address that sent too many unknown keys.
+ *
+ * While billing cannot be reached, a cached key stays valid, however long that lasts. The reservation checks the key
+ * again before any credits are spent.
  *
  * `suspectShortage` is called when a reservation for a caller was refused for lack of credits, so that the caller's key
  * is looked up again.
@@ -102,9 +106,9 @@ export function createAuthenticate(deps: {
   }
 
   /**
-   * Extends the use of an outdated entry until the next try, because billing cannot be reached. If the caller of the
-   * entry has a shortage, the shortage becomes `unconfirmed`, because the account may have received credits since the
-   * shortage was read.
+   * Extends the use of an outdated entry by `RETRY_MS`, because billing cannot be reached. After that time, billing is
+   * asked again. If the caller of the entry has a shortage, the shortage becomes `unconfirmed`: the account may have
+   * received credits since the shortage was read.
    */
   function keepStale(name: string, entry: Known): Known {
     entry.freshUntilMs = nowMs() + RETRY_MS

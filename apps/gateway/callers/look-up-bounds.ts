@@ -3,7 +3,8 @@ import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 
 /**
- * Bounds the look-ups of keys that are not known to be real: anybody can make up keys, because the checksum is public.
+ * Bounds the look-ups of keys that are not known to be real. Anybody can make up a well-formed key, because the
+ * algorithm of a key's checksum is public.
  */
 export type LookUpBounds = {
   /**

@@ -34,8 +34,8 @@ type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTok
 
 /**
  * Creates the demand of this gateway. Its counters are in memory and begin at 0 when the process starts. Only models of
- * the catalog are counted, so there is a bounded number of counters. `onUnserved` is called after each request that was
- * refused, or that was queued to wait for its model's start, because no worker was ready.
+ * the catalog are counted, so there is a bounded number of counters. `onUnserved` is called after each request that
+ * finds no ready worker of its model, and for this reason is refused or is queued to wait for the model's start.
  */
 export function createDemand(deps: { onUnserved: () => void; nowMs: () => number }): Demand {
   const { onUnserved, nowMs } = deps

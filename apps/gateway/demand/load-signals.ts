@@ -19,8 +19,9 @@ export type LoadSignals = {
 
 /**
  * Subscribes to the states of the models, and resolves when the subscription has begun. The demand is published in each
- * call of `tick`. It is also published within 100 ms after a request that was refused, or that began to wait for its
- * model's start, because no worker was ready. Without a scaler the messages reach no subscriber.
+ * call of `tick`. It is also published within 100 ms after each request that finds no ready worker of its model, and
+ * for this reason is refused or begins to wait for the model's start. Without a scaler the messages reach no
+ * subscriber.
  */
 export async function createLoadSignals(deps: {
   bus: Redis

@@ -68,8 +68,8 @@ function toResult<Result>(outcome: BodyOutcome<Result>): Result {
 }
 
 /**
- * A body that is too hard is refused with a 400. After a 503 clients would repeat the request, and each repetition
- * would cost as much as the first request.
+ * A body that takes too much time or memory (`too-hard`) is refused with a 400. After a 503 clients would repeat the
+ * request, and each repetition would cost as much as the first request.
  */
 function toRefusal(error: TaskThreadError): ApiError {
   if (error.reason === 'too-hard') {

@@ -18,7 +18,7 @@ export type OperationDescription = {
   readonly stream: StreamDescription | null
   /**
    * The possible errors. The list is part of the OpenAPI description, and it also changes the answers of the route: if
-   * the list lacks `upstream_error`, a failed backend is answered with `model_unavailable` (503).
+   * the list lacks `upstream_error`, the client receives `model_unavailable` (503) in place of that error.
    */
   readonly errors: readonly OperationError[]
   /** The field of the request that contains the prompt. */

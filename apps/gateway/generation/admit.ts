@@ -33,8 +33,8 @@ export type Admission = {
   /** Notes that the generation has ended, claimed or not. May be called again. */
   leave(): void
   /**
-   * Turns the record's refusal into an error, and remembers the refusal for the account's next requests. The error is
-   * `model_busy` if a worker was ready, else `model_warming` or `model_unavailable`.
+   * Turns a refusal by the record into an error, and remembers the refusal for the account's next requests. The error
+   * is `model_busy` if a worker was ready, else `model_warming` or `model_unavailable`.
    */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
   /** Returns the error of a generation whose model was not started in time. */
@@ -54,8 +54,8 @@ export type Admit = (call: GenerationCall) => Admission
  *   drain bound, if the account has sent too many requests that kill engines (`poison-bound.ts`), or if too many of its
  *   new grammars are being compiled (`grammar-bound.ts`).
  *
- * The queue is counted in tokens, and so is the work of the engines per second. So a large request counts as much as
- * many small ones.
+ * The queue is counted in tokens, and the speed of the engines in tokens per second. So a large request counts as much
+ * as many small ones.
  *
  * An account that floods the queue makes the model busy for itself alone, because only the generations before the
  * account's own tag count. Only the record knows exactly how many tokens these have. So that a flood reaches neither
@@ -63,7 +63,7 @@ export type Admit = (call: GenerationCall) => Admission
  * same account to the same model a moment ago, and if too many tokens of the account wait in this gateway alone.
  *
  * A client may ask to wait for a model that is being started. Its request is then admitted if there is a place for it
- * (`start-waits.ts`). It ends if no worker takes it in the time that the client allows.
+ * (`start-waits.ts`). The request ends if no worker takes it in the time that the client allows.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.
@@ -126,8 +126,9 @@ export function createAdmit(deps: {
     const mostAhead = isUnserved
       ? NO_BOUND
       : Math.ceil(freeSlots(serving) * slotPerMs * meanMs + drainBoundMs * perMs)
-    // Generations of one account are served in order. Some of them may have been claimed although this gateway does not
-    // know it yet: at most as many as there are slots. So the tokens of that many generations are subtracted.
+    // Generations of one account are served in order. Workers may have claimed some of them although this gateway does
+    // not know it yet. These are at most as many as the model has slots, so the tokens of that many generations are
+    // subtracted.
     const ownAhead = waiting.cost(account) - fullPerMs * meanMs
     // Each claim lowers the waiting tokens by a whole generation, so there is room only after the next claim. On
     // average, half of the time between two claims is left until then.
@@ -183,7 +184,7 @@ const STARTING: ModelPicture = {
   contextWindow: 0,
 }
 /**
- * The tokens that may wait before a generation whose model is being started have no bound. The queue of such a model is
+ * While a model is being started, any number of tokens may wait before a generation. The queue of such a model is
  * bounded instead by the places of `start-waits.ts`, and by the bytes that may wait.
  */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
@@ -193,8 +194,8 @@ const NO_BOUND = Number.MAX_SAFE_INTEGER
  */
 const BYTES_WAIT_MS = 2_000
 /**
- * A refusal is remembered for half of its estimated wait, and at most for this long, because the queue may move faster
- * than estimated.
+ * A refusal is remembered for half of the wait that was estimated for it, and at most for this long, because the queue
+ * may move faster than estimated.
  */
 const MOST_REFUSED_MS = 1_000
 const MOST_REFUSALS = 10_000
@@ -227,8 +228,8 @@ const SLOWNESS_SHARE = 0.05
 
 /**
  * The slowness of an account at a model. It is the ratio of two times: how long the account's generations wait, and how
- * long the engines need for the tokens that wait before them when they arrive. It is above 1 because other accounts send
- * further requests meanwhile, and some of these are served first.
+ * long the engines need for the tokens that wait before them when they arrive. It is above 1 because other accounts
+ * send further requests meanwhile, and some of these are served first.
  */
 function createSlowness() {
   const known = new LRUCache<string, number>({ max: MOST_REFUSALS })

@@ -90,8 +90,8 @@ export type Dispatched = {
   running(): void
   /**
    * Queues the generation again, in the next epoch and at the front of the queue. The next worker continues after the
-   * ids that the inbox has, or begins anew with `restart`. The lift is repeated until the queue answers. Late events of
-   * earlier epochs are refused from now on.
+   * token ids that the inbox has received, or begins anew if `restart` is true. The lift is repeated until the queue
+   * answers. Late events of earlier epochs are refused from now on.
    *
    * Resolves without having queued the generation if the epoch ends meanwhile: the caller has left, or the inbox is
    * lost for any reason.
@@ -132,8 +132,8 @@ type Generation = {
 /** After this long without a claim, the job, the record or the worker that claimed the generation may be lost. */
 const FIRST_LOOK_MS = 3_000
 /**
- * The longest pause between two looks while no engine has room. If thousands of generations wait, shorter pauses would
- * cost thousands of looks a second.
+ * The longest pause between two looks at one waiting generation while no engine has room. If thousands of generations
+ * wait, shorter pauses would cost thousands of looks a second.
  */
 const LAST_LOOK_MS = 12_000
 /** A worker that claims a generation at its deadline ends it at once. Its event may arrive this much later. */
@@ -164,16 +164,17 @@ type Deps = {
 /**
  * Creates the dispatch of this gateway's generations.
  *
- * While no worker is ready, a generation waits for `noWorkerLimitMs` at most, because a worker may never come. The
- * limit does not run while a scaler predicts that a worker is ready before the deadline: the start of a large model
- * takes longer than the limit.
+ * A generation is lost when no worker of its model has been ready for `noWorkerLimitMs`, because a worker may never
+ * come. While a scaler predicts that a worker will be ready before the generation's deadline, this time is not counted:
+ * the start of a large model takes longer than the limit.
  *
- * The client of a generation may have asked to wait for its model's start. Until a worker has claimed such a generation,
- * - the limit runs only while no scaler reports the model's state;
+ * The client of a generation may have asked to wait for its model's start. Until a worker has claimed such a
+ * generation,
+ * - the time is counted only while no scaler reports the model's state;
  * - the time that the client allows is another limit.
  *
- * The limits and the deadline apply to every wait after the first lift: the wait for a turn at the pace (`pace.ts`), for
- * the queue's answer, and for a claim.
+ * The limits and the deadline apply to every wait after the first lift: the wait for a turn at the pace (`pace.ts`),
+ * for the queue's answer, and for a claim.
  */
 export function createDispatch(deps: Deps): Dispatch {
   return (generation) => new DispatchedGeneration(deps, generation)
@@ -255,8 +256,8 @@ class DispatchedGeneration implements Dispatched {
     this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
-    // The epoch is raised before the ids are read. Otherwise a late frame between these two steps would be accepted,
-    // and the next worker would generate the same tokens again.
+    // The epoch is raised before the received token ids are read. Otherwise a late frame between these two steps would
+    // be accepted, and the next worker would generate the same tokens again.
     this.#epoch = inbox.raise({ restart })
     this.#ids = inbox.ids()
     this.#engineDeaths = engineDeaths
@@ -264,8 +265,9 @@ class DispatchedGeneration implements Dispatched {
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
     this.#isQueued = false
-    // The looks begin here, before the wait for a turn at the pace, because each look checks the limits. So if no
-    // worker is ready, this generation is lost as early as other generations are.
+    // The timer of the looks starts here, before the wait for a turn at the pace, because the limits are checked at
+    // each of its ticks. So a generation that waits for its turn is also lost at these limits, for example if no worker
+    // is ready.
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
@@ -321,10 +323,14 @@ class DispatchedGeneration implements Dispatched {
 
   /**
    * Sends the lift and then its job, without waiting for an answer in between. Both use the same connection, so Redis
-   * executes the lift first. A server that does not know the script receives the script's text in a second call, and
-   * then executes the lift after the job. In that case the job is answered before the lift, and a worker may have taken
-   * it in vain, so another job is added. Even without a job, a waiting generation is claimed within a second if an
-   * engine has room. If the record does not answer `waiting`, the job is taken away.
+   * executes the lift first.
+   *
+   * There is one exception. If the Redis server does not know the lift's script yet, the gateway sends the script's
+   * text in a second call, so Redis executes the lift after it adds the job. The answer for the job then arrives before
+   * the answer for the lift. A worker may have taken the job before there was a generation to claim, so another job is
+   * added. Even without a job, a waiting generation is claimed within a second if an engine has room.
+   *
+   * If the lift's answer is not `waiting`, the job is removed.
    */
   async #liftWithJob(): Promise<Lift> {
     const packedJob = await this.#pack()

@@ -11,15 +11,15 @@ type PromptSize = Pick<RequestSize, 'promptBytes'>
 
 /**
  * The tokens per byte that are assumed until workers have counted enough prompts. No tokenizer in use makes more tokens
- * of ordinary text.
+ * per byte of ordinary text.
  */
 const UNLEARNED_TOKENS_PER_BYTE = 0.6
 /** The quantile is taken from this many of a model's latest counts. */
 const REMEMBERED = 256
 const QUANTILE = 0.95
 /**
- * The quantile is computed after each group of this many counts. Sorting at each count would burden every request, and
- * the quantile changes slowly.
+ * The quantile of the tokens per byte is computed again after each group of this many counted prompts. Sorting after
+ * each prompt would burden every request, and the quantile changes slowly.
  */
 const SORT_EVERY = 16
 

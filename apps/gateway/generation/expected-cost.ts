@@ -5,10 +5,10 @@ import type { GenerationCall } from './generation-call.ts'
 
 /**
  * Returns the expected cost of a generation in the fair order of the queue, in tokens. It is the sum of
- * - the estimated tokens of the prompt, or of the inputs of an embedding; at most the context window, because a longer
- *   prompt is refused;
+ * - the estimated tokens of the prompt, or of the inputs of an embedding. They are at most the context window for a
+ *   prompt and for each input, because a longer text is refused;
  * - the mean output of the account's answers, at most the limit of the caller and of the model;
- * - the time that an engine takes to compile the grammars, in tokens (`grammarTokens`). This is the fixed part.
+ * - the time that an engine takes to compile the grammars, in tokens (`grammarTokens`). This is `fixedCost`.
  */
 export type ExpectCost = (
   call: Pick<GenerationCall, 'caller' | 'model' | 'request' | 'size' | 'maxOutputTokens'>,

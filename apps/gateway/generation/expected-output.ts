@@ -9,7 +9,7 @@ export type Expectation = {
   readonly likely: number
   /** Three of four answers have at most this number of tokens. */
   readonly usual: number
-  /** The mean of the answers, those included that a limit has cut. */
+  /** The mean length of the answers, in tokens. Answers that were cut at a limit are included. */
   readonly mean: number
 }
 
@@ -30,8 +30,9 @@ const MARGIN = 10
  */
 const LEAST_TOKENS = 256
 /**
- * The expectation until `ENOUGH` answers are known. If `likely` is too high, other requests of the account wait for
- * credits. If it is too low, answers on a small balance are cut.
+ * The expectation that is used until the lengths of `ENOUGH` answers are known. If its `likely` is too high, holds are
+ * too large, and other requests of the account wait for credits. If its `likely` is too low, the answers of an account
+ * with a small balance are cut.
  */
 const UNLEARNED: Expectation = { likely: 1_024, usual: 128, mean: 256 }
 /** The quantiles are used from this number of answers on: the 95 % quantile of fewer answers is their maximum. */
@@ -43,13 +44,13 @@ const MAX_KNOWN = 10_000
 
 /**
  * The expectation is taken from the lengths of answers that this gateway has completed:
- * - from the answers of the model to the account, if there are enough;
- * - else from the answers of the model to all accounts, if there are enough;
+ * - from the answers of the model to the account, if there are at least `ENOUGH`;
+ * - else from the answers of the model to all accounts, if there are at least `ENOUGH`;
  * - else it is `UNLEARNED`.
  *
  * In the last two cases `likely` is at least as high as the account's longest answer. For `likely` and `usual`, an
- * answer that was cut at a limit counts only if it was longer than `likely`. For `mean` it counts as it was, because the
- * same limit will probably cut the next answer.
+ * answer that was cut at a limit counts only if it was longer than `likely`. For `mean`, every answer counts with its
+ * real length, even if it was cut, because the same limit will probably cut the next answer.
  */
 export function createExpectedOutput(): ExpectedOutput {
   const ofModels = new LRUCache<string, Lengths>({ max: MAX_KNOWN })

@@ -3,7 +3,7 @@ import type { RequestSize } from '#libs/contracts/request-size.ts'
 
 /** Bounds the large grammars that engines compile for one account at a time. */
 export type GrammarBound = {
-  /** Returns null if as many new grammars as allowed are already under way. `account` names an account and a model. */
+  /** Returns null if `MAX_NEW` new grammars are already being compiled. `account` names an account and a model. */
   enter(account: string, size: Pick<RequestSize, 'grammar'>): GrammarUse | null
 }
 
@@ -16,8 +16,8 @@ export type GrammarUse = {
 }
 
 /**
- * The largest number of new grammars under way for one account and model. An engine may take seconds to compile a
- * grammar, and does nothing else meanwhile.
+ * The largest number of new grammars that engines may be compiling at the same time for one account and model. An
+ * engine may take seconds to compile a grammar, and does nothing else meanwhile.
  */
 const MAX_NEW = 4
 /** How many compiled grammars are remembered, over all accounts and models. */

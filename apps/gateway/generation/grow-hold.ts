@@ -18,8 +18,11 @@ export type GrowHold = (
 ) => void
 
 /**
- * Billing's answers to the request for a larger hold. `short` means that other generations hold the credits, so a later
- * request may succeed.
+ * The results of a request to billing for a larger hold:
+ * - `granted`: the hold is larger.
+ * - `short`: other generations hold the credits, so a later request may succeed.
+ * - `refused`: the hold does not grow, and no later request is made.
+ * - `unavailable`: billing did not answer.
  */
 export const HOLD_GROWTHS = ['granted', 'short', 'refused', 'unavailable'] as const
 export type HoldGrowth = (typeof HOLD_GROWTHS)[number]
@@ -32,8 +35,8 @@ export function createGrowHold(deps: {
 }): GrowHold {
   const { billing, answerHold, onGrowth, log } = deps
   /**
-   * The ids of generations for which a call to billing is under way. If billing is slow, the worker asks again before
-   * the answer; the second request is then ignored.
+   * The ids of generations for which billing has been asked for a larger hold and has not answered yet. If billing is
+   * slow, the worker asks the gateway again before that answer; the gateway then ignores the second request.
    */
   const underWay = new Set<string>()
 

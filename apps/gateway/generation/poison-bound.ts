@@ -15,8 +15,8 @@ export type PoisonBound = {
 }
 
 /**
- * An account is refused while this many of its requests were ended within `WITHIN_MS` because they kill engines. Each
- * of them was present at two or more engine deaths.
+ * An account's new requests are refused if, within the last `WITHIN_MS`, this many of its earlier requests were ended
+ * as killers of engines. Each of these earlier requests was present at two or more engine deaths.
  */
 const MOST_POISONS = 3
 const WITHIN_MS = 10 * 60_000
@@ -28,13 +28,14 @@ type Note = { readonly member: string; readonly accountId: string; readonly atMs
 
 /**
  * Limits how many engines an account may kill. A request that kills engines ends after its second engine, in some cases
- * after its third, free of charge. An account is refused with `model_busy` while three of its requests, with any keys
- * and at any gateways, were ended within the last ten minutes because they kill engines.
+ * after its third, free of charge. The gateways count these ended requests for each account, over all keys of the
+ * account and all gateways. If an account has had three of them in the last ten minutes, its new requests are refused
+ * with `model_busy`.
  *
- * A gateway makes a note for each such request. The notes of all gateways are one sorted set in the queue Redis,
- * ordered by time. Each gateway has a copy of the set that is at most a second old. A note that Redis has not confirmed
- * is written again before the next reading. If Redis loses a note, the gateway that made the note still counts it for
- * the whole ten minutes.
+ * A gateway makes a note for each request that it ends in this way. The notes of all gateways are one sorted set in the
+ * queue Redis, ordered by time. Each gateway has a copy of the set that is at most a second old. A note that Redis has
+ * not confirmed is written again before the next reading. If Redis loses a note, the gateway that made the note still
+ * counts it for the whole ten minutes.
  */
 export function createPoisonBound(deps: {
   redis: Redis | Cluster

@@ -11,7 +11,7 @@ export type Progress = {
   /**
    * Notes that an epoch has ended without a `generation-end`. The epoch counts in `fruitlessEpochs` if it gave no
    * output. If the worker handed the generation back because the engine was lost (`wasHandedBack`), the epoch counts
-   * only if its claim had arrived before.
+   * only if the gateway had received the worker's claim.
    */
   epochLost(end: { readonly wasHandedBack: boolean }): void
   wasClaimed(): boolean
@@ -29,7 +29,8 @@ export type Progress = {
   received(completionTokens: number): Usage
   /**
    * Returns the usage of a complete output. The prompt is counted once. The number of cached tokens is taken from the
-   * first epoch that reported one; epochs that continue earlier output do not count.
+   * first epoch that reported one. Epochs that continue earlier output are ignored here, because they also find that
+   * output in the cache.
    */
   complete(reported: Usage): Usage
 }

@@ -11,8 +11,8 @@ import type { Reserve } from './reserve.ts'
 import type { Suspect } from './suspects.ts'
 
 /**
- * Decides how a generation goes on after its worker gave it back or was lost. Returns what the next worker needs, and
- * the new hold if the old hold is replaced.
+ * Decides how a generation goes on after its worker gave it back or was lost. Returns the feature or the window that
+ * the next worker must have (`need`; empty if there is none), and the new hold if the old hold is replaced.
  */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,
@@ -89,8 +89,8 @@ function assertServed(window: number, serving: ModelPicture | null): void {
 }
 
 /**
- * Throws if another worker could not do better than the lost worker, or if the events of another worker would not
- * arrive. If no worker had claimed the generation, nothing ran, so the error is `model_unavailable`.
+ * Throws in two cases: the generation cannot succeed with another worker either, or the gateway could not receive
+ * another worker's events. If no worker had claimed the generation, nothing ran, so the error is `model_unavailable`.
  */
 function assertNotFinal(
   { reason }: StreamLost,

@@ -47,11 +47,12 @@ export function createReserve(deps: {
   const { billing, inputEstimate, expectedOutput, creditLine, releaseHold, toQueueMs, onShortage } = deps
 
   /**
-   * Asks billing for a hold for the `likely` output. If billing refuses:
-   * - If no request holds credits, there is nothing to wait for: it accepts a hold for as much output as the credits
-   *   pay for.
-   * - If credits are missing because other requests hold them, it waits for these credits. If the wait does not help,
-   *   it accepts a hold for the `usual` output or more. It accepts no smaller hold: a cut answer helps the caller less
+   * Asks billing for a hold for the `likely` output. If billing refuses because credits are missing, there are two
+   * cases:
+   * - No request holds credits, so there is nothing to wait for. Then the function accepts a hold for as much output as
+   *   the credits pay for.
+   * - Other requests hold the missing credits. Then the function waits for these credits. If the wait does not help, it
+   *   accepts a hold for the `usual` output or more. It accepts no smaller hold: a cut answer helps the caller less
    *   than a 402, after which the caller can try again.
    */
   async function askPatiently(
@@ -116,8 +117,8 @@ export function createReserve(deps: {
       }
     },
     async exact(job, promptTokens) {
-      // The old hold may pay for less output than is wanted. The new hold pays for the same output as the old hold, and
-      // can grow later in the same way.
+      // The old hold may pay for less output than is wanted. The new hold pays for the same output. Like the old hold,
+      // it can grow later.
       const most = Math.min(job.maxOutputTokens, job.hold.outputTokens)
       const outputTokens = Math.min(most, Math.max(1, job.contextWindow - promptTokens))
       const answer = billing.replace({ reservationId: job.id, inputTokens: promptTokens, outputTokens })

@@ -69,8 +69,8 @@ type Held = {
   /** Called with the first answer, then dropped, because it refers to the whole generation. */
   onAnswer: ((settled: Settled) => void) | null
   /**
-   * The run id that belongs to the queue Redis and the stream (`SettlementMark`). It was read before the settlement was
-   * sent. If a later reading gives the same run id, the settlement was answered in that run.
+   * The id of the run (`SettlementMark`) that was read before the settlement was sent. In a run, the queue Redis loses
+   * no settlement that it has answered. So if a later reading gives the same run id, the settlement is not lost.
    */
   runId: string | null
   /** A time of Redis' clock; null if the settlement was sent and is not answered yet. */
@@ -160,8 +160,8 @@ export function createSettlements(deps: {
   }
 
   /**
-   * Reads the run id before the first settlement of a model is sent. A settlement without a known run id would later be
-   * sent again.
+   * Reads the run id of a model (`SettlementMark`) before the first settlement of the model is sent. A settlement that
+   * was sent without a run id would be sent again by `review`.
    */
   async function readRunId(model: string): Promise<string> {
     const { runId } = await record.readMark(model)

@@ -8,12 +8,13 @@ export type Suspect = {
   claimed(worker: string): void
   /**
    * Notes that the record names this worker, although the worker has sent no event yet. If the generation was present
-   * at an engine's death, the worker is not noted: the generation may still wait in the worker for its trial, before it
-   * reaches the engine.
+   * at an earlier engine death, the worker is not noted. Such a generation may still wait in the worker for its trial.
+   * Until the trial begins, the generation is not in the engine, so it cannot be the cause of the engine's death.
    */
   claimFound(worker: string): void
   /**
-   * Notes that the epoch of the generation is over. `blame` is the worker's report, null if the worker reports nothing.
+   * Notes that the epoch of the generation is over. `blame` is the worker's report about the generation's part in an
+   * engine's death. It is null if the worker has reported nothing.
    */
   epochLost(blame: Blame | null): void
   /** Returns the engine deaths at which the generation was present. The next worker must know them. */
@@ -31,8 +32,9 @@ export type Suspects = {
 }
 
 /**
- * A generation that was present at an engine's death is no longer a possible cause after this many tokens in one epoch.
- * The worker's `trials.ts` has the same number.
+ * A generation that was present at an earlier engine death is on trial in its next engine. Once it has this many tokens
+ * from that engine, it no longer counts as present if its worker dies. The worker's `trials.ts` has the same number,
+ * and its reason.
  */
 const READ_TOKENS = 3
 /**

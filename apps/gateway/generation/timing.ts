@@ -16,7 +16,7 @@ export type Timing = {
 /**
  * Creates the timing of one generation. The wait is the time from the queueing to the first claim, as the queue Redis
  * measured it. The gateway cannot measure the wait itself, because a worker may publish its claim only with the first
- * token. The gateway measures the later times. The pause of a recovery counts as running time.
+ * token. The gateway itself measures the times after the wait. The pause of a recovery counts as running time.
  */
 export function createTiming(options: { streamed: boolean; nowMs: () => number }): Timing {
   return new GenerationTiming(options)

@@ -3,8 +3,8 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 
 /**
  * Handles two kinds of requests that Node would refuse without an error object and without an `x-request-id`:
- * - A request without `host` is refused here, with both (RFC 9112, section 3.2). The server must have been made with
- *   `requireHostHeader: false`.
+ * - A request without `host` is refused here, with an error object and an `x-request-id` (RFC 9112, section 3.2). The
+ *   server must have been made with `requireHostHeader: false`.
  * - A request with an expectation other than `100-continue` is served: the expectation is ignored (RFC 9110, section
  *   10.1.1).
  */

@@ -23,7 +23,7 @@ export function installCors(
   const isOpen = origins.includes('*')
   const allowed = new Set(origins)
 
-  /** Returns whether pages of the request's origin may call. */
+  /** Sets the headers if pages of the request's origin may call, and returns whether they may call. */
   function setHeaders({ headers: { origin } }: FastifyRequest, { raw }: FastifyReply): boolean {
     // Caches must not give the answer for one origin to another.
     if (!isOpen) raw.setHeader('vary', 'origin')

@@ -1,6 +1,7 @@
 /**
  * Returns the texts of the members of a JSON object, by name, or of the elements of an array, by index. If a name is
- * repeated, its last member counts, as with `JSON.parse`. The text must be valid JSON; any other value has no parts.
+ * repeated, its last member counts, as with `JSON.parse`. The text must be valid JSON. For a value that is neither an
+ * object nor an array, returns an empty map.
  */
 export function jsonParts(json: string): Map<string, string> {
   const parts = new Map<string, string>()

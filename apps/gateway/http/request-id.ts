@@ -4,8 +4,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 const WELL_FORMED = /^[\x21-\x7e]{1,128}$/
 
 /**
- * Puts `x-request-id` and `x-client-request-id` on every response. Responses of Anthropic's interface have the id also as
- * `request-id`, where its clients read it.
+ * Puts `x-request-id` and `x-client-request-id` on every response. Responses of Anthropic's interface have the id also
+ * as `request-id`, where the clients of that interface read it.
  */
 export function installRequestId(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {

@@ -10,9 +10,9 @@ export type RecordFailure = (request: FastifyRequest, code: ApiErrorCode) => voi
 const DURATION_BUCKETS_S = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
 /**
- * Counts and times every request of the public interface when its response has ended. The label `route` is the
- * route's pattern or `unknown`; `code` is the error code, `ok`, or `client_gone` when the client closed the connection
- * before the end of the response.
+ * Counts every request of the public interface, and measures its duration, when its response has ended. The label
+ * `route` is the route's pattern or `unknown`; `code` is the error code, `ok`, or `client_gone` when the client closed
+ * the connection before the end of the response.
  */
 export function installRequestMetrics(
   app: FastifyInstance,

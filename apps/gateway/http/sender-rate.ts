@@ -18,8 +18,8 @@ export type SenderRate = {
 const BURST_S = 10
 
 /**
- * The share of an account's rate that one address may use. With a half, a machine that repeats a mistake leaves the
- * other half to the account's other machines.
+ * The share of an account's rate (`perS`) that one of its addresses may use. It is a half, so a machine that repeats a
+ * mistake leaves the other half to the account's other machines.
  */
 const SHARE_OF_ADDRESS = 1 / 2
 
@@ -64,7 +64,7 @@ export function createSenderRate({
     },
     note(sender) {
       for (const count of countsOf(sender)) {
-        // Requests that are answered at the same time all pass the check, so a count may exceed its burst. It is
+        // Requests that are answered at the same time all pass the check, so a count may exceed its burst. The count is
         // bounded to twice the burst.
         const noted = Math.min(read(count) + 1, 2 * BURST_S * count.rate)
         count.counts.set(count.name, { noted, atMs: nowMs() })

@@ -50,8 +50,8 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
   const ask = createAsk({ server: 'gateway', headers: { authorization: `Bearer ${apiKey}` }, onSignedOut })
 
   /**
-   * Sends a request, and repeats it after a 429. `Body` is the type of the answer according to the contract: the caller
-   * gives it, because parsed JSON has no type.
+   * Sends a request, and repeats it after a 429. `Body` is the type of the answer. The caller of this function gives
+   * it, because parsed JSON has no type.
    */
   async function inTurn<Body>(method: string, path: string, asking: Asking = {}): Promise<Body> {
     for (let waits = 0; ; waits += 1) {

@@ -71,8 +71,8 @@ function start(place: HTMLElement): void {
     show(() => shell.view(screens.route, screens.view()))
   }
 
-  // A browser may keep the page for its back button. The kept page has neither the key nor the data that the key has
-  // read.
+  // A browser may keep the page for its back button. The kept page has neither the key nor the data that was read with
+  // the key.
   addEventListener('pagehide', () => {
     askForKey('You have left the page, so its key is forgotten.')
     drawNow()

@@ -74,7 +74,7 @@ export type RequestBook = {
    * among them that the book still keeps, the oldest first. The book keeps the last 2,000 requests that ended.
    */
   takeEnded(): { readonly count: number; readonly kept: readonly RequestEntry[] }
-  /** Returns the last 2,000 requests that ended, also those that were taken before. */
+  /** Returns the last 2,000 requests that ended, also the requests that `takeEnded` has returned. */
   lastEnded(): readonly RequestEntry[]
 }
 

@@ -13,7 +13,7 @@ export type RedisMetrics = {
   watch(role: Role, redis: RedisClient): void
   /** Sends each server a PING. Must be called each second. */
   tick(): void
-  /** Counts losses of the bus server. */
+  /** Adds `count` to the counter of this kind of loss of the bus server (see `watch-bus-losses.ts`). */
   noteLoss(loss: BusLoss, count: number): void
 }
 

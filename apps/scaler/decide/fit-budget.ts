@@ -93,7 +93,8 @@ function fitClass(pools: readonly BudgetPool[], { gpuClass, gpus, state, nowMs }
 
 /**
  * Returns the priorities in which the shares of the pools are uneven: one pool wants more replicas, while another pool
- * of the same priority has more than its minimum, and a share that is larger by more than `UNEVEN_SHARE`.
+ * of the same priority has more replicas than its minimum, and has a share (given ÷ want) that is larger than the first
+ * pool's share by more than `UNEVEN_SHARE`.
  */
 function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<string, number>): number[] {
   return prioritiesOf(pools).filter((priority) => {
@@ -108,14 +109,15 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
 }
 
 /**
- * Divides the GPUs of one class among its pools. Every pool first gets its minimum.
- * - With `isKept`, every pool next keeps the replicas that it has and wants, even if a pool of higher priority wants
- *   more.
- * - Then the pools follow in the order of their priorities from high to low. Within a priority, pools first keep the
- *   replicas that they have and want, and then get what they want.
- * - In the priorities of `levelled`, a pool need not keep the replicas that it has: another pool of the same priority
- *   may get them. With `isKept`, the pools of such a priority together keep the GPUs of the replicas that they have and
- *   want.
+ * Divides the GPUs of one class among its pools, in three steps. In each step, pools of higher priority come first.
+ * 1. Every pool gets its minimum.
+ * 2. With `isKept`, every pool keeps the replicas that it has and wants, even if a pool of higher priority wants more.
+ * 3. In each priority, the pools first keep the replicas that they have and want. Then they get the further replicas
+ *    that they want.
+ *
+ * In a priority of `levelled`, a pool may lose replicas to another pool of the same priority. So two steps differ
+ * there. In step 2, the pools of the priority together keep the GPUs of the replicas that they have and want, and these
+ * GPUs are divided again among these pools. In step 3, the pools do not first keep the replicas that they have.
  */
 function allocate(
   pools: readonly BudgetPool[],

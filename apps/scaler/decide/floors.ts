@@ -6,8 +6,8 @@ type Floor = PoolSpec['floors'][number]
 /**
  * Returns the least number of replicas at this time: `min`, or the floor in force if it is higher. A floor begins at
  * each time that its cron expression matches in its time zone. It is in force until the next floor begins, however long
- * that takes. So a floor `0 8 * * 1-5` beside a floor `0 20 * * 1-5` applies from 08:00 to 19:59 on working days, and
- * the second floor at night and on the weekend. If several floors begin at the same time, the highest is in force.
+ * that takes. So a floor `0 8 * * 1-5` beside a floor `0 20 * * 1-5` applies from 08:00 to 19:59 on working days. The
+ * second floor applies at night and on the weekend. If several floors begin at the same time, the highest is in force.
  *
  * `checkFloor` must have accepted each floor.
  */

@@ -6,8 +6,8 @@ export type NeedTerm = 'busy' | 'decode' | 'prefill' | 'floor' | 'max' | 'unserv
 
 export type Need = {
   /**
-   * The number of replicas that the load needs, in all pools of the model together. Replacements for sick pods are not
-   * included, and the minima of the pools do not apply yet (`splitNeed`).
+   * The number of replicas that the load needs, in all pools of the model together. It includes neither replacements
+   * for sick pods nor the minima of the pools: `splitNeed` takes both into account later.
    */
   readonly raw: number
   /** The term that decides. */

@@ -8,15 +8,15 @@ const STEP_MS = 60_000
 const STEP_SHARE = 0.1
 
 /**
- * The reason for a change:
+ * The reason for a change. In this list, a pool "has" only the replicas that are neither cordoned nor released.
  * - `paused`: KEDA leaves the pool alone.
- * - `rise`: more is wanted, and the target rises.
- * - `uncordon`: more is wanted, and cordoned pods serve again.
- * - `no-gpu`: more is wanted, and no GPU is free.
- * - `reclaim`: the budget gives less than the pool has.
+ * - `rise`: more replicas are wanted than the pool has, and the target rises.
+ * - `uncordon`: more replicas are wanted, and cordoned pods serve again.
+ * - `no-gpu`: more replicas are wanted, and no GPU is free.
+ * - `reclaim`: the budget gives fewer replicas than the pool has.
  * - `idle`: the model has no load.
- * - `step`: less was wanted throughout the window, and replicas are taken out of service.
- * - `window`: less is wanted now, but the window is not over, or no step is due.
+ * - `step`: throughout the window, fewer replicas were wanted than the pool has, and replicas are taken out of service.
+ * - `window`: fewer replicas are wanted now, but either the window is not over or no step is due.
  * - `steady`: nothing is to be changed.
  */
 export type ChangeReason =
@@ -114,9 +114,10 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 
 /**
  * Returns the number of replicas for which the pool asks the budget. It is the number of wanted replicas or the target,
- * whichever is more: the window, the steps and the cordons take replicas away only with time. For a model without load
- * the pool asks for no replicas. If the pool of a model with load asked for less, other pools would count on replicas
- * that are not free yet, and would keep replicas that they should give back to this pool.
+ * whichever is more, because the pool gives replicas back only with time: after the window, in steps, and after their
+ * pods have finished their generations. For a model without load the pool asks for no replicas. If the pool of a model
+ * with load asked for less, other pools would count on replicas that are not free yet, and would keep replicas that
+ * they should give back to this pool.
  */
 export function protectedWant(
   state: PoolState,
@@ -167,7 +168,7 @@ function rise(round: Round, state: PoolState, count: number): Move {
 
 /**
  * Takes `count` pods back into service, in this order:
- * - cordoned pods, the busiest first: they serve again within a second, and have the most to lose;
+ * - cordoned pods, which serve again within a second; the pods that run the most generations come first;
  * - released pods that the target still counts;
  * - lowered pods (see `release-pods.ts`), each of which raises the target.
  *
@@ -195,8 +196,9 @@ function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, coun
 }
 
 /**
- * Returns `target`, or a higher target if the HPA would ignore so small a rise: the least target that the HPA follows.
- * If the maximum or the free GPUs do not allow this higher target, returns `target`.
+ * Returns the target to which the pool rises. It is `target`, except if the HPA would ignore the rise to `target`
+ * because it is too small. Then it is the least target that the HPA follows, if the pool's maximum and the free GPUs
+ * allow this higher target.
  */
 function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: number): number {
   const least = existing.size + batch
@@ -237,8 +239,9 @@ function take({ existing, nowMs }: Round, state: PoolState, count: number): Pool
 }
 
 /**
- * Lets pods serve again if the cordoned and released pods together are fewer than `batch`. The HPA would ignore so
- * small a change, so these pods would stay idle for ever. Lowered pods (see `release-pods.ts`) stay released.
+ * Lets pods serve again if the cordoned and released pods together are fewer than `batch`. The HPA would ignore a
+ * change of fewer than `batch` replicas, so these pods would stay idle for ever. Lowered pods (see `release-pods.ts`)
+ * stay released.
  */
 function dropPartOfBatch(state: PoolState, batch: number): PoolState {
   if (state.cordoned.length + state.released.length >= batch) return state

@@ -33,8 +33,9 @@ const MARK_SETTLES_MS = 1000
 const UNDELETED_MS = 60_000
 
 /**
- * A lowered pod counts as replaced if Kubernetes has deleted another pod instead of it, and that other pod has been
- * missing for this time. Before that, Kubernetes may still be replacing an evicted pod.
+ * The target no longer counts a lowered pod, so Kubernetes should delete it. The lowered pod counts as replaced if
+ * another pod has been missing in its place for this time. Before that, the missing pod may be an evicted pod whose
+ * successor Kubernetes has not created yet.
  */
 const REPLACED_MS = 5000
 
@@ -50,8 +51,8 @@ export function countLeaving({ target, released }: PoolState, existing: number):
 }
 
 /**
- * Drops pods that no longer exist, takes back pods that Kubernetes did not delete, and releases cordoned pods that are
- * idle.
+ * Drops pods that no longer exist, lets released pods that Kubernetes did not delete serve again, and releases cordoned
+ * pods that are idle.
  */
 export function followReleases(
   state: PoolState,
@@ -67,8 +68,9 @@ export function toReleased(uid: string, nowMs: number, isForced = false): Releas
 }
 
 /**
- * Lowers the target by the number of released pods that were marked at least 1 s ago, if these pods and the pods
- * lowered before are at least `batch` together. A released pod that has begun to serve meanwhile is cordoned instead.
+ * Lowers the target by the number of released pods whose deletion cost Kubernetes has listed for at least 1 s. Does so
+ * only if these pods and the pods that were lowered before are at least `batch` together. A released pod that has begun
+ * to serve meanwhile is cordoned instead.
  */
 export function lowerMarked(
   state: PoolState,
@@ -106,7 +108,7 @@ function isReleasable(entry: Released, pod: PodView | undefined): boolean {
 
 /**
  * Drops pods that no longer exist.
- * - A lowered pod that is gone was deleted as planned.
+ * - A lowered pod (the target no longer counts it) that is gone was deleted as planned.
  * - A released pod that is gone before it was lowered was deleted in place of a lowered pod: both have the deletion
  *   cost, so Kubernetes may choose either. The lowered pod then counts as not lowered, and is lowered again.
  * - Any other pod that is gone is replaced by Kubernetes.

@@ -20,14 +20,16 @@ export type SplitPool = {
 }
 
 /**
- * Divides a model's need among its pools. Each pool first gets its floor. The rest of the need goes to the pools by
- * order, up to each pool's maximum. Pods that do not serve change this division in two ways:
+ * Divides a model's need among its pools. Each pool first gets its floor. The rest of the need goes to the pools in
+ * their order (`spec.order`). Each pool gets at most its maximum. Pods that do not serve change this division in two
+ * ways:
  * - A pool gets additional replicas in place of its sick pods (see `REPLACED_SHARE`), of its pods that an operator
  *   cordoned, and of its spot pods that the provider is taking away.
  * - The pools that follow a pool in the order together get additional replicas: one for each spot pod of the pool that
  *   the provider is taking away, and one for each pod of the pool that has been unscheduled for 60 s.
  *
- * While the need is 0 and the model is not idle yet, one replica stays in a pool that has replicas. None is started.
+ * While the need is 0 and the model is not idle yet, one replica stays in a pool that has replicas. If no pool has a
+ * replica, none is started.
  */
 export function splitNeed(input: {
   readonly raw: number

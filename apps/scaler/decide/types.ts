@@ -107,7 +107,7 @@ export const PoolState = z.object({
    * - `isForced`: true if the worker did not obey the cordon.
    * - `markedMs`: the time since which Kubernetes lists the deletion cost.
    * - `loweredMs`: the time since which `target` no longer counts the pod.
-   * - `replacedMs`: the time since which another pod is missing in place of this pod.
+   * - `replacedMs`: the time since which another pod is missing, because Kubernetes deleted it in place of this pod.
    */
   released: z.array(
     z.object({
@@ -120,16 +120,17 @@ export const PoolState = z.object({
     }),
   ),
   /**
-   * The numbers of replicas that were wanted within the window, as [ms, replicas]. A number is dropped once a later
-   * number is at least as high. So the numbers fall, and the first one is the window's maximum.
+   * The window: the numbers of replicas that were wanted within the last `downWindowMs`, as [ms, replicas]. A number is
+   * dropped once a later number is at least as high. So the numbers fall from entry to entry, and the first number is
+   * the maximum.
    */
   window: z.array(z.tuple([ms, z.int().min(0)])),
   /**
-   * The time since which the window has no gap. The pool gives replicas back only once a whole window has passed since
+   * The time since which `window` has no gap. The pool takes a step down only once `downWindowMs` has passed since
    * then.
    */
   windowSinceMs: ms,
-  /** The time of the last step down by the window; null before the first. */
+  /** The time of the last step down that followed from `window`; null before the first. */
   lastDownMs: ms.nullable(),
   /** The number of pods that Kubernetes has deleted in place of released pods since the pool became known. */
   unplannedRemovals: z.int().min(0),

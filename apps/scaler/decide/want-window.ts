@@ -29,8 +29,8 @@ export function mostWanted(state: Window, windowMs: number, nowMs: number): numb
 }
 
 /**
- * Merges the two oldest entries into one, with the higher number and the later time. So the pool keeps at least as many
- * replicas, for at least as long, as with both entries.
+ * Merges the two oldest entries of the window into one entry, which has the higher number of replicas and the later
+ * time. So the pool keeps at least as many replicas, for at least as long, as with both entries.
  */
 function merge(window: [number, number][]): [number, number][] {
   const [first, second, ...rest] = window

@@ -22,7 +22,7 @@ const QUANTILE = 0.9
 const MOST_GAP_MS = 3_000
 /**
  * The mean number of output tokens is known after LEAST_ENDED generations. Whenever more than MOST_ENDED generations
- * count, the weight of all of them is halved, so that later generations weigh more.
+ * have been counted, the weight of all of them is halved, so that later generations weigh more.
  */
 const LEAST_ENDED = 10
 const MOST_ENDED = 1_000

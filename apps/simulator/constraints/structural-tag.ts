@@ -13,9 +13,9 @@ import { refuseGrammar, toRegexWriter } from './text-writers.ts'
  * - either an answer or tags that are alone, as the model chooses (`or`);
  * - a thought, followed by one of these formats except tags in free text (`sequence`).
  *
- * Throws a ConstraintError for every other format. The error's message is the one that vLLM was recorded to give for an
- * unknown format; only for a grammar (`grammar`) it is another message. Also throws a ConstraintError if the simulator
- * can write no text for a schema or a pattern.
+ * Throws a ConstraintError for every other format. Its message is the recorded message of vLLM for an unknown format.
+ * Only the format `grammar` has another message. Also throws a ConstraintError if the simulator can write no text for a
+ * schema or a pattern.
  */
 export function fromStructuralTag(given: unknown): Constraint {
   const parsed = StructuralTag.safeParse(given)

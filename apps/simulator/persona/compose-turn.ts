@@ -151,8 +151,8 @@ function valueOrNothing(schema: unknown, hints: ValueHints): JsonValue {
 }
 
 /**
- * Returns whether the text contains a word of the tool's name. Short words (`get`, `set`, `of`) count only if the name
- * has no longer words, because almost every sentence contains one.
+ * Returns whether the text contains a word of the tool's name. Short words (`get`, `set`, `of`) count only if all words
+ * of the name are short, because almost every sentence contains such a word.
  */
 function mentions(text: string, toolName: string): boolean {
   const words = toolName

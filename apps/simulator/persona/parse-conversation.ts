@@ -26,8 +26,8 @@ export type Conversation = {
 export const TOKEN_MARK = '\uFDD0'
 
 /**
- * Parses ChatML as the families' templates render it, with marked tokens. Never throws: text that does not fit is
- * content.
+ * Parses ChatML as the families' templates render it, with `TOKEN_MARK` before each added token. Never throws: in a
+ * turn, text that does not fit the format is content.
  */
 export function parseConversation(prompt: string): Conversation {
   const turns = toTurns(prompt)

@@ -114,8 +114,8 @@ function readOut(script: Script, { count }: { readonly count: number }): number[
 }
 
 /**
- * The answer to a prompt that is not a chat ends where its position, counted from the beginning of the prompt, is a
- * multiple of this.
+ * The answer to a prompt that is not a chat ends at a position that is a multiple of this number. Positions are counted
+ * in tokens from the beginning of the prompt.
  */
 const RAW_PERIOD = 61
 

@@ -36,8 +36,8 @@ export function createStopMatcher(options: {
 }
 
 /**
- * Returns where the text of the newest token begins in `text`. `before` is the text without this token. If the list of
- * ids was full, its first id was dropped, so `before` may begin earlier than `text`.
+ * Returns where the text of the newest token begins in `text`. `before` is the text of the ids without the newest one.
+ * It may begin earlier than `text`: if the list of ids was full, its first id was dropped when the newest id was added.
  */
 function startOfNews(text: string, before: string): number {
   for (let cut = 0; cut <= before.length; cut++) {

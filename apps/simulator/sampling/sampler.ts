@@ -39,7 +39,8 @@ export type SampledModel = {
  * Turns a script into tokens by vLLM's rules, as recorded in test/fixtures/engine:
  * - No end token or stop token comes before `minTokens`.
  * - End tokens and the text of a stop string are delivered.
- * - `matchedTokenId` names the caller's stop ids and every end token except the primary end token.
+ * - If a stop id of the caller or an end token ends the output, `matchedTokenId` is this token. Only the primary end
+ *   token is not named.
  * - If the same token completes a stop string and reaches a length limit, the stop string counts.
  */
 export function createSampler(options: {

@@ -5,8 +5,8 @@ export type Block = { references: number; key: string | null; content: number }
 const NO_CONTENT = 0
 
 /**
- * The content before a block: the number of the chain of contents (see `createBlockPool`). Before the first block of a
- * prompt with a salt, it is the salt as `toRoot` writes it.
+ * A parent stands for all content before a block. It is the number of the chain of contents that ends before the block
+ * (see `createBlockPool`). For the first block of a prompt with a salt, it is the salt as `toRoot` writes it.
  */
 export type Parent = number | string
 
@@ -17,8 +17,8 @@ export function toRoot(salt: string | null): Parent {
 
 export type BlockPool = {
   /**
-   * Returns the cached full blocks with which `ids` begins, as many as are cached without a gap and at most `limit`
-   * tokens. `root` is the parent of the first block. Does not take the blocks.
+   * Returns the cached full blocks of the beginning of `ids`: as many blocks as are cached without a gap, with at most
+   * `limit` tokens together. `root` is the parent of the first block. Does not take the blocks.
    */
   match(ids: ArrayLike<number>, options: { readonly root: Parent; readonly limit: number }): Block[]
   /** Returns how many blocks could be allocated if `hits` were taken first. */
@@ -43,8 +43,9 @@ export type BlockPool = {
  * beginning of the prompt to the end of this block. Freed blocks are kept until their space is needed. Then the block
  * that was used least recently is evicted first.
  *
- * A chain of contents is a number: each distinct pair of the previous chain's number and this block's ids gets the next
- * number. So two different chains never have the same number; with a hash they could.
+ * Each chain of contents has a number. A chain is the previous chain and one more block, so each new pair of the
+ * previous chain's number and the block's token ids gets the next number. So two different chains never have the same
+ * number. With hashes in place of numbers, two different chains could have the same hash.
  */
 export function createBlockPool(options: { blocks: number; blockSize: number }): BlockPool {
   const { blocks: total, blockSize } = options

@@ -45,7 +45,7 @@ export type Scheduler = {
    */
   step(now: number): { outputs: Output[]; nextAt: number | null }
   readonly load: () => Load
-  /** Forgets the prefix cache; false while a sequence runs. */
+  /** Forgets the prefix cache. While a sequence runs, returns false and changes nothing. */
   flushCache(): boolean
 }
 
@@ -58,7 +58,8 @@ type Entry = {
   scheduled: number
   blocks: Block[]
   /**
-   * The number of this sequence's blocks that are published in the pool. `content` is the content of the last of them.
+   * The number of this sequence's blocks that are published in the pool. `content` stands for the content up to the end
+   * of the last of these blocks.
    */
   published: number
   content: Parent
@@ -74,8 +75,8 @@ const LOOKUPS = 64
 /**
  * vLLM's scheduler without a model. It has one queue in order of arrival and a token budget for each step, prefers
  * running sequences to waiting ones, and computes long prompts in chunks. When the KV cache is full, the running
- * sequence that was admitted last is preempted: it releases its blocks and is computed again later. Deterministic:
- * `step` receives the time.
+ * sequence that was admitted last is preempted: it releases its blocks and is computed again later. The scheduler is
+ * deterministic, because `step` receives the time.
  */
 export function createScheduler(options: {
   pool: BlockPool

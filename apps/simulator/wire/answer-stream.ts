@@ -24,7 +24,7 @@ export type AnswerOptions = {
  * Follows vLLM's streaming rules, as recorded in test/fixtures/engine. A chunk has the tokens since the previous chunk.
  * After the last chunk comes a Complete with the tokens of that chunk. An aborted answer ends with an empty chunk and
  * an empty Complete. Without `stream` there is only the Complete, with all tokens. While the client does not read,
- * tokens are buffered here and sent as one chunk.
+ * tokens are buffered here; when it reads again, they are sent as one chunk.
  */
 export function createAnswerStream(
   call: ServerWritableStream<unknown, Buffer>,

@@ -135,8 +135,8 @@ function toSequence(
 }
 
 /**
- * Returns the cache salt as the servicer's `mm_identity_cache_salt` does, from media that are named by their hashes
- * alone. Older servicers do not read these hashes.
+ * Returns the cache salt that the servicer's `mm_identity_cache_salt` makes from the hashes of a request's media.
+ * Returns null if there are no hashes, or for an older servicer, which does not read them.
  */
 function toCacheSalt(
   { mmInputs, extraMmInputs }: GenerateRequest__Output,
@@ -191,5 +191,5 @@ async function prepare(
  */
 const LONG_PROMPT = 8_192
 
-/** Settings for the replay: the output that was written before did not end. */
+/** The settings for a replay of output that was written before: that output did not end. */
 const UNENDING = { maxTokens: null, minTokens: 0, ignoreEos: true, stop: [], stopTokenIds: [] }

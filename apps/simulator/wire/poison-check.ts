@@ -7,8 +7,9 @@ export type Poison = Pick<FaultSettings, 'poison' | 'poisonAfterTokens'>
 const TAIL_TOKENS = 256
 
 /**
- * Returns the function that checks one call. It must get each token before the token is delivered, and returns true if
- * the step of this token kills the core. The fault may be set and changed at any time.
+ * Returns the function that checks one call for the fault `poison`. The function must get each token before the token
+ * is delivered. It returns true if the step that computes this token kills the core. The fault may be set and changed
+ * at any time.
  */
 export function createPoisonCheck(
   promptIds: Uint32Array,

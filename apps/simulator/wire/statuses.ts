@@ -35,8 +35,9 @@ export class UnexpectedFailure extends Error {
 }
 
 /**
- * Maps an error to a status as the servicer does: a request that the engine refuses gets the code of the servicer's
- * version, a request that the servicer itself refuses gets INVALID_ARGUMENT, and everything else gets INTERNAL.
+ * Maps an error to a status as the servicer does: a request that the engine refuses gets the code that this version of
+ * the servicer uses (`refusesAs`), a request that the servicer itself refuses gets INVALID_ARGUMENT, and everything
+ * else gets INTERNAL.
  */
 export function toStatus(error: unknown, { refusesAs }: Pick<ServicerTraits, 'refusesAs'>): Status {
   if (error instanceof UnexpectedFailure) return CALL_FAILED

@@ -64,10 +64,10 @@ function isLoopback(address: string): boolean {
  * Returns why the engine's `--reasoning-parser`, or its absence, does not fit the model; null if it fits.
  *
  * With a `--reasoning-parser`, vLLM applies a grammar only after the parser has seen the end of the thinking, in the
- * output or in the prompt. A model that thinks between tags needs the parser, or the grammar would forbid the thinking.
- * A model that never thinks must run without the parser, or its output would never be constrained. Harmony must run
- * without the parser too: our grammars for harmony include its thinking, and harmony's parser would wait for an answer
- * in output that has only calls.
+ * output or in the prompt. A model that thinks between tags needs the parser, because otherwise the grammar would
+ * forbid the thinking. A model that never thinks must run without the parser, because otherwise its output would never
+ * be constrained. Harmony must run without the parser too: our grammars for harmony include its thinking, and harmony's
+ * parser would wait for an answer in output that has only calls.
  */
 function findMismatch(
   { reasoning }: Pick<ModelFamily, 'reasoning'>,

@@ -66,7 +66,7 @@ const SICK_WITHIN_MS = 600_000
  *   process has seen.
  *
  * The request is removed once connections are refused. If no check sees a refused connection, the request is removed
- * once the engine is healthy, unless the reason is `silent`.
+ * once the engine is healthy, unless the engine was silent when the request was made.
  */
 export function createEngineLife(deps: {
   request: RestartRequest | null
@@ -169,9 +169,9 @@ export function createEngineLife(deps: {
       if (sign !== 'unanswered') unansweredSinceMs = null
       else unansweredSinceMs ??= nowMs()
       if (sign === 'dead' || sign === 'silent') ask(sign)
-      // A healthy check ends the request for a restart if its reason is `dead` (a dead engine never recovers, so a new
-      // engine answers) or `not-up` (the engine is up). If the reason is `silent`, a healthy check shows nothing,
-      // because a silent engine is healthy all the time.
+      // A healthy check ends the request for a restart if the reason of the request is `dead` (a dead engine never
+      // recovers, so a new engine answers) or `not-up` (the engine is up). If the reason is `silent`, a healthy check
+      // shows nothing, because a silent engine is healthy all the time.
       if (sign === 'healthy' && asked !== null && asked.reason !== 'silent') asked.isHealthy = true
     },
     noteReady(ready) {

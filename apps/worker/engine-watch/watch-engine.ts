@@ -30,13 +30,14 @@ export type EngineSign = 'healthy' | 'dead' | 'unanswered' | 'silent'
 
 const CHECK_MS = 1_000
 /**
- * A worker whose generations fail at once would take every job, so it stops pulling after this many failures in a row.
+ * A worker whose generations fail immediately would take every job, so it stops pulling after this many failures in a
+ * row.
  */
 const FAILURES_IN_A_ROW = 5
 const REST_MS = 10_000
 /**
- * After a failure without output this worker does not pull for this time. Other workers claim the failed generation
- * within this time, so it runs next on another engine.
+ * After a generation has failed without output, this worker does not pull for this time. Other workers claim the failed
+ * generation within this time, so the generation runs next on another engine.
  */
 const CAUTION_MS = 1_000
 const UNANSWERED = 'the health check got no answer'
@@ -52,7 +53,8 @@ const UNANSWERED = 'the health check got no answer'
  * - Five generations in a row failed without output.
  *
  * Unready → ready: at the next good health check, while `mayBeReady` returns true. After a hang or five failures this
- * takes at least 10 s, because then the health checks were good all the time.
+ * takes at least 10 s: the health checks were good during the hang or the failures, so one more good check does not
+ * show that the engine works again.
  *
  * `onChange` is called at each move. `onLost` is called when running generations will not end by themselves. `onSign`
  * is called before both, with the result of each check.

@@ -175,7 +175,7 @@ export function fromLoadsMessage({
   const isWhole = loads.length > 0 && loads.length >= dpRankCount
   const sum = (field: 'numRunningReqs' | 'numWaitingReqs' | 'numUsedTokens' | 'maxTotalNumTokens') =>
     loads.reduce((total, load) => total + load[field], 0)
-  // Servicers before 0.14 report the usage without the tokens.
+  // Servicers before 0.14 report the used share of the KV cache, but not its tokens.
   const hasTokens = isWhole && loads.every(({ maxTotalNumTokens }) => maxTotalNumTokens > 0)
   const usage = loads.reduce((total, { tokenUsage }) => total + tokenUsage, 0) / loads.length
   return {

@@ -15,7 +15,7 @@ import type { StreamCall, StreamListener } from './transport/transport.ts'
  * Tokens go to a callback, because an async iterator would cost two promises for each message. Messages that arrive
  * before the next microtask are joined. `onAbandoned` is called once if the signal or the consumer ends an open call.
  *
- * Resolves with the engine's end, or with null if the signal or the consumer ends the call.
+ * Resolves with the engine's report of the end, or with null if the signal or the consumer ends the call.
  */
 export function runGenerate(
   open: (listener: StreamListener<ChunkMessage | CompleteMessage>) => StreamCall,
@@ -35,7 +35,8 @@ export function runGenerate(
 
   /**
    * Passes the tokens that have arrived to the consumer, and returns whether the consumer wants more. If the consumer
-   * throws, this function returns false, and the promise rejects with the consumer's error, whatever happens later.
+   * throws, this function returns false, and the promise of `runGenerate` rejects with the consumer's error, whatever
+   * happens later.
    */
   function passTokens(): boolean {
     const arrived = tokens

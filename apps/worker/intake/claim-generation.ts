@@ -38,8 +38,8 @@ export function createClaimGeneration(deps: {
       try {
         return await untilAnswered(ask, { ...PAUSES, giveUp: () => nowMs() >= giveUpAtMs })
       } finally {
-        // The caller's next step opens the run. This process reads no message in between, so a gateway that asks finds
-        // either the open claim or the run.
+        // The caller's next step opens the run. This process reads no message in between. So if a gateway asks for this
+        // generation, either the claim or the run is found.
         open.delete(nonce)
       }
     },

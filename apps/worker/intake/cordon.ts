@@ -34,7 +34,7 @@ const TERM_MS = 60_000
  *
  * A message with a lower term is obeyed again once two things are true: no scaler's cordon is in force, and no message
  * with the higher term has come for a minute. This is needed only if the queue Redis has lost its data and its clock
- * has gone back, because a new term is at least the Unix time in seconds by the queue Redis.
+ * has gone back, because a new term is at least the Unix time in seconds by the clock of the queue Redis.
  *
  * `onChange` is called when the process becomes cordoned or uncordoned.
  */

@@ -26,8 +26,8 @@ const LONG_CHARACTERS = 32_768
 
 /**
  * For texts with this many characters, the calling thread is blocked for about 40 ms: it reads the token ids from the
- * native library's result and frees the result. Such a block is accepted while the first thread starts. If the texts
- * waited for the thread, the first long prompt of a worker would take seconds longer than the next ones.
+ * native library's result and frees the result. This is accepted while the first thread for long texts starts. If the
+ * texts waited for that thread, the first long prompt of a worker would take seconds longer than the next ones.
  */
 const LONG_CHARACTERS_AT_START = 524_288
 

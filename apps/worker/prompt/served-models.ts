@@ -13,7 +13,7 @@ export type ServedModel = LoadedModel & {
   readonly refuses: readonly string[] | null
 }
 
-/** Why a model cannot be loaded from one of its engines. */
+/** The reason for which a model cannot be loaded from one of its engines. */
 export type LoadProblem = { readonly model: string; readonly reason: string }
 
 /**

@@ -3,7 +3,7 @@ import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { affordableOutput } from '#libs/money/price.ts'
 
 export type OutputCap =
-  /** The engine may write `maxTokens`. The hold pays for the first `paidTokens` of them, and may grow. */
+  /** The engine may write `maxTokens` tokens. The hold pays for the first `paidTokens` of them, and may grow. */
   | { readonly status: 'capped'; readonly maxTokens: number; readonly paidTokens: number }
   /**
    * The gateway's estimate of the input was too low, and the account's credits did not limit the hold: a hold for the

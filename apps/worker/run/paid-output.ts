@@ -52,8 +52,8 @@ const LAST_PAUSE_MS = 1_000
  */
 const GIVE_UP_MS = 3_000
 /**
- * A larger hold is requested when the paid tokens that are left are at most `LEAD_SHARE` of all paid tokens, or at most
- * `LEAD_TOKENS`.
+ * A larger hold is requested when few paid tokens have not been passed on yet: at most `LEAD_SHARE` of all paid tokens,
+ * or at most `LEAD_TOKENS`.
  */
 const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16

@@ -33,7 +33,10 @@ export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEndin
 
 type Fit = Extract<OutputFit, { readonly status: 'fits' }>
 type Ids = readonly number[] | Uint32Array
-/** Where the output of a run goes, and how much of it is paid. */
+/**
+ * The parser that reads a run's output, and the limits of the output: how much the engine may write, and how much is
+ * paid.
+ */
 type Output = { readonly parser: OutputParser; readonly fit: Fit }
 
 export function createRunChat(deps: {
@@ -289,12 +292,13 @@ async function traceCall(
 }
 
 /**
- * The claim of a prompt with at most this many tokens is sent with the first output, which saves a message for each
- * generation. So the prefill of such a prompt is free if the caller hangs up before the first output.
+ * If a prompt has at most this many tokens, the worker sends the gateway the claim together with the first output,
+ * which saves a message for each generation. So the prefill of such a prompt is free if the caller hangs up before the
+ * first output.
  */
 const LARGE_PROMPT_TOKENS = 2_048
 
-/** Replaying this many ids takes about 5 ms. Other streams go on in between. */
+/** Replaying this many ids takes about 5 ms. Before the next ids are replayed, other streams go on. */
 const REPLAYED_AT_ONCE = 2_048
 
 /** Throws if the run is stopped. At the deadline, a run that has output of earlier epochs completes instead. */
@@ -304,9 +308,9 @@ function throwIfStopped(run: RunningGeneration): void {
 }
 
 /**
- * Returns why the output ended. If the model ended in the middle of a tool call, the reason is `length`, and the call
- * does not count. If the engine reached the limit, the parser may still have found a stop string in the text that was
- * buffered until the end. Then the reason is not `length`.
+ * Returns why the output ended. If the output ended in the middle of a tool call, the reason is `length`, and the call
+ * does not count. If the engine reached the limit of output tokens, the parser may still have found a stop string in
+ * the text that was buffered until the end. In this case the reason is not `length`.
  */
 function toFinishReason(finish: 'stop' | 'length', parser: OutputParser): GenerationEnd['finishReason'] {
   if (parser.isCut()) return 'length'

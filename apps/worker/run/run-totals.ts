@@ -26,9 +26,9 @@ export type RunTotals = {
 /** Weight of the newest run in the moving mean time. */
 const MEAN_SHARE = 0.1
 /**
- * Weight of the newest run in the means behind `slotTokensPerS`. It is smaller than `MEAN_SHARE` for two reasons. Runs
- * of different accounts differ much in their tokens per second. And gateways compute from this rate how many tokens may
- * wait ahead of a new request.
+ * Weight of the newest run in the means from which `slotTokensPerS` is computed. It is smaller than `MEAN_SHARE` for
+ * two reasons. Runs of different accounts differ much in their tokens per second. And gateways compute from this rate
+ * how many tokens may wait ahead of a new request.
  */
 const RATE_SHARE = 0.01
 

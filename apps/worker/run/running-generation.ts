@@ -7,7 +7,7 @@ import type { HoldAnswered } from './paid-output.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 
 /**
- * Why a running generation is stopped.
+ * The reasons for which a running generation is stopped:
  * - `unwanted`: the gateway of the generation has asked for the stop, has settled the generation, or is cut off from
  *   the bus and would not receive the rest.
  * - `gateway-dead`: the gateway of the generation is dead, and this worker settles the generation.

@@ -48,9 +48,9 @@ export type RunningGenerations = {
   answer(gateway: string, asked: readonly AskedStream[]): void
   /**
    * Publishes two things to each gateway: the claims that are not published yet, and the sequence number of the last
-   * event of some of its streams. These are the running streams that have sent nothing since the last call, and the
-   * ended streams at some of the calls (`ENDED_EVERY_PULSES`). For the other running streams, the next frame shows
-   * whether a frame was lost. Call it once a second.
+   * event of some of the gateway's streams. These are the running streams that have sent nothing since the last call,
+   * and the ended streams at some of the calls (`ENDED_EVERY_PULSES`). For the other running streams, the next frame
+   * shows whether a frame was lost. Call it once a second.
    */
   pulse(): void
 }
@@ -67,7 +67,7 @@ const ENDED_EVERY_PULSES = 10
 /** `run` is null after the run's end, so that its prompt does not stay in memory; `timing` remains. */
 type TrackedStream = UnreadGeneration & {
   lastSeq: number
-  /** Calls of `pulse` since its last event, or since its end. */
+  /** Calls of `pulse` since the stream's last event, or since its end. */
   quietPulses: number
   /** True if the stream has sent output: further events may wait to be merged. */
   hasBegun: boolean
@@ -78,8 +78,8 @@ type TrackedStream = UnreadGeneration & {
 
 /**
  * The generations of this process on all engines, by gateway and stream: control messages name the stream, not the
- * generation. An ended generation is remembered until its gateway has settled it, because this worker settles it if
- * that gateway dies.
+ * generation. An ended generation is remembered until its gateway has settled it, but at most for `KEEP_ENDED_MS`. If
+ * the gateway dies before, this worker settles the generation.
  */
 export function createRunningGenerations(deps: {
   publisher: Pick<EventPublisher, 'send' | 'pulse' | 'forget'>

@@ -65,8 +65,8 @@ export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefi
         keys.push(key)
         chain.follow(number)
       }
-      // The last block is used first here, and is therefore forgotten first: a block is useless without the blocks
-      // before it.
+      // Each `get` marks a block as used. The last block of the prompt is marked first, and is therefore forgotten
+      // first: a block is useless without the blocks before it.
       for (const key of keys.toReversed()) numbers.get(key)
       const block = new Uint32Array(BLOCK_TOKENS)
       let filled = promptIds.length % BLOCK_TOKENS

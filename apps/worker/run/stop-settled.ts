@@ -2,7 +2,9 @@ import type { GenerationRecord } from '#libs/generation-record/generation-record
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RunningGeneration } from './running-generation.ts'
 
-/** The bus counts as away after this time. If it is only slow for a moment, stop messages still arrive after that. */
+/**
+ * The bus counts as away after this time. If the bus is only slow for a moment, stop messages still arrive afterwards.
+ */
 const AWAY_MS = 3_000
 
 /**

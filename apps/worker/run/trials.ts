@@ -31,7 +31,7 @@ type TriedRun = Pick<RunningGeneration, 'epoch' | 'engineDeaths' | 'output' | 's
 
 /**
  * The last one or two tokens that an engine made may be lost when it dies. So a generation that kills its engine at a
- * certain length kills the next engine before its third new token.
+ * certain length kills the next engine before that engine has made three new tokens for it.
  */
 const READ_TOKENS = 3
 /**
@@ -49,11 +49,11 @@ const HANGS_WITHIN_MS = 2_000
  * that the engine ran. Each of them continues *on trial* in its next engine:
  *
  * - The run is *unread* until that engine has given the run's next 3 tokens. If the generation kills by its prompt, or
- *   by its output so far, it kills here. An engine reads one such run at a time, and no other run is without a token
- *   meanwhile.
+ *   by its output so far, it kills within these tokens. While an engine has such a run, it has no second one, and no
+ *   other run that is without a token.
  * - After a second death that proved nothing, the trial is longer. It lasts until the run has 16 tokens more than its
- *   longest epoch that ended with the death of an engine. If the generation kills at a certain length, it kills here.
- *   An engine has one such run at a time, beside new runs.
+ *   longest epoch that ended with the death of an engine. If the generation kills at a certain length, it kills within
+ *   these tokens. An engine has one such run at a time, beside new runs.
  *
  * So when an engine dies, at most one run is on trial. A run may have been the cause of the death if one of these is
  * true:
@@ -68,12 +68,13 @@ const HANGS_WITHIN_MS = 2_000
  * death, and the other runs go on elsewhere. If several runs may have been the cause, none is the suspect, and the next
  * trial is longer.
  *
- * This method has two limits. An engine reads a run on trial in a fraction of a second. If another generation kills for
- * the first time within this time, the run on trial is ended in its place. And if more than about fifty runs wait for
- * one engine, the runs whose trial does not begin within 5 s go on together. Then another engine is needed to find the
- * generation that kills. The longest wait grows with each death, so in the end the generation is found.
+ * This method has two limits. A run on trial is unread for a fraction of a second. If another generation kills the
+ * engine for the first time within this time, the generation on trial is ended in its place. And if more than about
+ * fifty runs wait for one engine, the runs whose trial does not begin within 5 s go on together. Then another engine is
+ * needed to find the generation that kills. The longest wait grows with each death, so in the end the generation is
+ * found.
  *
- * An embedding begins anew in each epoch, so it is on trial until its end.
+ * An embedding begins anew in each epoch, so its trial lasts until its end.
  */
 export function createTrials(nowMs: () => number): Trials {
   const turns = new ShortLivedMap<string, Turn>()

@@ -1,7 +1,7 @@
 export type NumberKeeper = {
   /** Parses JSON. Numbers that JavaScript would print differently become marked strings. Throws a SyntaxError. */
   readonly parse: (json: string) => unknown
-  /** Replaces the marks in a rendered text by their numbers. */
+  /** In a rendered text, replaces the marked strings by their numbers, and removes the marks of keys. */
   readonly restore: (text: string) => string
 }
 
@@ -41,13 +41,17 @@ export function keptKind(text: string): 'integer' | 'float' | null {
   return text.startsWith(FLOAT, MARK.length) ? 'float' : null
 }
 
-/** Turns a kept number into a string that a template prints as the number; returns other strings unchanged. */
+/**
+ * Turns a marked string, which stands for a number, into a string that a template prints as the number. Returns other
+ * strings unchanged.
+ */
 export const asText = (text: string): string =>
   keptKind(text) === null ? text : MARK + TEXT + text.slice(MARK.length + FLOAT.length)
 
 /**
- * Corrects JSON that the Jinja library wrote from values of `parse`: removes the quotes of kept numbers, and the
- * escapes of noncharacters.
+ * Corrects JSON that the Jinja library wrote from values of `parse`. `parse` turns some numbers into marked strings:
+ * this function removes the quotes around these strings. It also replaces the escapes of noncharacters by the
+ * characters.
  */
 export function toPythonJson(json: string): string {
   return json

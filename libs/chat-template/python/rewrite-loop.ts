@@ -41,7 +41,8 @@ export function rewriteLoop(given: Node): Node[] {
 
 /**
  * Changes a loop over `dictsort`, so that it iterates over the dictionary's keys in the order of `.sortedKeys`. The
- * Jinja library would sort by keys that contain the marks of callers' texts.
+ * Jinja library would sort by the whole keys. But keys may contain noncharacters, which mark callers' texts and must
+ * not change the order.
  */
 function throughKeys(loop: Node): Node {
   const { iterable, loopvar } = loop

@@ -1,8 +1,8 @@
 import { asText, keptKind } from './number-keeper.ts'
 
 /**
- * A value in a running template. The Jinja library has a class for each type of value; these are the fields of these
- * classes that are used here.
+ * A value in a running template. The Jinja library has a class for each type of value; this type has only the two
+ * fields of these classes that are used here.
  */
 export type RuntimeValue = { readonly type: string; readonly value: unknown }
 
@@ -76,8 +76,8 @@ function quote(text: string): string {
 }
 
 /**
- * The characters that `quote` may escape. Python also escapes unassigned characters, but they stay unchanged here,
- * because the marks of callers' texts are among them.
+ * The characters that `quote` may escape. Python also escapes unassigned characters. They stay unchanged here, because
+ * some of them mark callers' texts (`token-guard.ts`).
  */
 const UNPRINTABLE = /[\\'"\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu
 

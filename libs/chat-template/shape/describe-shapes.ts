@@ -19,7 +19,9 @@ export function describeShapes({ plain, withTools, tools }: TemplateShapes): Sha
 
 type Finding = { readonly kind: 'refused' | 'changed'; readonly text: string }
 
-/** Texts by field and value. A value without a text prints messages unchanged. */
+/**
+ * The texts of a description, by field of the shape and by its value. A value that has no text here is not described.
+ */
 const TEXTS: { readonly [Field in keyof TemplateShape]?: Readonly<Record<string, string>> } = {
   leadingSystems: {
     null: 'system messages',

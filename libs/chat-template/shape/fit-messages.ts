@@ -1,7 +1,9 @@
 import type { ChatMessage, ToolCall } from '#libs/contracts/generation-request.ts'
 import type { TemplateShape } from './template-shape.ts'
 
-/** The template cannot print such messages; the error's message names them and may be shown to the caller. */
+/**
+ * Thrown for messages that the template cannot print. The error's message names them and may be shown to the caller.
+ */
 export class UnprintableError extends Error {
   constructor(what: string) {
     super(`the model's chat template cannot print ${what}`)
@@ -110,8 +112,8 @@ function foldLeading(
 }
 
 /**
- * Joins an assistant's text with the calls of the next message, if the template does not print two assistant messages
- * in a row.
+ * Joins an assistant message that has no tool calls with the assistant message with tool calls that follows it
+ * directly. Does nothing if the template prints two assistant messages in a row.
  */
 function joinTextWithCall(
   messages: readonly ChatMessage[],

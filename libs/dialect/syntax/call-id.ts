@@ -3,8 +3,8 @@ import type { ChatMessage } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from '../family.ts'
 
 /**
- * Returns the id of a call. It is the same in every run of its generation, whichever worker parses it, and has a form
- * that the family's template accepts in the next turn.
+ * Returns the id of a tool call. The id is the same in every run of the generation, whichever worker parses the call.
+ * It has a form that the family's template accepts in the next turn of the conversation.
  */
 export function toCallId(
   kind: ModelFamily['callIds'],

@@ -171,8 +171,8 @@ export function createHarmonyMessages(
   }
 
   /**
-   * Reads text that is not within a message. At the start it may continue the header in which the prompt ends.
-   * Elsewhere it is the text of a message whose header is missing.
+   * Reads text that is not within a message. At the start of the output, this text may continue the header in which the
+   * prompt ends. Anywhere else, it is the text of a message whose header is missing.
    */
   function readOutside(text: string): void {
     if (state === 'start') {

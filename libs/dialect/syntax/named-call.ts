@@ -125,8 +125,8 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
   }
 
   /**
-   * Reads `null` or an empty fence up to the close tag; both mean that there are no arguments. Returns undefined for
-   * other arguments, else the same as `push`.
+   * Reads `null` or an empty fence up to the close tag; both mean that there are no arguments. Returns undefined if
+   * `text` cannot be one of the two. Otherwise returns the same as `push`.
    */
   function pushNothing(text: string): string | null | undefined {
     const at = findMarker(text, closeMarkers)

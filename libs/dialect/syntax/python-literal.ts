@@ -187,8 +187,8 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
 const BLANKS = ' \t\r\n'
 const WORD = /[\w.+-]/
 /**
- * The most characters of a number or a word, which is Python's own limit for the digits of an integer. Words are
- * buffered whole, and long hexadecimal numbers are converted slowly.
+ * The most characters of a number or a word, which is Python's own limit for the digits of an integer. A limit is
+ * needed, because words are buffered whole, and long hexadecimal numbers are converted slowly.
  */
 const MAX_WORD = 4_300
 

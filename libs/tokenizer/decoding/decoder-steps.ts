@@ -8,8 +8,8 @@ export const DecoderStep = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('Replace'),
     /**
-     * A text. Patterns of the other kind, regular expressions, are not supported: Oniguruma's syntax differs from
-     * JavaScript's.
+     * The text to replace. A regular expression in its place is not supported, because it would have Oniguruma's
+     * syntax, which differs from JavaScript's.
      */
     pattern: z.strictObject({ String: z.string() }),
     content: z.string(),

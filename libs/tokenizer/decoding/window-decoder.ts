@@ -8,10 +8,10 @@ import type { TextStream, TokenDecoder } from './token-decoder.ts'
  * decodes the three together, and removes the text of the word and of the previous token from the result. If the
  * previous token is a single byte, the stream puts only the fixed word before the new token.
  *
- * The concatenated parts of a stream equal the text of all its ids decoded together after another word. So the first
- * token of a stream is not decoded as the beginning of a text. There is one exception: a run of bytes that is not valid
- * UTF-8. There `decode` replaces every byte by U+FFFD, also the bytes of complete characters. A stream keeps these
- * characters, because it has returned them already.
+ * The concatenated parts of a stream equal the text of all its ids, decoded together after the fixed word. So the first
+ * token of a stream is not decoded as the beginning of a text. The only exception is a run of bytes that is not valid
+ * UTF-8. If the ids are decoded together, every byte of the run is replaced by U+FFFD, also the bytes of complete
+ * characters. A stream does not replace these characters, because it has returned them already.
  */
 export function createWindowDecoder(
   tokens: readonly (string | undefined)[],

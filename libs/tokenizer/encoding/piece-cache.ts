@@ -13,7 +13,7 @@ const ENTRY_BYTES = 300
 const MOST_OF_CACHE = 1 / 8
 
 /**
- * Creates a cache of the ids of texts. It saves work because many prompts have texts in common: the texts of a
+ * Creates a cache of the token ids of texts. It saves work because many prompts have texts in common: the texts of a
  * template, system prompts, tools and the earlier turns of a conversation. Its entries take at most `maxBytes`
  * together; the least recently used entry is removed first. A cache with `maxBytes` 0 stores nothing.
  */

@@ -9,7 +9,7 @@ export type PlainEncoder = (texts: readonly string[]) => Uint32Array[] | null
 
 /**
  * The most characters that one call encodes, in all its texts together. This many characters block other streams for
- * 0.3 ms, or for 0.6 ms if no word is known yet (`npm run bench:encoding`).
+ * 0.3 ms, or for 0.6 ms if the ids of no word are kept yet (`npm run bench:encoding`).
  */
 const MOST_CHARACTERS = 4_096
 /** The longest word that is merged here: the time of merging grows with the square of the word's length. */
@@ -23,9 +23,9 @@ const MOST_KEPT_WORDS = 16_384
 
 /**
  * Opens an encoder of short plain texts that runs on this thread, for a tokenizer that is a byte-level BPE, as the
- * tokenizers of most models are. In most prompts, only the last message is not in the cache. For one line of text the
- * native library needs seven times the CPU time of this encoder, because each of its calls goes through a thread (`npm
- * run bench:encoding`).
+ * tokenizers of most models are. Most texts are short: in most prompts only the last message must be encoded, because
+ * the ids of the rest are in the cache. For one line of text the native library needs seven times the CPU time of this
+ * encoder, because each call of the library goes through a thread (`npm run bench:encoding`).
  *
  * Only ASCII is encoded here. For other text, this encoder and the library could differ, because they may use different
  * versions of Unicode and of its normal forms. Returns null in these cases:
@@ -130,8 +130,9 @@ type PreTokenizer = z.infer<typeof BytePairSteps>['preTokenizer']
 const OWN_PATTERN = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
 /**
- * Returns the patterns in order. Each pattern splits the parts that the previous pattern has made. Returns null if a
- * pattern is unusable.
+ * Returns the patterns of the steps, in the order of the steps. Each pattern splits the parts that the previous pattern
+ * has made. Returns null if the last step is not the byte-level step, if JavaScript reads a pattern differently than
+ * the native library, or if JavaScript cannot compile a pattern.
  */
 function toPatterns(steps: PreTokenizer): RegExp[] | null {
   if (steps.at(-1)?.type !== 'ByteLevel') return null
@@ -177,10 +178,10 @@ function splitAt(text: string, pattern: RegExp): string[] {
 
 /**
  * Returns a function that returns true if a text consists of printable ASCII characters, tabs and line breaks, and
- * contains none of the added tokens, which the library finds before it splits the text.
+ * contains none of the added tokens. The native library finds these tokens before it splits the text into words.
  */
 function createIsPlain({ addedTokens }: TokenizerFile): (text: string) => boolean {
-  // The library looks for the normalized text of some tokens.
+  // The native library looks for some added tokens in their normalized form.
   const forms = (text: string) => [text, ...NORMAL_FORMS.map((form) => text.normalize(form))]
   const contents = new Set(addedTokens.flatMap(({ content }) => forms(content)).filter((text) => text !== ''))
   if (contents.size === 0) return (text) => PLAIN.test(text)

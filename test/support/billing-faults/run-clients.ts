@@ -20,8 +20,8 @@ const REST_MS = runs(150, 0)
 const RETRY_MS = 250
 
 /**
- * The test fails if a call is not answered within this time. A killed server is started again at once, and after the
- * last kill all servers run and can answer.
+ * The test fails if a call is not answered within this time. The time is enough, because a killed server is started
+ * again at once, and after the last kill all servers run and can answer.
  */
 const CALL_LIMIT_MS = 60_000
 
@@ -36,9 +36,10 @@ export type FaultAccount = {
 }
 
 /**
- * Runs many clients at once, each with one generation after another, until `stop` is called. They reserve, replace,
- * extend, release and settle. They also send a call to both replicas at once, abandon calls, and send a settlement and
- * a release of one hold at the same time. `stop` returns what the clients know of each reservation from the answers.
+ * Runs many clients at once, each with one generation after another, until `stop` is called. The clients reserve,
+ * replace, extend, release and settle. They also send the same call to both replicas of billing at once, abandon calls,
+ * and send a settlement and a release of one hold at the same time. `stop` returns, for each reservation, the facts
+ * that the clients know from billing's answers.
  */
 export function runClients(options: {
   /** Several clients of each replica. */

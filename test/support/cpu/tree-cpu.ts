@@ -24,8 +24,8 @@ export function readTreeCpuMs(pid: number): number {
 }
 
 /**
- * Returns the fields after the command's name, which may contain any character. The first returned field is field 3 in
- * proc_pid_stat(5).
+ * Returns the fields of `/proc/PID/stat` that follow the command's name. The fields are not counted from the beginning
+ * of the line, because the name may contain any character. The first returned field is field 3 in proc_pid_stat(5).
  */
 function statFields(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

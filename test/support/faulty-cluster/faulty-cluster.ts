@@ -75,7 +75,7 @@ type AppName = 'gateway' | 'worker' | 'billing' | 'simulator'
 
 /**
  * Starts a cluster of real processes in which everything can fail: each process can be killed, stopped and frozen, and
- * each connection of an app to a server passes its own proxy. Queue and bus are two servers.
+ * each app reaches each server through a separate proxy. The queue and the bus are two Redis servers.
  */
 export async function startFaultyCluster(options: FaultyClusterOptions): Promise<FaultyCluster> {
   const servers = await startServers(options.hasStandby ?? false)

@@ -109,8 +109,8 @@ function toModels(text: string): Body['models'] {
 }
 
 /**
- * Completes a day or a time to the form that billing reads. A day or a time without a zone is in UTC. Other text is
- * returned as typed, and billing refuses it with a message about this field.
+ * Completes a day or a time to the form that billing reads. A day or a time without a zone is in UTC. Returns any other
+ * text as the viewer has typed it: billing refuses that text, with a message about this time.
  */
 function toTime(text: string): string {
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text.trim())

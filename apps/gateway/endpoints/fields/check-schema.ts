@@ -53,7 +53,8 @@ const draft7 = metaSchema(() => new Ajv({ validateFormats: false }), 'http://jso
 
 /**
  * Compiles the validators for schemas. That takes 0.1 s of processor time once, longer than the check of hundreds of
- * schemas. The threads call this function at their start; the gateway's own process checks no schema.
+ * schemas. Each thread that prepares bodies calls this function at its start; the gateway's own process checks no
+ * schema.
  */
 export function compileSchemaChecks(): void {
   draft2020()
@@ -70,8 +71,8 @@ function metaSchema(createAjv: () => Ajv | Ajv2020, id: string): () => ValidateF
 }
 
 /**
- * Checks a schema by the draft that `$schema` names. A schema without `$schema` may fit 2020-12 or draft 7, because
- * some generators omit `$schema` and write tuples as draft 7 does, as a list in `items`.
+ * Checks a schema by the draft that `$schema` names. A schema without `$schema` is accepted if it is valid by 2020-12
+ * or by draft 7. Some generators omit `$schema`, and write a tuple as draft 7 does: as a list in `items`.
  */
 function checkKeywords(schema: JsonSchema): SchemaProblem | null {
   const named = typeof schema['$schema'] === 'string' ? schema['$schema'] : ''

@@ -57,7 +57,7 @@ export const ResponseFormat = z
 /**
  * Returns the one format that the fields ask for. The keys of `given` and `structured` are the names of fields of the
  * body. Throws an `ApiError` `invalid_request` for two different formats, and for a format to which the output cannot
- * be constrained. The format `text` is ignored beside a field of `structured`.
+ * be constrained. The format `text` is ignored if a field of `structured` is given.
  */
 export function toOutputFormat(
   given: Readonly<Record<string, NamedFormat | undefined>>,

@@ -28,9 +28,9 @@ const onlyEmptyObject: UnsupportedField = {
 const instead = (advice: string): UnsupportedField => ({ ...never, instead: advice })
 
 /**
- * Fields that would change the output and are not supported, each with the values that have no effect. They are
- * rejected because ignoring them would return a wrong answer. Every other field of these interfaces is parsed by the
- * operation, or has no visible effect on the answer. Fields without a visible effect are:
+ * Fields that would change the output and are not supported, each with the values that have no effect. All other values
+ * of such a field are rejected, because ignoring them would return a wrong answer. Every other field of these
+ * interfaces is parsed by the operation, or has no visible effect on the answer. Fields without a visible effect are:
  * - hints for caches and schedulers (`prompt_cache_key`, `cache_salt`, `priority`, `prediction`, `speculation`),
  * - labels (`user`, `metadata`, `session_id`),
  * - choices between means that have the same result (`guided_decoding_backend`),

@@ -9,8 +9,8 @@ const texts = new WeakMap<object, string>()
 /**
  * Notes the text of each JSON schema in a body, so that `schemaText` can return it. Only schemas that JavaScript might
  * write in another way are noted. The model and the grammar must get the numbers that the caller wrote, such as `1.0`
- * and integers with all digits of 64 bits. `json` is the text of `body`. This text is read once for each level of
- * `PLACES`. If the body has no schema, or no such numbers, its text is not read at all.
+ * and integers with all digits of 64 bits. `json` is the text of `body`. If the body has no schema, or no such numbers,
+ * `json` is not read at all. Otherwise its parts are read at most once for each level of nesting in `PLACES`.
  */
 export function noteSchemaTexts(body: JsonObject, json: string): void {
   if (carriesSchema(body) && mayChange(json)) note(body, json, PLACES)

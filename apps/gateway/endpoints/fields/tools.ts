@@ -173,8 +173,8 @@ export function toToolUse(
 }
 
 /**
- * Refuses a tool if the model cannot write its name, or if the calls that the model writes could not be read. The tool
- * would never be called.
+ * Refuses a tool in two cases: the model cannot write the tool's name, or the calls that the model writes could not be
+ * read. In both cases the tool would never be called.
  */
 function checkName(name: string, param: string, { callFormat }: CatalogModel): void {
   const problem = callFormat === undefined ? null : checkToolName(callFormat, name)

@@ -38,8 +38,8 @@ export const Thinking = z.looseObject(
 
 /**
  * Returns the effort of a request. `disabled` takes precedence, then an effort, then a budget. A request that enables
- * thinking without an effort or a budget gets `low`, which is also the highest effort that a model may have as its
- * default.
+ * thinking without an effort or a budget gets `low`. No model has a default effort above `low` (`ModelSpec`), so this
+ * is never less than the model's default. A request with none of these fields gets the model's default.
  */
 export function toEffort(
   {

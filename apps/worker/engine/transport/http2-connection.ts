@@ -6,8 +6,8 @@ import { RECONNECT_PAUSE_MS } from './transport.ts'
 /** The one connection to a server. It is opened at the first use, and again at the first use after it was lost. */
 export type Http2Connection = {
   /**
-   * Calls back with a session that accepts new streams, or with a failure. If one of them is known already, calls back
-   * before it returns.
+   * Calls back with a session that accepts new streams, or with a failure. If the session or the failure is known
+   * already, calls back before `use` returns.
    */
   readonly use: (user: ConnectionUser) => void
   /** How often the connection was opened. */
@@ -25,8 +25,8 @@ const CONNECT_TIMEOUT_MS = 5_000
 
 const SESSION_OPTIONS = {
   settings: { enablePush: false },
-  // The limit in MB. It may be high, because the streams of a session bound its memory: each stream has its window and
-  // one request.
+  // The limit of a session's memory, in MB. A high limit is safe, because the session's streams already bound its
+  // memory: each stream has one flow-control window and one request.
   maxSessionMemory: 4_096,
 } as const
 
@@ -38,10 +38,11 @@ const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024
 
 /**
  * The states of a connection:
- * - *idle*
- * - *connecting* after a use
+ * - *idle* until a call of `use`
+ * - *connecting* after a call of `use`
  * - *ready* once the server's settings arrive; *idle* again after a loss or a GOAWAY
- * - *pausing* after a failed attempt: uses fail at once until the pause is over, then the connection is *idle*
+ * - *pausing* after a failed attempt to connect: calls of `use` fail at once until the pause is over. Then the
+ *   connection is *idle*.
  *
  * Pauses double from 200 ms to a second; a success resets them. No pings are sent: vLLM up to 0.31 answers them by
  * killing all calls.

@@ -45,11 +45,13 @@ export type StreamListener<Response> = {
 export type StreamCall = {
   /**
    * Stops the calls of `onMessage` until `resume`. The server stops sending as soon as the flow-control window is full.
-   * Only tests use it, to compare what engines send to a slow reader: the worker takes every message at once.
+   * Only tests use `pause`, to compare what engines send to a slow reader. The worker takes every message at once.
    */
   readonly pause: () => void
   readonly resume: () => void
-  /** Cancels the call at the server at once. Unless the call has ended, it ends as CANCELLED before this returns. */
+  /**
+   * Cancels the call at the server at once. Unless the call has ended, it ends as CANCELLED before `cancel` returns.
+   */
   readonly cancel: () => void
 }
 

@@ -119,8 +119,9 @@ function findUncountable(schema: JsonSchema): Found | null {
 }
 
 /**
- * The keywords of minimum counts. A minimum above the largest count that the library can represent is refused, because
- * no output is that long. A maximum above that count excludes nothing, so it is accepted.
+ * The keywords of minimum counts. A minimum above `MAX_COUNT`, the largest count that the grammar library can
+ * represent, is refused, because no output is that long. A maximum above `MAX_COUNT` excludes nothing, so it is
+ * accepted.
  */
 const LEAST_COUNTS = ['minLength', 'minItems', 'minProperties'] as const
 

@@ -5,7 +5,8 @@ import { readPattern } from './read-pattern.ts'
 
 /**
  * A counted repetition such as `{50}` adds steps to the pattern. These are the largest numbers of added steps, in one
- * pattern and in all patterns of a request. Measured: to compile more steps stops the engine for seconds.
+ * pattern and in all patterns of a request. Measured: if there are more steps, compiling them stops the engine for
+ * seconds.
  */
 const MAX_REPEATED_IN_ONE = 1_000
 const MAX_REPEATED_IN_ALL = 5_000

@@ -7,8 +7,8 @@ export type ReadPattern = {
 }
 
 /**
- * The highest count of a repetition. Higher counts fail in the library's cache, after the engine has accepted the
- * request.
+ * The highest count of a repetition. With a higher count, the grammar fails in the cache of the engine's grammar
+ * library (xgrammar), after the engine has accepted the request.
  */
 const MAX_COUNT = 128
 /**
@@ -18,8 +18,8 @@ const MAX_COUNT = 128
 const MAX_LOOSE = 128
 
 /**
- * The number of steps of a part of the pattern. A step that is repeated n times counts as n steps. `loose` is the
- * number of those steps whose number of repetitions is variable.
+ * The size of a part of the pattern, in steps. In `all`, a step that is repeated n times counts as n steps. `loose`
+ * counts only the steps whose number of repetitions is variable.
  */
 type Steps = { readonly all: number; readonly loose: number }
 
