@@ -18,7 +18,7 @@ export type SenderRate = {
 const BURST_S = 10
 
 /**
- * The share of an account's rate (`perS`) that one of its addresses may use. A machine that repeats a mistake thus leaves
+ * The share of an account's rate (`perS`) that a single address may use. A machine that repeats a mistake thus leaves
  * half of the rate to the account's other machines.
  */
 const SHARE_OF_ADDRESS = 1 / 2
