@@ -3,8 +3,8 @@
 //
 //   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0 --single]
 //
-// `--single` measures only single calls and batches of 32: billing's short SQL functions, for usual calls, are compared
-// with its full functions. The functions take turns of a few calls each.
+// With `--single`, the program measures only single calls and batches of 32. It compares billing's short SQL functions,
+// which handle usual calls, with the full SQL functions. The functions take turns of a few calls each.
 //
 // Prints:
 // - reservations per second, on one hot account and on many accounts

@@ -33,7 +33,7 @@ const streams = Number(values.streams)
 const rate = Number(values.rate)
 const seconds = Number(values.seconds)
 const rounds = Number(values.rounds)
-/** The streams start and end this long before and after the measured window. */
+/** The streams start this long before the measured window, and end this long after it. */
 const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 

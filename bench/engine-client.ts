@@ -132,7 +132,7 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Runs in a client's process. Each received order makes one run of the load. The answer to the order is the run's
+ * Runs in a client's process. For each order that this process receives, it runs the load once and answers with the
  * result.
  */
 async function obey(name: TransportName): Promise<void> {

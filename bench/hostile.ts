@@ -42,8 +42,8 @@ const EMBEDDING_MODEL = 'demo-embed'
 const LOWEST_PRIORITY = 19
 const MOST_RATIO = 2
 /**
- * From this number of connections on, the gaps have no bar: the work of the kernel alone already uses the whole
- * machine.
+ * With this number of connections or more, the gaps between tokens are printed without a bar (a required value): the
+ * work of the kernel alone already uses the whole machine.
  */
 const MANY_CONNECTIONS = 100
 

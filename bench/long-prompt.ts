@@ -9,9 +9,9 @@
 // engine has other processes for that. A turn contains the time that its process waited for a processor.
 //
 // For each round, the 99.9th percentile of the gaps in the first part is subtracted from the same percentile in the
-// second part. The bar limits the median of these differences. The exit code is 1 if the bar is missed. All parts of
-// the chain share the processors, and tokenizing keeps whole processors busy, so a machine without spare processors
-// cannot meet the bar.
+// second part. The median of these differences must be at most 20 ms; otherwise the exit code is 1. All parts of the
+// chain share the processors, and tokenizing keeps whole processors busy, so a machine without spare processors cannot
+// stay below this limit.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

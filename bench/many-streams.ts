@@ -5,7 +5,7 @@
 //
 // For each process it also prints the longest turn of the event loop, and how long the main thread waited for a
 // processor. A gap that no turn explains is caused by the machine. The client is one more process on the same machine.
-// A lost, duplicated or reordered token fails the run. The exit code is 1 if a bar is missed.
+// A lost, duplicated or reordered token fails the run. The exit code is 1 if a value misses its limit.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

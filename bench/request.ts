@@ -10,8 +10,9 @@
 // machine), the commit of one row, and the engine's own time to its first token. PostgreSQL does not flush to the disk.
 //
 // Prints each figure as its median over the rounds, with the range over the rounds in brackets; then Redis commands by
-// script and command; then the bars. The exit code is 1 if a bar is missed. The load generator, the engines and
-// everything else on the machine share its processors, so compare only figures of the same run.
+// script and command; then each median that has a limit, beside this limit (its bar). The exit code is 1 if a bar is
+// missed. The load generator, the engines and everything else on the machine share its processors, so compare only
+// figures of the same run.
 import { rmSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'

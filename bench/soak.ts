@@ -70,8 +70,8 @@ const redis = new Redis(cluster.redis.url)
 const problems: string[] = []
 try {
   const accounts = [await cluster.createAccount(CREDITS), await cluster.createAccount(CREDITS)]
-  // This account pays for the requests that are sent before the load. Their answers are noted, and they are used to
-  // measure the capacity. The account's charges are not checked.
+  // This account pays for the two kinds of requests that are sent before the load: the requests whose answers are
+  // noted, and the requests that measure the capacity. The account's charges are not checked.
   const learner = await cluster.createAccount(CREDITS)
   const gateways = cluster.gateways.map(({ baseUrl }, index) => ({
     name: `gateway ${index + 1}`,

@@ -282,8 +282,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
 }
 
 /**
- * Calls `start` when `ready` resolves, unless `stop` was called before. `stop` calls the function that `start`
- * returned, or `unstarted` if `start` was not called.
+ * Returns an object with the function `stop`. Calls `start` when `ready` resolves, but not if `stop` was called before
+ * that. `stop` calls the function that `start` returned, or `unstarted` if `start` was not called.
  */
 function startOnce(
   ready: Promise<void>,

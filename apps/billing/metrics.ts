@@ -126,8 +126,8 @@ function createDeadLetters(registry: Registry) {
 }
 
 /**
- * Creates the gauge of watermark ages. Ages grow by themselves between updates, also while Redis is unavailable and
- * there are no updates.
+ * Creates the gauge of watermark ages. Between two calls of `set`, the age of a model's watermark grows with time, also
+ * while Redis is unavailable and `set` is not called.
  */
 function createWatermarkAge(registry: Registry) {
   const measured = new Map<string, { readonly ageMs: number; readonly atMs: number }>()

@@ -27,7 +27,7 @@ import { serveWatch } from './serve-watch.ts'
 /**
  * The longest age of a connection, and the time for which its streams may last beyond that age. A gateway finds new
  * replicas only when a connection ends. If connections had no largest age, the replica that started last would get no
- * calls. Gateways replace their streams by themselves within half of the grace, so no stream is cut off.
+ * calls. Gateways replace their streams by themselves within half of `CONNECTION_GRACE_MS`, so no stream is cut off.
  */
 const CONNECTION_AGE_MS = 5 * 60_000
 const CONNECTION_GRACE_MS = 2 * STREAM_AGE_MS
@@ -36,8 +36,8 @@ const CONNECTION_GRACE_MS = 2 * STREAM_AGE_MS
 const SERVER_OPTIONS = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 5_000 } as const
 
 /**
- * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order: gateways then
- * connect to another replica.
+ * Creates the gRPC service of `proto/billing.proto`. The caller binds its server to a port. `endStreams` ends all open
+ * streams, so that gateways connect to another replica.
  */
 export function createBillingService(deps: {
   pool: Pool

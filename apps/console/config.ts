@@ -46,8 +46,8 @@ const Fields = z.object({
    */
   CONSOLE_ORIGIN: Origin.optional(),
   /**
-   * The address of billing's admin interface. The console needs no credential for this interface, because each request
-   * to it carries the token of a viewer.
+   * The address of billing's admin interface. The console has no credential of its own for this interface: each request
+   * to it carries the credential of the person or the program that the console serves.
    */
   BILLING_ADMIN_URL: HttpBase,
   /**

@@ -102,8 +102,8 @@ const Fields = z.object({
   /** The largest body. It can only be lowered, because workers unpack no larger requests. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
   /**
-   * Memory for all bodies that arrive or wait to be prepared. The bodies of one account may use at most as many bytes
-   * of this memory as are left unused. So if only one account sends bodies, they get at most half of the memory.
+   * Memory for all bodies that arrive or wait to be prepared. A body is accepted only if its account then uses no more
+   * of this memory than remains free. So if only one account sends bodies, they get at most half of the memory.
    */
   BODY_MEMORY_BYTES: z.coerce
     .number()
@@ -114,7 +114,8 @@ const Fields = z.object({
   /**
    * How many requests of one account per second may fail because of their bodies (400, 404 or 413), after a burst of
    * ten times as many. An account that exceeds this rate gets `model_busy` for every request with a body, before the
-   * body is read. The same holds for an account's requests from one client address, with half of this rate and burst.
+   * body is read. The same rule applies to an account's requests from one client address, with half of this rate and
+   * of this burst.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
   /**

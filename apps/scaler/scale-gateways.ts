@@ -6,7 +6,8 @@ import type { GatewayState } from './snapshot.ts'
 const LATE_MS = 50
 const LATE_FACTOR = 1.25
 /**
- * The time between two steps down. It is long, because streams last minutes, and a gateway drains them before it ends.
+ * The number of gateways falls only if it has neither risen nor fallen for this time. The time is long, because streams
+ * last minutes, and a gateway drains its streams before it ends.
  */
 const STEP_MS = 300_000
 
@@ -17,8 +18,8 @@ const STEP_MS = 300_000
  * these values is above 50 ms. The number of gateways rises at once, and falls by at most one in 5 min. Without reports
  * it does not change.
  *
- * While KEDA is paused in a direction, the number does not move in this direction. So KEDA does not make a jump when
- * the pause ends.
+ * While KEDA is paused in one direction (up or down), the number does not move in that direction. So KEDA does not make
+ * a jump when the pause ends.
  */
 export function scaleGateways(input: {
   pool: GatewayPool
@@ -46,8 +47,8 @@ export function scaleGateways(input: {
 }
 
 /**
- * Returns the present target, but only as far as KEDA can bring the replicas to it. While KEDA may not raise the number
- * of replicas, the result is at most this number. While KEDA may not lower it, the result is at least this number.
+ * Returns the present target, limited to what KEDA can reach. While KEDA may not raise the number of replicas, the
+ * result is at most the present number. While KEDA may not lower it, the result is at least the present number.
  */
 function toHeld(switches: KedaSwitches, now: { target: number; replicas: number }): number {
   if (switches.isOutPaused) return Math.min(now.target, now.replicas)

@@ -23,7 +23,7 @@ const MOST_STREAMS = 4_000
 /**
  * The settings of connections. KEDA keeps a connection for ever, and its calls have no deadline. So the server sends
  * pings, which find dead connections. A connection has a maximum age, so that KEDA opens a new one and finds the other
- * replicas of the scaler. The grace time after this age is longer than a stream.
+ * replicas of the scaler. The grace time after this age is longer than a stream lasts.
  */
 const CONNECTION = {
   'grpc.keepalive_time_ms': 20_000,

@@ -89,9 +89,9 @@ export function createSnapshotStore(options: {
 }
 
 /**
- * Writes the snapshot only for the leader of the term, so that a former leader cannot write. KEYS: leader, snapshot.
- * ARGV: this process's value of the lock, the text, ms to keep it. Returns 1, or 0 if this process does not hold the
- * lock.
+ * Writes the snapshot only if this process leads in the snapshot's term, so that a former leader cannot write. KEYS:
+ * leader, snapshot. ARGV: the value that the key `leader` has while this process leads in this term, the snapshot as
+ * text, ms to keep the snapshot. Returns 1, or 0 if the key `leader` has another value or does not exist.
  */
 const WRITE = `#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

@@ -26,8 +26,8 @@ const LEAF_TABLES = `select string_agg(oid::regclass::text, ', ') as names from 
 const PLENTY = '1000000000000000'
 
 /**
- * The kinds of keys. `limited` keys have a spend limit, and `rated` keys have requests and tokens per minute. Neither
- * limit is ever reached.
+ * The kinds of keys. `limited` keys have a spend limit. `rated` keys have a limit of requests per minute and a limit of
+ * tokens per minute. No key ever reaches any of its limits.
  */
 export type KeyKind = 'plain' | 'limited' | 'rated'
 

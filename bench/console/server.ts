@@ -1,5 +1,5 @@
-// Measures the server of the console, and compares the figures with the bounds that the server must keep. There are 200
-// models, ten viewers, and 500 workers and 10 gateways that only publish.
+// Measures the server of the console, and compares the figures with their bars, the limits that the server must keep.
+// There are 200 models, ten viewers, and 500 workers and 10 gateways that only publish.
 //
 //   npm run bench:console [-- --models 200 --workers 500 --gateways 10 --viewers 10 --seconds 30]
 //

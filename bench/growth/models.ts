@@ -21,9 +21,13 @@ const WATCHED_MS = 30_000
 const WATERMARKS_LIMIT_MS = 120_000
 
 /**
- * Prints the cost of a cell of 10, 100 and 1,000 models while no model has a request. Each figure is per second: CPU of
- * billing, of a gateway, of Redis and of PostgreSQL, Redis commands, and bytes of write-ahead log. Call `setup` of
- * test/support first.
+ * Prints the cost of a cell of 10, 100 and 1,000 models while no model has a request. These are the figures, each per
+ * second:
+ * - the CPU time of billing, of a gateway, of Redis and of PostgreSQL
+ * - the number of Redis commands
+ * - the bytes of write-ahead log
+ *
+ * Call `setup` of test/support first.
  */
 export async function benchModels(print: (line: string) => void): Promise<void> {
   print(`idle models, each second over ${WATCHED_MS / 1_000} s; a PING is the unit of Redis' CPU`)

@@ -33,8 +33,9 @@ const FAR_MS = 9_999_999_999_999
 
 /**
  * Prints how long Redis takes for each script, by its own clock, with 100, 10,000 and 100,000 generations waiting, each
- * of a different account. Also measures lifts that sweep: the virtual time has passed the finish tags of all these
- * accounts, so a lift removes old tags. Call `setup` of test/support first.
+ * of a different account. The last measurement, called "lift that sweeps", is made after the virtual time has passed
+ * the finish tags of all these accounts: each lift then also removes some of these tags. Call `setup` of test/support
+ * first.
  */
 export async function benchRecord(print: (line: string) => void): Promise<void> {
   const server = await createRedis({ 'slowlog-log-slower-than': '0', 'slowlog-max-len': String(LOGGED) })

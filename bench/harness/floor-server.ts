@@ -1,6 +1,6 @@
-// The least that a server of streams can do: a `node:http` server that only writes prepared events, one to each open
-// stream at each step. `startFloor` starts this file as a process, with the events and the time of a step. The server
-// sends its port to the parent process.
+// A `node:http` server that does as little as a server that streams events can do: at each step it writes one prepared
+// event to each open stream. `startFloor` starts this file as a process, with the events and the time of a step. The
+// server sends its port to the parent process.
 import { createServer, type ServerResponse } from 'node:http'
 import { z } from 'zod'
 

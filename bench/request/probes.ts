@@ -24,8 +24,9 @@ const PROMPT_TOKENS = 60
 const OUTPUT_TOKENS = 3
 
 /**
- * Opens the probes. `ping` is a Redis PING, the unit R. `commit` is an insert of one row. `engine` is the time from the
- * call `Generate` to the first token, with the worker's client and an engine like the engines of the clusters.
+ * Opens the probes. `ping` is a Redis PING; its median time is R, the unit of this machine. `commit` is an insert of
+ * one row. `engine` is the time from the call `Generate` to the first token, with the worker's client and an engine
+ * like the engines of the clusters.
  */
 export async function openProbes(servers: { redisUrl: string; postgresUrl: string }): Promise<Probes> {
   await using opened = new AsyncDisposableStack()

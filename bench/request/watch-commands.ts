@@ -11,9 +11,9 @@ export type WatchedCommands = ReadonlyMap<string, { calls: number; inside: numbe
 
 /**
  * Watches with MONITOR everything that a Redis executes until `until` resolves. Returns how often clients called each
- * command and each script (`calls`), and how many commands the script executed (`inside`). A script is listed by the
- * name of its file in the checkout at `root`. MONITOR slows the server down, so nothing else is measured at the same
- * time.
+ * command and each script (`calls`), and for a script also how many commands it executed in these calls (`inside`). A
+ * script is listed by the name of its file in the checkout at `root`. MONITOR slows the server down, so nothing else is
+ * measured at the same time.
  */
 export async function watchCommands(options: {
   redisUrl: string

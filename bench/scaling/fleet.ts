@@ -44,7 +44,7 @@ export type Fleet = {
   end(nowS: number): readonly number[]
   /** Starts one generation on a random pod with room. Returns false if no pod has room. */
   start(nowS: number, serviceS: number): boolean
-  /** Returns the slots of pods that take work, in total and free, and the number of these pods. */
+  /** Returns the number of pods that take work (`ready`), of all their slots, and of their free slots. */
   room(nowS: number): { readonly slots: number; readonly free: number; readonly ready: number }
   readonly counts: { created: number; removed: number; removedBusy: number }
 }

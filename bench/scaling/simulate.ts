@@ -39,8 +39,8 @@ export type Outcome = {
 }
 
 /**
- * Runs one rule on one trace, in steps of one second. There are one model and one pool, and clients repeat refused
- * requests.
+ * Runs one scaling rule on one trace, in steps of one second. There are one model and one pool, and clients repeat
+ * refused requests.
  */
 export function simulate(trace: Trace, createScaling: () => Scaling, seed: number): Outcome {
   const random = createRandom(seed * 7919 + 13)

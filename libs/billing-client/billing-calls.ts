@@ -30,8 +30,8 @@ export type ReserveCall = {
 export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 
 /**
- * Replaces a hold's amount, which is possible once. `inputTokens` is the number that a worker has counted; the reserve
- * had the gateway's estimate.
+ * Replaces a hold's amount, which is possible once. `inputTokens` is the number that a worker has counted. The amount
+ * so far was computed from the gateway's estimate of this number.
  */
 export type ReplaceCall = {
   readonly reservationId: string
@@ -57,8 +57,8 @@ export type HoldAnswer =
       readonly amountNano: NanoCredits
       readonly outputTokens: number
       /**
-       * True if the available money pays for fewer output tokens than the call needs: `expectedTokens` for a reserve
-       * with `rolling`, otherwise the `outputTokens` of the call.
+       * True if the available credits pay for fewer output tokens than the call asks for: fewer than `expectedTokens`
+       * if the call is a `ReserveCall` with `rolling`, else fewer than the call's `outputTokens`.
        */
       readonly clamped: boolean
       readonly prices: HoldPrices

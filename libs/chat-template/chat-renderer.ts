@@ -60,10 +60,10 @@ export class ChatTemplateError extends Error {
 export type RenderOptions = { readonly writeCalls?: WriteCalls; readonly now?: () => Date }
 
 /**
- * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`). If the template's
- * shapes are known, messages that the template would leave out or refuse are first changed so that it prints them.
- * Throws if the source cannot be parsed. A model may lack a template, because it may serve embeddings only: then
- * `render` refuses each chat.
+ * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`). If
+ * `chatTemplate.shapes` is given, messages that the template would leave out or refuse are first changed so that the
+ * template prints them. Throws if the source cannot be parsed. If the model has no template, as is common for embedding
+ * models, `render` refuses each chat.
  */
 export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOptions = {}): ChatRenderer {
   const { source, toolSource = null, addedTokens, shapes = PLAIN_SHAPES } = chatTemplate

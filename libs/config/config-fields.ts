@@ -15,8 +15,8 @@ export const HostPort = z
 
 /**
  * Returns whether the user name and the password of a URL can be decoded. A `%` that is not written as `%25` may make
- * this impossible. Such a URL is refused, and not read without decoding: a password that also contains a `%25` would
- * then be wrong.
+ * this impossible. Such a URL must be refused. To use its password without decoding is no solution: the password would
+ * be wrong if it also contains a `%25`.
  */
 export function hasReadableLogin(text: string): boolean {
   if (!URL.canParse(text)) return false

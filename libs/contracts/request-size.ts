@@ -102,7 +102,8 @@ const longer = (text: string, schema: object | null) =>
  * Returns whether the engine constrains the calls of a tool to the tool's schema. That depends on `toolChoice`:
  * - the name of a tool: only the calls of this tool are constrained.
  * - `required`: the calls of every tool are constrained.
- * - `auto`: the calls of strict tools are constrained. If the output format is not text, the calls of every tool are.
+ * - `auto`: if the output format is text, only the calls of strict tools are constrained. Otherwise the calls of every
+ *   tool are constrained.
  * - `none`: no calls are constrained, because there are none.
  */
 export function isConstrained(

@@ -20,8 +20,8 @@ export type SettlementTiming = {
 }
 
 /**
- * Encodes a timing as comma-separated values in the order of the type, such as `14200,124,410,5900,stop,,0,1`. The
- * values have no names, to save memory: a settlement is kept in Redis for an hour. Later versions append values.
+ * Encodes a timing as comma-separated values in the order of the type's fields, such as `14200,124,410,5900,stop,,0,1`.
+ * The values have no names, to save memory: a settlement is kept in Redis for an hour. Later versions append values.
  */
 export function encodeTiming(timing: SettlementTiming): string {
   const { waitedMs, ahead, firstTokenMs, ranMs, finishReason, errorCode, reasoningTokens, streamed } = timing

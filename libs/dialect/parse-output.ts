@@ -211,8 +211,8 @@ function behindTags(
 
 /**
  * Passes the parts of an output to the collector, and the answer's text only up to a stop string. Text that may begin a
- * stop string is buffered. When other text, a call or reasoning follows, the buffered text is passed first. After a
- * stop string nothing more is passed.
+ * stop string is buffered. The buffered text is passed once the text that follows shows that it begins no stop string,
+ * or before a call or reasoning is passed. After a stop string nothing more is passed.
  */
 function withStops(collector: Collector, stops: StopMatcher, mayStop: () => boolean): HarmonySink {
   const behindText = <Arguments extends readonly unknown[]>(pass: (...args: Arguments) => void) =>

@@ -32,9 +32,9 @@ export type Frame = {
 
 /**
  * Once a second a worker sends a pulse to each gateway for which it has streams to list. The pulse has the numbers of
- * the worker's first kept frame and last frame. It lists, each with its last seq, the running streams that were silent
- * and some ended streams. If a gateway asks a worker about certain streams, the worker answers with a pulse that lists
- * them.
+ * the worker's first kept frame and last frame. It lists the running streams that have had no event since the previous
+ * second and, in some of the pulses, the ended streams; each stream with its last seq. If a gateway asks a worker about
+ * certain streams, the worker answers with a pulse that lists them.
  *
  *   [ KIND, worker, firstKept, lastNumber, (stream, epoch, lastSeq, state)* ]
  *

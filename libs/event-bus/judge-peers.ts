@@ -1,12 +1,13 @@
 import type { ProcessKind } from './heartbeat.ts'
 
 /*
- * The states of a peer. Only the last two are reported, and a heartbeat leads from each state back to the first.
+ * The states of a peer. Only the last two are reported, and a heartbeat leads from each state back to the first. A peer
+ * *was heard* if this process has received a heartbeat of it.
  *
  * HEARD
  *   The last heartbeat is younger than the allowed silence: `ttlMs` for a worker, 7 s more for a gateway, because the
- *   death of a gateway ends the generations that it runs, while the generations of a worker go on elsewhere. A peer
- *   that is watched but was never heard counts as heard when this process began to listen.
+ *   death of a gateway ends the generations that it runs, while the generations of a worker go on elsewhere. For a
+ *   watched peer that was never heard, the silence begins when this process begins to listen.
  *   - The allowed silence is over: SILENT.
  *
  * SILENT
@@ -84,8 +85,8 @@ export type JudgeLimits = {
 export type Verdict = 'echo' | 'look' | 'forget' | 'cut-off' | 'dead'
 
 /**
- * A process that was never heard counts as dead only after its liveness key has been missing for this time, because the
- * process may be about to write the key for the first time.
+ * If no heartbeat of a process was ever received, the process counts as dead only after its liveness key has been
+ * missing for this time, because the process may be about to write the key for the first time.
  */
 const SECOND_LOOK_MS = 2_000
 

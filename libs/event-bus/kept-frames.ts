@@ -18,8 +18,9 @@ export type KeptFrames = {
 }
 
 /**
- * `head` is the index of the first kept frame, whose number is `first`. Texts and times are in arrays, not in one
- * object per frame, because there are many frames.
+ * The kept frames to one gateway. `texts` has the texts of the frames, and `keptMs` has the times since which they are
+ * kept. These are two arrays, not one object per frame, because there are many frames. The first kept frame has the
+ * index `head` in both arrays and the number `first`. `last` is the number that was issued last.
  */
 type Link = { first: number; last: number; head: number; texts: string[]; keptMs: number[] }
 

@@ -57,9 +57,9 @@ export const KEEP_BYTES = 64 * 1024 * 1024
  * together.
  *
  * For a late gateway the events of up to 25 ms form one frame. The reason is that a gateway writes once to each
- * stream's socket for each frame, and spends most of its time on a token in these writes. A group that is sent as
- * `urgent` does not wait, and is not in the merged frame. So a stream that begins does not shorten the merging of the
- * other streams.
+ * stream's socket for each frame, and these writes are most of its work for a token. A group that is sent as `urgent`
+ * does not wait, and is not in the merged frame. A stream's groups are urgent up to its first output. So they do not
+ * shorten the merging of the other streams.
  *
  * Frames are kept until the gateway acknowledges them, for 5 min and up to 64 MiB. A publish that failed, or that the
  * gateway did not receive, is repeated when the gateway asks for it.

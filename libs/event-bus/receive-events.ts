@@ -42,7 +42,8 @@ const QUIET_TICKS = 3
  * second until the gap is filled. Events behind a gap are dropped; their frames are sent again together with the
  * missing ones.
  *
- * `onLate` is called with the number of events that were dropped because they do not belong to a current run.
+ * `onLate` is called with the number of events that were dropped for one of these reasons: their stream is not open or
+ * has ended, they belong to another epoch than the current one, or another worker runs this epoch.
  */
 export function createEventReceiver(options: {
   control: Pick<ControlSender, 'stop' | 'resend' | 'ask' | 'acknowledge'>

@@ -105,7 +105,8 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
 
 /**
  * How an event was received. `gap`: an earlier event is missing, so this one is not accepted and must come again.
- * `stray`: the event is not part of the current run, and its sender must stop.
+ * `stray`: the event is not accepted, because it has another epoch or another worker, or comes after the end of the
+ * epoch or of the inbox. Its sender must stop running the generation.
  */
 export type Acceptance = 'accepted' | 'repeated' | 'gap' | 'stray'
 

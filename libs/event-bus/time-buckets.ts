@@ -1,7 +1,7 @@
 /**
- * Counts durations in fixed buckets from 1 ms to 17 min, with four buckets for each doubling of the duration. Processes
- * count from their start and report the counts. A reader adds the counts of many processes, and computes quantiles from
- * the difference between two reports.
+ * These functions count durations in fixed buckets from 1 ms to 17 min. There are four buckets for each doubling of the
+ * duration. Each process counts from its start on and reports its counts. A reader adds the counts of many processes,
+ * and computes quantiles from the difference between two reports.
  */
 
 const PER_DOUBLING = 4

@@ -12,11 +12,11 @@ export type WorkerLink = {
   applyPulse(pulse: { readonly firstKept: number; readonly lastNumber: number }): void
   /** True if a frame before this number (without a number, any frame) is missing. */
   isMissing(before?: number): boolean
-  /** Asks for missing frames. Frames that were not requested before are requested at once. */
+  /** Asks the worker for missing frames. Frames that were not requested before are requested at once. */
   requestMissing(occasion: 'frame' | 'pulse' | 'tick'): void
   /**
-   * Asks for all frames from the first missing one on, also for frames of which this link does not know yet: they may
-   * be lost too.
+   * Asks the worker to publish every frame again, from the first missing frame on. This includes frames of which this
+   * link does not know yet, because these frames may be lost too.
    */
   requestRest(): void
   /** Acknowledges a stream as settled with the next message. */

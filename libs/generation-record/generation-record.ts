@@ -159,10 +159,11 @@ export type Settled = {
 }
 
 /**
- * How far billing has committed a model's settlements: all entries of the run `runId` that were appended up to
- * `committedMs` of Redis' time, or none if `committedMs` is null. A run is a period in which Redis loses no
- * acknowledged settlement. A new run with another id begins when settlements may have been lost: the server restarted,
- * a replica was promoted, or billing noticed that the stream had lost entries.
+ * How far billing has committed the settlements in a model's stream. A run of the stream is a period in which Redis
+ * loses no acknowledged settlement. A new run with another id begins when settlements may have been lost: the server
+ * restarted, a replica was promoted, or billing noticed that the stream had lost entries. `runId` is the id of the
+ * present run. Billing has committed all settlements that were appended in this run up to the Redis time
+ * `committedMs`. If `committedMs` is null, no such time is known.
  */
 export type SettlementMark = { readonly runId: string; readonly committedMs: number | null }
 

@@ -4,8 +4,9 @@ import { currentCell } from '#libs/config/cell.ts'
  * All key names of the queue Redis. The keys of one model share the hash tag `{model}`, so that a Redis Cluster keeps
  * all keys of a model on one node, and spreads the models over its nodes.
  *
- * All names begin with the form and the cell: `mr2:main:`. The cell's name keeps cells that share a server apart. The
- * numbers of Redis databases could not do this: pub/sub ignores them, and a Cluster has only one database.
+ * All names begin with the release's form (`FORM`) and the cell's name: `mr2:main:` for the form 2 and the cell `main`.
+ * The cell's name keeps cells that share a server apart. The numbers of Redis databases could not do this: pub/sub
+ * ignores them, and a Cluster has only one database.
  */
 
 /**
@@ -67,15 +68,15 @@ export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 
 /**
- * `<run id> <Redis ms>`, written by billing: its database has committed all entries of this run (`SettlementMark`) that
- * were appended up to this time.
+ * Text `<run id> <Redis ms>`, written by billing: its database has committed all entries of the settlement stream that
+ * were appended up to this time in the run with this id. `SettlementMark` explains what a run is.
  */
 export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
 
 /**
  * Hash, written by billing (`observe.lua` of billing). It has the incarnation of the model's settlement stream, which
- * changes when entries of the stream were lost. It also has the facts about the entries by which billing notices that
- * some were lost.
+ * changes when entries of the stream were lost. It also has facts about the stream's entries. Billing compares these
+ * facts with the stream, and so notices that entries were lost.
  */
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 

@@ -12,8 +12,8 @@ const inflate = promisify(inflateRaw)
 const INLINE_REQUEST_BYTES = 8_192
 
 /**
- * Bounds the memory of a compressed request after decompression. The stored JSON can be longer than the body that it
- * was translated from: one byte may become an escape of six characters, and `1e20` becomes 21 digits.
+ * The most bytes of a compressed request after decompression. The JSON of a request can be longer than the body from
+ * which it was translated: one byte may become an escape of six characters, and `1e20` becomes 21 digits.
  */
 const MAX_REQUEST_BYTES = 6 * LARGEST_BODY_BYTES
 

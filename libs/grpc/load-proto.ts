@@ -26,9 +26,8 @@ const trees = new Map<ProtoFile, unknown>()
 
 /**
  * Loads one file of `proto/`, once in a process, and returns its package tree. The caller gives the generated
- * `ProtoGrpcType` of that file. This function has the only cast of a file's package tree, which is read at run time, to
- * the generated type. The cast is correct because the tree and the type are made from the same file with the same
- * options.
+ * `ProtoGrpcType` of that file. The package tree is read at run time and cast to the generated type; no other place has
+ * such a cast. The cast is correct because the tree and the type are made from the same file with the same options.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function loadProto<ProtoGrpcType>(file: ProtoFile): ProtoGrpcType {

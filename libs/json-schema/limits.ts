@@ -30,8 +30,8 @@ export const noGrammars = (): GrammarUse => ({
 })
 
 /**
- * The most characters in all schemas and other grammars of a request. Measured: one text of 500,000 characters keeps an
- * engine from all other work for 30 s.
+ * The most characters in all schemas and other grammars of a request. Measured: a grammar with one string of 500,000
+ * characters keeps an engine from all other work for 30 s.
  */
 export const MAX_GRAMMAR_CHARACTERS = 200_000
 
@@ -48,8 +48,8 @@ const GRAMMAR_LIMITS: Limits = {
 }
 
 /**
- * The most levels that all schemas named by a `$ref` may have together. Measured: the engine's process dies from 4,000
- * to 8,000 levels on.
+ * The most levels that all schemas named by a `$ref` may have together. Measured: the number of levels at which the
+ * engine's process begins to die is between 4,000 and 8,000.
  */
 const MAX_REFERRED_LEVELS = 2_000
 
@@ -110,8 +110,8 @@ function findExceeded(
 
 /**
  * Returns a problem if the schemas' references lead too deep. The grammar library's compiler enters the target of each
- * `$ref` from within another schema, and each target only once. The order is not specified, so in the worst case the
- * compiler goes as deep as the sum of the levels of all targets.
+ * `$ref` from within another schema, and each target only once. The order in which it enters the targets is not
+ * specified, so in the worst case the compiler goes as deep as the sum of the levels of all targets.
  */
 export function checkReferredLevels(
   subschemas: readonly Subschema[],

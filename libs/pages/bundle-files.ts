@@ -33,7 +33,7 @@ const OPTIONS = {
   write: false,
   metafile: true,
   logLevel: 'silent',
-  // The image has no tsconfig.json, so none may change the output.
+  // The image has no tsconfig.json, so no tsconfig.json may change the output.
   tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
 } as const satisfies BuildOptions
 

@@ -126,7 +126,7 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
  * `MOST_WAIT_MS`. The nodes of a Cluster are ioredis' own clients and do not gather commands.
  */
 class Server extends Redis {
-  /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */
+  /** The stream whose writes are corked until `#flush` runs. */
   #gathering: Redis['stream'] | null = null
   /** The timer that ends the wait. It is set while all corked commands may wait. */
   #lateFlush: NodeJS.Timeout | undefined

@@ -44,9 +44,9 @@ export async function awaitRights(
 }
 
 /**
- * Returns the access rules that the user lacks. The commands are put into a transaction that is then discarded: a
- * server checks the rights of each command when the command is added, and runs none of them. A subscription cannot be
- * part of a transaction, so it is made and ended.
+ * Returns the access rules that the user lacks. The commands of `rights` are put into a transaction that is then
+ * discarded: a server checks the rights of each command when the command is added, and runs none of them. A
+ * subscription cannot be part of a transaction, so each channel of `rights` is subscribed to and then unsubscribed.
  */
 export async function findMissing(redis: Redis, rights: Rights): Promise<string[]> {
   const { commands, channels = [] } = rights

@@ -5,7 +5,7 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 /**
  * The counters of INFO that grow when a bus server drops a client or a key, each with the setting that an operator must
  * then change. Nothing else that a bus server does when its memory is full is harmful: it still delivers messages. It
- * stores only embedding vectors, and prompts whose tokens a worker will count, each for seconds.
+ * stores only two kinds of data, each for seconds: embedding vectors, and prompts whose tokens a worker will count.
  */
 const REMEDIES = {
   client_output_buffer_limit_disconnections: 'raise client-output-buffer-limit pubsub',
@@ -22,11 +22,11 @@ export const BUS_LOSSES = [
 ] as const
 
 /**
- * Checks every `everyMs` whether a bus server has disconnected clients that read too slowly for its limits, or deleted
- * keys. Gateways and workers either repair such a loss or end one request, so nothing but this check shows the cause.
- * Each kind of loss is logged with the setting to change, and passed to `onLoss` with the number of clients or keys
- * that were lost since the previous check. Losses before the first check do not count. Returns a function that stops
- * the checks.
+ * Checks every `everyMs` for losses: clients that a bus server has disconnected because they read too slowly for its
+ * limits, and keys that it has deleted because its memory was full. After a loss, gateways and workers either repair
+ * the damage or end one request, so nothing but this check shows the cause. Each kind of loss is logged with the
+ * setting to change, and passed to `onLoss` with the number of clients or keys that were lost since the previous check.
+ * Losses before the first check do not count. Returns a function that stops the checks.
  */
 export function watchBusLosses(options: {
   /** A client whose commands fail when Redis does not answer for seconds. */

@@ -26,7 +26,7 @@ const OMITTED = '(omitted: it may quote a text of the request)'
 /**
  * Converts an error to the fields that a log may contain. ioredis attaches the whole command to its errors, with
  * passwords and published data; pg attaches the row and the parameters; other libraries attach the request. Only type,
- * message, code, syscall, constraint and stack are kept, each with a limit of its length. A limited number of the
+ * message, code, syscall, constraint and stack are kept, each shortened to a largest length. A limited number of the
  * error's causes, and of the errors in an AggregateError, is kept in the same form.
  *
  * A message may contain credentials or quote an input. Credentials are redacted. These messages are left out or

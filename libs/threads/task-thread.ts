@@ -16,7 +16,7 @@ export type TaskThread<Task> = {
    */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[]): Promise<Answer>
-  /** False while the thread starts. A task that comes then waits until the thread has started. */
+  /** False while the thread starts. A task that is given to `run` meanwhile waits until the thread has started. */
   isStarted(): boolean
   close(): Promise<void>
 }
@@ -65,7 +65,7 @@ export class TaskThreadError extends Error {
  */
 const START_MS = 60_000
 
-/** A task may take this many times its processor time by the clock. */
+/** The longest time by the clock that a task may take, as a multiple of `taskMs`. */
 const MOST_WAITING = 10
 
 /**

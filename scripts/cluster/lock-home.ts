@@ -29,8 +29,8 @@ export type HomeLock = {
 
 /**
  * Makes this process the only one that runs the cluster of `home`. If another process runs it, throws a SetupError with
- * the address of the running cluster. A runner that was killed may have left processes: these are ended first, if both
- * their number and their start time match cluster.json.
+ * the address of the running cluster. A runner that was killed may have left processes. Each process that cluster.json
+ * names is ended first, if a process with its id and its start time still runs.
  */
 export async function lockHome(home: string, address: string): Promise<HomeLock> {
   const path = join(home, 'cluster.json')

@@ -31,9 +31,10 @@ const PACKAGES = [
 ]
 
 /**
- * Returns PgBouncer 1.21 or later: from the PATH, else one that an earlier call downloaded into the tools folder, else
- * from a Debian release. The Debian packages are unpacked in that folder with their libraries, so PgBouncer also runs
- * on a system that is older than that release. If none of these can be used, returns the reason.
+ * Returns PgBouncer 1.21 or later: the PgBouncer on the PATH, else the PgBouncer that an earlier call downloaded into
+ * the tools folder, else the PgBouncer of a Debian release. The Debian packages are unpacked in the tools folder with
+ * their libraries, so PgBouncer also runs on a system that is older than the release. If none of these can be used,
+ * returns the reason.
  */
 export async function ensurePgBouncer(): Promise<PgBouncerProgram | { readonly missing: string }> {
   const found = findExecutable('pgbouncer')

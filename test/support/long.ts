@@ -7,8 +7,9 @@ const LONG_VARIABLE = 'MILLRACE_TEST_LONG'
 export const IS_LONG = process.env[LONG_VARIABLE] === '1'
 
 /**
- * Returns a test's number of random cases, or a similar number: `few` in the short form (`npm test`), `all` in the long
- * form (`npm run test:long`). The long form runs the test files that import this module, and the files of `test/soak`.
+ * Returns a number that depends on the form of the tests, such as a test's number of random cases or its timeout: `few`
+ * in the short form (`npm test`), `all` in the long form (`npm run test:long`). The long form runs the test files that
+ * import this module, and the files of `test/soak`.
  */
 export function runs(few: number, all: number): number {
   return IS_LONG ? all : few

@@ -18,8 +18,8 @@ const QUICKER: Readonly<Record<string, Partial<EnginePlan>>> = {
 const NARROW = { files: 'demo', maxNumSeqs: 1, ...WIDE }
 
 /**
- * Models of single test files. The key is the name of the only file that uses the model. That file may fill its model,
- * or wait until nothing runs on it. The model's catalog entry is a copy of the entry of the demo model that `like`
+ * Models that are each used by only one test file. The key is the name of this file. The file may fill its model, or
+ * wait until nothing runs on its model. The model's catalog entry is a copy of the entry of the demo model that `like`
  * names, so both cost the same.
  */
 export const FILE_MODELS = {

@@ -84,8 +84,8 @@ type ReceiptRow = {
 /**
  * Returns the receipts of the requests `ids` that belong to the caller's key or account, in the order of `ids`.
  * *Receipt* has its public sense here: the data of a request that `GET /v1/generation` returns. If a gateway releases a
- * hold whose id billing does not know, billing writes a reservation for this id without a key and an account (a
- * tombstone), so no caller sees this row.
+ * hold whose id billing does not know, billing writes a row with this id into `reservations` (a tombstone). This row
+ * has no key and no account, so no caller sees it.
  */
 async function readReceipts(
   db: Kysely<Tables>,

@@ -8,8 +8,8 @@ import type { Managing } from './implement.ts'
 import { describeKey } from './key-fields.ts'
 
 /**
- * An account may have `MAX_KEYS` usable keys, and may make `MAX_NEW_KEYS` keys within 24 hours. A key that was made
- * within this time counts as made even if it is revoked already.
+ * An account is allowed at most `MAX_KEYS` usable keys, and at most `MAX_NEW_KEYS` keys that were made within the last
+ * 24 hours. Among the latter, revoked keys count too.
  */
 const MAX_KEYS = 1_000
 const MAX_NEW_KEYS = 1_000

@@ -143,8 +143,8 @@ async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<Reconci
 }
 
 /**
- * Counts the reconciliations and the seals with dates in the future. The number of a ledger entry contains the month of
- * the entry (`first_seq`). Adds 1 if the highest number belongs to a future month.
+ * Counts the reconciliations and the seals with dates in the future. Adds 1 to this count if the highest number of a
+ * ledger entry belongs to a future month: the number of an entry contains the entry's month (`first_seq`).
  *
  * Each seal continues the chain of the seal before, so the dates of seals never go back. If a seal is dated in the
  * future, the next seal is made only after that date.

@@ -42,8 +42,8 @@ export function isRejectedValue(error: unknown): boolean {
 }
 
 /**
- * Returns whether the error means a deadlock, or that a function found a row which had changed or appeared while the
- * function ran (SQLSTATE `serialization_failure`). The transaction has changed nothing and may be repeated.
+ * Returns whether the error has one of two causes: a deadlock, or a change of the data while an SQL function of billing
+ * ran (SQLSTATE `serialization_failure`). The transaction has changed nothing and may be repeated.
  */
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')

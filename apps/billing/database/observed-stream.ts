@@ -7,8 +7,8 @@ export type ObservedStream = {
   readonly observedAtMs: number
   readonly lastId: { readonly ms: bigint; readonly seq: bigint }
   /**
-   * The time up to which everything in the stream is settled (`SettledUntil`). Null if this time is unknown, or if the
-   * watermark need not move.
+   * The time up to which billing has committed all settlements of the stream (`SettledUntil`). Null if this time is
+   * unknown, or if the watermark need not move.
    */
   readonly settledUntilMs: number | null
   /**
@@ -27,8 +27,8 @@ export type RecordedStream = {
   /** The time of the latest observation that the database has recorded; null if there is none. */
   readonly recordedMs: number | null
   /**
-   * Not null if the database was set back to an earlier state: it lacks the observation of the time
-   * `ObservedStream.confirmedMs`. The new observation is then not recorded.
+   * Not null if the database was set back to an earlier state: the observation whose time is
+   * `ObservedStream.confirmedMs` is missing there. The new observation is then not recorded.
    */
   readonly forgotten: {
     /** Redis time since which settlements may be lost; null: all settlements may be lost. */

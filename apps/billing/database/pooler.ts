@@ -24,9 +24,10 @@ export type PooledNeeds = {
 
 /**
  * Checks that one connection behind a pooler works as `needs.role`, is within the limits of `needs` and has the
- * settings that every session needs. Also checks that the pooler keeps the named statements of its clients apart: such
- * a pooler gives the prepared statement of this check another name. Returns the session. Throws a ConfigError that says
- * what to change, or an error of PostgreSQL or of the connection.
+ * settings that every session needs. Also checks that the pooler keeps the named statements of its clients apart. If it
+ * does, it prepares this check's statement under another name, and the statement does not find its own name in
+ * PostgreSQL. Returns the session. Throws a ConfigError that says what to change, or an error of PostgreSQL or of the
+ * connection.
  */
 export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<Session> {
   const session = await readNamed(client)

@@ -57,9 +57,9 @@ const ALL = { tables: TABLE_RIGHTS, functions: FUNCTIONS }
 export const SCHEMA_RIGHTS: typeof ALL = { tables: { schema_parts: 'select' }, functions: [] }
 
 /**
- * Returns the rights that the role of the connection lacks, as `grant` names them: `insert on usage`. Rights on a table
- * or a function that does not exist are left out, because `checkSchema` and the migration report missing parts of the
- * schema.
+ * Returns the rights that the role of the connection lacks, in the words of `grant`, for example `insert on usage`.
+ * Rights on a table or a function that does not exist are left out, because `checkSchema` and the migration report
+ * missing parts of the schema.
  */
 export async function listMissingRights(
   db: Pool | PoolClient,

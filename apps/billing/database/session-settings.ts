@@ -30,14 +30,14 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   // The money functions lock rows and then read them by a new statement, which must see what was committed meanwhile.
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
-  // A wait for a lock needs no limit of its own, because `statement_timeout` bounds it. An error that billing expects
-  // must not end the session.
+  // `lock_timeout`: a wait for a lock needs no limit of its own, because `statement_timeout` bounds it.
+  // `exit_on_error`: an error that billing expects must not end the session.
   lock_timeout: '0',
   exit_on_error: 'off',
   plan_cache_mode: 'auto',
   // With `jit`, PostgreSQL compiles a plan with a high estimated cost before it runs the plan. Billing's statements
-  // read few rows of tables that grow without end, and the estimates grow with the tables. Compiling a plan took 300
-  // ms, and running it takes 10 ms.
+  // read few rows of tables that grow without end, and the estimates grow with the tables. Measured for one plan: 300
+  // ms to compile it, and 10 ms to run it.
   jit: 'off',
 }
 
@@ -63,8 +63,10 @@ export type Session = {
 }
 
 /**
- * Settings that billing checks but cannot give at a session's start: not every PostgreSQL has them, or not every login
- * may set them.
+ * Settings that billing checks but does not give at a session's start:
+ * - `session_replication_role`: not every login may set it.
+ * - `synchronous_commit`: the operator chooses its value, but `off` is wrong.
+ * - `transaction_timeout`: PostgreSQL has it only from version 17 on.
  */
 const CHECKED_SETTINGS = ['session_replication_role', 'synchronous_commit', 'transaction_timeout'] as const
 

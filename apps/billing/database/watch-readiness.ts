@@ -49,9 +49,9 @@ export function watchReadiness(options: {
 }
 
 /**
- * Takes one connection of the pool. Returns null if its session can serve, else the reason why it cannot. If the
- * session cannot write, or if the check throws, ends this connection and the pool's idle connections. If only a right
- * is missing, the connections stay: they can use the right once it is granted again.
+ * Checks one connection of the pool. Returns null if the session of this connection can serve, else the reason why it
+ * cannot. If the session cannot write, or if the check throws, the function ends this connection and the pool's idle
+ * connections. If only a right is missing, the connections stay open: they can use the right once it is granted again.
  */
 async function findProblem(
   pool: Pool,

@@ -29,10 +29,10 @@ export type Settled = {
  * The money functions of `sql/functions/`, each for a whole batch of calls. The answers come in the order of the calls.
  * A batch is one transaction, and may be repeated without a further effect. `reserve` and `settle` try a fast path
  * first: `reserve_one` and `settle_one` for a batch of one, else `reserve_plain` and `settle_plain`. The fast path
- * costs a fraction of the SQL functions `reserve` and `settle` and gives the same answers. If a batch has a special
- * call, such as a call with a known id, the fast path does nothing and the SQL function `reserve` or `settle` is
- * called. Throws the errors of PostgreSQL and of its connection. After a deadlock or a serialization failure the batch
- * is tried again; it is tried at most 5 times. If the session may not write, the batch is tried once more.
+ * gives the same answers as the SQL functions `reserve` and `settle`, in a fraction of their time. If a batch has a
+ * special call, such as a call with a known id, the fast path does nothing and the SQL function `reserve` or `settle`
+ * is called. Throws the errors of PostgreSQL and of its connection. After a deadlock or a serialization failure the
+ * batch is tried again; it is tried at most 5 times. If the session may not write, the batch is tried once more.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
@@ -49,8 +49,8 @@ export type Money = {
    */
   overdueModels(untilMs: number): Promise<string[]>
   /**
-   * Records observations of streams in the database. Writes only the rows that change. Returns, for each stream, what
-   * the database has recorded about it.
+   * Writes the observations of the settlement streams to the database, but only the rows that change. Returns, for each
+   * stream, what the database has recorded about it.
    */
   noteObservations(streams: readonly ObservedStream[], freezeMs: number): Promise<RecordedStream[]>
   /** After the clocks of queue Redis servers have jumped, prevents holds from expiring too early. */
@@ -112,7 +112,7 @@ export function createMoney(options: {
       try {
         return (await pool.query<Row>({ name, text, values })).rows
       } catch (error) {
-        // After a refusal to write, `endIdle` has ended the pool's idle connections, so the next try gets a new
+        // If the session could not write, `endIdle` has ended the pool's idle connections, so the next try gets a new
         // connection.
         const mayRepeat = isConflict(error) ? attempt < MAX_TRIES : isReadOnly(error) && attempt === 1
         if (!mayRepeat) throw error

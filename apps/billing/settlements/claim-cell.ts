@@ -122,8 +122,9 @@ export function claimCell(options: {
 const CLAIM_DATABASE = readFileSync(new URL('./scripts/claim-database.lua', import.meta.url), 'utf8')
 
 /**
- * The id in the table `cell`, and the database's number on its server. A copy of the database has the same id but
- * another number, except perhaps on another server.
+ * Reads the id in the table `cell`, a dot, and the number that PostgreSQL has given the database on its server. A copy
+ * of the database on the same server has the same id but another number. A copy on another server has the same id, and
+ * may by chance have the same number too.
  */
 const READ_DATABASE_ID = `
   select format('%s.%s', c.database_id, d.oid) as id

@@ -94,8 +94,8 @@ export function createRoundReader(options: {
   }
 
   /**
-   * Reads new entries of the models that are not failing: a share for each model, then the rest of the round for the
-   * models that have more.
+   * Reads new entries of the models that are not failing. First reads at most `SHARE` entries of each model. Then reads
+   * more entries of the models that have more, up to `MOST_ENTRIES` entries in all.
    */
   async function readShares(all: readonly string[]): Promise<ReadRound> {
     const models = all.filter((model) => !failing.has(model))

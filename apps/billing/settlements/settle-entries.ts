@@ -30,10 +30,10 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 2_000
 
 /**
- * While PostgreSQL cannot settle anything, a batch is tried again, because no settlement may be lost. Every other error
- * belongs to an entry: PostgreSQL rejects a value of the entry, or this version of billing cannot handle it. Such an
- * entry would fail the whole batch each time. So the entries of the batch are then settled one by one, and each entry
- * that fails by itself is returned.
+ * While PostgreSQL can settle nothing, a batch is tried again until it succeeds, because no settlement may be lost. If
+ * PostgreSQL can settle but a batch fails, an entry is the cause: either PostgreSQL rejects a value of the entry, or
+ * this version of billing cannot handle the entry. Each further try of the whole batch would fail too. So the entries
+ * of this batch are settled one by one, and the entries that cannot be settled are returned.
  */
 export function createSettleEntries(deps: {
   money: Money
@@ -134,8 +134,8 @@ export function createSettleEntries(deps: {
     if ((await settle(settlements, signal)) === null) return []
     const refused: { index: number; problem: string }[] = []
     for (const [index, settlement] of settlements.entries()) {
-      // A batch of one is also tried again: a connection may have been lost in a way that `isOutage` does not
-      // recognize.
+      // If the batch has only one entry, this entry is settled a second time all the same: the first error may have
+      // been the loss of a connection, in a form that `isOutage` does not recognize.
       const answer = await settle([settlement], signal)
       if (answer !== null) refused.push({ index, problem: toProblem(answer.refusal) })
     }

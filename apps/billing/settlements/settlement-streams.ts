@@ -201,8 +201,9 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     /**
      * Stores two facts about the stream:
      * - `recordedMs`: the time of the latest observation (`ObservedStream`) that the database has recorded.
-     * - The mark (`SettlementMark`): all entries up to `committedMs` of the run `runId` are committed. Gateways keep a
-     *   settlement until the mark has passed it.
+     * - `runId` and `committedMs`, which together are the mark (`SettlementMark`): the database has committed all
+     *   entries that were appended up to `committedMs` in this run. Gateways keep a settlement until the mark has
+     *   passed the settlement's time.
      *
      * If a time is null, because it is unknown or is stored already, the stored value stays.
      */

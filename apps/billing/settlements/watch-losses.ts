@@ -2,9 +2,9 @@ import type { StreamObservation } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
- * The loss that a comparison has found.
- * - `lost`: the stream has a new incarnation already. Either `observe.lua` or a replica has given the stream this
- *   incarnation, because entries are gone, or because the stream's state was deleted or replaced.
+ * The loss that the comparison of a stream's observation with the previous observation has found.
+ * - `lost`: the stream has a new incarnation already. Either `observe.lua` or another replica of billing has given the
+ *   stream this incarnation, because entries are gone, or because the stream's state was deleted or replaced.
  * - `went-back`: only this comparison has found the loss. On the same server and in the same incarnation, the stream's
  *   last id is smaller than before, or the stream or its consumer group is missing. The caller must then give the
  *   stream a new incarnation.

@@ -11,8 +11,8 @@ export type SessionCookie = {
 
 /**
  * Reads and writes the cookie with a session's token. Browsers send it only to this origin, and scripts cannot read it.
- * On plain HTTP (loopback only) the cookie is not `Secure`, because Safari drops `Secure` cookies on plain HTTP. So the
- * name of the cookie cannot have the prefix `__Host-` there, which requires `Secure`.
+ * On plain HTTP (loopback only) the cookie is not `Secure`, because Safari drops `Secure` cookies on plain HTTP. The
+ * prefix `__Host-` requires `Secure`, so on plain HTTP the cookie's name does not have this prefix.
  */
 export function createSessionCookie(origin: URL): SessionCookie {
   const isSecure = origin.protocol === 'https:'

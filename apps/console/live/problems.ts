@@ -32,8 +32,8 @@ const RUNBOOKS = 'docs/runbooks/'
 const WATCH = 'docs/operators.md#what-to-watch'
 
 /**
- * Finds the cluster's problems in the live picture. Problems of the books are not among them, because billing itself
- * reports those problems. If an alert watches for the same problem, the problem has the alert's name without
+ * Finds the cluster's problems in the live picture. Errors in billing's accounting are not among them, because billing
+ * itself reports these errors. If an alert watches for the same problem, the problem has the alert's name without
  * `Millrace`, so that both lead to the same runbook.
  */
 export function createProblems(unixMs: () => number): Problems {

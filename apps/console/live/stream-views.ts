@@ -26,8 +26,8 @@ type Stream = {
 
 /**
  * Sends views to viewers as server-sent events. An event is encoded once for all viewers of a view. A viewer whose
- * socket has not drained gets no events, so that a slow viewer costs no memory; when it has drained, it gets a new
- * snapshot.
+ * socket has not drained gets no events, so that a slow viewer costs no memory. Once the socket has drained, a viewer
+ * that missed an event gets a new snapshot.
  */
 export function createViewStreams(deps: {
   /** Returns the parts of a view that deltas carry. */

@@ -77,9 +77,9 @@ export function toKeys(input: string): string[] {
   return [
     ...Array.from(first),
     ...sequences.flatMap((text) => {
-      // `text` is the input after one Escape. If `text` begins with `[` or `O` and a capital letter, these two
-      // characters and the Escape are one key. For example, `[A` is the arrow up (`OA` from a terminal in application
-      // mode). Otherwise Escape itself was pressed, and `text` has other keys.
+      // `text` is the input after one Escape. Its first two characters belong to the same key as the Escape if the
+      // first is `[` or `O` and the second is a capital letter. For example, `[A` is the arrow up (`OA` from a terminal
+      // in application mode). Otherwise Escape itself was pressed, and `text` has other keys.
       const [arrow, letter] = /^[[O]([A-Z])/.exec(text) ?? ['', '']
       return [letter === '' ? ESCAPE : `${ESCAPE}[${letter}`, ...Array.from(text.slice(arrow.length))]
     }),

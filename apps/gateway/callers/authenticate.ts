@@ -41,9 +41,12 @@ type Pushed = { key: BillingKey | null; resynced: boolean }
 type LookUp = { readonly answer: Promise<BillingKey | null>; readonly pushed: Pushed }
 
 /**
- * Turns bearer keys into callers. Billing's answers are cached under the key's hash: known keys for 60 s, known keys
- * that cannot pay for 1 s, unknown keys for 5 s. Each key has at most one look-up at a time. The key changes that
- * billing pushes update the cache.
+ * Turns bearer keys into callers. Billing's answer about a key is cached under the key's hash:
+ * - for 60 s if the key is known and can pay
+ * - for 1 s if the key is known and cannot pay
+ * - for 5 s if the key is unknown
+ *
+ * Each key has at most one look-up at a time. The key changes that billing pushes update the cache.
  *
  * `authenticate` throws an `ApiError` with one of these codes:
  * - `invalid_key` for a missing, malformed, unknown, revoked or expired key.

@@ -69,8 +69,8 @@ export function createIdentify(deps: {
 }
 
 /**
- * Returns the `authorization` header. On routes of Anthropic's interface, a key in `x-api-key` counts as a bearer key if
- * there is no such header.
+ * Returns the `authorization` header. On routes of Anthropic's interface, a key in `x-api-key` counts as a bearer key
+ * if there is no `authorization` header.
  */
 function authorizationOf({ headers, routeOptions }: FastifyRequest): string | undefined {
   const { authorization, 'x-api-key': key } = headers

@@ -1,10 +1,10 @@
 /** Decides when this gateway publishes its demand. */
 export type DemandPublisher = {
-  /** Publishes. Must be called each second. */
+  /** Publishes the demand. Must be called each second. */
   tick(): void
   /**
-   * Publishes at once, or, if a message was published less than 100 ms ago, when these 100 ms are over. Further calls
-   * until then have no effect.
+   * Publishes the demand at once. But if it was published less than 100 ms ago, publishes it when these 100 ms are
+   * over; further calls until then have no effect.
    */
   publishSoon(): void
   /** Cancels the message that `publishSoon` has planned, if any. */

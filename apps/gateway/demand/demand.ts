@@ -19,7 +19,7 @@ export type Demand = {
    * of that function have no effect.
    */
   wait(model: string, promptTokens: number): () => void
-  /** Counts a generation that waits for its model to start. It is counted as accepted as well. */
+  /** Counts a generation that waits for its model to start. `count` counts the same generation as accepted. */
   awaitStart(model: string): void
   /** Returns the models for which a generation waits, or which were requested within the last minute. */
   read(): Record<string, ModelDemand>

@@ -56,7 +56,7 @@ export type SmallBody = {
 /**
  * While a body is prepared on the event loop, every stream of this process stands still. So only bodies with few bytes,
  * few values and no JSON schema are prepared there. All other bodies go to the threads. Before a body goes to a thread,
- * its request is refused if the caller can pay for none of the models that it may see.
+ * its request is refused if the caller can pay for none of the models that the caller may see.
  */
 export function createPrepareRequest(deps: {
   prepareOnThread: PrepareOnThread

@@ -190,7 +190,7 @@ const STARTING: ModelPicture = {
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 /**
  * The assumed wait of a generation that is refused because too many bytes are queued. Workers usually claim some of the
- * queued generations, and so free bytes, within a second or two.
+ * queued generations within a second or two, and the queue then has fewer bytes.
  */
 const BYTES_WAIT_MS = 2_000
 /**
@@ -227,9 +227,9 @@ const SLOWNESS_RANGE = { min: 0.5, max: 10 }
 const SLOWNESS_SHARE = 0.05
 
 /**
- * The slowness of an account at a model. It is the ratio of two times: how long the account's generations wait, and how
- * long the engines need for the tokens that wait before them when they arrive. It is above 1 because other accounts
- * send further requests meanwhile, and some of these are served first.
+ * The slowness of an account at a model: how long a generation of the account waits, divided by the time that the
+ * engines need for the tokens that wait before this generation when it arrives. It is usually above 1, because other
+ * accounts send further requests meanwhile, and some of these are served first.
  */
 function createSlowness() {
   const known = new LRUCache<string, number>({ max: MOST_REFUSALS })

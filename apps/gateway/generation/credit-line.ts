@@ -37,8 +37,9 @@ type Waiter = { readonly first: PromiseWithResolvers<void> }
 
 /**
  * Clients give up when they get a 402. So when billing refuses a request only because other requests hold the credits,
- * the request waits a little for these credits, and is refused only if it does not get them. Only the first request of
- * a line asks billing. So the order of arrival is kept, and billing gets few calls.
+ * the request waits a little for these credits, and is refused only if it does not get them. The requests that wait for
+ * the credits of one account, or of one key, form a line. Only the first request of the line asks billing again. So the
+ * order of arrival is kept, and billing gets few calls.
  */
 export function createCreditLine(options: {
   /** The longest wait of a request. */

@@ -33,8 +33,8 @@ import type { StartWait } from './start-waits.ts'
  * NEW
  *   Nothing is queued. `begin` sends the first lift and its job.
  *   - The record answers `busy`: nothing is queued, and `begin` throws the refusal (`admit.ts`). The state stays NEW.
- *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued
- *     all the same.
+ *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. It is then unknown whether the
+ *     generation is queued.
  *   - The record gives any other answer: WAITING.
  *
  * WAITING
@@ -81,12 +81,13 @@ export type Dispatched = {
   /**
    * Queues the generation. Returns how many generations wait before it, or null if it does not wait any more, for
    * example because a worker has claimed it already. Throws the refusal if the record refuses the generation
-   * (`Admission`). Throws `model_unavailable` if Redis does not answer; the generation may be queued all the same.
+   * (`Admission`). Throws `model_unavailable` if Redis does not answer, or if its memory is full. It is then unknown
+   * whether the generation is queued.
    */
   begin(): Promise<number | null>
-  /** The worker's claim of this epoch has arrived, so the looks end. */
+  /** Must be called when the worker's claim of this epoch has arrived. Ends the looks at the generation's record. */
   claimed(claim: { worker: string; promptTokens: number }): void
-  /** The engine gives output in this epoch, so the next lost generation may be queued (`pace.ts`). */
+  /** Must be called when output of this epoch arrives: the next lost generation may then be queued (`pace.ts`). */
   running(): void
   /**
    * Queues the generation again, in the next epoch and at the front of the queue. The next worker continues after the
@@ -97,13 +98,13 @@ export type Dispatched = {
    * lost for any reason.
    */
   again(next: Next): Promise<void>
-  /** Ends the looks. Takes the job away, unless the claim has arrived. */
+  /** Ends the looks at the generation's record. Takes the job out of the queue, unless the claim has arrived. */
   close(): void
   /** Returns the job with its latest hold. */
   job(): GenerationJob
   /** Replaces the hold by a larger hold, with which the generation continues if its worker is lost. */
   growHold(hold: Hold): void
-  /** False before the first lift, and after the record has refused it as `busy`. */
+  /** False before the first lift, and after the record has refused the generation as `busy`. */
   mayBeQueued(): boolean
 }
 
@@ -132,8 +133,8 @@ type Generation = {
 /** After this long without a claim, the job, the record or the worker that claimed the generation may be lost. */
 const FIRST_LOOK_MS = 3_000
 /**
- * The longest pause between two looks at one waiting generation while no engine has room. If thousands of generations
- * wait, shorter pauses would cost thousands of looks a second.
+ * The longest pause between two looks at the record of one waiting generation while no engine has room. If thousands of
+ * generations wait, shorter pauses would cost thousands of looks a second.
  */
 const LAST_LOOK_MS = 12_000
 /** A worker that claims a generation at its deadline ends it at once. Its event may arrive this much later. */
@@ -173,14 +174,16 @@ type Deps = {
  * - the time is counted only while no scaler reports the model's state;
  * - the time that the client allows is another limit.
  *
- * The limits and the deadline apply to every wait after the first lift: the wait for a turn at the pace (`pace.ts`),
- * for the queue's answer, and for a claim.
+ * The limits and the deadline apply to every wait after the first lift:
+ * - the wait for the permission to queue a lost generation again (`pace.ts`)
+ * - the wait for the queue's answer
+ * - the wait for a claim
  */
 export function createDispatch(deps: Deps): Dispatch {
   return (generation) => new DispatchedGeneration(deps, generation)
 }
 
-/** A class, because a gateway has one for each open stream, and twenty closures instead would take 1.2 KB. */
+/** This is a class, because a gateway has an object for each open stream. Twenty closures instead would take 1.2 KB. */
 class DispatchedGeneration implements Dispatched {
   readonly #deps: Deps
   readonly #generation: Generation
@@ -265,9 +268,9 @@ class DispatchedGeneration implements Dispatched {
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
     this.#isQueued = false
-    // The timer of the looks starts here, before the wait for a turn at the pace, because the limits are checked at
-    // each of its ticks. So a generation that waits for its turn is also lost at these limits, for example if no worker
-    // is ready.
+    // The timer of the looks starts here, before the wait for the permission of `pace.ts` to queue the generation. The
+    // limits are checked whenever this timer fires. So a generation that waits for the permission also ends at a limit,
+    // for example if no worker is ready.
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
@@ -355,7 +358,7 @@ class DispatchedGeneration implements Dispatched {
     this.#watched = null
   }
 
-  /** Ends the generation's turn at the pace, so that the next lost generation may be queued. */
+  /** Ends the generation's turn at the pace (`pace.ts`), so that the next lost generation may be queued. */
   #leavePace(): void {
     this.#endPace?.()
     this.#endPace = null
@@ -449,7 +452,7 @@ class DispatchedGeneration implements Dispatched {
 
 /**
  * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
- * window that the last worker lacked.
+ * size of the context window that the last worker lacked.
  */
 function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
   const features = new Set(before.features)

@@ -5,8 +5,8 @@ import type { GenerationCall } from './generation-call.ts'
 
 /**
  * Returns the expected cost of a generation in the fair order of the queue, in tokens. It is the sum of
- * - the estimated tokens of the prompt, or of the inputs of an embedding. They are at most the context window for a
- *   prompt and for each input, because a longer text is refused;
+ * - the estimated tokens of the input. For a prompt, the estimate is at most the context window. For an embedding, it
+ *   is at most one context window for each of its inputs. Longer texts are refused;
  * - the mean output of the account's answers, at most the limit of the caller and of the model;
  * - the time that an engine takes to compile the grammars, in tokens (`grammarTokens`). This is `fixedCost`.
  */

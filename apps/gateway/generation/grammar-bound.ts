@@ -24,8 +24,9 @@ const MAX_NEW = 4
 const MAX_KNOWN = 10_000
 
 /**
- * Counts new grammars and not generations: if many requests have the same new schema, an engine compiles it once. A
- * grammar is no longer new after the first output of a generation with it. Each other engine still compiles it once.
+ * Creates the bound, which counts new grammars and not generations: if many requests have the same new schema, an
+ * engine compiles it once. A grammar is no longer new once one engine has given output with it, although each other
+ * engine must still compile it once.
  */
 export function createGrammarBound(): GrammarBound {
   const known = new LRUCache<string, true>({ max: MAX_KNOWN })

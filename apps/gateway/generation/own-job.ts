@@ -36,7 +36,7 @@ export class OwnJob {
 
   /**
    * Adds another job under a new id. The queue ignores a job whose id it knows, and it still knows the id of a job that
-   * is stuck. Adds none while other jobs of the model wait, because a worker that takes one of these jobs may claim
+   * is stuck. Adds no job while other jobs of the model wait, because a worker that takes one of these jobs may claim
    * this generation as well.
    */
   async replace(): Promise<void> {

@@ -11,8 +11,9 @@ import type { Reserve } from './reserve.ts'
 import type { Suspect } from './suspects.ts'
 
 /**
- * Decides how a generation goes on after its worker gave it back or was lost. Returns the feature or the window that
- * the next worker must have (`need`; empty if there is none), and the new hold if the old hold is replaced.
+ * Decides how a generation goes on after its worker gave it back or was lost. Returns two things:
+ * - `need`: the feature, or the size of the context window, that the next worker must have; empty if there is none.
+ * - `hold`: the new hold; null if the old hold stays.
  */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,
@@ -90,7 +91,8 @@ function assertServed(window: number, serving: ModelPicture | null): void {
 
 /**
  * Throws in two cases: the generation cannot succeed with another worker either, or the gateway could not receive
- * another worker's events. If no worker had claimed the generation, nothing ran, so the error is `model_unavailable`.
+ * another worker's events. If no worker had claimed the generation, nothing ran. The error is then `model_unavailable`,
+ * or, for the reason `not-started`, the error of `notStarted`.
  */
 function assertNotFinal(
   { reason }: StreamLost,

@@ -69,8 +69,9 @@ type Held = {
   /** Called with the first answer, then dropped, because it refers to the whole generation. */
   onAnswer: ((settled: Settled) => void) | null
   /**
-   * The id of the run (`SettlementMark`) that was read before the settlement was sent. In a run, the queue Redis loses
-   * no settlement that it has answered. So if a later reading gives the same run id, the settlement is not lost.
+   * The run id of the model's settlements (`SettlementMark`), as it was read before this settlement was sent. The run
+   * id changes when the queue Redis may have lost settlements that it had answered. So if a later reading gives the
+   * same run id, this settlement is not lost.
    */
   runId: string | null
   /** A time of Redis' clock; null if the settlement was sent and is not answered yet. */
@@ -96,9 +97,9 @@ type Held = {
  *
  * Redis' `WAIT` after a settlement would not help. A replica receives the settlement no sooner, and no client waits for
  * the settlement. A settlement that is kept until PostgreSQL has it needs no confirmation by a replica. Only
- * settlements of a gateway that is killed together with the master are lost, with or without `WAIT`. A gateway that is
- * stopped drops the settlements that it keeps, so it first waits until billing's mark has passed them. After that, a
- * replica that is behind can lose nothing.
+ * settlements of a gateway that is killed together with the master are lost, with or without `WAIT`. A gateway that
+ * ends loses the settlements that it keeps. So a gateway that is stopped first waits until billing's mark has passed
+ * them. After that, a replica that is behind can lose none of these settlements.
  *
  * While a settlement has no answer, its hold is extended before it would expire, so that a late settlement is still
  * charged.
@@ -160,8 +161,8 @@ export function createSettlements(deps: {
   }
 
   /**
-   * Reads the run id of a model (`SettlementMark`) before the first settlement of the model is sent. A settlement that
-   * was sent without a run id would be sent again by `review`.
+   * Reads the run id of a model's settlements (`SettlementMark`). Called before the first settlement of the model is
+   * sent, because `review` would send a settlement that has no run id a second time.
    */
   async function readRunId(model: string): Promise<string> {
     const { runId } = await record.readMark(model)

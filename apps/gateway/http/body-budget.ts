@@ -25,9 +25,9 @@ const LEAST_BYTES = 20 * 1024
  * The bytes that are counted for a request are its share. The share is freed at the end of the request's response. If
  * the returned function is called with the request, the share is freed only by the function that this call returns.
  *
- * The shares of one account may take at most as many bytes as they leave free. So the first account gets at most half
- * of the memory, and the next account at most half of the rest. If each account had a fixed part of the memory, a few
- * accounts that upload slowly could lock out everybody else.
+ * A share is granted only if its account then takes no more bytes than remain free. So the first account gets at most
+ * half of the memory, and the next account at most half of the rest. If each account had a fixed part of the memory, a
+ * few accounts that upload slowly could lock out everybody else.
  */
 export function installBodyBudget(
   app: FastifyInstance,

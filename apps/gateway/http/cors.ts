@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * The origins whose pages may call, or `*` alone for all origins. If the list is empty, no page may call, and no answer
- * has a CORS header.
+ * The origins whose pages may call the gateway, or `*` alone for all origins. If the list is empty, no page may call
+ * it, and no answer has a CORS header.
  */
 export type AllowedOrigins = readonly string[]
 

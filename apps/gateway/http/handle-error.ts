@@ -79,8 +79,8 @@ export function createReportError(options: {
 
 /**
  * Answers every failure of a route with the error object, including the failures that Fastify itself finds in a route.
- * If the client has closed the connection, this does not count as an error. If the client is still sending its body,
- * the rest of the body is read first, for at most 5 s, so that the client receives the answer.
+ * If the client has already closed the connection, the failure is neither answered nor reported. If the client is still
+ * sending its body, the rest of the body is read first, for at most 5 s, so that the client receives the answer.
  */
 export function installErrorHandler(app: FastifyInstance, reportError: ReportError): void {
   app.setErrorHandler(async (error, request, reply) => {

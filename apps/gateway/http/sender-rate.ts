@@ -24,15 +24,15 @@ const BURST_S = 10
 const SHARE_OF_ADDRESS = 1 / 2
 
 /**
- * The most entries of each of two lists: the accounts that are counted, and the pairs of account and address. The lists
- * are separate, so that a flood of addresses evicts no account.
+ * The largest number of accounts whose requests are counted, and the largest number of counted pairs of account and
+ * address. The two lists are separate, so that a flood of addresses evicts no account.
  */
 const MAX_COUNTED = 20_000
 
 /**
- * Counts the noted requests of each account. After a burst, `perS` requests of an account may be noted per second, and
- * half as many from each of its addresses. The counts fall with time. Beyond `MAX_COUNTED`, the least recently used
- * counts are forgotten. `tooMany` is the message of the error that `check` throws.
+ * Counts, for each account, the requests that are noted with `note`. After a burst, `perS` requests of an account may
+ * be noted per second, and from a single address half as many. The counts fall with time. Beyond `MAX_COUNTED`, the
+ * least recently used counts are forgotten. `tooMany` is the message of the error that `check` throws.
  */
 export function createSenderRate({
   perS,

@@ -17,7 +17,8 @@ const SLOWEST = 10
  * - a sample of the rest.
  *
  * `count` is the number of requests that ended. `kept` has the requests among them that the `RequestBook` still keeps.
- * The weight of the sample includes the requests that are not kept, because the sample stands for them as well.
+ * The sample stands for the rest and for the requests that are not kept, so the weights in the sample add up to the
+ * number of all these requests.
  */
 export function chooseEnded(
   ended: { readonly count: number; readonly kept: readonly RequestEntry[] },

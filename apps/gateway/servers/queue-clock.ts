@@ -15,8 +15,8 @@ export type QueueClock = {
  * adds the time that its monotonic clock has measured since then.
  *
  * Redis' clock may step, for example at a failover to another server. So this process measures durations only by its
- * monotonic clock (how long a generation may last, when a hold is to be extended), and converts a time only when it
- * sends the time to another process.
+ * monotonic clock: for example the time that a generation may last, and the time after which a hold is extended. It
+ * converts a time only when it sends the time to another process.
  */
 export async function createQueueClock(redisTimeMs: () => Promise<number>): Promise<QueueClock> {
   let offsetMs = 0

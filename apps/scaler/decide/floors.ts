@@ -38,8 +38,8 @@ export function checkFloor(floor: Omit<Floor, 'min'>): void {
 type Turn = { readonly sinceMs: number; readonly untilMs: number }
 
 /**
- * Caches for each floor when it began the last time and when it begins again, because floors are read each second, and
- * a search in the calendar takes much longer.
+ * For each floor, the time at which it began last and the time at which it begins again. These times are cached because
+ * floors are read each second, and a search in the calendar takes much longer than a look-up in this map.
  */
 const turns = new WeakMap<Floor, Turn>()
 

@@ -70,12 +70,13 @@ export type ChangeInput = {
 /**
  * Plans one pool's change in this second.
  * - A pool rises at once: first cordoned pods serve again, then the target rises into free GPUs.
- * - A pool falls only to the highest number wanted within the window, in steps. There is at most one step in 60 s. It
- *   takes at most 10 % of the serving pods out of service, or the least number of pods by which the HPA changes the
- *   Deployment (`batch`), whichever is more. Each of these pods is cordoned, finishes its generations, and only then is
- *   released.
+ * - A pool falls in steps, and only to the highest number of replicas that was wanted within the last `downWindowMs`
+ *   (the window). There is at most one step in 60 s. A step takes at most 10 % of the serving pods out of service, or
+ *   the least number of pods by which the HPA changes the Deployment (`batch`), whichever is more. Each of these pods
+ *   is cordoned, finishes its generations, and only then is released.
  * - Pods without a node serve nothing, so they are removed without steps.
- * - Two cases skip the window and the steps, but never the cordon: the budget gives less, or the model has no load.
+ * - In two cases the window and the steps are skipped, but never the cordon: the budget gives the pool fewer replicas
+ *   than it has, or the model has no load.
  *
  * The result's lists `cordon`, `uncordon` and `release` name in each call all pods for which something is still to be
  * sent or written, so that a lost message or patch is repeated a second later.
@@ -196,9 +197,9 @@ function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, coun
 }
 
 /**
- * Returns the target to which the pool rises. It is `target`, except if the HPA would ignore the rise to `target`
- * because it is too small. Then it is the least target that the HPA follows, if the pool's maximum and the free GPUs
- * allow this higher target.
+ * Returns the target to which the pool rises: `target` or a higher number. The HPA ignores a rise of fewer than `batch`
+ * replicas. If the rise to `target` is that small, the function returns the least target that the HPA follows, but only
+ * if the pool's maximum and the free GPUs allow this higher target.
  */
 function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: number): number {
   const least = existing.size + batch

@@ -26,7 +26,7 @@ const IDLE_REPORTS = 2
  */
 const DISOBEYED_MS = 60_000
 
-/** The time from the mark to the lowering. */
+/** A marked pod is lowered after this time at the earliest. */
 const MARK_SETTLES_MS = 1000
 
 /** A lowered pod that still exists after this time goes back to serving. */
@@ -42,8 +42,8 @@ const REPLACED_MS = 5000
 type Released = PoolState['released'][number]
 
 /**
- * Returns how many of the lowered pods Kubernetes will still delete. In place of each of the other lowered pods,
- * Kubernetes has deleted another pod.
+ * Returns how many of the lowered pods (the target no longer counts them) Kubernetes will still delete. In place of
+ * each of the other lowered pods, Kubernetes has deleted another pod.
  */
 export function countLeaving({ target, released }: PoolState, existing: number): number {
   const lowered = released.filter(({ loweredMs }) => loweredMs !== null).length
@@ -69,8 +69,9 @@ export function toReleased(uid: string, nowMs: number, isForced = false): Releas
 
 /**
  * Lowers the target by the number of released pods whose deletion cost Kubernetes has listed for at least 1 s. Does so
- * only if these pods and the pods that were lowered before are at least `batch` together. A released pod that has begun
- * to serve meanwhile is cordoned instead.
+ * only if these pods and the already lowered pods are at least `batch` together. A released pod that has begun to serve
+ * meanwhile is cordoned instead. If it was lowered already and Kubernetes has not deleted another pod in its place, the
+ * target counts it again.
  */
 export function lowerMarked(
   state: PoolState,

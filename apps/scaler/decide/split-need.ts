@@ -1,6 +1,6 @@
 import type { PodView, PoolSpec } from './types.ts'
 
-/** After a pod has been unscheduled for this time, its share moves to the model's next pool. */
+/** After a pod has been unscheduled for this time, the model's next pools get one replica in place of this pod. */
 const UNSCHEDULED_MS = 60_000
 
 /**
@@ -25,8 +25,9 @@ export type SplitPool = {
  * ways:
  * - A pool gets additional replicas in place of its sick pods (see `REPLACED_SHARE`), of its pods that an operator
  *   cordoned, and of its spot pods that the provider is taking away.
- * - The pools that follow a pool in the order together get additional replicas: one for each spot pod of the pool that
- *   the provider is taking away, and one for each pod of the pool that has been unscheduled for 60 s.
+ * - The pools that come later in the order get additional replicas: one for each spot pod that the provider is taking
+ *   away from this pool, and one for each pod of this pool that has been unscheduled for 60 s. They get these replicas
+ *   together, not each of them.
  *
  * While the need is 0 and the model is not idle yet, one replica stays in a pool that has replicas. If no pool has a
  * replica, none is started.
@@ -63,7 +64,7 @@ function replacements(pool: SplitPool, share: number): number {
   return replaced + byOperator + count(pool.pods, (pod) => isTakenAway(pool, pod) && pod.phase !== 'deleting')
 }
 
-/** Returns the number of replicas of the pool's share that serve nothing now. */
+/** Returns the number of pods that serve nothing now, and in whose place the later pools get replicas. */
 function missing(pool: SplitPool): number {
   return count(
     pool.pods,

@@ -133,8 +133,8 @@ function writeCalls(
 }
 
 /**
- * Returns the arguments of a call. They are empty if no value fits the tool's schema, because a real model without a
- * grammar would write arguments even for such a schema.
+ * Returns the arguments of a call that no grammar constrains. If no value fits the tool's schema, the call is made with
+ * empty arguments: a real model would also call such a tool.
  */
 function argumentsFor(parameters: unknown, hints: ValueHints): Pick<CallToWrite, 'args' | 'json'> {
   const value = valueOrNothing(parameters, hints)

@@ -20,8 +20,9 @@ export type Conversation = {
 }
 
 /**
- * A mark before the text of each added token, which distinguishes the end of a turn from a typed `<|im_end|>`. It is a
- * noncharacter of Unicode, and is removed from all other text.
+ * A mark before the text of each added token. It distinguishes the token that ends a turn from the same characters
+ * (`<|im_end|>`) typed by a user. The mark is a noncharacter of Unicode, and is removed from all text that does not
+ * come from added tokens.
  */
 export const TOKEN_MARK = '\uFDD0'
 

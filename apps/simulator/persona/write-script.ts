@@ -24,9 +24,9 @@ export type ScriptWriter = (options: {
 }) => Promise<Script>
 
 /**
- * Writes the persona's turns as tokens. A prompt that ends inside an assistant turn is continued there. The turn's
- * tokens follow from the conversation before it. The tokens that are already written give the position in the turn,
- * even if the sampling parameters replaced some of them.
+ * Writes the persona's turns as tokens. A prompt that ends inside an assistant turn is continued there. The
+ * conversation before the turn determines the turn's tokens. The tokens of the turn that the prompt already has
+ * determine the position at which the turn is continued, even if the sampling parameters replaced some of them.
  *
  * Other prompts are not chats. The answer to such a prompt is filler text. It depends only on the position, counted
  * from the beginning of the prompt, so that it can be continued as well.

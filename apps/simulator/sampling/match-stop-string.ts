@@ -36,8 +36,9 @@ export function createStopMatcher(options: {
 }
 
 /**
- * Returns where the text of the newest token begins in `text`. `before` is the text of the ids without the newest one.
- * It may begin earlier than `text`: if the list of ids was full, its first id was dropped when the newest id was added.
+ * Returns where the text of the newest token begins in `text`. `before` is the text of the ids before the newest id was
+ * added. `before` may begin earlier than `text`: if the list of ids was full, its first id was dropped at the same
+ * time.
  */
 function startOfNews(text: string, before: string): number {
   for (let cut = 0; cut <= before.length; cut++) {

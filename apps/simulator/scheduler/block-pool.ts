@@ -5,8 +5,9 @@ export type Block = { references: number; key: string | null; content: number }
 const NO_CONTENT = 0
 
 /**
- * A parent stands for all content before a block. It is the number of the chain of contents that ends before the block
- * (see `createBlockPool`). For the first block of a prompt with a salt, it is the salt as `toRoot` writes it.
+ * A parent stands for all content before a block. Each chain of contents has a number (see `createBlockPool`), and the
+ * parent is the number of the chain that ends before the block. For the first block of a prompt with a salt, the parent
+ * is the salt as `toRoot` writes it.
  */
 export type Parent = number | string
 

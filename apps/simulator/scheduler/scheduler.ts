@@ -8,7 +8,8 @@ export type Sequence = {
   /** Only sequences of the same salt share cached blocks; null counts as a salt. */
   readonly cacheSalt: string | null
   /**
-   * Called when all tokens of the sequence so far are computed. `tokenId` is null for a sequence that generates none.
+   * The scheduler calls `next` each time when it has computed the prompt and all tokens that were generated so far.
+   * `tokenId` is the next generated token; null for a sequence that generates no tokens.
    */
   readonly next: () => { tokenId: number | null; ended: boolean }
 }
@@ -41,7 +42,7 @@ export type Scheduler = {
   abort(sequence: Sequence): boolean
   /**
    * Completes the step in progress if it is due, and starts the next step. `nextAt` is the time at which this function
-   * is to be called again; null when there is no work. An earlier call changes nothing.
+   * is to be called again; null when there is no work. A call before that time changes nothing.
    */
   step(now: number): { outputs: Output[]; nextAt: number | null }
   readonly load: () => Load

@@ -15,8 +15,8 @@ export type EffectiveSlots = {
  */
 const MEAN_SHARE = 1 / 60
 /**
- * The mean size of a generation is used from this number of samples on. With fewer samples it would show only a few
- * generations near their beginning.
+ * The mean size of a generation is used once the engine's load has been sampled this many times. The mean of fewer
+ * samples could come from a few generations near their beginning, and would then be too small.
  */
 const LEAST_SAMPLES = 30
 

@@ -44,8 +44,8 @@ const TICK_MS = 250
 const RETRY_MS = 5_000
 /**
  * An engine that never listened gives no sign that its restart has begun. So the request for its restart is kept for
- * this time, which is a little longer than the 5 s between two checks of the supervisor. If the supervisor acts twice
- * on one request, the engine loses some seconds of its start.
+ * this time, which is a little longer than the 5 s between two checks of the supervisor. Two checks may fall within
+ * this time. The supervisor then restarts the engine twice, and the engine loses some seconds of its start.
  */
 const UNSEEN_REQUEST_MS = 7_000
 const SICK_RESTARTS = 3

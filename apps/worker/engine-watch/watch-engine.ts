@@ -5,7 +5,7 @@ export type EngineWatch = {
   ready(): boolean
   /**
    * True if the engine is ready and no generation has failed without output within the last second. During that second
-   * another worker may claim the failed generation.
+   * another worker can claim the failed generation.
    */
   mayPull(): boolean
   /** Notes a token or vector of any generation: the engine works. */

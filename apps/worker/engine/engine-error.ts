@@ -24,11 +24,11 @@ export class EngineError extends Error {
 /**
  * Finds whose fault a failed call is:
  * - INVALID_ARGUMENT is the request's fault.
- * - INTERNAL and UNKNOWN are the codes of a killed engine, but in some pairs of vLLM and servicer also of a refused
- *   request. So the engine's health decides. If the transport had to connect again to ask for the health, the answer
- *   may come from the engine's next life, which says nothing about the call. Requests are validated before the first
- *   token, so after a token these codes are never the request's fault.
- * - All other codes mean transport, draining or overload.
+ * - INTERNAL and UNKNOWN are the codes of a killed engine. In some pairs of vLLM and servicer they are also the codes
+ *   of a refused request. So the engine's health decides. If the transport had to connect again to ask for the health,
+ *   the engine may have been started anew, and its health then says nothing about the failed call. Requests are
+ *   validated before the first token, so after a token these codes are never the request's fault.
+ * - All other codes mean that the transport failed, or that the engine is draining or overloaded.
  *
  * Messages are ignored, because they change between versions.
  */

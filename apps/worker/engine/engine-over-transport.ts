@@ -61,8 +61,8 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       try {
         const options = { timeoutMs: EMBED_TIMEOUT_MS, signal }
         const { embedding, promptTokens } = await unary(embed, message, options)
-        // The values of an engine with half precision can overflow to infinity or NaN. A JSON number cannot express
-        // these values. A base64 vector can, and a caller would store it in its index.
+        // In an engine with half precision, values of a vector can overflow to infinity or NaN. JSON numbers cannot
+        // express these values. A vector in base64 can, and a caller would store such a vector in its index.
         if (!embedding.every(Number.isFinite)) {
           throw new EngineError('failed', 'the vector has values that are not finite')
         }

@@ -56,9 +56,9 @@ function toSamplingMessage(request: EngineRequest): SamplingParams {
 }
 
 /**
- * Every constraint is sent in xgrammar's structural tags, plain JSON too. vLLM keeps the grammar library that it chose
- * for its first constraint. For a bare schema with a keyword unknown to xgrammar it would choose a library without
- * structural tags, and from then on every forced call on that engine would fail. Forced calls are not sent as
+ * Every constraint is sent in xgrammar's structural tags, even a plain JSON schema. vLLM keeps the grammar library that
+ * it chose for its first constraint. For a bare schema with a keyword unknown to xgrammar, vLLM would choose a library
+ * without structural tags, and from then on every forced call on that engine would fail. Forced calls are not sent as
  * `triggered_tags`, the usual format for tools, because this format allows free text around the calls.
  */
 function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams, 'structuralTag'> {

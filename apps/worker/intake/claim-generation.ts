@@ -8,7 +8,7 @@ export type ClaimGeneration = (model: string, serves: Serves) => Promise<Claim>
 
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
 /**
- * The worker gives up a claim without an answer after this time, which is longer than a stall of Redis or of this
+ * If a claim has no answer after this time, the worker gives it up. The time is longer than a stall of Redis or of this
  * process. A worker that has lost only its connection to the queue Redis must not keep a generation that it cannot
  * read. Once the worker no longer reports the claim, the gateway queues the generation again.
  */

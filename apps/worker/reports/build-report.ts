@@ -10,7 +10,7 @@ type ReportedEngine = {
 
 /**
  * Returns the function that builds this worker's reports. It may be called while engines are still being loaded. The
- * reports do not contain how busy the engines are; the messages `Capacity` do.
+ * reports do not contain the numbers of slots and running generations; the `Capacity` messages contain these numbers.
  */
 export function createBuildReport(deps: {
   self: { readonly id: string; readonly name: string }

@@ -147,8 +147,8 @@ export function createEndRun(deps: {
 
 /**
  * Returns the public error of a failed generation. A prompt that the template refuses, a constraint that the model
- * cannot follow and a request that the engine refuses are the caller's fault; every other failure is ours, and its
- * message describes nothing internal.
+ * cannot follow and a request that the engine refuses are the caller's fault. Every other failure is a fault of the
+ * service, and its message describes nothing internal.
  */
 function toGenerationError(error: unknown): Omit<GenerationError, 'type'> {
   if (error instanceof ChatTemplateError || error instanceof ConstraintError) {

@@ -52,15 +52,15 @@ const LAST_PAUSE_MS = 1_000
  */
 const GIVE_UP_MS = 3_000
 /**
- * A larger hold is requested when few paid tokens have not been passed on yet: at most `LEAD_SHARE` of all paid tokens,
- * or at most `LEAD_TOKENS`.
+ * A larger hold is requested when at most this many paid tokens are left, which means that they are not passed on yet:
+ * `LEAD_SHARE` of all paid tokens, but at least `LEAD_TOKENS`.
  */
 const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16
 /**
- * A request asks that the hold pays for this many more tokens: `STEP_SHARE` of the paid tokens, but at least
- * `STEP_TOKENS`. Because each request adds half of the paid tokens, a few requests are enough even for the longest
- * answers.
+ * A request for a larger hold asks that the hold pays for this many more tokens: `STEP_SHARE` of the paid tokens, but
+ * at least `STEP_TOKENS`. Because each such request adds half of the paid tokens, a few of them are enough even for the
+ * longest answers.
  */
 const STEP_SHARE = 1 / 2
 const STEP_TOKENS = 256

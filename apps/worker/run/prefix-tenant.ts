@@ -20,8 +20,8 @@ const NAME_BYTES = 16
 const KEPT_NAMES = 5_000
 
 /**
- * Creates a `PrefixTenantOf`. The names that it returns are keyed hashes, so that the engine's logs, in which they
- * appear, do not reveal whose prompt a request has.
+ * Creates a `PrefixTenantOf`. The names that the created function returns appear in the engine's logs. They are keyed
+ * hashes, so that the logs do not reveal the account or the key that sent a prompt.
  */
 export function createPrefixTenantOf(options: {
   sharing: WorkerConfig['PREFIX_SHARING']

@@ -69,8 +69,8 @@ export function createRunChat(deps: {
     })
     throwIfStopped(run)
 
-    // A prompt can be rendered differently later, for example if it contains the date. So the bill and the cap use the
-    // number of tokens that was counted at the first claim.
+    // A prompt can be rendered differently later, for example if it contains the date. So the charge, and the cap of
+    // the output (`capOutput`), use the number of prompt tokens that was counted at the first claim.
     const promptTokens = run.firstPromptTokens ?? prompt.ids.length
     const tokens = { prompt: promptTokens, rendered: prompt.ids.length, written: earlier.length }
     const fit = fitOutput(job, tokens, contextWindow)

@@ -27,8 +27,8 @@ export type RunTotals = {
 const MEAN_SHARE = 0.1
 /**
  * Weight of the newest run in the means from which `slotTokensPerS` is computed. It is smaller than `MEAN_SHARE` for
- * two reasons. Runs of different accounts differ much in their tokens per second. And gateways compute from this rate
- * how many tokens may wait ahead of a new request.
+ * two reasons. Runs of different accounts differ much in their tokens per second. And gateways compute from
+ * `slotTokensPerS` how many tokens may wait ahead of a new request, so a single run should hardly change it.
  */
 const RATE_SHARE = 0.01
 

@@ -54,8 +54,8 @@ export type RunningGeneration = {
   /** Publishes the claim, unless it is published already. */
   sendClaim(): void
   /**
-   * Publishes events that belong together: the gateway receives all of them or none. The token ids that were noted
-   * since the last call are sent with these events.
+   * Publishes events that belong together: the gateway receives all of them or none. The token ids that `noteOutput`
+   * has noted since the previous call of `send` are sent with these events.
    */
   send(events: readonly GenerationEvent[]): void
   /** Ends the run: nothing can be sent afterwards. */

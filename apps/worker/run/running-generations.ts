@@ -29,11 +29,11 @@ export type RunningGenerations = {
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
   /** Sends the only event of an epoch that is not run. */
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
-  /** The runs of all engines that have not ended. */
+  /** Returns the runs that have not ended, on all engines. */
   live(): RunningGeneration[]
   /**
-   * Stops the runs of these streams of a gateway, if their epoch is at most the given epoch. Such a run is also stopped
-   * if it is opened within 10 s after this call.
+   * Each entry of `stopped` names a stream of the gateway and an epoch. Stops the stream's run of this epoch or of an
+   * earlier epoch. Such a run is also stopped if it is opened within 10 s after this call.
    */
   stopStreams(gateway: string, stopped: readonly StreamEpoch[]): void
   /** Passes the answer to a request for a larger hold to the run of exactly this epoch. */

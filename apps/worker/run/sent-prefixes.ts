@@ -30,7 +30,7 @@ export const BLOCK_TOKENS = 16
 /** For all tenants together: two million tokens, in about 20 MB. The least recently used blocks are forgotten first. */
 const MOST_BLOCKS = 131_072
 
-/** One to two milliseconds of work. */
+/** The most blocks that one iteration of the event loop handles: one to two milliseconds of work. */
 const BLOCKS_AT_ONCE = 1_024
 
 export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefixes {

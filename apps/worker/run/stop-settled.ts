@@ -3,7 +3,8 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RunningGeneration } from './running-generation.ts'
 
 /**
- * The bus counts as away after this time. If the bus is only slow for a moment, stop messages still arrive afterwards.
+ * The bus counts as away once `busAwayMs` returns more than this. If the bus is only slow for a moment, stop messages
+ * still arrive afterwards.
  */
 const AWAY_MS = 3_000
 

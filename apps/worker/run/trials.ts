@@ -46,14 +46,14 @@ const HANGS_WITHIN_MS = 2_000
 
 /**
  * A generation can kill its engine after any number of tokens, so a first death proves nothing about any generation
- * that the engine ran. Each of them continues *on trial* in its next engine:
+ * that the engine ran. Each of these generations continues *on trial* in its next engine:
  *
  * - The run is *unread* until that engine has given the run's next 3 tokens. If the generation kills by its prompt, or
- *   by its output so far, it kills within these tokens. While an engine has such a run, it has no second one, and no
- *   other run that is without a token.
+ *   by its output so far, it kills within these tokens. While an engine has an unread run, it gets no other run on
+ *   trial, and it has no other run without a token.
  * - After a second death that proved nothing, the trial is longer. It lasts until the run has 16 tokens more than its
  *   longest epoch that ended with the death of an engine. If the generation kills at a certain length, it kills within
- *   these tokens. An engine has one such run at a time, beside new runs.
+ *   these tokens. An engine has at most one run in such a longer trial at a time; new runs may run beside it.
  *
  * So when an engine dies, at most one run is on trial. A run may have been the cause of the death if one of these is
  * true:

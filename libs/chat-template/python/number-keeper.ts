@@ -34,7 +34,7 @@ export function createNumberKeeper(): NumberKeeper {
   }
 }
 
-/** Returns the kind of number that a string of `parse` stands for; null for an ordinary string. */
+/** Returns the kind of number that a string in a result of `parse` stands for; null for an ordinary string. */
 export function keptKind(text: string): 'integer' | 'float' | null {
   if (!text.startsWith(MARK)) return null
   if (text.startsWith(INTEGER, MARK.length)) return 'integer'
@@ -49,8 +49,8 @@ export const asText = (text: string): string =>
   keptKind(text) === null ? text : MARK + TEXT + text.slice(MARK.length + FLOAT.length)
 
 /**
- * Corrects JSON that the Jinja library wrote from values of `parse`. `parse` turns some numbers into marked strings:
- * this function removes the quotes around these strings. It also replaces the escapes of noncharacters by the
+ * Corrects JSON that the Jinja library wrote from values that `parse` returned. `parse` turns some numbers into marked
+ * strings: this function removes the quotes around these strings. It also replaces the escapes of noncharacters by the
  * characters.
  */
 export function toPythonJson(json: string): string {

@@ -1,8 +1,8 @@
 import type { TemplateShape, TemplateShapes } from './template-shape.ts'
 
 /**
- * A description for people. `refused` lists the parts of a conversation that a template cannot print. `changed` lists
- * the changes that are made to a conversation so that the template can print it.
+ * A description of a chat template, for people. `refused` lists the parts of a conversation that the template cannot
+ * print. `changed` lists the changes that are made to a conversation so that the template can print it.
  */
 export type ShapeDescription = {
   /** Requests that contain one of these parts are refused. */

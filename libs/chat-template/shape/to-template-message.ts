@@ -19,9 +19,10 @@ export type WritableCall = { readonly name: string; readonly args: object; reado
 export type WriteCalls = ((calls: readonly WritableCall[]) => string) | null
 
 /**
- * Returns a message as the template reads it. Absent fields stay absent, because templates test `is defined`. All added
- * tokens in the message are guarded. The text and the reasoning of an assistant are the exception, where only special
- * tokens are guarded: the model itself wrote the other markup there, and templates search for it.
+ * Returns a message as the template reads it. Absent fields stay absent, because templates test `is defined`. Texts in
+ * the message that look like added tokens of the tokenizer are guarded (`token-guard.ts`). In the text and the
+ * reasoning of an assistant, only special tokens are guarded, because the model itself wrote the other added tokens
+ * there, and templates search for them.
  */
 export function toTemplateMessage(
   message: FittedMessage,

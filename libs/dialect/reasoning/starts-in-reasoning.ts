@@ -1,5 +1,5 @@
 /**
- * Returns whether the template opened the reasoning, so that the output begins inside it. Such a prompt ends with the
+ * Returns whether the template opened the reasoning, so that the output begins inside it. The prompt then ends with the
  * open tag (and blanks). An open tag at any other place does not count: either it is closed again, or the caller wrote
  * it, and the caller's text must not decide where the reasoning begins.
  */

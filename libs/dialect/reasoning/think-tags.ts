@@ -3,8 +3,8 @@ import { findMarker, markerAt, toMarkers } from '../syntax/markers.ts'
 export type ReasoningParser = {
   readonly push: (text: string) => void
   /**
-   * Must be called where a tool call follows the text so far. The reasoning continues behind the tool call, until the
-   * close tag of the reasoning.
+   * Must be called when a tool call begins, after all text before the tool call was pushed. Reasoning that is open goes
+   * on after the tool call, until the close tag of the reasoning.
    */
   readonly interrupt: () => void
   readonly finish: () => void

@@ -6,8 +6,8 @@ export type ObjectSyntax = {
   /** The text after the object; null: the call ends with the object's last brace. */
   readonly close: string | null
   /**
-   * True if no marker introduces the objects. Such an object may be an answer. So a call starts only when its arguments
-   * come, and an object with a name but without arguments is not a call.
+   * True if calls may come without an opener before them. A JSON object in the output may then be an answer and not a
+   * call. So a call starts only when its arguments come, and an object with a name but without arguments is not a call.
    */
   readonly strict: boolean
 }

@@ -4,11 +4,11 @@ import type { CallReader, CallSink } from './tool-call-parser.ts'
 export type PythonSyntax = { readonly type: 'python' }
 
 /**
- * Reads one call in Python's syntax, with keywords and literals only: `get_weather(city="Paris", days=3)`. The
- * arguments become a JSON object as they come. The call starts with its first value, because everything before may
- * still be text. A call without arguments starts at the comma or bracket after it, or at the end of the output. Invalid
- * text is text of the answer. It ends a call that has started; the call's arguments are then incomplete JSON, so that
- * nobody takes them for complete arguments.
+ * Reads one call in Python's syntax, with keywords and literals only: `get_weather(city="Paris", days=3)`. While the
+ * arguments arrive, they are written as the parts of a JSON object. The call starts with its first value, because
+ * everything before the value may still be text. A call without arguments starts at the comma or bracket after it, or
+ * at the end of the output. Invalid text is text of the answer. It ends a call that has started; the call's arguments
+ * are then incomplete JSON, so that nobody takes them for complete arguments.
  *
  * If `offered` is given, text with a name that is not in `offered` is not a call: it may be an answer that is a list.
  *

@@ -15,8 +15,8 @@ const MOST_CHARACTERS = 4_096
 /** The longest word that is merged here: the time of merging grows with the square of the word's length. */
 const LONGEST_WORD = 64
 /**
- * The most characters of a word whose ids are kept for later texts. In V8 a word with more characters, as a part of a
- * text, refers to the whole text. The text would then stay in memory with the word.
+ * The most characters of a word whose ids are kept for later texts. V8 stores a longer part of a text as a reference to
+ * the whole text, so the whole text would stay in memory as long as the word.
  */
 const LONGEST_KEPT_WORD = 12
 const MOST_KEPT_WORDS = 16_384
@@ -95,7 +95,7 @@ const NormalForm = z.object({ type: z.enum(NORMAL_FORMS) })
 const BytePairSteps = z.object({
   model: z.object({
     type: z.literal('BPE'),
-    // Parsed by hand, because they are large.
+    // `vocab` and `merges` are large, so zod does not check their entries.
     vocab: z.custom<Readonly<Record<string, unknown>>>(
       (vocab) => typeof vocab === 'object' && vocab !== null,
     ),

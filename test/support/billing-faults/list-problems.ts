@@ -14,8 +14,8 @@ const LEAST = {
 } as const
 
 /**
- * Runs the faults for `seconds` and prints the figures. Returns one text for each problem: money or a call that was
- * lost, wrong or stuck, and each kind of event that happened too rarely for the run to prove anything.
+ * Calls `runFaults` for `seconds` and prints its figures. Returns one text for each problem. A problem is either money
+ * or a call that was lost, wrong or stuck, or a kind of event that happened too rarely for the run to prove anything.
  */
 export async function listProblems(seconds: number): Promise<string[]> {
   const { figures, problems, replays, held, alarms, reconciliation } = await runFaults(
@@ -26,8 +26,8 @@ export async function listProblems(seconds: number): Promise<string[]> {
   const all = [...problems]
   if (replays > 0) all.push(`a database that lost nothing was taken for a restored one ${replays} times`)
   if (held !== 0n) all.push(`${held} nano-credits are still held`)
-  // A settlement raises the alarm `released` if it races a release, which is expected here. The alarm `unknown` would
-  // mean that a hold was lost.
+  // A settlement raises the alarm `released` if the hold of its generation was released before. This is expected
+  // here. The alarm `unknown` would mean that a hold was lost.
   for (const kind of alarms) if (kind !== 'released') all.push(`settlement alarm: ${kind}`)
   if (reconciliation.size < 10) all.push(`only ${reconciliation.size} questions of the reconciliation`)
   for (const [name, count] of reconciliation) if (count !== 0n) all.push(`reconciliation: ${count} ${name}`)

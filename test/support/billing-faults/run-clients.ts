@@ -11,8 +11,8 @@ import type { Granted, Truth } from './truth.ts'
 const CLIENTS = 40
 
 /**
- * The pause between two generations of a client. In the long form there is none, so that clients load the replicas as
- * much as they can.
+ * The pause between two generations of a client. In the long form of the tests there is no pause, so that clients load
+ * the replicas as much as they can.
  */
 const REST_MS = runs(150, 0)
 

@@ -134,10 +134,10 @@ function toRequestPage(
 }
 
 /**
- * Returns the earliest settlement time of a listed request. This is `from`, if `from` is given. Otherwise it is `days`
- * days before the end of the list (`to` or now), or the end of the archived months if that is later. Throws an
- * AdminError if `from` is not before `to`, if `from` is more than `days` days before the end of the list, or if `from`
- * or the whole range is in the archived months.
+ * Returns the time at which the list begins: only requests that were settled at this time or later are listed. This is
+ * `from`, if `from` is given. Otherwise it is `days` days before the end of the list (`to` or now), or the end of the
+ * archived months if that is later. Throws an AdminError if `from` is not before `to`, if `from` is more than `days`
+ * days before the end of the list, or if `from` or the whole range is in the archived months.
  */
 async function toStart(
   db: Kysely<Tables>,

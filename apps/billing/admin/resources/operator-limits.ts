@@ -103,11 +103,15 @@ export function assertMayRotate(set: OperatorLimits): void {
 }
 
 /**
- * Returns the operators' limits that apply to a new key which the account itself makes. Throws an AdminError if the new
- * key would evade a limit that an operator has set on another key of the account: spending and rates are counted for
- * each key separately, and a new key would replace a disabled key. Limits of a key that the account has revoked apply
- * too: otherwise the account could revoke a limited key and make another. Limits of a key that an operator has revoked
- * do not apply. If a key was rotated, the limits of its successor apply in place of the key's own.
+ * Returns the operators' limits that apply to a new key which the account itself makes. Throws an AdminError if the
+ * account could use the new key to evade a limit that an operator has set on another key of the account. For example,
+ * the account could use the new key in place of a disabled key, or in place of a key whose spending or rate is limited,
+ * because both are counted for each key separately. Also throws if the limits that would apply to the new key allow no
+ * model, or if their expiry has passed.
+ *
+ * Limits of a key that the account has revoked apply too: otherwise the account could revoke a limited key and make
+ * another. Limits of a key that an operator has revoked do not apply. If a key was rotated, the limits of its successor
+ * apply in place of the key's own.
  */
 export async function toNewKeyLimits({ db, now }: KeyContext, accountId: string): Promise<OperatorLimits> {
   const { rows } = await sql<{ operator_limits: unknown }>`

@@ -18,8 +18,8 @@ export function createLookUpLane(deps: {
   return createLane({
     run: async (sha256s) => await findUsableKeys(pool, sha256s, nowMs()),
     kindOf: () => 'look-up',
-    // Each look-up is its own subject, so a batch may contain any look-ups. A gateway has at most one look-up of a key
-    // under way, but two gateways may look up the same key at the same time.
+    // Calls about the same subject run in order of arrival. Look-ups need no order, so each look-up is its own subject.
+    // A gateway has at most one look-up of a key under way, but two gateways may look up the same key at the same time.
     subjectOf: () => String((calls += 1)),
     maxBatch: 512,
     maxWaiting: 8_192,

@@ -27,8 +27,8 @@ const MIN_CALLS = 16
 const MAX_WAITING = 4_096
 
 /**
- * A call is refused if its expected wait is longer than this. A gateway that is refused at once can answer with a
- * retry-after; a longer wait would only lengthen the backlog.
+ * A call is refused if its expected wait is longer than this. A gateway whose call is refused at once can answer its
+ * client with a retry-after; a longer wait would only lengthen the backlog.
  */
 const MAX_WAIT_MS = 50
 
@@ -40,9 +40,10 @@ const STUCK_MS = 500
 
 /**
  * The one lane for the money calls of gateways. The calls `reserve`, `replace`, `extend` and `release` for one
- * reservation run in order of arrival. Calls of one kind share a transaction. Two `reserve` calls for one key never run
- * in parallel. The other calls do not name the key, so two batches may have calls for one account. One of the batches
- * then waits in the database for the lock of that account, as it may wait for a batch of another replica.
+ * reservation run in order of arrival. Calls of one kind share a transaction. Two `reserve` calls for one API key never
+ * run in parallel. The calls of the other kinds do not name the API key, so two batches may have calls for one account.
+ * One of the batches then waits in the database for the lock of that account. It may wait in the same way for a batch
+ * of another replica.
  */
 export function createMoneyLane(deps: {
   money: Money

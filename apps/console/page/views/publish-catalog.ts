@@ -20,7 +20,8 @@ export const REASON: Field = { name: 'reason', label: 'Reason', help: 'For the r
 
 /**
  * Opens a form that lists the changes that a catalog would make, with a button that publishes the catalog. If there are
- * no changes, no form is opened. The caller is another form. Returns the text that this other form shows at its end.
+ * no changes, no form is opened. The caller is another form. Returns the text that this other form then shows: how many
+ * changes there are.
  */
 export async function proposeCatalog(
   app: App,

@@ -33,7 +33,7 @@ const instead = (advice: string): UnsupportedField => ({ ...never, instead: advi
  * interfaces is parsed by the operation, or has no visible effect on the answer. Fields without a visible effect are:
  * - hints for caches and schedulers (`prompt_cache_key`, `cache_salt`, `priority`, `prediction`, `speculation`),
  * - labels (`user`, `metadata`, `session_id`),
- * - choices between means that have the same result (`guided_decoding_backend`),
+ * - choices between methods that have the same result (`guided_decoding_backend`),
  * - fields that only accompany a refused field (`route`, `search_options`).
  */
 const UNSUPPORTED: UnsupportedFields = {

@@ -11,8 +11,8 @@ import { createItemWriter } from './write-items.ts'
 
 /**
  * Creates the renderer of one stream. The stream begins with `response.created` and `response.in_progress` and ends
- * with `response.completed`, also if the output limit was reached. Throws an `ApiError` `invalid_request` for an
- * unknown set of events in the request's header.
+ * with `response.completed`, also if the output limit was reached. Throws an `ApiError` `invalid_request` if the
+ * request's header `x-responses-events` names an unknown set of events.
  */
 export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRenderer {
   const eventSet = chooseEvents(answer.headers)

@@ -6,11 +6,11 @@ import { RECONNECT_PAUSE_MS } from './transport.ts'
 /** The one connection to a server. It is opened at the first use, and again at the first use after it was lost. */
 export type Http2Connection = {
   /**
-   * Calls back with a session that accepts new streams, or with a failure. If the session or the failure is known
-   * already, calls back before `use` returns.
+   * Calls either `user.onSession` with a session that accepts new streams, or `user.onFailure`. If the session or the
+   * failure is known already, this call is made before `use` returns.
    */
   readonly use: (user: ConnectionUser) => void
-  /** How often the connection was opened. */
+  /** Returns how many times the connection was opened. */
   readonly opened: () => number
   /** Accepts no more users. Running streams end by themselves. */
   readonly close: () => void

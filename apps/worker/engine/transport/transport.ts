@@ -18,8 +18,8 @@ export type Transport = {
     options: StreamListener<Response> & { readonly timeoutMs?: number },
   ) => StreamCall
   /**
-   * Returns the number of connections that were opened until now. If the number grows between two calls, a server that
-   * was started in between may have answered the second call.
+   * Returns the number of connections that were opened until now. If the number has grown between two calls to the
+   * server, the server may have been started anew between these calls.
    */
   readonly connections: () => number
   /** Accepts no new calls; running calls end by themselves. */

@@ -40,7 +40,7 @@ const MAX_OPTIONAL = 1_000
 const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties in one object`
 /**
  * The largest number of optional properties in all schemas of a request, counted only in objects with `minProperties`
- * or `maxProperties`. The grammar of such an object has a state for each count.
+ * or `maxProperties`. The grammar of such an object has a state for each possible number of these properties.
  */
 const MAX_COUNTED = 64
 const TOO_MANY_COUNTED = `expected at most ${MAX_COUNTED} optional properties where they are counted`
