@@ -22,7 +22,8 @@ type ChatGeneration = {
 
 /**
  * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: tools
- * on a model without tools, a forced tool that is not offered, an invalid schema, two different efforts.
+ * on a model without tools, a forced tool that is not offered, an invalid schema, two different efforts,
+ * `top_logprobs` without `logprobs`.
  */
 export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
@@ -39,6 +40,7 @@ export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneratio
       ...toolUse,
       outputFormat,
       sampling: toSampling(body),
+      ...toLogprobs(body),
       stop: body.stop ?? [],
       reasoningEffort: mergeEfforts(
         { effort, reasoning_effort: reasoningEffort, ...toSwitches(body) },
@@ -48,6 +50,16 @@ export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneratio
     },
     maxOutputTokens,
   }
+}
+
+/** Absent if no log probabilities are requested. Without `logprobs`, a `top_logprobs` of 0 has no effect. */
+function toLogprobs(body: ChatBody): Pick<ChatRequest, 'topLogprobs'> {
+  const { logprobs = false, top_logprobs: topLogprobs = 0 } = body
+  if (logprobs) return { topLogprobs }
+  if (topLogprobs === 0) return {}
+  throw new ApiError('invalid_request', "'top_logprobs': expected 'logprobs' to be true.", {
+    param: 'top_logprobs',
+  })
 }
 
 function toMessage(message: ChatBodyMessage, index: number): ChatMessage {
