@@ -8,6 +8,7 @@ import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { DEFAULT_MAX_TOKENS, type CompletionBody } from './completion-body.ts'
+import { toTopLogprobs } from './completion-logprobs.ts'
 
 /** The fields of `PreparedGeneration` that the body determines. */
 type CompletionGeneration = {
@@ -21,6 +22,7 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
   const formats = { response_format: body.response_format }
   const checks = { checkSchema: createCheckSchema(use), use }
   const outputFormat = toOutputFormat(formats, toStructuredFormats(body), checks)
+  const logprobs = toLogprobCount(body)
   const maxOutputTokens =
     toMaxOutputTokens([body.max_tokens], model) ?? Math.min(DEFAULT_MAX_TOKENS, model.maxOutputTokens)
   return {
@@ -30,6 +32,7 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
       ...NO_TOOLS,
       outputFormat,
       sampling: toSampling(body),
+      ...(logprobs !== null && { topLogprobs: toTopLogprobs(logprobs) }),
       stop: body.stop ?? [],
       // A legacy completion cannot return reasoning, and callers do not pay for text that they do not receive.
       reasoningEffort: 'off',
@@ -37,6 +40,11 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
     },
     maxOutputTokens,
   }
+}
+
+/** Returns how many tokens each entry of the log probabilities lists; null if there are none. */
+export function toLogprobCount({ logprobs = false }: CompletionBody): number | null {
+  return logprobs === false ? null : logprobs
 }
 
 const NO_TOOLS = { tools: [], toolChoice: 'auto', parallelToolCalls: true } satisfies Partial<ChatRequest>

@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { MAX_TOP_LOGPROBS } from '#libs/contracts/generation-request.ts'
 
-const EXPECTED = `expected a whole number from 0 to ${MAX_TOP_LOGPROBS}`
+export const TOP_LOGPROBS = `expected a whole number from 0 to ${MAX_TOP_LOGPROBS}`
 
 /** How many of the most probable tokens are listed for each output token. */
-export const TopLogprobs = z.int(EXPECTED).min(0, EXPECTED).max(MAX_TOP_LOGPROBS, EXPECTED)
+export const TopLogprobs = z
+  .int(TOP_LOGPROBS)
+  .min(0, TOP_LOGPROBS)
+  .max(MAX_TOP_LOGPROBS, TOP_LOGPROBS)

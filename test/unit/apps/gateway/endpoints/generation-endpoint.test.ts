@@ -15,7 +15,7 @@ const RENDERERS: Readonly<Record<string, () => StreamRenderer>> = {
   'chat-completions': () => createChatChunks(createAnswer({ ...NAMES, options: { includeUsage: false, logprobs: false } })),
   'chat-completions-with-usage': () =>
     createChatChunks(createAnswer({ ...NAMES, options: { includeUsage: true, logprobs: false } })),
-  completions: () => createCompletionChunks(createAnswer({ ...NAMES, options: null })),
+  completions: () => createCompletionChunks(createAnswer({ ...NAMES, options: { logprobs: null } })),
   'responses-spec': () => createResponseEvents(createResponsesAnswer({ 'x-responses-events': 'spec' })),
   'responses-full': () => createResponseEvents(createResponsesAnswer({ 'x-responses-events': 'full' })),
   messages: () => createMessageEvents(createAnswer({ ...NAMES, options: null })),
