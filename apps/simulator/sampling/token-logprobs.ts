@@ -18,7 +18,12 @@ const UNLIKELY = 4
  */
 export function inventLogprob(
   tokenId: number,
-  { position, count, greedy, vocabularySize }: { position: number; count: number; greedy: boolean; vocabularySize: number },
+  {
+    position,
+    count,
+    greedy,
+    vocabularySize,
+  }: { position: number; count: number; greedy: boolean; vocabularySize: number },
 ): SampledLogprob {
   const drawn = unitHash(tokenId, position)
   const isUnlikely = !greedy && Math.floor(drawn * UNLIKELY) === 0

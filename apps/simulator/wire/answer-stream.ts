@@ -128,7 +128,11 @@ function encodeComplete(delta: Delta, finish: Finish): Buffer {
 }
 
 /** OutputLogProbs. An engine that is asked for 0 tokens beside each token sends no `top_logprobs`. */
-function writeLogprobs(field: number, tokenIds: readonly number[], logprobs: readonly SampledLogprob[]): void {
+function writeLogprobs(
+  field: number,
+  tokenIds: readonly number[],
+  logprobs: readonly SampledLogprob[],
+): void {
   if (logprobs.length === 0) return
   writer.message(field, () => {
     writer.packedFloats(

@@ -20,7 +20,9 @@ export const ChatLogprobs = z.object({
         }),
       }),
     )
-    .meta({ description: 'One entry for each output token, those of reasoning, calls and the end included.' }),
+    .meta({
+      description: 'One entry for each output token, those of reasoning, calls and the end included.',
+    }),
 })
 type ChatLogprobs = z.infer<typeof ChatLogprobs>
 

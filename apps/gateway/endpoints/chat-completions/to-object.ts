@@ -7,7 +7,10 @@ import { toChatUsage } from './chat-usage.ts'
 import type { ChatOptions } from './to-chunks.ts'
 
 /** Returns the body of a chat completion that is not streamed. */
-export function toObject(generation: FinishedGeneration, answer: Answer<Pick<ChatOptions, 'logprobs'>>): ChatObject {
+export function toObject(
+  generation: FinishedGeneration,
+  answer: Answer<Pick<ChatOptions, 'logprobs'>>,
+): ChatObject {
   const { text, reasoning, toolCalls, logprobs = [], finishReason, usage } = generation
   return {
     id: toCompletionId(answer.id),

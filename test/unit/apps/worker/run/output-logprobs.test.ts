@@ -101,13 +101,20 @@ test('tokens that wait for a larger hold keep their log probabilities', async ()
       },
     }),
   )
-  expect(logprobsOf(events).map(({ token }) => token).join('')).toBe(tokenizer.decode(ids))
+  expect(
+    logprobsOf(events)
+      .map(({ token }) => token)
+      .join(''),
+  ).toBe(tokenizer.decode(ids))
 })
 
 test.for([
   ['none', tokens([39])],
   ['fewer than tokens', { ...withLogprobs([39]), ids: [39, 548] }],
-  ['one that is not a number', { ...tokens([39]), logprobs: [{ logprob: NaN, topIds: [], topLogprobs: [] }] }],
+  [
+    'one that is not a number',
+    { ...tokens([39]), logprobs: [{ logprob: NaN, topIds: [], topLogprobs: [] }] },
+  ],
 ] as const)('an engine that sends %s fails the generation', async ([, sent]) => {
   const { events } = await processUnderTest(
     tokenizer,
@@ -119,7 +126,11 @@ test.for([
     }),
   )
   expect(logprobsOf(events)).toEqual([])
-  expect(events.at(-1)).toMatchObject({ type: 'generation-declined', reason: 'engine-lost', blame: 'suspect' })
+  expect(events.at(-1)).toMatchObject({
+    type: 'generation-declined',
+    reason: 'engine-lost',
+    blame: 'suspect',
+  })
 })
 
 test('a request without log probabilities sends none, also if the engine reports them', async () => {

@@ -1,10 +1,14 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import { ChatBody } from '#apps/gateway/endpoints/chat-completions/chat-body.ts'
 import { createChatChunks } from '#apps/gateway/endpoints/chat-completions/to-chunks.ts'
+import { toGeneration } from '#apps/gateway/endpoints/chat-completions/to-generation.ts'
 import { toObject } from '#apps/gateway/endpoints/chat-completions/to-object.ts'
 import { collect } from '#apps/gateway/generation/collect.ts'
 import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import { parseBody } from '#apps/gateway/http/parse-body.ts'
 import { createAnswer } from '#test/support/answer.ts'
+import { modelSpec } from '#test/support/model-spec.ts'
 
 /** `choices[0].logprobs` of each chunk of vLLM 0.32.0, with `top_logprobs` of 2. */
 const RECORDED = [
@@ -75,4 +79,31 @@ it('a whole answer has the entries of all tokens in order, and none if they were
   const content = RECORDED.flatMap((recorded) => recorded?.content ?? [])
   expect(toObject(generation, answer(true)).choices[0]?.logprobs).toEqual({ content })
   expect(toObject(generation, answer(false)).choices[0]).not.toHaveProperty('logprobs')
+})
+
+const topLogprobsOf = (body: object) =>
+  toGeneration(
+    parseBody(ChatBody, { messages: [{ role: 'user', content: 'Hi' }], ...body }),
+    modelSpec({ id: 'org/demo' }),
+  ).request.topLogprobs
+
+it.each([
+  [{}, undefined],
+  [{ logprobs: false, top_logprobs: 0 }, undefined],
+  [{ logprobs: null, top_logprobs: null }, undefined],
+  [{ logprobs: true }, 0],
+  [{ logprobs: true, top_logprobs: 20 }, 20],
+])('%j asks for %s tokens', (body, expected) => {
+  expect(topLogprobsOf(body)).toBe(expected)
+})
+
+it.each([
+  [{ top_logprobs: 2 }, 'top_logprobs', "'logprobs' to be true"],
+  [{ logprobs: true, top_logprobs: 21 }, 'top_logprobs', 'from 0 to 20'],
+  [{ logprobs: true, top_logprobs: -1 }, 'top_logprobs', 'from 0 to 20'],
+  [{ logprobs: 5 }, 'logprobs', 'true or false'],
+])('refuses %j and names %s', (body, param, text) => {
+  expect(() => topLogprobsOf(body)).toThrow(
+    expect.objectContaining({ code: 'invalid_request', param, message: expect.stringContaining(text) }),
+  )
 })

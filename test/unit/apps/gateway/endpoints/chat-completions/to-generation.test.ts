@@ -18,29 +18,6 @@ function translate(body: Record<string, unknown>, changes: Partial<ModelSpec> = 
 }
 const request = (body: Record<string, unknown>) => translate(body).request
 
-describe('log probabilities', () => {
-  it.each([
-    [{}, undefined],
-    [{ logprobs: false, top_logprobs: 0 }, undefined],
-    [{ logprobs: null, top_logprobs: null }, undefined],
-    [{ logprobs: true }, 0],
-    [{ logprobs: true, top_logprobs: 20 }, 20],
-  ])('%j asks for %s tokens', (body, expected) => {
-    expect(request(body).topLogprobs).toBe(expected)
-  })
-
-  it.each([
-    [{ top_logprobs: 2 }, 'top_logprobs', "'logprobs' to be true"],
-    [{ logprobs: true, top_logprobs: 21 }, 'top_logprobs', 'from 0 to 20'],
-    [{ logprobs: true, top_logprobs: -1 }, 'top_logprobs', 'from 0 to 20'],
-    [{ logprobs: 5 }, 'logprobs', 'true or false'],
-  ])('refuses %j and names %s', (body, param, text) => {
-    expect(() => request(body)).toThrow(
-      expect.objectContaining({ code: 'invalid_request', param, message: expect.stringContaining(text) }),
-    )
-  })
-})
-
 describe('messages', () => {
   it.each([
     ['a string', { role: 'user', content: 'a' }, { role: 'user', content: 'a' }],

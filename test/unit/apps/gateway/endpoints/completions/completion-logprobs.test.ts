@@ -65,15 +65,24 @@ const Chunk = z.object({ choices: z.tuple([z.object({ text: z.string(), logprobs
 it('a whole answer has all tokens; the chunks of a stream have them with offsets of the whole text', async () => {
   const answer = createAnswer({ id: 'x', model: 'org/demo', options: { logprobs: 1 } })
   const batches: OutputEvent[][] = [
-    [{ type: 'token-logprobs', tokens: HELLO.slice(0, 1) }, { type: 'text-delta', text: 'el' }],
-    [{ type: 'token-logprobs', tokens: HELLO.slice(1, 2) }, { type: 'text-delta', text: 'lo' }],
+    [
+      { type: 'token-logprobs', tokens: HELLO.slice(0, 1) },
+      { type: 'text-delta', text: 'el' },
+    ],
+    [
+      { type: 'token-logprobs', tokens: HELLO.slice(1, 2) },
+      { type: 'text-delta', text: 'lo' },
+    ],
     [{ type: 'token-logprobs', tokens: HELLO.slice(2) }, END],
   ]
   const generation = await collect(async (send) => batches.forEach((batch) => send(batch)))
   const whole = toCompletionLogprobs(HELLO, { count: 1, offset: 0 })
   expect(toObject(generation, answer).choices[0]).toMatchObject({ text: 'ello', logprobs: whole })
   const chunks = createCompletionChunks(answer)
-  const lines = batches.map((batch) => chunks.render(batch)).join('').split('\n\n')
+  const lines = batches
+    .map((batch) => chunks.render(batch))
+    .join('')
+    .split('\n\n')
   const choices = lines
     .filter((line) => line.startsWith('data: {'))
     .map((line) => Chunk.parse(JSON.parse(line.slice(6))).choices[0])
