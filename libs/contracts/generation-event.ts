@@ -81,7 +81,7 @@ export type PromptCached = { readonly type: 'prompt-cached'; readonly cachedToke
 /**
  * The log probabilities of output tokens, one entry for each token id that is sent with this event. They are sent only
  * if the request asks for them. The output that these tokens complete follows in later events. Together, the events of
- * all epochs have one entry for each output token, those of reasoning, calls and the end included.
+ * all epochs have one entry for each output token, also for the tokens of reasoning, of calls and of the end.
  */
 export type TokenLogprobs = {
   readonly type: 'token-logprobs'

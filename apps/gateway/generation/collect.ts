@@ -19,7 +19,7 @@ export type FinishedGeneration = {
   readonly finishReason: GenerationEnd['finishReason']
   /** The stop string that ended the text; absent if none did. */
   readonly stopString?: string
-  /** The log probabilities of all output tokens, also those of reasoning and calls; absent if none were received. */
+  /** One entry for each output token, also of reasoning and calls; absent if no log probabilities were received. */
   readonly logprobs?: readonly TokenLogprob[]
   readonly usage: Usage
 }
