@@ -43,8 +43,8 @@ const tokens = (seconds + 2 * MARGIN_S) * rate
  *
  *     (gateway memory with many streams - gateway memory with few streams) ÷ (many - few)
  *
- * The factor is ten, because the gateway's memory outside V8's heap varies by 7 MB from minute to minute. For each of
- * the additional streams, that is 4 KiB.
+ * The factor is ten, because the gateway's memory outside V8's heap varies by 7 MB from minute to minute. With 200 and
+ * 2,000 streams, the memory of a stream is therefore uncertain by 7 MB ÷ 1,800 = 4 KiB.
  */
 const MORE = 10
 /** The longest time until all of the many streams flow. */

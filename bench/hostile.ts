@@ -1,7 +1,7 @@
 // Measures the effect of hostile requests on other callers. Steady streams run through a real cluster. The gaps between
 // their tokens are measured in turns without and with a barrage: bodies that are made to block an event loop, and
-// connections that send nothing. The barrage has 1, 8 and 100 connections, and the key of an account with or without
-// credits.
+// connections that send nothing or half a header. The barrage has 1, 8 and 100 connections, and the key of an account
+// with or without credits.
 //
 //   npm run bench:hostile [-- --streams 20 --rate 20 --seconds 8 --rounds 2 --connections 1,8,100 --bodies all]
 //

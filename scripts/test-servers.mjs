@@ -24,10 +24,18 @@ const hostile = (major) => ({
   tests: BILLING,
 })
 
+/** Valkey in place of each Redis that a test starts for itself. */
+const valkey = (major, server) => ({
+  name: `Valkey ${major}`,
+  env: { MILLRACE_TEST_REDIS: server },
+  tests: ['test/integration/redis-modes'],
+})
+
 const ROWS = [
   hostile('15'),
   hostile('18'),
-  { name: 'Valkey', env: { MILLRACE_TEST_REDIS: 'valkey' }, tests: ['test/integration/redis-modes'] },
+  valkey('8', 'valkey-8'),
+  valkey('9', 'valkey'),
   { name: 'PostgreSQL with a standby that is promoted', env: {}, tests: ['--project', 'servers'] },
 ]
 

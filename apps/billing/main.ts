@@ -18,6 +18,7 @@ import { createDatabaseClock, readDatabaseTimeMs } from './database/database-clo
 import { migrateAs } from './database/migrate-as.ts'
 import { createMoney } from './money/money.ts'
 import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from './database/open-pool.ts'
+import { awaitServiceRights, SCHEMA_RIGHTS } from './database/service-rights.ts'
 import { toKysely } from './database/to-kysely.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
@@ -33,7 +34,7 @@ import { createBillingService } from './service.ts'
 import { claimCell } from './settlements/claim-cell.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
 import { createTimingWriter } from './settlements/write-timings.ts'
-import { watchEviction } from './watch-eviction.ts'
+import { watchQueueStorage } from './watch-queue-storage.ts'
 import { watchHolds } from './money/watch-holds.ts'
 
 const LIMITS = {
@@ -49,15 +50,15 @@ const LIMITS = {
   booksEveryMs: 15 * 60_000,
   booksCheckMs: 60_000,
   holdsEveryMs: 30_000,
-  evictionEveryMs: 60_000,
+  storageEveryMs: 60_000,
 }
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * Bounds of the pool for the operations of callers and for timings. A caller's operation ends after 2 s at most. The
- * statement limit of this pool is nevertheless the limit of money functions, because behind a pooler both pools use one
- * login, and a login has one limit.
+ * Bounds of the pool for the operations of callers and for timings. A gateway waits at most 2 s for the answer to an
+ * operation. The statement limit of this pool is nevertheless the longer limit of money functions, because behind a
+ * pooler both pools use one login, and a login has one limit.
  */
 const CALLERS_BOUNDS = { ...MONEY_BOUNDS, connections: 4 }
 
@@ -116,7 +117,13 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   }
   const pool = releasers.add('pool', await openPool(service), { run: (pool) => pool.end() })
   state.wait('starting')
-  if (config.MIGRATE === 'never') await checkSchema(pool)
+  const rights = { pool, log, onWait: state.wait }
+  if (config.MIGRATE === 'never') {
+    await awaitServiceRights({ ...rights, of: SCHEMA_RIGHTS })
+    await checkSchema(pool)
+  }
+  await awaitServiceRights(rights)
+  state.wait('starting')
   const clock = await createDatabaseClock({ pool, everyMs: LIMITS.clockEveryMs, log })
   releasers.add('clock', clock, { run: (clock) => clock.stop() })
   const { nowMs } = clock
@@ -193,8 +200,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
     run: async (settlements) => await settlements.stop(),
     limitMs: 10_000,
   })
-  const eviction = watchEviction({ redis, everyMs: LIMITS.evictionEveryMs, metrics, log })
-  releasers.add('eviction', eviction, { run: (stop) => stop() })
+  const storage = watchQueueStorage({ redis, everyMs: LIMITS.storageEveryMs, metrics, log })
+  releasers.add('storage', storage, { run: (stop) => stop() })
 
   const { server, endStreams } = createBillingService({
     pool,
@@ -263,7 +270,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   const { statementMs } = MONEY_BOUNDS
   const pooled =
     config.DATABASE_POOLER === 'none' ? null : { role: SERVICE_ROLE, statementMs, idleMs: statementMs }
-  const database = watchReadiness({ pool, pooled, everyMs: LIMITS.databaseCheckMs })
+  const database = watchReadiness({ pool, pooled, everyMs: LIMITS.databaseCheckMs, log })
   releasers.add('readiness', database, {
     run(database) {
       database.stop()
@@ -276,7 +283,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
 
 /**
  * Calls `start` when `ready` resolves, unless `stop` was called before. `stop` calls the function that `start`
- * returned.
+ * returned, or `unstarted` if `start` was not called.
  */
 function startOnce(
   ready: Promise<void>,

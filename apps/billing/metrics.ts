@@ -92,6 +92,10 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       name: 'millrace_billing_queue_evicts',
       help: '1 unless the queue Redis says that it evicts nothing; absent while it does not answer',
     }),
+    queueVolatile: unknown({
+      name: 'millrace_billing_queue_volatile',
+      help: '1 unless the queue Redis says that it writes an append-only file; absent while it does not answer',
+    }),
     deadLetters: createDeadLetters(registry),
     reconciliationRows: gauge({
       name: 'millrace_billing_reconciliation_rows',

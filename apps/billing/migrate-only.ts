@@ -9,8 +9,9 @@ const DATABASE_WAIT_MS = 10 * 60_000
 /**
  * Migrates the database and serves nothing: for an init container or a job with the owner's login. Resolves with the
  * exit code: 0 once the database has this version's schema or a newer one, 1 after a failure. A failure is logged; a
- * wrong configuration is printed in one sentence. A signal ends the process with 1. Nothing remains of the part that
- * was being run; the next migration runs it again.
+ * wrong configuration is printed in one sentence. A signal ends the process with 1. The part of the schema that was
+ * being run is then not recorded, and the next migration runs it again. Only the indexes that were finished remain of
+ * it.
  */
 export async function migrateOnly(environment: Environment): Promise<number> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1))

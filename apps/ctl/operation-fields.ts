@@ -43,8 +43,10 @@ const FORMATS: Readonly<Record<string, { readonly placeholder: string; readonly 
 }
 
 /**
- * Returns the placeholder of a value. For a time or a number it is the kind of the value, such as SECONDS. For any
- * other field it is the last word of the field's name, such as KEY for `managementKey`.
+ * Returns the placeholder of a field's value in the help text:
+ * - a whole number: MS or SECONDS if the field's name ends with this word, else NUMBER
+ * - a value of one of `FORMATS`: TIME or DAY
+ * - any other value: the last word of the field's name, such as KEY for `managementKey`
  */
 function toPlaceholder(name: string, { type, format = '' }: DescribedField): string {
   const last = wordsOf(name).at(-1) ?? name

@@ -64,7 +64,7 @@ export type HttpLimits = SseLimits &
   BodyLimits &
   SmallBody &
   ConnectionLimits & {
-    /** How many bodies of one account may be refused each second. */
+    /** How many requests of one account per second may fail because of their bodies (`SenderRate`). */
     readonly refusedBodiesPerS: number
     /** The longest time that a request may wait for a model that is being started; 0: no request waits. */
     readonly startWaitS: number
@@ -206,8 +206,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
 
   /**
-   * Authenticates. Also refuses a caller who cannot pay, before the body is read, if the body is large or of unknown
-   * length.
+   * Authenticates. Also refuses a caller who cannot pay, before the body is read, if the body is large, compressed or
+   * of unknown length.
    */
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)

@@ -112,9 +112,9 @@ const Fields = z.object({
   /** Processor time for the preparation of one body. A body that takes more is refused. */
   BODY_PREPARATION_MS: z.coerce.number().int().min(100).max(60_000).default(1_000),
   /**
-   * How many bodies of one account may be refused each second, after a burst of ten times as many. Beyond that, the
-   * account's requests with a body are answered `model_busy`. For each address of the account, half of these numbers
-   * apply.
+   * How many requests of one account per second may fail because of their bodies (400, 404 or 413), after a burst of
+   * ten times as many. An account that exceeds this rate gets `model_busy` for every request with a body, before the
+   * body is read. The same holds for an account's requests from one client address, with half of this rate and burst.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
   /**

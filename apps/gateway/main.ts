@@ -25,7 +25,7 @@ import { createCountTokens } from './generation/count-tokens.ts'
 import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createEndGeneration } from './generation/end-generation.ts'
-import { createOutputEstimate } from './generation/estimate-output.ts'
+import { createExpectCost } from './generation/expected-cost.ts'
 import { createGenerate } from './generation/generate.ts'
 import { createGenerationMetrics } from './generation/generation-metrics.ts'
 import { createGiveUpBus } from './generation/give-up-bus.ts'
@@ -216,6 +216,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       signals,
       isBarred: poisonBound.isBarred,
       settlementsFull: settlements.isFull,
+      expectCost: createExpectCost(holds),
       random: Math.random,
       registry,
       nowMs,
@@ -257,7 +258,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         streamSettled: inboxes.settled,
       }),
       suspects,
-      outputEstimate: createOutputEstimate(),
       ...holds,
       gateway,
       nowMs,

@@ -89,10 +89,11 @@ const RESIGN_AFTER_MS = 5_000
  *     candidate → leader      the lock was free, and the inputs are whole
  *     leader → candidate      the lock was lost; a write was refused; the inputs were not whole for 5 s; stop
  *
- * Inputs are whole if this process's own beats come back over every server of the bus, the queue Redis answers, and the
- * watches follow the cluster. Without whole inputs the leader writes nothing: after 10 s the answers are stale, and
- * KEDA leaves the replicas as they are. A round first writes the snapshot and then acts on pods. It does both only
- * while this process still holds the lock in the round's term.
+ * Inputs are whole if this process's own beats come back over every server of the bus, the queue Redis answers, the
+ * watches follow the cluster, and 3 s have passed since the start of this process (`LISTEN_FIRST_MS`). Without whole
+ * inputs the leader writes nothing: after 10 s the answers are stale, and KEDA leaves the replicas as they are. A round
+ * first writes the snapshot and then acts on pods. It does both only while this process still holds the lock in the
+ * round's term.
  */
 export function startControl(options: ControlOptions): Control {
   const { lead, store, answers, bus, starts, cluster, nowMs, log } = options

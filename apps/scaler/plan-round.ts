@@ -94,8 +94,8 @@ function planGateways({ scaler, before, gateways, gatewayReplicas, switchesOf, n
 type Changes = ReadonlyMap<string, PoolChange>
 
 /**
- * Returns the time since which the model lacks pods: it should have replicas, but no pod serves or loads. Returns null
- * if a pod serves or loads, or if no replica is needed.
+ * Returns the time since which the model lacks pods: it should have replicas, but no pod is in a phase of `HOPEFUL`.
+ * Returns null if a pod is in such a phase, or if no replica is needed.
  */
 function starvingSince({ model, pools }: ScaledModel, input: RoundInput, changes: Changes): number | null {
   const pods = pools.flatMap(({ pool }) => input.podsOf(pool))

@@ -11,9 +11,10 @@ const LATE_FACTOR = 1.25
 const STEP_MS = 300_000
 
 /**
- * Computes the number of gateways: open streams divided by the streams that one gateway may have. A quarter is added
- * while event loops are late: each gateway reports the 99th percentile of its loop's delay, and the median of these
- * values is above 50 ms. The number rises at once, and falls by one in 5 min. Without reports it does not change.
+ * Computes the number of gateways: open streams divided by the streams that one gateway may have, rounded up and kept
+ * within the pool's minimum and maximum. A quarter is added while event loops are late: each gateway reports the 99th
+ * percentile of its loop's delay, and the median of these values is above 50 ms. The number rises at once, and falls by
+ * one in 5 min. Without reports it does not change.
  *
  * While KEDA is paused in a direction, the number does not move in this direction. So KEDA does not make a jump when
  * the pause ends.
@@ -44,8 +45,8 @@ export function scaleGateways(input: {
 }
 
 /**
- * Returns the present target. In a direction in which KEDA is paused, KEDA cannot bring the replicas to the target.
- * There the target is limited to the number of replicas.
+ * Returns the present target, but only as far as KEDA can bring the replicas to it. While KEDA may not raise the number
+ * of replicas, the result is at most this number. While KEDA may not lower it, the result is at least this number.
  */
 function toHeld(switches: KedaSwitches, now: { target: number; replicas: number }): number {
   if (switches.isOutPaused) return Math.min(now.target, now.replicas)

@@ -22,8 +22,8 @@ export const EngineConfig = z
     kvBlocks: z.int().positive().default(8_192),
     blockSize: z.int().positive().default(16),
     /**
-     * A step takes `stepMs`, plus `sequenceMs` for each sequence in the step, plus the time to prefill its prompt
-     * tokens.
+     * A step takes `stepMs`, plus `sequenceMs` for each sequence in the step, plus the time to prefill the prompt
+     * tokens of the step.
      */
     stepMs: z.number().min(0).default(8),
     sequenceMs: z.number().min(0).default(0.05),

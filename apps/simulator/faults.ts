@@ -3,7 +3,9 @@ import { z } from 'zod'
 const FIELDS = {
   /** The listener is closed and open connections get GOAWAY: connecting is refused. */
   refuseConnections: z.boolean(),
-  /** The engine core is dead: every call ends INTERNAL, health checks fail, the process stays. False restarts it. */
+  /**
+   * The engine core is dead: every call ends with INTERNAL, health checks fail, the process stays. False restarts it.
+   */
   dead: z.boolean(),
   /** The core dies amid its streams, after this many more tokens. */
   diesAfterTokens: z.int().positive().nullable(),

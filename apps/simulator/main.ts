@@ -4,7 +4,8 @@
 //
 // The answer is a function of the conversation (persona/):
 // - It repeats the conversation.
-// - It calls an offered tool when a word of the tool's name is in the last message, and repeats a tool's result.
+// - It calls an offered tool if the user's last message contains a word of the tool's name. If the conversation ends
+//   with results of tools, it repeats these results instead.
 // - It follows constraints.
 // - In families that think, it begins with a thought. Calls and thoughts are in the format of the family.
 //

@@ -252,6 +252,7 @@ export function serveEngine(deps: {
       slots: slots.capacity(),
       running: slots.running(),
       meanGenerationMs: runs.meanMs(),
+      slotTokensPerS: runs.slotTokensPerS(),
       contextWindow,
       callFormat: model.chat.callFormat,
     }),

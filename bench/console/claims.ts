@@ -55,8 +55,8 @@ try {
 }
 
 /**
- * Returns the Unix time of a request's claim. It is the sum of the request's arrival, a time with which its id begins,
- * and its wait, which billing has recorded.
+ * Returns the Unix time of a request's claim, in ms. It is the time of the request's arrival, with which its id begins
+ * (UUIDv7), plus its wait, which billing has recorded.
  */
 async function claimedAt(id: string): Promise<number> {
   const arrivedMs = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)

@@ -11,7 +11,7 @@ import { readThreadsCpuUs } from '../harness/process-cpu.ts'
 const SIZES = [10, 100, 500]
 /** The share of gateways among the processes, as in a cell with 36 gateways and 500 workers. */
 const GATEWAY_SHARE = 0.07
-/** The number of beats, which is large because the CPU time of a process has a resolution of 10 ms. */
+/** The least number of beats in one measurement. It is large, so that other work of the server matters little. */
 const BEATS = 2_000
 const PINGS = 10_000
 const STREAMS_OF_A_GATEWAY = 20

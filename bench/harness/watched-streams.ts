@@ -13,8 +13,9 @@ export type WatchedStreams = {
    */
   readonly finished: Promise<readonly StreamResult[]>
   /**
-   * Returns, in ascending order, the longest time between two consecutive pieces, for each stream. A time counts if its
-   * second piece arrived at or after `fromMs`, and not after `untilMs` if that is given.
+   * Returns, in ascending order, the longest time between two consecutive pieces, for each stream; 0 for a stream
+   * without such a time. A time counts if its second piece arrived at or after `fromMs`, and not after `untilMs` if
+   * that is given.
    */
   longestGapsMs(fromMs: number, untilMs?: number): number[]
   /**

@@ -43,10 +43,10 @@ export type BudgetOutcome = {
   readonly removed: number
   readonly removedBusy: number
   /**
-   * The periods in which the pool with the highest priority had to wait for lower pools to give GPUs back. `unmetS` is
-   * the time from the moment at which that pool needed more pods until the last missing pod was ordered. `drainS` looks
-   * at the pods that were cordoned in this period: it is the longest time from a pod's cordon to its end, without the
-   * wait until the HPA checked.
+   * The periods in which the pool with the highest priority had to wait for lower pools to give GPUs back. A period
+   * that has not ended when the needs change is left out. `unmetS` is the time from the moment at which that pool
+   * needed more pods until the last missing pod was ordered. `drainS` looks at the pods that were cordoned in this
+   * period: it is the longest time from a pod's cordon to its end, without the wait until the HPA checked.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]
 }
@@ -200,8 +200,8 @@ function toView({ spec }: Pool, pod: SimulatedPod, nowS: number): PodView {
 }
 
 /**
- * Returns true if the pod runs a generation. A serving pod always does, until it is cordoned and its last generation
- * has ended.
+ * Returns true if the pod runs a generation. A serving pod always runs one, until it is cordoned and its last
+ * generation has ended.
  */
 function isBusy(pod: SimulatedPod, nowS: number): boolean {
   return pod.readyS <= nowS && pod.busyUntilS > nowS

@@ -21,10 +21,11 @@ export type ReserveCall = {
 }
 
 /**
- * The number of output tokens that a hold pays for at first, if all wanted tokens cost more than an eighth of the
- * available credits. The hold can grow while its generation runs. `expectedTokens` (at least 1) is the probable length
- * of the answer. If the credits do not pay for the expected tokens, the hold pays for fewer; if they do not pay even
- * for `leastTokens`, the reserve is refused.
+ * A reserve with these fields asks for a hold that may grow while its generation runs. At first the hold pays for one
+ * of these numbers of output tokens:
+ * - all wanted tokens, if they cost at most an eighth of the available credits
+ * - else `expectedTokens` (at least 1), the probable length of the answer, if the credits pay for them
+ * - else as many tokens as the credits pay for. If these are fewer than `leastTokens`, the reserve is refused.
  */
 export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 
@@ -53,7 +54,8 @@ export type HoldAnswer =
       readonly amountNano: NanoCredits
       readonly outputTokens: number
       /**
-       * True if the available money pays for fewer output tokens than a reserve expects, or than an extend asks for.
+       * True if the available money pays for fewer output tokens than the call needs: `expectedTokens` for a reserve
+       * with `rolling`, otherwise the `outputTokens` of the call.
        */
       readonly clamped: boolean
       readonly prices: HoldPrices
@@ -80,6 +82,8 @@ export type HoldAnswer =
 export type BillingKey = {
   readonly keyId: string
   readonly accountId: string
+  /** The account's share of a saturated model, within `ACCOUNT_WEIGHT`. */
+  readonly weight: number
   readonly sha256: Buffer
   readonly active: boolean
   /** Unix milliseconds; null if the key never expires. */

@@ -37,8 +37,8 @@ import { createMoneyStream } from './money-stream.ts'
 export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
   /**
-   * May be called only for a held reservation, and with only one pair of numbers: a repeated call with the same numbers
-   * gets the same answer, a call with other numbers gets `conflict`.
+   * May be called only while the reservation is held, and always with the same `inputTokens` and `outputTokens`: a
+   * repeated call with the same numbers gets the same answer, a call with other numbers gets `conflict`.
    */
   replace(call: ReplaceCall): Promise<HoldAnswer>
   /** May be called only for a held reservation. */

@@ -124,8 +124,8 @@ export function createMoneyStream(options: {
   }
 
   /**
-   * Billing ends the stream after its last reply. After `timeoutMs` all calls on it have ended, so it is cancelled
-   * then.
+   * Billing ends the stream after its last reply. After `timeoutMs` all calls on it have ended, so the stream is
+   * cancelled then.
    */
   function retire(old: Stream) {
     stream = null

@@ -34,8 +34,8 @@ export type GenerationClaimed = {
    */
   readonly promptTokens: number
   /**
-   * The number of token ids that earlier epochs have generated and after which this epoch continues. It is 0 in epoch 1
-   * and after a restart.
+   * The number of token ids that earlier epochs have generated and after which this epoch continues. It is 0 in epoch
+   * 1, and in an epoch that generates the whole output again.
    */
   readonly after: number
   /** True if a grammar constrains the output. Such a generation can be restarted, but not continued. */

@@ -13,8 +13,8 @@ export const Hold = z.object({
   /** Absent in jobs of older gateways. */
   cachedInputPriceNano: Int64Text.optional(),
   /**
-   * The output tokens that the amount pays for, in addition to the estimated input. On a small balance they are fewer
-   * than the caller's limit, and the hold grows while the generation runs.
+   * The output tokens that the amount pays for, in addition to the estimated input. On a small balance they may be
+   * fewer than the caller's limit; the hold can grow while the generation runs.
    */
   outputTokens: z.int().min(0),
   /**

@@ -13,11 +13,11 @@ import { hasMoreCharacters, textBytes, textCharacters } from './text-size.ts'
  * the event loop's thread, so that no stream waits for the count.
  */
 export type RequestSize = {
-  /** The bytes of all text in the request. */
+  /** The bytes of all text in the request, plus an estimate of the bytes that a template adds to a list of tools. */
   readonly bytes: number
   /**
-   * The bytes of the text that may be in the prompt. This is all text except the answer's schema, plus an estimate of
-   * the bytes that the template adds.
+   * The bytes of the text that may be in the prompt: `bytes` without the text from which the answer's grammar is made
+   * (a schema, a pattern, choices or a grammar).
    */
   readonly promptBytes: number
   /**
@@ -98,8 +98,11 @@ const longer = (text: string, schema: object | null) =>
   hasMoreCharacters(schema, text.length) ? schema : text
 
 /**
- * Returns whether the engine constrains a tool's calls to its schema. It does if the tool is forced or strict, or if
- * the request's output format constrains the output.
+ * Returns whether the engine constrains the calls of a tool to the tool's schema. That depends on `toolChoice`:
+ * - the name of a tool: only the calls of this tool are constrained.
+ * - `required`: the calls of every tool are constrained.
+ * - `auto`: the calls of strict tools are constrained. If the output format is not text, the calls of every tool are.
+ * - `none`: no calls are constrained, because there are none.
  */
 export function isConstrained(
   { name, strict }: Pick<ToolDefinition, 'name' | 'strict'>,

@@ -1,6 +1,7 @@
 /**
- * Counts the text in a request: every string and every key of a value, at any depth. A count by a list of fields would
- * miss fields that are added later, and text that is not counted is neither paid for nor bounded.
+ * Counts the text in a request: every string, every key and every number of a value, at any depth, and `ENTRY` for each
+ * entry of an object or a list. A count by a list of fields would miss fields that are added later, and text that is
+ * not counted is neither paid for nor bounded.
  */
 
 /** About as many characters as JSON or a template writes around each entry: quotes, separators. */

@@ -91,7 +91,8 @@ function toOutput(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls
 /**
  * Returns the grammar for a model that may choose whether it calls a tool. From the beginning of a call on, the grammar
  * allows the offered tools: strict tools with arguments that fit their schema, other tools with any object. Returns
- * null if no tool is strict, or if the format does not mark the beginning of a call.
+ * null if the model cannot or must not call tools, if no tool is strict, or if the format does not mark the beginning
+ * of a call.
  */
 function toStrict(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls']): Output | null {
   const { tools, toolChoice } = request

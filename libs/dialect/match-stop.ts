@@ -17,7 +17,7 @@ export type StopMatcher = {
  * Finds the stop string that ends first; if several end at the same character, the longest of them. Buffers only the
  * longest suffix of the text that may be the beginning of a stop string. Each stop string is a Knuth-Morris-Pratt
  * automaton, which takes one step per character. So the result does not depend on how the text is cut, and no stop
- * string makes it slow.
+ * string makes the matcher slow.
  */
 export function createStopMatcher(stops: readonly string[]): StopMatcher {
   // The longest comes first: of several stop strings that end at one character, the first in this order wins.

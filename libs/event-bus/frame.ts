@@ -31,8 +31,9 @@ export type Frame = {
 }
 
 /**
- * Once a second a worker sends each gateway a pulse: the numbers of its first kept and its last frame, and the last seq
- * of each stream that has ended or was silent. A pulse that answers a question lists the streams that were asked about.
+ * Once a second a worker sends a pulse to each gateway that has streams to list: the numbers of its first kept and its
+ * last frame, and the last seq of each running stream that was silent and of some ended streams. A pulse that answers a
+ * question lists the streams that were asked about.
  *
  *   [ KIND, worker, firstKept, lastNumber, (stream, epoch, lastSeq, state)* ]
  *

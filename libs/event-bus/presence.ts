@@ -44,7 +44,7 @@ export type Presence = {
   unwatch(id: string): void
   /**
    * Must be called when a message to `id` reached no subscriber. Reads the liveness key of `id` at once, although the
-   * allowed silence has not ended.
+   * allowed silence has not ended, unless `id` was declared dead or its key is already known to be missing.
    */
   suspect(id: string): void
   /** Sends a heartbeat at once, without waiting for the next second. */
@@ -58,7 +58,10 @@ export type Presence = {
    * 512 deaths, of gateways and workers together, are remembered.
    */
   buried(): readonly string[]
-  /** Returns the last heartbeat of each process of the other kind that is not silent. */
+  /**
+   * Returns the last heartbeat of each process that was heard within the last `ttlMs`. They are processes of the other
+   * kind, and also of the own kind while `receiveOwnKind` is in effect.
+   */
   peers(): readonly Heartbeat[]
   /** Deletes the liveness key and stops, so that peers notice the end of this process sooner. */
   stop(): Promise<void>

@@ -8,10 +8,10 @@ import { observeChannel, reportsChannel } from './channels.ts'
 import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
 
 /**
- * The reports of workers and gateways for operators. They contain nothing that heartbeats and load signals contain.
- * Each process sends a report every 15 s, and every 2 s while a console observes. Counters count since the start of the
- * sender, so the next report makes up for a lost one. Readers ignore unknown fields and skip reports with another `v`.
- * A field that a report lacks counts as unknown, never as 0.
+ * The reports of workers and gateways for operators. They contain nothing that heartbeats or the messages of
+ * `scaling-signals.ts` contain. Each process sends a report every 15 s, and every 2 s while a console observes.
+ * Counters count since the start of the sender, so the next report makes up for a lost one. Readers ignore unknown
+ * fields and skip reports with another `v`. A field that a report lacks counts as unknown, never as 0.
  */
 
 const V = z.literal(1)

@@ -5,8 +5,8 @@ import { capacityChannel, demandChannel, modelStatesChannel } from './channels.t
 
 /**
  * The messages about load that gateways, workers and scalers send each other once a second. They have their own
- * channels, because heartbeats go to every process. Counters count since the start of the sender, so the next message
- * makes up for a lost one. Readers ignore unknown fields.
+ * channels, because heartbeats also go to processes that do not need these messages. Counters count since the start of
+ * the sender, so the next message makes up for a lost one. Readers ignore unknown fields.
  */
 
 const count = z.int().min(0)

@@ -111,7 +111,9 @@ export type Acceptance = 'accepted' | 'repeated' | 'gap' | 'stray'
 /** The subscriber's side of an inbox. */
 export type InboxFeed = {
   accept(entry: ReceivedEntry, worker: string): Acceptance
-  /** Passes the accepted events to the consumer. All events delivered in one turn of the event loop form one batch. */
+  /**
+   * Passes the accepted events to the consumer. All events delivered in one iteration of the event loop form one batch.
+   */
   deliver(): void
   /** The seq of the last event that was accepted in this epoch. */
   lastSeq(): number

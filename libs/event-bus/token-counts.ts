@@ -8,12 +8,12 @@ import type { Signal } from './scaling-signals.ts'
 /**
  * A worker counts the tokens of a prompt for a gateway in these steps:
  *
- * 1. The gateway writes the prompt to a key of the bus.
- * 2. The gateway names the key in a control message. The prompt is not in the message, because a large one could
+ * 1. The gateway writes a job with the prompt (`CountJob`) to a key of the bus.
+ * 2. The gateway names the key in a control message. The prompt is not in the message, because a large prompt could
  *    overflow the buffer of the worker's subscription.
  * 3. The worker takes the key, counts, and answers on the gateway's channel of counts.
  *
- * Nothing is sent again: if a message is lost, the gateway's wait ends.
+ * Nothing is sent again: if a message is lost, the gateway's wait ends after `COUNT_LIMIT_MS`.
  */
 const CountJob = z.object({
   model: z.string(),

@@ -56,7 +56,7 @@ type WorkerControl = z.infer<typeof WorkerControl>
 
 /**
  * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber. It never
- * rejects, because the gateway sends each message again as long as there is a reason for it.
+ * rejects, because the gateway sends each message except `count` again as long as there is a reason for it.
  */
 export type ControlSender = {
   /** Asks the worker to stop these streams, up to and including the epoch. */

@@ -5,7 +5,7 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { encodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { withNextWrite } from '#libs/redis/connect-redis.ts'
 import {
-  ALL_BYTES,
+  ALL_ACCOUNTS,
   idsKey,
   modelPrefix,
   needsKey,
@@ -14,7 +14,7 @@ import {
   settlementMarkKey,
   settlementStateKey,
   settlementStreamKey,
-  waitingBytesKey,
+  waitingSumsKey,
 } from './keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
 import {
@@ -35,6 +35,19 @@ import { createRunScript } from './run-script.ts'
  */
 export type Bounds = { readonly accountBytes: number; readonly modelBytes: number }
 
+/** The facts that decide a generation's place in the fair order. Costs are whole tokens. */
+export type Place = {
+  readonly accountId: string
+  /** The account's share of the model, relative to the other accounts whose generations wait: 1 or more. */
+  readonly weight: number
+  /** The expected tokens of prompt and output, plus `fixedCost`. The settlement replaces them by the used tokens. */
+  readonly cost: number
+  /** The part of the cost that does not depend on the used tokens. Every generation that runs pays it. */
+  readonly fixedCost: number
+  /** A first lift is answered `busy` if the generations before its tag cost more than this. */
+  readonly mostAhead: number
+}
+
 /** The arguments of a lift. All lifts of one epoch carry the same job, needs, ids and prompt count. */
 export type Lifting = {
   readonly job: PackedJob
@@ -42,11 +55,7 @@ export type Lifting = {
   readonly needs: Needs
   /** The tag that the first lift returned; null in the first lift, in which the script issues the tag. */
   readonly tag: number | null
-  /**
-   * `cost`: the expected tokens of prompt and output. The account's finish tag advances by this number. `mostAhead`: a
-   * first lift is answered `busy` if more generations than this wait at its tag or before it.
-   */
-  readonly place: { readonly accountId: string; readonly cost: number; readonly mostAhead: number }
+  readonly place: Place
   readonly bounds: Bounds
   /** The time until the generation's deadline. */
   readonly remainingMs: number
@@ -59,11 +68,20 @@ export type Lifting = {
 
 export type Lift =
   /**
-   * `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts. `ahead`: how many other generations
-   * wait at that tag or before it.
+   * - `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts.
+   * - `ahead`: how many other generations wait at that tag or before it.
+   * - `costAhead`: their cost, if this call has admitted the generation; else null.
    */
-  | { readonly status: 'waiting'; readonly tag: number; readonly ahead: number }
-  /** Only a first lift can be answered `busy`. No record was created, and no tag was issued. */
+  | {
+      readonly status: 'waiting'
+      readonly tag: number
+      readonly ahead: number
+      readonly costAhead: number | null
+    }
+  /**
+   * Only a first lift can be answered `busy`. No record was created, and no tag was issued. `ahead`: the cost of the
+   * generations that wait before it.
+   */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
   /** A worker has claimed this epoch. */
   | { readonly status: 'claimed'; readonly worker: string; readonly nonce: string }
@@ -256,7 +274,8 @@ export function createGenerationRecord(options: {
     },
 
     async waitingBytes(model) {
-      return Number((await redis.hget(waitingBytesKey(model), ALL_BYTES)) ?? 0)
+      const sums = await redis.hget(waitingSumsKey(model), ALL_ACCOUNTS)
+      return sums === null ? 0 : Number(sums.split(' ', 1)[0])
     },
 
     async redisTimeMs() {
@@ -290,8 +309,8 @@ export function createGenerationRecord(options: {
 }
 
 /**
- * The most calls of the script for one claim. Each call that is answered `again` has settled up to 64 generations of
- * dead gateways.
+ * The most calls of the script for one claim. Each call that is answered `again` has removed 64 generations from the
+ * waiting ones, because they have expired or their gateways are dead.
  */
 const MAX_CLAIM_CALLS = 64
 
@@ -308,7 +327,9 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     encodeNeeds(needs),
     tag === null ? '' : String(tag),
     place.accountId,
+    String(place.weight),
     String(place.cost),
+    String(place.fixedCost),
     String(place.mostAhead),
     String(bounds.accountBytes),
     String(bounds.modelBytes),
@@ -332,7 +353,7 @@ function readLift(answer: unknown): Lift | 'request' {
   const { status, text, number, integer } = readReply(answer)
   switch (status) {
     case 'waiting':
-      return { status, tag: number(0), ahead: integer(1) }
+      return { status, tag: number(0), ahead: integer(1), costAhead: integer(2) < 0 ? null : integer(2) }
     case 'claimed':
       return { status, worker: text(0), nonce: text(1) }
     case 'busy': {

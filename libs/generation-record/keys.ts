@@ -50,11 +50,14 @@ export const needsKey = (model: string) => `${modelPrefix(model)}needs`
  */
 export const waitingExpiryKey = (model: string) => `${modelPrefix(model)}waiting-expiry`
 
-/** Hash: account → bytes of its waiting generations; `ALL_BYTES` → bytes of all waiting generations. */
-export const waitingBytesKey = (model: string) => `${modelPrefix(model)}waiting-bytes`
-export const ALL_BYTES = ''
+/**
+ * Hash: account → bytes, cost and number of its waiting generations, separated by spaces; `ALL_ACCOUNTS` → of all
+ * waiting generations.
+ */
+export const waitingSumsKey = (model: string) => `${modelPrefix(model)}waiting-sums`
+export const ALL_ACCOUNTS = ''
 
-/** Sorted set: account → the tag at which its last generation ends. */
+/** Sorted set: account → the tag at which it has used its share. */
 export const finishKey = (model: string) => `${modelPrefix(model)}finish`
 
 /** The virtual time: the highest tag that was claimed. */
@@ -76,7 +79,7 @@ export const settlementMarkKey = (model: string) => `${settlementStreamKey(model
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
 /**
- * BullMQ's key prefix for the model's queue, which has one job for each waiting generation. The queue is named
+ * BullMQ's key prefix for the model's queue, which normally has one job for each waiting generation. The queue is named
  * `JOB_QUEUE`.
  */
 export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`

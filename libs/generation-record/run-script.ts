@@ -12,8 +12,8 @@ export type RunScript = (
 ) => Promise<unknown>
 
 /**
- * Runs the scripts beside this file by their hash. A server that does not know a script, because it is new or was
- * restarted, receives the script's text in a second call.
+ * Runs the scripts of the folder `scripts` by their hash. A server that does not know a script, because it is new or
+ * was restarted, receives the script's text in a second call.
  *
  * Node runs timers before it reads sockets. So if the event loop was blocked, a call can time out although its answer
  * has already arrived. A time-out that fires much too late is a sign of this. Only then the script is called once more,

@@ -13,9 +13,10 @@ const CHANNEL_OPTIONS = {
 } as const satisfies ChannelOptions
 
 /**
- * Opens a client of `address`, which connects at its first call. This is the only place that makes channels. The
- * address is `host:port`, or several IP addresses of one family, separated by commas, over which a balancing client
- * spreads its calls. Plaintext unless `credentials` are given.
+ * Opens a client of `address`. The client connects at its first call. This is the only place that makes channels. The
+ * address is `host:port`, or several IP addresses of one family, separated by commas. The calls are spread over the
+ * addresses only if the caller asks for it with the option `grpc.service_config`. The channel is plaintext unless
+ * `credentials` are given.
  */
 export function openGrpcClient<Opened extends Client>(
   Service: new (target: string, credentials: ChannelCredentials, options: ChannelOptions) => Opened,

@@ -1,9 +1,11 @@
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js'
 
-// The certificate providers of grpc-js (`experimental`) do the same, but their connections listen for one error only.
-// If a client refuses a server's certificate, that is the first error. The alert that the server sends then is a second
-// error, and would end the process.
+// grpc-js itself has credentials whose certificates can be replaced
+// (`experimental.createCertificateProviderServerCredentials` and `createCertificateProviderChannelCredentials`). They
+// are not used here, because the credentials of its client can end the process. They listen for only one error of each
+// TLS connection. If the client refuses the certificate of a server, this is the first error. The server's alert, which
+// arrives afterwards, is a second error, for which nothing listens.
 
 /**
  * Credentials of a server whose certificates can be replaced: connections that begin later use the new certificates.

@@ -13,8 +13,8 @@ type Described<Code extends string> = {
   readonly headers: z.ZodObject
   readonly body: z.ZodType
   /**
-   * The errors of this operation alone. All operations of a contract, and all of its changes, have further errors in
-   * common.
+   * The errors that the operation may answer with. Errors that all operations of a contract share, or all of its change
+   * operations, may be left out here; the contract then adds them in its OpenAPI description.
    */
   readonly errors: readonly Code[]
 }

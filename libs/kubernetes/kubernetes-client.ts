@@ -38,8 +38,8 @@ export type KubernetesClient = {
 
 const REQUEST_MS = 10_000
 /**
- * The time after which the token's file is read again. A pod's token is valid for an hour. The kubelet replaces it
- * after 80 % of this time, in a file at the same path.
+ * The time after which the next request reads the token's file again. A pod's token is valid for an hour. The kubelet
+ * replaces it after 80 % of this time, in a file at the same path.
  */
 const TOKEN_FRESH_MS = 30_000
 /** The most bytes of one line, which has one object. etcd refuses objects above 1.5 MiB. */
@@ -48,8 +48,8 @@ const MOST_LINE_BYTES = 8 << 20
 const MOST_BODY_BYTES = 64 << 20
 
 /**
- * Creates a client. `ca` is PEM; without it the system's authorities are trusted. The token file is read again every 30
- * s, and when the server refuses the token.
+ * Creates a client. `ca` is PEM; without it the system's authorities are trusted. Before a request the token file is
+ * read again if the last reading is more than 30 s ago, or if the server has refused the token since.
  */
 export function createKubernetesClient(options: {
   url: string

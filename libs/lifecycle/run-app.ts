@@ -23,8 +23,8 @@ export type AppContext<Config> = {
  * a person at a terminal sends it, exits at once. Further SIGTERMs have no effect, because a supervisor that restarts
  * during a drain, such as a kubelet, sends another one.
  *
- * An unhandled rejection or exception is a bug. It is logged and ends the process with 1, because a process in an
- * unknown state must not handle money.
+ * An unhandled rejection or exception is a bug. It is logged, and the app stops as after a failure, because a process
+ * in an unknown state must not handle money.
  */
 export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?: string }>>(
   app: { name: string; schema: Schema; environment: Environment },

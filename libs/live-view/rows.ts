@@ -2,9 +2,9 @@ import { z } from 'zod'
 
 /**
  * The live picture of a cluster as the console serves it: rows of models, workers, tenants (`TenantNow`) and requests.
- * The page and `millrace top` read them; both ignore unknown fields. Numbers are rounded to three digits. The rates and
- * means of models and engines keep their last sent value while they are within 2 % of it, so that noise is not sent
- * again. `null` means unknown, never 0.
+ * The console's page and `millrace top` read them; both ignore unknown fields. Numbers are rounded to three significant
+ * digits. The rates and means of models and engines keep their last sent value while they are within 2 % of it, so that
+ * noise is not sent again. `null` means unknown, never 0.
  */
 
 const count = z.number()
@@ -172,8 +172,8 @@ export const EndedRequest = z.object({
   accountId: z.string(),
   model: z.string(),
   /**
-   * `failed`: a group of refusals or failures. `slow`: one of the slowest. `sample`: a sample of the other requests,
-   * which stands for `weight` of them.
+   * `failed`: a group of refusals or failures. `slow`: one of the slowest requests. `sample`: a sample of the other
+   * requests, which stands for `weight` of them.
    */
   kind: z.enum(['failed', 'slow', 'sample']),
   outcome: z.enum(['completed', 'cancelled', 'failed']),
@@ -207,8 +207,8 @@ export const ClusterNow = z.object({
   endsPerS: count,
   failedPerS: count,
   /**
-   * The share of the generations ended within the last 60 s that failed through a fault of this service; null if none
-   * ended.
+   * The number of generations that failed through a fault of this service, divided by the number of all generations
+   * that ended, both within the last 60 s; null if no generation ended.
    */
   failedShare: unknownAsNull,
   /** `used_memory` divided by `maxmemory` of the fullest queue Redis; null if it has no limit. */

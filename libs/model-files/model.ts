@@ -8,7 +8,10 @@ import { readModelSettings } from './model-settings.ts'
 export type Model = {
   readonly tokenizer: Tokenizer
   readonly template: ChatTemplate
-  /** Ids that end a turn by tokenizer_config.json, config.json and generation_config.json together. */
+  /**
+   * The ids that end a turn of the conversation, by tokenizer_config.json, config.json and generation_config.json
+   * together.
+   */
   readonly eosIds: ReadonlySet<number>
   /** The size of the output layer (config.json): never below the tokenizer's vocabulary, often padded above it. */
   readonly paddedVocabularySize: number

@@ -38,8 +38,8 @@ const MEANINGS: Readonly<Record<ShownKey['status'], Meaning>> = {
 export const PERIODS = { daily: 'today', weekly: 'this week', monthly: 'this month' } as const
 
 /**
- * Lists keys, each with its limit and the amount that it can spend. This is the smaller of two amounts: the unused part
- * of the limit, and the account's credits. Without `forms` there are no actions.
+ * Lists keys, each with its limit and the amount that it can spend. The amount that a key can spend is the smaller of
+ * two amounts: the unused part of the limit, and the account's credits. Without `forms` there are no actions.
  */
 export function keyTable({
   keys,

@@ -119,10 +119,10 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 }
 
 /**
- * The client of one server. It gathers the commands that are issued in one callback of the event loop and in the
- * promise callbacks after it, and sends them in one write. The server reads, logs and answers them together. Commands
- * sent in `withNextWrite` wait for the next such write. The nodes of a Cluster are ioredis' own clients and do not
- * gather writes.
+ * The client of one server. It sends the commands that are issued in one callback of the event loop in one write. The
+ * commands that are issued in the promise callbacks after it are another write. The server reads, logs and answers the
+ * commands of a write together. Commands sent in `withNextWrite` wait for the next such write. The nodes of a Cluster
+ * are ioredis' own clients and do not gather writes.
  */
 class Server extends Redis {
   /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */
@@ -131,19 +131,46 @@ class Server extends Redis {
   #lateFlush: NodeJS.Timeout | undefined
   /** True while `withNextWrite` calls its `send`. */
   #mayWait = false
+  /** The channels to which this client has subscribed. */
+  readonly #channels = new Set<string>()
 
   override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
     const [command] = sent
-    // After a reconnect ioredis subscribes again and ignores the answers, so a failed answer would end the process as
-    // an unhandled rejection. A refusal by the server is reported here. A connection that is lost again or closed on
-    // purpose is noticed elsewhere.
-    if (SUBSCRIBES.has(command.name)) {
-      command.promise.catch((error: unknown) => {
-        if (error instanceof ReplyError) this.emit('error', error)
-      })
+    const channels = command.args.map(String)
+    if (command.name === 'subscribe') {
+      // After a reconnect ioredis subscribes again and ignores the answers, so a failed answer would end the process as
+      // an unhandled rejection. A refusal by the server is reported here. A connection that is lost again or closed on
+      // purpose is noticed elsewhere.
+      command.promise.then(
+        () => this.#keep(channels),
+        (error: unknown) => {
+          if (!(error instanceof ReplyError)) return
+          this.emit('error', error)
+          this.#subscribeLater(channels)
+        },
+      )
+    } else if (command.name === 'unsubscribe') {
+      for (const channel of channels) this.#channels.delete(channel)
     }
     if (this.status === 'ready') this.#gatherWrites()
     return super.sendCommand(...sent)
+  }
+
+  #keep(channels: readonly string[]): void {
+    for (const channel of channels) this.#channels.add(channel)
+  }
+
+  /**
+   * Subscribes once more to channels of this client that the server has refused. The server closes the connections of a
+   * user that loses the right to a channel. ioredis subscribes again when it is connected, and forgets the channels if
+   * they are refused.
+   */
+  #subscribeLater(refused: readonly string[]): void {
+    const retry = () => {
+      const channels = refused.filter((channel) => this.#channels.has(channel))
+      if (channels.length > 0 && this.status !== 'end') this.subscribe(...channels).catch(() => undefined)
+    }
+    setTimeout(retry, SUBSCRIBE_AGAIN_MS).unref()
   }
 
   withNextWrite<Result>(send: () => Result): Result {
@@ -202,7 +229,8 @@ const MOST_WAIT_MS = 20
 /** The most bytes of one write. Without a bound, a burst of a thousand requests would be one write of megabytes. */
 const MOST_GATHERED_BYTES = 16_384
 
-const SUBSCRIBES = new Set(['subscribe', 'psubscribe', 'ssubscribe'])
+/** A refused subscription is tried again after this time. */
+const SUBSCRIBE_AGAIN_MS = 1_000
 
 type Behaviour = {
   readonly name: string

@@ -9,8 +9,10 @@ export type Rights = {
   readonly commands: readonly (readonly [string, ...string[]])[]
   /** The text with which all keys and channels of the commands begin. */
   readonly prefix: string
-  /** A channel to which the user must be able to subscribe. */
-  readonly channel?: string
+  /** The beginning of a rule for keys: `~`, or `%R~` if the process only reads. */
+  readonly keyRule: '~' | '%R~'
+  /** Channels to which the user must be able to subscribe. */
+  readonly channels?: readonly string[]
 }
 
 const LOOK_EVERY_MS = 1_000
@@ -46,36 +48,37 @@ export async function awaitRights(
  * server checks the rights of each command when the command is added, and runs none of them. A subscription cannot be
  * part of a transaction, so it is made and ended.
  */
-export async function findMissing(redis: Redis, { commands, prefix, channel }: Rights): Promise<string[]> {
-  const begun = await refusalOf(redis.call('MULTI'), prefix)
+export async function findMissing(redis: Redis, rights: Rights): Promise<string[]> {
+  const { commands, channels = [] } = rights
+  const begun = await refusalOf(redis.call('MULTI'), rights)
   if (begun !== null) return [begun]
   const refusals = await Promise.all(
-    commands.map(async ([command, ...args]) => await refusalOf(redis.call(command, ...args), prefix)),
+    commands.map(async ([command, ...args]) => await refusalOf(redis.call(command, ...args), rights)),
   )
-  const discarded = await refusalOf(redis.call('DISCARD'), prefix)
-  const subscribed = channel === undefined ? null : await refusalOf(redis.subscribe(channel), prefix)
-  const ended =
-    channel === undefined || subscribed !== null ? null : await refusalOf(redis.unsubscribe(channel), prefix)
-  // Otherwise the transaction would stay open, or the subscription.
+  const discarded = await refusalOf(redis.call('DISCARD'), rights)
+  const subscribed: (string | null)[] = []
+  for (const channel of channels) subscribed.push(await refusalOf(redis.subscribe(channel), rights))
+  const ended = subscribed.includes(null) ? await refusalOf(redis.unsubscribe(...channels), rights) : null
+  // Otherwise the transaction would stay open, or the subscriptions.
   if (discarded !== null || ended !== null) redis.disconnect(true)
-  return [...refusals, discarded, subscribed, ended].flatMap((rule) => rule ?? [])
+  return [...new Set([...refusals, discarded, ...subscribed, ended].flatMap((rule) => rule ?? []))]
 }
 
-async function refusalOf(answer: Promise<unknown>, prefix: string): Promise<string | null> {
+async function refusalOf(answer: Promise<unknown>, rights: Rights): Promise<string | null> {
   try {
     await answer
     return null
   } catch (error) {
-    return error instanceof Error && error instanceof ReplyError ? toRule(error.message, prefix) : null
+    return error instanceof Error && error instanceof ReplyError ? toRule(error.message, rights) : null
   }
 }
 
 /** Returns the access rule that would give the missing right; null if the message is not a refusal. */
-function toRule(message: string, prefix: string): string | null {
+function toRule(message: string, { prefix, keyRule }: Rights): string | null {
   if (!isRefusal(message)) return null
   const command = /run the '([^']+)' command/i.exec(message)?.[1]
   if (command !== undefined) return `+${command}`
-  return /channel/i.test(message) ? `&${prefix}*` : `~${prefix}*`
+  return /channel/i.test(message) ? `&${prefix}*` : `${keyRule}${prefix}*`
 }
 
 /** Returns whether a server refused a command, or a command of a script, by its access rules. */

@@ -35,8 +35,8 @@ export const GEN_AI = {
     buckets: FIRST_TOKEN_S,
   },
   /**
-   * Measured by the gateway: the time after the first token divided by the tokens after it, for successful responses
-   * only.
+   * Measured by the gateway: the time from the first token to the end of the response, divided by the number of tokens
+   * after the first one. Only successful responses with at least two tokens count.
    */
   timePerOutputToken: {
     name: 'gen_ai_server_time_per_output_token_seconds',

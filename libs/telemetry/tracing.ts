@@ -13,7 +13,7 @@ export const NO_TRACING: Tracing = { start: () => NO_SPAN, close: async () => un
 /**
  * Traces a share of the requests and sends their spans as OTLP over HTTP. Without an endpoint nothing is traced, and
  * the packages of OpenTelemetry are not loaded, because they are a sixth of the modules that a process loads. There is
- * no context manager: code that does not have the span itself is not traced.
+ * no context manager: code must be given the span to be traced.
  */
 export async function createTracing(options: {
   app: string

@@ -19,8 +19,9 @@ export type TaskPool<Task> = {
  * queue of waiting tasks, and free threads take tasks from the queues in turn. In all queues together, at most
  * `limits.waiting` tasks wait.
  *
- * One owner uses at most `size - 1` threads. So if `size` is 2 or more, the tasks of one owner do not delay the tasks
- * of other owners. If `size` is 1, a task waits until the running task of another owner has ended.
+ * One owner uses at most `size - 1` threads, so that its tasks leave a thread for the tasks of other owners. If `size`
+ * is 1, each owner may use the one thread, and a task waits until the running task has ended. Tasks without an owner
+ * may use all threads.
  */
 export function createTaskPool<Task>(
   options: Parameters<typeof createTaskThread>[0] & {

@@ -70,8 +70,9 @@ const MOST_WAITING = 10
 
 /**
  * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *starting*, *idle*, *busy* with one task,
- * or *ending* because a task exceeded its time. The thread starts at once, so that the first task need not wait for the
- * start. If the thread has ended, the next task starts a new thread. So there is never more than one thread.
+ * or *ending* because a task exceeded its time, or because the thread did not start in time. The thread starts at once,
+ * so that the first task need not wait for the start. If the thread has ended, the next task starts a new thread. So
+ * there is never more than one thread.
  */
 export function createTaskThread<Task>(options: {
   /** The thread's name in logs and profiles. */
@@ -148,7 +149,7 @@ export function createTaskThread<Task>(options: {
 
   /**
    * Checks how much processor time the task has used. The first check is after `taskMs`, when the task may have used
-   * all of it. If some is left, the next check is after the time that is left.
+   * all of it. If it has used less, the next check comes after the rest of that time.
    */
   function watch(task: Work, untilMs: number, usedByTaskMs = 0) {
     const restMs = Math.max(limits.taskMs - usedByTaskMs, 1)

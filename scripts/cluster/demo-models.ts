@@ -24,8 +24,8 @@ const ENGINES = [
 ] as const
 
 /**
- * Returns the values of SIMULATOR_ENGINES and WORKERS: one simulated engine and one worker per line of the table. If a
- * real engine is given, it serves the chat model, with one worker.
+ * Returns the values of SIMULATOR_ENGINES and WORKERS: one simulated engine and one worker for each entry of `ENGINES`.
+ * If a real engine is given, it takes the place of the simulated engines of the chat model, with one worker.
  */
 export async function planModels(
   engine: ClusterOptions['engine'],

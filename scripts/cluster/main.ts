@@ -14,8 +14,8 @@ import { loadSecrets } from './secrets.ts'
 import { startCluster } from './start-cluster.ts'
 
 /**
- * Signals within this time after the first signal belong to the same Ctrl-C, because a shell or npm may pass it on as
- * well.
+ * Signals within this time after the first signal belong to the same Ctrl-C, because a shell or npm may pass the signal
+ * on as well.
  */
 const SAME_REQUEST_MS = 1_000
 

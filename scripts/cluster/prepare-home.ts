@@ -11,8 +11,8 @@ const FILES = ['cluster.json', 'secrets.json', 'account.json', 'client.env']
 const NEEDED_BYTES = 300 * 1024 * 1024
 
 /**
- * Makes the state folder and its subfolders, or checks that they can be used. Throws a SetupError for a folder that
- * contains other files or cannot be written, and for a full disk.
+ * Makes the state folder and its subfolders, or checks that they can be used. Throws a SetupError if the folder
+ * contains other files or cannot be written, or if its disk has less than 300 MB free.
  */
 export function prepareHome(home: string): void {
   try {

@@ -57,8 +57,9 @@ export async function installWithApt(
   throw failure
 
   /**
-   * Updates the package lists. A failed update is repeated, because another program may have the lock of the lists, and
-   * apt does not wait for this lock. If no update succeeds, the old lists are used.
+   * Updates the package lists. If another program has the lock of the lists, the update is repeated, because apt does
+   * not wait for this lock. If the update fails for another reason, or the lock is not free within about
+   * `LOCK_LIMIT_S`, the old lists are used.
    */
   async function updateLists(): Promise<void> {
     const tries = Math.ceil((LOCK_LIMIT_S * 1_000) / pauseMs)

@@ -13,7 +13,7 @@ const LASTING = [
 
 /** Matches keys of a model that exist only while something waits. */
 const EMPTY_AT_REST = [
-  /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-bytes)$/u,
+  /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-sums)$/u,
   /:generations:(wait|active|prioritized|delayed|failed|completed|paused|waiting-children)$/u,
   // The key of a job.
   /:generations:[0-9a-f-]+\.[\d.]+$/u,

@@ -109,7 +109,7 @@ test('an interrupted stream waits for a worker that is being started, longer tha
   const { answer, firstText } = startChatOk({
     baseUrl: cluster.baseUrl,
     apiKey: account.apiKey,
-    content: 'Talk [[tokens=100]]',
+    content: 'Talk [[tokens=300]]',
   })
   await firstText
   await cluster.workers[0]?.kill()
@@ -122,7 +122,7 @@ test('an interrupted stream waits for a worker that is being started, longer tha
   await expect.poll(() => scaler.demands.length - seen, WAIT).toBeGreaterThan(10)
   expect(demandOf(SERVED)).toMatchObject({ waiting: 1 })
   await cluster.restartWorker(0)
-  expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
+  expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 301 })
   clearInterval(publishing)
   await expectBalancedBooks(cluster, [account])
 })

@@ -1,3 +1,5 @@
+import { BUS_RULES, QUEUE_RULES } from '#libs/generation-record/rights.ts'
+
 /** The rights of the Redis user that docs/operators.md gives to gateways, workers, billing and scalers, one rule each. */
 export const APP_RULES = [
   '~mr2:main:*',
@@ -35,4 +37,14 @@ export const APP_USER_SETTING = { user: appUser(PASSWORD).join(' ') }
 /** Returns the URL with the login of that user. */
 export function asAppUser(url: string): string {
   return Object.assign(new URL(url), { username: 'millrace', password: PASSWORD }).href
+}
+
+/** The setting of a Redis user that has the rights of a scaler on queue and bus, and no others. */
+export const SCALER_USER_SETTING = {
+  user: ['scaler', 'on', `>${PASSWORD}`, '-@all', ...QUEUE_RULES.scaler, ...BUS_RULES.scaler].join(' '),
+}
+
+/** Returns the URL with the login of that user. */
+export function asScalerUser(url: string): string {
+  return Object.assign(new URL(url), { username: 'scaler', password: PASSWORD }).href
 }

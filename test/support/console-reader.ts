@@ -11,5 +11,5 @@ export const consoleReader = (password: string): readonly string[] => [
     ' ',
   ),
   ...'-@all +hello +ping +info +select +client|setname +cluster|slots +cluster|info'.split(' '),
-  ...'+zcard +xinfo|stream +subscribe +unsubscribe +publish'.split(' '),
+  ...'+multi +discard +zcard +xinfo|stream +subscribe +unsubscribe +publish'.split(' '),
 ]

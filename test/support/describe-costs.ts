@@ -4,7 +4,7 @@ const DEAREST = 10
 
 /**
  * Describes how a run used its processor time: a line for each project with the sum of its files in seconds, and the
- * ten most expensive files. Files run in parallel, so the sums exceed the duration of the run. `allCpuMs` is the
+ * ten most expensive files. Files run in parallel, so the sums may exceed the duration of the run. `allCpuMs` is the
  * processor time of the whole run.
  */
 export function describeCosts(files: readonly FileCost[], allCpuMs: number): string {

@@ -12,7 +12,7 @@ const FENCE = /^```(\w*)$/u
 
 /**
  * Returns the blocks of a Markdown document in the given languages. A block of the language `text` that follows such a
- * block after one empty line is its output.
+ * block, with at most one line between the two, is its output.
  */
 export function readExamples(markdown: string, languages: readonly string[]): DocExample[] {
   const blocks = readBlocks(markdown.split('\n'))

@@ -10,7 +10,7 @@ export function generationCall(fields: Partial<GenerationCall> = {}): Generation
   const { request } = { ...generationJob(), ...fields }
   return {
     id: randomUUID(),
-    caller: { keyId: 'key-1', accountId: 'account-1', models: null, shortage: null },
+    caller: { keyId: 'key-1', accountId: 'account-1', weight: 1, models: null, shortage: null },
     span: NO_SPAN,
     model: modelSpec(),
     request,

@@ -9,7 +9,7 @@ import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { makePostgresData, startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
-import { ensureValkey } from './ensure-valkey.ts'
+import { ensureValkey, ensureValkey8 } from './ensure-valkey.ts'
 import { runFolder } from './run-folder.ts'
 import { until } from './until.ts'
 
@@ -41,17 +41,18 @@ export async function startLocalRedis(
   })
 }
 
-/** If this variable is `valkey`, the Redis servers that tests start for themselves are Valkey. */
+/** If this variable is `valkey` or `valkey-8`, the Redis servers that tests start for themselves are Valkey. */
 const SERVER_VARIABLE = 'MILLRACE_TEST_REDIS'
 
-/** Returns whether these servers know TLS. The package of Valkey is built without it. */
+/** Returns whether these servers know TLS. PyPI's package of Valkey 9 is built without it. */
 export const redisKnowsTls = (): boolean => process.env[SERVER_VARIABLE] !== 'valkey'
 
 async function ensureServer(): Promise<string> {
   const wanted = process.env[SERVER_VARIABLE] ?? 'redis'
   if (wanted === 'redis') return await ensureRedisServer({ tools: TOOLS, say: console.error })
   if (wanted === 'valkey') return await ensureValkey(TOOLS)
-  throw new Error(`${SERVER_VARIABLE} is ${wanted}: expected redis or valkey`)
+  if (wanted === 'valkey-8') return await ensureValkey8(TOOLS)
+  throw new Error(`${SERVER_VARIABLE} is ${wanted}: expected redis, valkey or valkey-8`)
 }
 
 /**

@@ -16,7 +16,7 @@ const UNUSED_MS = 20_000
 /**
  * Runs in Vitest's main process, so that all test processes can share one cluster. The cluster starts when the first
  * test process connects to the socket, so that a run without such tests does not pay for it. It stops when no test
- * process is connected any more. Resolves with a function that stops the cluster.
+ * process has been connected for `UNUSED_MS`. Resolves with a function that stops the cluster.
  */
 export async function offerSharedCluster(folder: string): Promise<() => Promise<void>> {
   const path = join(folder, 'shared-cluster.sock')

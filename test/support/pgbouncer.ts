@@ -27,7 +27,7 @@ const SETTINGS = {
 
 /**
  * Starts a PgBouncer in front of the server of `postgresUrl`, for these logins and their passwords, in transaction mode
- * unless `settings` change it. The test stops it; a forgotten PgBouncer ends with the test process.
+ * unless `settings` change it. The test must stop it; if the test forgets this, PgBouncer ends with the test process.
  */
 export async function startPgBouncer(options: {
   program: PgBouncerProgram

@@ -15,7 +15,7 @@ export type PseudoTerminal = {
 
 /**
  * Runs a program in a terminal of 100 × 24, which the program `script` of util-linux makes. `words` must not contain
- * quotes. A program that the test forgets ends with the test.
+ * quotes. A program that still runs at the end of the test is killed.
  */
 export function openTerminal(
   words: readonly string[],

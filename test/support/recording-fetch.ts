@@ -39,8 +39,8 @@ export function createRecordingFetch(): { fetch: typeof fetch; exchanges: readon
 }
 
 /**
- * Returns the delay of each retry in ms, measured from the time for which the previous answer's `retry-after` had
- * asked. It is negative if the retry came too early.
+ * Returns for each exchange except the first how many ms after the end of the previous answer's `retry-after` its
+ * request was sent. The number is negative if the request was sent too early.
  */
 export function retryMargins(exchanges: readonly Exchange[]): number[] {
   return exchanges.slice(1).map((exchange, index) => {

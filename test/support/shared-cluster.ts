@@ -46,7 +46,8 @@ export type SharedCluster = AccountCalls &
 let asked: Promise<SharedCluster> | undefined
 
 /**
- * Resolves when the cluster runs. The cluster stops when every test process that has called this function has ended.
+ * Resolves when the cluster runs. The cluster stops 20 s after the last test process that has called this function has
+ * ended (`offerSharedCluster`).
  */
 export async function sharedCluster(): Promise<SharedCluster> {
   // The first call starts the cluster; a failed start is not repeated.

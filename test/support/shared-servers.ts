@@ -26,8 +26,8 @@ export function sharedUrl(variable: string): string {
 
 /**
  * Starts one Redis and one PostgreSQL for a whole run. They are containers if a Docker engine answers and can start
- * them, otherwise processes. An engine may answer although it has no images and cannot get them; `say` then receives a
- * line with the reason.
+ * them, and no version of PostgreSQL is demanded (`POSTGRES_MAJOR_VARIABLE`); otherwise they are processes. A Docker
+ * engine may answer although it has no images and cannot get them; `say` then receives a line with the reason.
  */
 export async function startSharedServers(
   say: (line: string) => void = console.error,

@@ -25,8 +25,8 @@ export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
 
 /**
  * Combines the amount and the period of a spend limit. If a request gives only the period, the key's amount stays. If
- * it gives only the amount, the key's period stays, or is `total` if the key has none. Returns undefined if the request
- * gives neither.
+ * it gives only the amount, the key's period stays, or is `total` if the key has none. Returns null if the request
+ * removes the limit, and undefined if it gives neither.
  */
 function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null): KeyLimits['spendLimit'] {
   if (limit === undefined && reset === undefined) return undefined
@@ -61,8 +61,8 @@ const FIELDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Converts the refusal of an operator's change to an error of the public interface. Returns undefined if the error is
- * not a refusal.
+ * Converts an error of an operators' operation to an error of the public interface. Returns undefined for a code
+ * without a counterpart in the public interface.
  */
 export function toRefusal({ code: given, message, param: field }: AdminError): ApiError | undefined {
   const code = CODES[given]

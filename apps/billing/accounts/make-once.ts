@@ -8,8 +8,8 @@ import type { Managing } from './implement.ts'
 import { describeKey } from './key-fields.ts'
 
 /**
- * An account may have `MAX_KEYS` usable keys, and may make `MAX_NEW_KEYS` keys in a day. A key that is revoked on the
- * day on which it was made still counts as made on that day.
+ * An account may have `MAX_KEYS` usable keys, and may make `MAX_NEW_KEYS` keys within 24 hours. A key that was made
+ * within this time counts as made even if it is revoked already.
  */
 const MAX_KEYS = 1_000
 const MAX_NEW_KEYS = 1_000
@@ -53,8 +53,8 @@ export async function makeOnce(
 }
 
 /**
- * First deletes the account's requests that are older than `REMEMBERED_MS`. Then returns the account's request with
- * this idempotency key.
+ * First deletes the account's rows of `key_requests` that are older than `REMEMBERED_MS`. Then returns the account's
+ * row with this idempotency key.
  */
 async function findEarlier({ db, now, manager }: Managing, idempotencyKey: string) {
   const ofAccount = db.deleteFrom('key_requests').where('account_id', '=', manager.accountId)

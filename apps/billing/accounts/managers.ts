@@ -1,5 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
+import { ACCOUNT_WEIGHT } from '#libs/contracts/account-weight.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { ignoreReadOnly } from '../database/database-errors.ts'
 import type { Tables } from '../database/tables.ts'
@@ -40,6 +41,8 @@ export async function findManagementKey(
   return {
     keyId: key.id,
     accountId: key.account_id,
+    // Management keys make no generations, so their weight has no effect.
+    weight: ACCOUNT_WEIGHT.default,
     sha256: key.sha256,
     active: true,
     expiresAtMs: key.expires_at?.getTime() ?? null,

@@ -14,8 +14,8 @@ import { toInvalidRequest } from './admin-error.ts'
 import type { SessionRow } from './sessions.ts'
 
 /**
- * The credential of a request. If the request has the token of a session or a ticket, it is the credential that opened
- * the session or the ticket.
+ * The credential of a request. If the request has the token of a session, the actor is the credential that opened the
+ * session. If the request has a ticket, the actor is the credential that made the ticket.
  */
 export type Actor = {
   readonly name: string

@@ -19,9 +19,10 @@ export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void>
 }
 
 /**
- * Returns the smallest id that a request can have if it was settled at `start` or later. It takes two cases into
- * account: requests that were settled within 7 days after they were made, and the months of requests that were settled
- * later than that (the table `late_usage`).
+ * Returns a lower bound for the ids of all requests that were settled at `start` or later. An id begins with the time
+ * when its request was made. Most requests are settled within 7 days of that time. The others were made in the months
+ * that the table `late_usage` lists: a month is listed if a request of this month was settled more than 7 days after it
+ * was made.
  */
 export async function readOldestId(db: Kysely<Tables>, start: Date): Promise<string> {
   const { rows } = await sql<{ id: string }>`

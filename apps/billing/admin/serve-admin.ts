@@ -7,7 +7,7 @@ import type { Operation } from '#libs/admin-contract/operation.ts'
 import type { Asked } from '#libs/http-contract/parse-asked.ts'
 import { toRoute } from '#libs/http-contract/path.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { isDatabaseUnavailable } from '../database/database-errors.ts'
+import { isDatabaseUnavailable, isMissingRight } from '../database/database-errors.ts'
 import { runTransaction } from '../database/run-transaction.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../books/reconcile.ts'
@@ -60,8 +60,8 @@ export function createAdminServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
-    // This limit must not be longer than `requestTimeout`, because Node would swap the two limits. Its default is
-    // longer.
+    // `headersTimeout` must not be longer than `requestTimeout`: Node would swap the two limits. The default of
+    // `headersTimeout` is 60 s.
     http: { headersTimeout: UPLOAD_LIMIT_MS },
     keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,
@@ -213,6 +213,12 @@ function toAdminError(error: unknown): AdminError {
   }
   if (isDatabaseUnavailable(error)) {
     return new AdminError('unavailable', 'The database did not answer in time; try again, or request less.')
+  }
+  if (isMissingRight(error)) {
+    return new AdminError(
+      'unavailable',
+      'The service lacks a right on its database; its log names the right.',
+    )
   }
   return new AdminError('internal_error', 'The service failed; its log has the cause.')
 }

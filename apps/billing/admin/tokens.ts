@@ -19,7 +19,7 @@ export function hashToken(token: string): Buffer {
 /**
  * Returns the hash of a session's token or ticket. If there is no `credentialId`, the session was opened with the token
  * of the configuration, `adminToken`. The session's token is then hashed together with `adminToken`. So the session
- * ends when the configuration has another token, and nothing in the database helps to guess that token.
+ * ends when the configuration has another token, and nothing in the database helps to guess `adminToken`.
  */
 export function hashSessionToken(token: string, owner: { credentialId: string | null; adminToken: string }) {
   return owner.credentialId === null

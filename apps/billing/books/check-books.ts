@@ -143,9 +143,11 @@ async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<Reconci
 }
 
 /**
- * Counts the reconciliations and the seals with dates in the future. Adds 1 if the numbers of the ledger's entries have
- * reached a future month. Each seal continues the chain of the seal before, so the dates of seals never go back. If a
- * seal is dated in the future, the next seal is made only after that date.
+ * Counts the reconciliations and the seals with dates in the future. The number of a ledger entry contains the month of
+ * the entry (`first_seq`). Adds 1 if the highest number belongs to a future month.
+ *
+ * Each seal continues the chain of the seal before, so the dates of seals never go back. If a seal is dated in the
+ * future, the next seal is made only after that date.
  */
 async function countFuture(client: PoolClient, now: Date): Promise<ReconciliationCount> {
   const { rows } = await client.query<{ count: number }>(

@@ -21,8 +21,8 @@ type Run = (statement: string, isBrief: boolean) => Promise<void>
  * transaction. An index whose build was interrupted is invalid: it is dropped and built again. Finished indexes stay.
  *
  * PostgreSQL cannot build the index of a partitioned table concurrently. So an index is built for each partition, and
- * then attached to the table's own index, which has no content. When a partition is attached later, PostgreSQL makes
- * its index.
+ * then attached to the table's own index, which has no content. For a partition that is added later, PostgreSQL itself
+ * creates the index.
  */
 export async function buildIndexes(
   client: PoolClient,

@@ -56,3 +56,8 @@ export function isConflict(error: unknown): boolean {
 export function isDuplicate(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '23505'
 }
+
+/** Returns whether the role of the session lacks a right. The same query works once the right is granted. */
+export function isMissingRight(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '42501'
+}

@@ -7,6 +7,7 @@ type KeyRow = {
   account_id: string
   sha256: Buffer
   active: boolean
+  weight: number
   expires_at: Date | null
   models: string[] | null
   version: bigint
@@ -35,7 +36,7 @@ const SELECT_KEYS = `
     ) p
     where m.enabled
   )
-  select k.id, k.account_id, k.sha256, k.expires_at, k.models, k.version,
+  select k.id, k.account_id, a.weight, k.sha256, k.expires_at, k.models, k.version,
     k.status = 'active' and a.status = 'active' as active,
     a.posted, a.held, k.spend_limit, coalesce(b.spent, 0) as limit_spent, coalesce(b.held, 0) as limit_held, c.least
   from api_keys k
@@ -106,6 +107,7 @@ function toBillingKey(row: KeyRow): BillingKey {
   return {
     keyId: row.id,
     accountId: row.account_id,
+    weight: row.weight,
     sha256: row.sha256,
     active: row.active,
     expiresAtMs: row.expires_at === null ? null : row.expires_at.getTime(),

@@ -55,8 +55,9 @@ export async function migrate(
 }
 
 /**
- * Asks for the lock repeatedly instead of waiting inside PostgreSQL: a statement that waits keeps its snapshot, and a
- * concurrent index build waits for all older snapshots to end.
+ * Takes the lock under which one process at a time migrates. Asks for it repeatedly instead of waiting inside
+ * PostgreSQL: a statement that waits keeps its snapshot, and a concurrent index build waits for all older snapshots to
+ * end.
  */
 async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
   const giveUpAtMs = performance.now() + LIMIT_MS

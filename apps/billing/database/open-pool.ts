@@ -73,8 +73,10 @@ export type Pooler = 'none' | 'transaction'
 /**
  * Opens the pool and resolves when PostgreSQL accepts changes. While the database cannot be reached, is still starting
  * or is read-only, the function tries again, and calls `onWait` with the reason of each failed attempt. Throws an Error
- * after `waitMs`. Throws a ConfigError at once when the login may not work as `role`, or when the pooler lacks what
- * billing needs. Throws an Error at once when a certificate file of the URL cannot be read.
+ * after `waitMs`. Throws at once when waiting cannot help:
+ * - a ConfigError when the login is not a member of `role`, when `role` does not exist, when the session has a wrong
+ *   setting (`SESSION_SETTINGS`), or when the pooler lacks what billing needs;
+ * - an Error when a certificate file that the URL names cannot be read.
  */
 export async function openPool(options: {
   url: string
@@ -199,8 +201,8 @@ function withOptions(url: string, options: string): string {
 }
 
 /**
- * Returns whether the error means that a file of the URL, such as a certificate, cannot be read. `pg` reads these files
- * whenever it connects.
+ * Returns whether the error means that a file that the URL names, such as a certificate, cannot be read. `pg` reads
+ * these files whenever it connects.
  */
 function isUnreadableFile(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && ['open', 'read'].includes(String(error.syscall))
@@ -241,7 +243,7 @@ function toRefusal(error: unknown, url: string): ConfigError | null {
   if (error instanceof ConfigError) return error
   if (!(error instanceof DatabaseError)) return null
   const place = `PostgreSQL at ${withoutPassword(url)}`
-  // The codes mean that the role does not exist, or that the login is not a member of the role.
+  // 22023: the role does not exist. 42501: the login is not a member of the role.
   if (error.code === '22023' || error.code === '42501') {
     return new ConfigError([`${place} refuses the login: ${error.message}`], {
       cause: error,

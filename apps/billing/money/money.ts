@@ -43,8 +43,9 @@ export type Money = {
   /** Expires at most `most` holds of each model. `more`: other holds may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
   /**
-   * Returns the models that have an overdue hold. Such a hold expires once the model's stream is settled. `untilMs` is
-   * the present time by the clock of the queue Redis.
+   * Returns the models that have an overdue hold: an open hold that ended more than 30 s ago. It expires once the
+   * watermark of its model is more than 30 s past its end, too. `untilMs` is the present time by the clock of the queue
+   * Redis.
    */
   overdueModels(untilMs: number): Promise<string[]>
   /**
@@ -122,7 +123,8 @@ export function createMoney(options: {
   }
 
   /**
-   * Tries the fast path. Returns no rows if it did nothing, because an id is already known or is in the batch twice.
+   * Tries the fast path. Returns no rows if it did nothing: an id is already known or is in the batch twice, or a call
+   * needs the SQL function `reserve`.
    */
   async function tryShortReserve(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
     const [only] = calls
@@ -143,7 +145,10 @@ export function createMoney(options: {
     }).catch(noneOfDuplicate)
   }
 
-  /** Tries the fast path. Returns no rows if it did nothing, because one of the settlements needs `settle`. */
+  /**
+   * Tries the fast path. Returns no rows if it did nothing, because one of the settlements needs the SQL function
+   * `settle`.
+   */
   async function tryShortSettle(settlements: readonly Settlement[]): Promise<SettledRow[]> {
     const [only] = settlements
     if (only === undefined || settlements.length > 1) {

@@ -23,23 +23,23 @@ export type Looks = {
 }
 
 /**
- * A stream is idle once its newest entry is this old. An idle stream is looked at more rarely. A gateway keeps a
- * settlement until the stream's mark (`SettlementMark`) has passed the time at which Redis answered that settlement. If
- * a gateway repeats a settlement, Redis answers it again a little later. When the newest entry is this old, the mark
- * has usually passed all these times, so no gateway waits for the mark.
+ * A stream is idle once its newest entry is older than this and all of its entries are committed. An idle stream is
+ * looked at more rarely. A gateway keeps a settlement until the stream's mark (`SettlementMark`) has passed the time at
+ * which Redis answered that settlement. If a gateway repeats a settlement, Redis answers it again a little later. When
+ * the newest entry is this old, the mark has usually passed all these times, so no gateway waits for the mark.
  */
 const LIVELY_MS = 10_000
 
 /**
- * The largest number of idle streams in one round. It is bounded, so that a round costs the same for a thousand models
- * as for a hundred.
+ * The most idle streams that one round looks at. Without this limit, a round would cost more, the more idle models
+ * there are.
  */
 const MOST_IDLE = 64
 
 /**
  * Chooses the streams that a round of the sweeper (`sweep.ts`) looks at: lively streams in every round, and idle
- * streams in turn, each of them every `idleEveryMs`. A look at an idle stream can find only three things, and each of
- * them may wait:
+ * streams in turn, each of them every `idleEveryMs`, but at most `MOST_IDLE` of them in one round. A look at an idle
+ * stream can find only three things, and each of them may wait:
  * - The stream is on another Redis server than before.
  * - A gateway waits for the stream's mark.
  * - A replica of billing has died and has left entries unacknowledged.

@@ -11,10 +11,10 @@ const KEEP_MS = 60 * 60 * 1000
 const MAX_KEPT = 200_000
 
 /**
- * Returns a time: the entries of a stream whose ids are from before it may be dropped. The time in an id comes from the
- * server's clock. If that clock was set back, an id may have a later time than the clock. So the returned time is never
- * later than either of these: the watermark `untilMs`, which is a time of that clock, and the time in `upTo`, the last
- * settled id.
+ * Returns the time of the oldest entries that must be kept: entries of the stream may be dropped if the time in their
+ * ids is earlier. The time in an id comes from the server's clock. If that clock was set back, an id may have a later
+ * time than the clock. So the returned time is never later than either of these: the watermark `untilMs`, which is a
+ * time of that clock, and the time in `upTo`, the last settled id.
  */
 export function dropBeforeMs(
   { length, oldestId }: Pick<StreamState, 'length' | 'oldestId'>,

@@ -21,11 +21,11 @@ export type QueueClocks = {
 export const JUMP_MS = 5_000
 
 /**
- * Compares the clocks of the queue Redis servers with this process' monotonic clock. There is one comparison per model,
- * because the models of a Redis Cluster are on several servers. A reading cannot tell exactly how far the server's
- * clock is ahead of the monotonic clock. It gives a range, whose ends follow from the times of the request and of the
- * answer. Two readings show a jump only if their ranges are more than `JUMP_MS` apart. So neither a slow answer nor a
- * stall of this process looks like a jump.
+ * Compares the clocks of the queue Redis servers with this process's monotonic clock. There is one comparison per
+ * model, because the models of a Redis Cluster are on several servers. A reading cannot tell exactly how far the
+ * server's clock is ahead of the monotonic clock. It gives a range, whose ends follow from the times of the request and
+ * of the answer. Two readings show a jump only if their ranges are more than `JUMP_MS` apart. So neither a slow answer
+ * nor a stall of this process looks like a jump.
  */
 export function createQueueClocks(monotonicMs: () => number): QueueClocks {
   const leads = new Map<string, { readonly least: number; readonly most: number }>()

@@ -61,7 +61,7 @@ export function createRoundReader(options: {
   monotonicMs: () => number
 }): RoundReader {
   const { streams, claimIdleMs, monotonicMs } = options
-  /** The id from which each claim continues. */
+  /** The id from which claiming continues, by model. */
   const claims = new Map<string, string>()
   /** Models whose last attempt failed. This consumer may have received entries of their streams. */
   const failing = new Map<string, { readonly retryMs: number; readonly atMs: number }>()

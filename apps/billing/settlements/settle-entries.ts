@@ -4,7 +4,12 @@ import { boundModelLabel } from '#libs/telemetry/gen-ai-names.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
-import { isConflict, isDatabaseUnavailable, isRejectedValue } from '../database/database-errors.ts'
+import {
+  isConflict,
+  isDatabaseUnavailable,
+  isMissingRight,
+  isRejectedValue,
+} from '../database/database-errors.ts'
 import type { Money, Settled } from '../money/money.ts'
 import { SETTLEMENT_ALARMS, type BillingMetrics } from '../metrics.ts'
 import type { TimingWriter } from './write-timings.ts'
@@ -27,8 +32,8 @@ const LAST_RETRY_MS = 2_000
 /**
  * While PostgreSQL cannot settle anything, a batch is tried again, because no settlement may be lost. Every other error
  * belongs to an entry: PostgreSQL rejects a value of the entry, or this version of billing cannot handle it. Such an
- * entry would fail the whole batch each time. So the entries of the batch are settled one by one, and the entries that
- * fail alone are returned.
+ * entry would fail the whole batch each time. So the entries of the batch are then settled one by one, and each entry
+ * that fails by itself is returned.
  */
 export function createSettleEntries(deps: {
   money: Money
@@ -73,13 +78,13 @@ export function createSettleEntries(deps: {
   }
 
   /**
-   * Returns whether the database could settle nothing at all. Some errors, such as a missing right, do not show whether
-   * the database or an entry is the cause. After such an error an empty batch is settled: if it fails as well, the
-   * database is the cause.
+   * Returns whether the database is the cause of the error, and not an entry. A missing right is never an entry's fault,
+   * although only some entries may need it. Other errors do not show the cause. After such an error an empty batch is
+   * settled: if it fails as well, the database is the cause.
    */
   async function isOutage(error: unknown): Promise<boolean> {
     if (isRejectedValue(error)) return false
-    if (isDatabaseUnavailable(error) || isConflict(error)) return true
+    if (isDatabaseUnavailable(error) || isConflict(error) || isMissingRight(error)) return true
     try {
       await money.settle([])
       return false

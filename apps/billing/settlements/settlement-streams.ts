@@ -63,8 +63,8 @@ const MOST_REASON_CHARACTERS = 1_000
 export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:dead`
 
 /**
- * The key under which Redis keeps a time: the time of the latest observation of the model's stream that the database
- * has recorded.
+ * Under this key Redis keeps the time of the latest observation of the model's stream (`ObservedStream`) that the
+ * database has recorded.
  */
 const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed`
 

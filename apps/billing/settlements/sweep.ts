@@ -39,8 +39,8 @@ export type Sweeper = {
  * overdue. Then the stream is observed in the same round. So a second in which nothing happens costs the same for ten
  * models as for a thousand, and writes nothing in PostgreSQL.
  *
- * After a server's clock has jumped, holds in use would look overdue by this clock. So no hold expires by this clock
- * until the holds in use have ended.
+ * After a server's clock has jumped, holds in use could expire too early by this clock. So the watermarks that follow
+ * this clock do not move for some time: `freeze_watermarks.sql` says how long.
  */
 export function sweep(options: {
   streams: SettlementStreams
@@ -102,7 +102,7 @@ export function sweep(options: {
     await each(all, async ({ model }) => await streams.forgetConsumers(model, FORGET_EVERY_MS))
   }
 
-  /** Returns the models with overdue holds, which expire once their stream is settled. */
+  /** Returns the models with overdue holds (`Money.overdueModels`). */
   async function findOverdue(current: readonly string[]): Promise<string[]> {
     const redisMs = clocks.nowMs()
     if (redisMs === null) return []

@@ -13,9 +13,9 @@ const KNOWN_MS = 5_000
 const MOST_KNOWN = 1_000
 
 /**
- * Creates the check of a viewer's token. The check asks billing and reuses the answer for 5 s. After a session has
- * ended, no new stream opens after those 5 s, and an open stream closes within 20 s (`serve-live.ts`). An answer is
- * never used for longer than 5 s, even while billing is unreachable.
+ * Creates the check of a viewer's token. The check asks billing and reuses the answer for 5 s. So 5 s after the end of
+ * a session, no new stream opens for it. An open stream is closed within 20 s of that end (`serve-live.ts`). An answer
+ * is never used for longer than 5 s, even while billing is unreachable.
  */
 export function createCheckViewer(deps: {
   /** Requests billing's `/whoami` with the token and returns the HTTP status. Rejects if billing does not answer. */

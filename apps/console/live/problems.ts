@@ -16,8 +16,8 @@ type Found = Omit<Problem, 'id' | 'since'> & {
 
 export type Problems = {
   /**
-   * Returns the present problems with the times at which they began, the gravest kinds first. Must be called each
-   * second.
+   * Returns the present problems with the times at which they began, the gravest kinds first. Must be called regularly,
+   * also while nobody watches: a problem begins at the first call that finds it.
    */
   list(facts: Facts): readonly Problem[]
 }

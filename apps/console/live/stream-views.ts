@@ -51,8 +51,8 @@ export function createViewStreams(deps: {
       const { missed } = place
       place.slow = false
       place.missed = false
-      // One large event is enough to fill a socket's buffer. So a viewer may have been slow and have missed no delta;
-      // it then needs no snapshot.
+      // A viewer can be slow without having missed a delta, because one large event fills a socket's buffer. Such a
+      // viewer needs no snapshot.
       if (missed) write(stream, viewer, toSnapshot(stream))
     })
   }

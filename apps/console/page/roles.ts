@@ -4,6 +4,7 @@ import type { App } from './app.ts'
 /** The roles that may use the operations behind the page's buttons. The compiler compares them with the contract. */
 const ROLES: { readonly [Id in keyof typeof ADMIN]?: (typeof ADMIN)[Id]['roles'] } = {
   createAccount: ['owner', 'support'],
+  changeAccount: ['owner', 'support'],
   closeAccount: ['owner', 'support'],
   reopenAccount: ['owner', 'support'],
   createKey: ['owner', 'support'],

@@ -7,7 +7,9 @@ import { signOut, type Answer } from './api.ts'
 import type { App } from './app.ts'
 import { KEYS, listenForKeys, PLACES } from './keys.ts'
 
-/** Screens that have no entry in the navigation are shown below the entry of another screen. */
+/**
+ * The first part of the address of a screen without an entry in the navigation, and the entry that is marked instead.
+ */
 const PARENTS: Readonly<Record<string, string>> = { account: 'accounts', model: '', request: 'requests' }
 
 export type Shell = {

@@ -12,7 +12,7 @@ const DEFAULT_URL = 'http://127.0.0.1:8080/v1'
 /**
  * Returns the address OPENAI_BASE_URL and the key OPENAI_API_KEY. If that key is not set, returns the address and key
  * that `npm start` wrote to client.env. The key in client.env is sent only to the address in client.env. An operator's
- * token is never used, because it is no API key. Throws a CommandError if there is no key.
+ * token is never used, because it is no API key. Throws a CommandError if there is no key for the address.
  */
 export function findClientAccess(config: CtlConfig): ClientAccess {
   const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl } = config

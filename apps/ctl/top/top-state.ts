@@ -77,8 +77,9 @@ export function toKeys(input: string): string[] {
   return [
     ...Array.from(first),
     ...sequences.flatMap((text) => {
-      // `[A` is an arrow key after Escape, and `OA` is the same key from a terminal in application mode; any capital
-      // letter counts. Other text is Escape followed by other keys.
+      // `text` is what follows an Escape. If it begins with `[` or `O` and a capital letter, both belong to one key,
+      // such as `[A`: the arrow up (`OA` from a terminal in application mode). Otherwise Escape itself was pressed, and
+      // `text` has other keys.
       const [arrow, letter] = /^[[O]([A-Z])/.exec(text) ?? ['', '']
       return [letter === '' ? ESCAPE : `${ESCAPE}[${letter}`, ...Array.from(text.slice(arrow.length))]
     }),

@@ -46,9 +46,9 @@ type LookUp = { readonly answer: Promise<BillingKey | null>; readonly pushed: Pu
  * the cache.
  *
  * `authenticate` throws an `ApiError`: `invalid_key` for a missing, malformed, unknown, revoked or expired key;
- * `model_unavailable` for a key that is not cached while billing cannot be reached; `model_busy` for a key from an
- * address that sent too many unknown keys. While billing cannot be reached, a cached key stays valid, however long that
- * lasts: the reservation checks it again before any credits are spent.
+ * `model_unavailable` for a key that is not cached while billing cannot be reached or too many look-ups are under way;
+ * `model_busy` for a key from an address that sent too many unknown keys. While billing cannot be reached, a cached key
+ * stays valid, however long that lasts: the reservation checks it again before any credits are spent.
  *
  * `suspectShortage` is called when a reservation for a caller was refused for lack of credits, so that the caller's key
  * is looked up again.
@@ -182,8 +182,8 @@ export function createAuthenticate(deps: {
   }
 
   function toKnown(key: BillingKey): Known {
-    const { keyId, accountId, shortage } = key
-    const caller = { keyId, accountId, models: key.models && new Set(key.models), shortage }
+    const { keyId, accountId, weight, shortage } = key
+    const caller = { keyId, accountId, weight, models: key.models && new Set(key.models), shortage }
     const freshMs = shortage === null ? KNOWN_FRESH_MS : SHORT_FRESH_MS
     const entry = { key, caller, readMs: nowMs(), freshUntilMs: nowMs() + freshMs }
     entries.set(caller, entry)

@@ -4,6 +4,8 @@ import type { KeyShortage } from '#libs/billing-client/billing-calls.ts'
 export type Caller = {
   readonly keyId: string
   readonly accountId: string
+  /** The account's share of a saturated model, relative to other accounts. */
+  readonly weight: number
   /** Ids of the models that the key may use; null for all models. */
   readonly models: ReadonlySet<string> | null
   /**

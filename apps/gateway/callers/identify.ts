@@ -14,8 +14,9 @@ const MANAGEMENT_KEY = /^Bearer +mr_manage_/i
  */
 type Identify = {
   /**
-   * Accepts API keys only, because only these may run requests. If the key is not a valid API key, it may be a
-   * management key. This is checked only then, so the check costs valid requests nothing.
+   * Accepts API keys only, because only these may run requests. A management key is refused with the error `wrong_key`
+   * instead of `invalid_key`. The prefix of management keys is looked for only after a key was refused, so it costs
+   * valid requests nothing.
    */
   readonly asCaller: (request: FastifyRequest) => Promise<void>
   /** Accepts management keys only. */

@@ -7,6 +7,8 @@ export type ModelPicture = {
   readonly running: number
   /** Mean time from claim to end; null until an engine has measured it. */
   readonly meanGenerationMs: number | null
+  /** The tokens of prompts and outputs that one slot takes in a second; null until an engine has measured it. */
+  readonly slotTokensPerS: number | null
   /** The largest context window of the engines, in tokens. */
   readonly contextWindow: number
 }
@@ -46,6 +48,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       let slots = 0
       let running = 0
       const meansMs: number[] = []
+      const rates: number[] = []
       let contextWindow = 0
       for (const [id, worker] of workers) {
         if (nowMs() - worker.seenMs > FRESH_MS) {
@@ -58,12 +61,12 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
           running += engine.running
           contextWindow = Math.max(contextWindow, engine.contextWindow)
           if (engine.meanGenerationMs !== null) meansMs.push(engine.meanGenerationMs)
+          if (engine.slotTokensPerS !== null) rates.push(engine.slotTokensPerS)
         }
       }
       if (slots === 0) return null
-      const meanGenerationMs =
-        meansMs.length === 0 ? null : meansMs.reduce((sum, ms) => sum + ms, 0) / meansMs.length
-      return { slots, running, meanGenerationMs, contextWindow }
+      const meanGenerationMs = meanOf(meansMs)
+      return { slots, running, meanGenerationMs, slotTokensPerS: meanOf(rates), contextWindow }
     },
     workersOf(model) {
       const isServing = ({ engines, seenMs }: { seenMs: number; engines: Heartbeat['engines'] }) =>
@@ -73,3 +76,6 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }
 }
+
+const meanOf = (values: readonly number[]) =>
+  values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length

@@ -54,9 +54,10 @@ const ON_TIME_MS = 5
 const JUDGED_FROM_TICKS = 2
 
 /**
- * Decides if the loop is late, from the mean of its delays so far in a window of 5 s. The loop is late from 10 ms on,
- * at the earliest 2 s after the start of a window. It is on time again after a whole window whose mean is below 5 ms.
- * The two limits differ because the reaction to lateness lowers the delay, which must not end the reaction.
+ * Decides if the loop is late, from the mean of its delays so far in a window of 5 s. The loop becomes late when this
+ * mean is above 10 ms and at least 2 s of the window have passed. It is on time again after a whole window whose mean
+ * is below 5 ms. The limits differ, because workers' reaction to lateness lowers the delay, and the lower delay must
+ * not end the reaction at once.
  */
 export function createLateness(): {
   /** `ticks` is the number of seconds of the window that have passed, 1 to 5. */

@@ -55,8 +55,8 @@ export type SmallBody = {
 
 /**
  * While a body is prepared on the event loop, every stream of this process stands still. So only bodies with few bytes,
- * few values and no JSON schema are prepared there. All other bodies go to the threads, unless the caller can pay for
- * nothing; then the request is refused first.
+ * few values and no JSON schema are prepared there. All other bodies go to the threads. Before that, a request is
+ * refused if its caller cannot pay for a request to any model.
  */
 export function createPrepareRequest(deps: {
   prepareOnThread: PrepareOnThread

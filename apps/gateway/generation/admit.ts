@@ -1,10 +1,12 @@
+import { LRUCache } from 'lru-cache'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
-import type { Lift } from '#libs/generation-record/generation-record.ts'
+import type { Lift, Place } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
 import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
+import type { ExpectCost } from './expected-cost.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
@@ -14,17 +16,18 @@ import type { StartWait, StartWaits } from './start-waits.ts'
 
 /**
  * The result of the first half of admission. The record does the second half when the generation is lifted: the record
- * knows how many generations wait before this one, and this number is compared with `mostAhead`. The caller must call
- * `claimed`, `compiled` and `leave` when a worker has claimed the generation, when output has begun, and when the
- * generation has ended.
+ * knows the cost of the generations that wait before this one, and compares it with `mostAhead` of `place`. The caller
+ * must call `queued` when the record has admitted the generation, `claimed` when a worker has claimed it, `compiled`
+ * when output has begun, and `leave` when the generation has ended.
  */
 export type Admission = {
-  /** How many generations may wait before this one. */
-  readonly mostAhead: number
+  readonly place: Place
   /** The wait for the model's start, if no worker was ready; null if one was. */
   readonly startWait: StartWait | null
-  /** Ends the generation's wait. May be called again. */
-  claimed(): void
+  /** Notes the cost of the generations that wait before this one. */
+  queued(costAhead: number): void
+  /** Ends the generation's wait. May be called again. `waitedMs`: how long it waited, if its worker reports it. */
+  claimed(claim: { readonly waitedMs?: number }): void
   /** Notes that output has begun, so the grammars are compiled. May be called again. */
   compiled(): void
   /** Notes that the generation has ended, claimed or not. May be called again. */
@@ -43,16 +46,23 @@ export type Admit = (call: GenerationCall) => Admission
 
 /**
  * Returns the first half of admission, which works in memory, before any money is reserved. It refuses a request with
- * - `model_unavailable` if the model is disabled, or if no ready worker serves it and no scaler starts one;
+ * - `insufficient_credits` if the caller can pay for no request to the model (`refuseShortage`);
+ * - `model_unavailable` if the model is disabled, if no ready worker serves it and no scaler starts one, or if this
+ *   gateway keeps as many settlements as it may;
  * - `model_warming` if no worker is ready, but a scaler starts one, and the request does not wait for the start;
- * - `model_busy` if the generations queued *before this account's own tag* take longer than the drain bound. So an
- *   account that floods the queue makes the model busy for itself alone.
+ * - `model_busy` if the generations that are queued *before the tag of the request's account* take longer than the
+ *   drain bound, if the account has sent too many requests that kill engines (`poison-bound.ts`), or if too many of its
+ *   new grammars are being compiled (`grammar-bound.ts`).
  *
- * Only the record knows exactly how many generations are queued before the tag. So that a flood reaches neither billing
- * nor the queue, this function itself refuses a request in two cases: if the record refused a request of the same
- * account a moment ago, and if too many generations of the account wait in this gateway alone.
+ * The queue is counted in tokens, and so is the work of the engines per second. So a large request counts as much as
+ * many small ones.
  *
- * A client may ask to wait for a model that is warming. Its request is then admitted if there is a place for it
+ * An account that floods the queue makes the model busy for itself alone, because only the generations before the
+ * account's own tag count. Only the record knows exactly how many tokens these have. So that a flood reaches neither
+ * billing nor the queue, this function itself refuses a request in two cases: if the record refused a request of the
+ * same account to the same model a moment ago, and if too many tokens of the account wait in this gateway alone.
+ *
+ * A client may ask to wait for a model that is being started. Its request is then admitted if there is a place for it
  * (`start-waits.ts`). It ends if no worker takes it in the time that the client allows.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
@@ -69,7 +79,8 @@ export function createAdmit(deps: {
   isBarred: (accountId: string) => boolean
   /** True if this gateway keeps as many settlements as it may. It then takes no new work. */
   settlementsFull: () => boolean
-  /** The drain bound: the longest time that the generations ahead may take. */
+  expectCost: ExpectCost
+  /** The drain bound: the longest time that the engines may need for the generations ahead. */
   drainBoundMs: number
   /** The assumed duration of a model's generations until one has been measured. */
   assumedGenerationMs: number
@@ -77,9 +88,10 @@ export function createAdmit(deps: {
   nowMs: () => number
 }): Admit {
   const { picture, modelStates, demand, startWaits, isBarred, settlementsFull, random, nowMs } = deps
-  const { drainBoundMs, assumedGenerationMs } = deps
+  const { expectCost, drainBoundMs, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
   const waiting = createWaiting()
+  const slowness = createSlowness()
   const grammars = createGrammarBound()
 
   return (call) => {
@@ -106,22 +118,40 @@ export function createAdmit(deps: {
     if (known !== null) throw refuseNow(known)
 
     const serving = found ?? STARTING
-    const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
-    const mostAhead = isUnserved ? NO_BOUND : freeSlots(serving) + Math.floor(drainBoundMs * perMs)
+    const { cost, fixedCost } = expectCost(call)
+    const meanMs = serving.meanGenerationMs ?? assumedGenerationMs
+    const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
+    const fullPerMs = serving.slots * slotPerMs
+    const perMs = fullPerMs / slowness.of(account)
+    const mostAhead = isUnserved
+      ? NO_BOUND
+      : Math.ceil(freeSlots(serving) * slotPerMs * meanMs + drainBoundMs * perMs)
     // Generations of one account are served in order. Some of them may have been claimed although this gateway does not
-    // know it yet: at most as many as there are slots. So the number of slots is subtracted.
-    const ownAhead = waiting.count(account) - serving.slots
-    if (ownAhead > mostAhead) throw refuseNow((ownAhead - mostAhead) / perMs)
+    // know it yet: at most as many as there are slots. So the tokens of that many generations are subtracted.
+    const ownAhead = waiting.cost(account) - fullPerMs * meanMs
+    // Each claim lowers the waiting tokens by a whole generation. On average, half of the time until the next claim has
+    // passed.
+    const untilRoomMs = (tooMuch: number) => tooMuch / perMs + meanMs / serving.slots / 2
+    if (ownAhead > mostAhead) throw refuseNow(untilRoomMs(ownAhead - mostAhead))
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
-    const endWait = waiting.enter(account)
+    const endWait = waiting.enter(account, cost)
     const startWait = isUnserved ? startWaits.enter(call) : null
+    let costAhead: number | null = null
     return {
-      mostAhead,
+      place: { accountId: caller.accountId, weight: caller.weight, cost, fixedCost, mostAhead },
       startWait,
-      claimed() {
+      queued(ahead) {
+        // The wait for a model's start says nothing about the speed of the queue.
+        if (!isUnserved) costAhead = ahead
+      },
+      claimed({ waitedMs }) {
         endWait()
         startWait?.end('started')
+        if (costAhead !== null && waitedMs !== undefined) {
+          slowness.learn(account, { waitedMs, expectedMs: costAhead / fullPerMs })
+        }
+        costAhead = null
       },
       compiled: grammar.compiled,
       leave() {
@@ -130,7 +160,7 @@ export function createAdmit(deps: {
         grammar.leave()
       },
       refuse({ reason, ahead }) {
-        const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
+        const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : untilRoomMs(ahead - mostAhead)
         refusals.add(account, waitMs)
         startWait?.end('refused')
         return refuseNow(waitMs)
@@ -145,9 +175,15 @@ export function createAdmit(deps: {
 }
 
 /** The assumed state of a model without a ready worker: one engine with one slot. */
-const STARTING: ModelPicture = { slots: 1, running: 0, meanGenerationMs: null, contextWindow: 0 }
+const STARTING: ModelPicture = {
+  slots: 1,
+  running: 0,
+  meanGenerationMs: null,
+  slotTokensPerS: null,
+  contextWindow: 0,
+}
 /**
- * How many generations may wait before a generation whose model is being started. The queue of such a model is bounded
+ * How many tokens may wait before a generation whose model is being started. The queue of such a model is bounded
  * by the places of `start-waits.ts`, and by the bytes that may wait.
  */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
@@ -165,41 +201,71 @@ const MOST_REFUSALS = 10_000
 
 /** The record's latest refusals, by model and account. */
 function createRefusals(nowMs: () => number) {
-  const byAccount = new Map<string, { waitMs: number; untilMs: number }>()
+  const byAccount = new Map<string, { freeMs: number; untilMs: number }>()
   return {
+    /** Returns how long the account must still wait, or null. */
     find(account: string): number | null {
       const known = byAccount.get(account)
       if (known === undefined) return null
-      if (nowMs() < known.untilMs) return known.waitMs
+      if (nowMs() < known.untilMs) return known.freeMs - nowMs()
       byAccount.delete(account)
       return null
     },
     add(account: string, waitMs: number): void {
       if (byAccount.size >= MOST_REFUSALS) byAccount.clear()
-      byAccount.set(account, { waitMs, untilMs: nowMs() + Math.min(MOST_REFUSED_MS, waitMs / 2) })
+      const now = nowMs()
+      byAccount.set(account, { freeMs: now + waitMs, untilMs: now + Math.min(MOST_REFUSED_MS, waitMs / 2) })
     },
   }
 }
 
-/** How many generations wait in this gateway for their reservation, their lift or their claim, by model and account. */
+/** The slowness is learned only from waits that should take at least this long. Shorter waits depend on chance. */
+const LEAST_LEARNED_MS = 1_000
+const SLOWNESS_RANGE = { min: 0.5, max: 10 }
+/** The weight of the newest wait in the moving mean. */
+const SLOWNESS_SHARE = 0.05
+
+/**
+ * The slowness of an account at a model. It is the ratio of two times: how long the account's generations wait, and how
+ * long the engines need for the tokens that wait before them when they arrive. It is above 1 because other accounts send
+ * further requests meanwhile, and some of these are served first.
+ */
+function createSlowness() {
+  const known = new LRUCache<string, number>({ max: MOST_REFUSALS })
+  return {
+    of: (account: string) => known.get(account) ?? 1,
+    learn(account: string, { waitedMs, expectedMs }: { waitedMs: number; expectedMs: number }): void {
+      if (expectedMs < LEAST_LEARNED_MS) return
+      const { min, max } = SLOWNESS_RANGE
+      const measured = Math.min(max, Math.max(min, waitedMs / expectedMs))
+      const before = known.get(account) ?? 1
+      known.set(account, before + (measured - before) * SLOWNESS_SHARE)
+    },
+  }
+}
+
+/**
+ * The cost of the generations that wait in this gateway for their reservation, their lift or their claim, by model and
+ * account.
+ */
 function createWaiting() {
   const byAccount = new Map<string, number>()
-  const count = (account: string) => byAccount.get(account) ?? 0
+  const costOf = (account: string) => byAccount.get(account) ?? 0
 
-  function leave(account: string): void {
-    const left = count(account) - 1
+  function leave(account: string, cost: number): void {
+    const left = costOf(account) - cost
     if (left > 0) byAccount.set(account, left)
     else byAccount.delete(account)
   }
 
   return {
-    count,
+    cost: costOf,
     /** Counts one generation until the returned function is called. */
-    enter(account: string): () => void {
-      byAccount.set(account, count(account) + 1)
+    enter(account: string, cost: number): () => void {
+      byAccount.set(account, costOf(account) + cost)
       let waits = true
       return () => {
-        if (waits) leave(account)
+        if (waits) leave(account, cost)
         waits = false
       }
     },
@@ -258,9 +324,12 @@ function compiling(model: string): ApiError {
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 
 /**
- * Returns the retry-after in seconds: the wait, plus a random part of at most half of the wait. So clients that are
- * refused together return at different times.
+ * The share of a wait that is added at random at most, so that clients that are refused together return at different
+ * times. The share is small, because the wait is computed from measurements, and a client should not wait much longer.
  */
+const BUSY_SPREAD = 0.1
+
+/** Returns the retry-after in seconds: the wait plus its random part. */
 function spreadRetry(waitMs: number, random: () => number): number {
-  return (waitMs * (1 + random() / 2)) / 1_000
+  return (waitMs * (1 + random() * BUSY_SPREAD)) / 1_000
 }

@@ -2,12 +2,14 @@ import type { Registry } from 'prom-client'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { LoadSignals } from '../demand/load-signals.ts'
 import { createAdmit, type Admit } from './admit.ts'
+import type { ExpectCost } from './expected-cost.ts'
 import { createStartWaitMetrics } from './start-wait-metrics.ts'
 import { createStartWaits } from './start-waits.ts'
 
 /** Creates the first half of admission, with the waits for models that are being started and their metrics. */
 export function createAdmission(deps: {
-  /** The drain bound: the longest time that the generations ahead may take. */
+  expectCost: ExpectCost
+  /** The drain bound: the longest time that the engines may need for the generations ahead. */
   drainBoundMs: number
   /** The assumed duration of a model's generations until one has been measured. */
   assumedGenerationMs: number

@@ -119,9 +119,6 @@ export type Dispatch = (generation: Generation) => Dispatched
 
 type Generation = {
   readonly job: GenerationJob
-  readonly accountId: string
-  /** The expected tokens of prompt and output. The account's tag advances by this number. */
-  readonly cost: number
   /** The estimated tokens of the prompt. */
   readonly promptTokens: number
   readonly admission: Admission
@@ -210,7 +207,9 @@ class DispatchedGeneration implements Dispatched {
     const { job } = generation
     this.#deps = deps
     this.#generation = generation
-    this.#ownJob = new OwnJob(deps.jobs, generation, (error) => this.#warn(error, 'no job was added'))
+    this.#ownJob = new OwnJob(deps.jobs, { job, place: generation.admission.place }, (error) =>
+      this.#warn(error, 'no job was added'),
+    )
     this.#current = job
     this.#needs = { features: firstFeatures(job.request), window: 0 }
     this.#servedMs = deps.nowMs()
@@ -224,7 +223,10 @@ class DispatchedGeneration implements Dispatched {
       this.#mayBeQueued = false
       throw this.#generation.admission.refuse(lifted)
     }
-    if (lifted.status === 'waiting') this.#tag = lifted.tag
+    if (lifted.status === 'waiting') {
+      this.#tag = lifted.tag
+      if (lifted.costAhead !== null) this.#generation.admission.queued(lifted.costAhead)
+    }
     this.#isQueued = true
     this.#startWait()
     this.#lookAfter()
@@ -302,13 +304,13 @@ class DispatchedGeneration implements Dispatched {
 
   /** Sends the command before the promise is returned. */
   async #lift(packedJob: PackedJob): Promise<Lift> {
-    const { accountId, cost, admission, remainingMs } = this.#generation
+    const { admission, remainingMs } = this.#generation
     return await this.#deps.record.lift({
       job: packedJob,
       epoch: this.#epoch,
       needs: this.#needs,
       tag: this.#tag,
-      place: { accountId, cost, mostAhead: admission.mostAhead },
+      place: admission.place,
       bounds: this.#deps.bounds,
       remainingMs: remainingMs(),
       ids: this.#ids,

@@ -9,6 +9,8 @@ export type Expectation = {
   readonly likely: number
   /** Three of four answers have at most this number of tokens. */
   readonly usual: number
+  /** The mean of the answers, those included that a limit has cut. */
+  readonly mean: number
 }
 
 /** Predicts the output of an account's next answer from a model, by the lengths of earlier answers. */
@@ -28,10 +30,10 @@ const MARGIN = 10
  */
 const LEAST_TOKENS = 256
 /**
- * The expectation until `ENOUGH` answers are known. If it is too high, other requests of the account wait for credits.
- * If it is too low, answers on a small balance are cut.
+ * The expectation until `ENOUGH` answers are known. If `likely` is too high, other requests of the account wait for
+ * credits. If it is too low, answers on a small balance are cut.
  */
-const UNLEARNED: Expectation = { likely: 1_024, usual: 128 }
+const UNLEARNED: Expectation = { likely: 1_024, usual: 128, mean: 256 }
 /** The quantiles are used from this number of answers on: the 95 % quantile of fewer answers is their maximum. */
 const ENOUGH = 20
 /** The quantiles are taken from this number of latest answers. */
@@ -45,8 +47,9 @@ const MAX_KNOWN = 10_000
  * - else from the answers of the model to all accounts, if there are enough;
  * - else it is `UNLEARNED`.
  *
- * In the last two cases `likely` is at least as high as the account's longest answer. An answer that was cut at a limit
- * counts only if it was longer than `likely`.
+ * In the last two cases `likely` is at least as high as the account's longest answer. For `likely` and `usual`, an
+ * answer that was cut at a limit counts only if it was longer than `likely`. For `mean` it counts as it was, because the
+ * same limit will probably cut the next answer.
  */
 export function createExpectedOutput(): ExpectedOutput {
   const ofModels = new LRUCache<string, Lengths>({ max: MAX_KNOWN })
@@ -54,36 +57,52 @@ export function createExpectedOutput(): ExpectedOutput {
 
   function expect(model: string, accountId: string): Expectation {
     const own = ofAccounts.get(`${model} ${accountId}`)
-    const ofOwn = own?.expectation()
-    if (own?.isEnough() === true && ofOwn !== undefined) return ofOwn
     const ofModel = ofModels.get(model)
+    const mean = own?.mean() ?? ofModel?.mean() ?? UNLEARNED.mean
+    const ofOwn = own?.expectation()
+    if (own?.isEnough() === true && ofOwn !== undefined) return { ...ofOwn, mean }
     const { likely, usual } = ofModel?.isEnough() === true ? ofModel.expectation() : UNLEARNED
-    return { likely: Math.max(likely, ofOwn?.likely ?? 0), usual }
+    return { likely: Math.max(likely, ofOwn?.likely ?? 0), usual, mean }
   }
 
   return {
     expect,
     learn(model, accountId, { tokens, isCut }) {
-      if (isCut && tokens <= expect(model, accountId).likely) return
-      noteIn(ofModels, model, tokens)
-      noteIn(ofAccounts, `${model} ${accountId}`, tokens)
+      const isWhole = !isCut || tokens > expect(model, accountId).likely
+      noteIn(ofModels, model, { tokens, isWhole })
+      noteIn(ofAccounts, `${model} ${accountId}`, { tokens, isWhole })
     },
   }
 }
 
 const toExpected = (tokens: number) => Math.max(LEAST_TOKENS, tokens + Math.ceil(tokens / MARGIN))
 
-function noteIn(known: LRUCache<string, Lengths>, name: string, tokens: number): void {
+type Answer = { readonly tokens: number; readonly isWhole: boolean }
+
+function noteIn(known: LRUCache<string, Lengths>, name: string, { tokens, isWhole }: Answer): void {
   const lengths = known.get(name) ?? new Lengths()
   known.set(name, lengths)
-  lengths.note(tokens)
+  lengths.noteMean(tokens)
+  if (isWhole) lengths.note(tokens)
 }
 
 /** The lengths of the latest answers. The expectation is computed when it is asked for. */
 class Lengths {
   readonly #ring = new Uint32Array(REMEMBERED)
   #noted = 0
-  #expectation: Expectation | null = null
+  #expectation: Omit<Expectation, 'mean'> | null = null
+  #averaged = 0
+  #mean = 0
+
+  noteMean(tokens: number) {
+    this.#averaged = Math.min(this.#averaged + 1, REMEMBERED)
+    this.#mean += (tokens - this.#mean) / this.#averaged
+  }
+
+  /** Returns null before enough answers are known. */
+  mean(): number | null {
+    return this.#averaged < ENOUGH ? null : this.#mean
+  }
 
   note(tokens: number) {
     this.#ring[this.#noted % REMEMBERED] = tokens
@@ -96,7 +115,7 @@ class Lengths {
   }
 
   /** With fewer than `ENOUGH` lengths, `likely` is their maximum plus the margin. */
-  expectation(): Expectation {
+  expectation(): Omit<Expectation, 'mean'> {
     if (this.#expectation !== null) return this.#expectation
     const sorted = this.#ring.slice(0, Math.min(this.#noted, REMEMBERED)).sort()
     const quantile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? 0

@@ -12,7 +12,6 @@ import type { Admission } from './admit.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
-import type { OutputEstimate } from './estimate-output.ts'
 import type { ExpectedOutput } from './expected-output.ts'
 import type { GenerationCall, OutputEvent } from './generation-call.ts'
 import type { GenerationStream, OpenStream } from './open-stream.ts'
@@ -74,7 +73,6 @@ type Deps = {
   readonly endGeneration: EndGeneration
   readonly suspects: Suspects
   readonly inputEstimate: InputEstimate
-  readonly outputEstimate: OutputEstimate
   readonly expectedOutput: Pick<ExpectedOutput, 'learn'>
   readonly growHold: GrowHold
   /** Boot id of this gateway. */
@@ -115,7 +113,7 @@ class GenerationRun implements Run {
   #end: GenerationEnd | null = null
 
   constructor(deps: Deps, call: GenerationCall, reserved: Reserved) {
-    const { openStream, dispatch, suspects, inputEstimate, outputEstimate, nowMs } = deps
+    const { openStream, dispatch, suspects, inputEstimate, nowMs } = deps
     const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request, size } = call
     this.call = call
@@ -129,7 +127,6 @@ class GenerationRun implements Run {
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
     this.#timing = createTiming({ streamed: call.streamed, nowMs })
-    const promptTokens = inputEstimate.estimate(model.id, size)
     this.#dispatched = dispatch({
       job: {
         id: call.id,
@@ -143,9 +140,7 @@ class GenerationRun implements Run {
         request,
         ...(traceparent === undefined ? {} : { traceparent }),
       },
-      accountId: call.caller.accountId,
-      cost: promptTokens + size.grammarTokens + outputEstimate.estimate(model.id, maxOutputTokens),
-      promptTokens,
+      promptTokens: inputEstimate.estimate(model.id, size),
       admission,
       inbox: this.inbox,
       signal: call.signal,
@@ -176,7 +171,7 @@ class GenerationRun implements Run {
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
-    this.#admission.claimed()
+    this.#admission.claimed(claim)
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
     if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
@@ -208,14 +203,13 @@ class GenerationRun implements Run {
   }
 
   complete(reported: GenerationEnd) {
-    const { showsCost, outputEstimate, expectedOutput } = this.#deps
+    const { showsCost, expectedOutput } = this.#deps
     const { caller, model } = this.call
     this.#outcome = 'completed'
     const usage = this.#progress.complete(reported.usage)
     const costNano = showsCost ? toCharge(usage, this.#dispatched.job().hold) : null
     this.#end = { ...reported, usage: { ...usage, ...(costNano !== null && { costNano }) } }
     const isCut = reported.finishReason === 'length'
-    outputEstimate.learn(model.id, usage.completionTokens)
     expectedOutput.learn(model.id, caller.accountId, { tokens: usage.completionTokens, isCut })
     this.#output.push(this.#end)
   }

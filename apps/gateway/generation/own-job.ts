@@ -1,11 +1,10 @@
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { Place } from '#libs/generation-record/generation-record.ts'
 import { jobDate, toJobId, type JobQueue, type QueuedJob } from '#libs/job-queue/job-queue.ts'
 
 type About = {
   readonly job: Pick<GenerationJob, 'id' | 'model' | 'request'>
-  readonly accountId: string
-  /** The expected tokens of prompt and output. */
-  readonly cost: number
+  readonly place: Pick<Place, 'accountId' | 'cost'>
 }
 
 /** The job of one generation in the model's queue, as long as the generation waits. None of its methods rejects. */
@@ -73,7 +72,7 @@ export class OwnJob {
   }
 
   #make(): QueuedJob {
-    const { job, accountId, cost } = this.#about
+    const { job, place } = this.#about
     this.#made += 1
     return {
       id: toJobId(job.id, this.#epoch, this.#made),
@@ -82,8 +81,8 @@ export class OwnJob {
       data: {
         generation: job.id,
         epoch: this.#epoch,
-        account: accountId,
-        estimatedTokens: Math.round(cost),
+        account: place.accountId,
+        estimatedTokens: place.cost,
         waitsSince: jobDate(),
       },
     }

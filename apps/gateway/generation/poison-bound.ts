@@ -14,7 +14,10 @@ export type PoisonBound = {
   tick(): Promise<void>
 }
 
-/** An account is refused after this many requests that kill engines. Each of them has killed two engines. */
+/**
+ * An account is refused while this many of its requests were ended within `WITHIN_MS` because they kill engines. Each
+ * of them was present at two or more engine deaths.
+ */
 const MOST_POISONS = 3
 const WITHIN_MS = 10 * 60_000
 /** The most notes that are kept. Each note stands for engines that died, so there are always far fewer. */
@@ -24,9 +27,9 @@ const MOST_NOTES = 1_000
 type Note = { readonly member: string; readonly accountId: string; readonly atMs: number }
 
 /**
- * Limits how many engines an account may kill. A request that kills engines ends after its second engine, free of
- * charge. An account that sent three such requests within ten minutes, with any keys and to any gateways, is refused
- * with `model_busy` until the first of them is ten minutes old.
+ * Limits how many engines an account may kill. A request that kills engines ends after its second engine, in some cases
+ * after its third, free of charge. An account is refused with `model_busy` while three of its requests, with any keys
+ * and at any gateways, were ended within the last ten minutes because they kill engines.
  *
  * The notes of all gateways are one sorted set in the queue Redis, ordered by time. Each gateway has a copy of the set
  * that is at most a second old. A note that Redis has not confirmed is written again before the next reading. If Redis

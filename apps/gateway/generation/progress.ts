@@ -9,8 +9,9 @@ export type Progress = {
   /** Notes that the current epoch's engine has given output. */
   outputSeen(): void
   /**
-   * Notes that an epoch has ended without a `generation-end`. An epoch that was handed back before its engine was
-   * called does not count.
+   * Notes that an epoch has ended without a `generation-end`. The epoch counts in `fruitlessEpochs` if it gave no
+   * output. If the worker handed the generation back because the engine was lost (`wasHandedBack`), the epoch counts
+   * only if its claim had arrived before.
    */
   epochLost(end: { readonly wasHandedBack: boolean }): void
   wasClaimed(): boolean

@@ -38,7 +38,7 @@ const MOST_FRUITLESS_EPOCHS = 8
 
 /**
  * Creates the recovery. It throws an `ApiError` if the generation cannot go on: `upstream_error`, `model_unavailable`,
- * or the reservation's error.
+ * `context_length_exceeded`, the error of `notStarted`, or the reservation's error.
  */
 export function createRecovery(deps: {
   reserve: Pick<Reserve, 'exact'>

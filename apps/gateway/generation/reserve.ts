@@ -17,13 +17,13 @@ import { orUnavailable } from './or-unavailable.ts'
 
 /**
  * Both functions throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` if the key exceeds its own
- * rate, or `model_unavailable` if billing does not answer.
+ * rate, or `model_unavailable` if billing does not answer, does not know the model, or no longer has the hold.
  */
 export type Reserve = {
   /**
    * Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. If the
-   * balance is small, the hold pays only for the output that the answer will probably need. If other running requests
-   * hold the missing credits, the function waits for these credits.
+   * balance is small, the hold pays only for the output that the answer will probably need. If credits are missing
+   * because other running requests hold them, the function waits for these credits.
    */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
   /** Replaces the hold by a hold for `promptTokens`, the input tokens that a worker has counted. */
@@ -50,9 +50,9 @@ export function createReserve(deps: {
    * Asks billing for a hold for the `likely` output. If billing refuses:
    * - If no request holds credits, there is nothing to wait for: it accepts a hold for as much output as the credits
    *   pay for.
-   * - If other requests hold the missing credits, it waits for them. If the wait does not help, it accepts a hold for
-   *   the `usual` output or more. It accepts no smaller hold: a cut answer helps the caller less than a 402, after
-   *   which the caller can try again.
+   * - If credits are missing because other requests hold them, it waits for these credits. If the wait does not help,
+   *   it accepts a hold for the `usual` output or more. It accepts no smaller hold: a cut answer helps the caller less
+   *   than a 402, after which the caller can try again.
    */
   async function askPatiently(
     { caller, model, signal }: GenerationCall,
@@ -127,7 +127,7 @@ export function createReserve(deps: {
 }
 
 /** The estimated input, and the expected output within the caller's limit. */
-type Wanted = Expectation & { readonly inputTokens: number }
+type Wanted = Omit<Expectation, 'mean'> & { readonly inputTokens: number }
 
 type Ask = (leastTokens: number) => Promise<HoldAnswer>
 

@@ -39,7 +39,7 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
  * Decodes compressed bodies before later hooks and the parser read them. The limit of a body applies to the decoded
  * bytes. The decoder stops at the limit, so a body that would decode to more costs no more than a body at the limit. A
  * body may have one encoding only: with an encoding inside another, nothing bounds the size of the bytes between the
- * two decoders. Any other value of `content-encoding` is an `invalid_request`.
+ * two decoders. A `content-encoding` that is not exactly one of the names in `DECODERS` is an `invalid_request`.
  */
 export function installDecodeBody(app: FastifyInstance): void {
   app.addHook('preParsing', (...[request, reply, payload, done]) => {

@@ -80,7 +80,7 @@ export function createReportError(options: {
 /**
  * Answers every failure of a route with the error object, including the failures that Fastify itself finds in a route.
  * If the client has closed the connection, this does not count as an error. If the client is still sending its body,
- * the body is read to its end first, so that the client receives the answer.
+ * the rest of the body is read first, for at most 5 s, so that the client receives the answer.
  */
 export function installErrorHandler(app: FastifyInstance, reportError: ReportError): void {
   app.setErrorHandler(async (error, request, reply) => {

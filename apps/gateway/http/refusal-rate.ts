@@ -8,8 +8,9 @@ export const TOO_MANY_REFUSED =
   'Too many requests of this account were refused because of their bodies. Correct them; the last error says what is wrong.'
 
 /**
- * Checks each request with a body before the body is read. The returned function notes a failed request if its body
- * caused the failure: a wrong field, an unknown model, or the size.
+ * Refuses a request with a body, before the body is read, if too many requests of the same sender were refused because
+ * of their bodies (`SenderRate`). The returned function notes a failed request if its body caused the failure: a wrong
+ * field, an unknown model, or the size.
  */
 export function installRefusalRate(
   app: FastifyInstance,

@@ -1,6 +1,6 @@
 /**
- * Returns example code that uses the API at `base`, for each kind of client. The code reads the key from an environment
- * variable.
+ * Returns what each kind of client needs to use the API at `base`, which ends with `/v1`: environment variables,
+ * example code or settings. The key is always in an environment variable. The result has `…` in its place.
  */
 export function toSnippets(
   base: string,
@@ -65,6 +65,16 @@ export function toSnippets(
         `base_url = ${JSON.stringify(base)}`,
         'env_key = "OPENAI_API_KEY"',
         'wire_api = "responses"',
+      ].join('\n'),
+    },
+    {
+      name: 'Claude Code',
+      about: 'Claude Code adds /v1 to the address itself, and uses the second model for small tasks.',
+      text: [
+        `export ANTHROPIC_BASE_URL=${quote(base.replace(/\/v1$/u, ''))}`,
+        "export ANTHROPIC_API_KEY='…'",
+        `export ANTHROPIC_MODEL=${quote(model)}`,
+        `export ANTHROPIC_DEFAULT_HAIKU_MODEL=${quote(model)}`,
       ].join('\n'),
     },
   ]

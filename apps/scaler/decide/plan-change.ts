@@ -70,9 +70,10 @@ export type ChangeInput = {
 /**
  * Plans one pool's change in this second.
  * - A pool rises at once: first cordoned pods serve again, then the target rises into free GPUs.
- * - A pool falls only to the highest number wanted within the window, in steps. There is at most one step in 60 s, and
- *   it takes at most 10 % of the serving pods out of service. Each of these pods is cordoned, finishes its generations,
- *   and only then is released.
+ * - A pool falls only to the highest number wanted within the window, in steps. There is at most one step in 60 s. It
+ *   takes at most 10 % of the serving pods out of service, or the least number of pods by which the HPA changes the
+ *   Deployment (`batch`), whichever is more. Each of these pods is cordoned, finishes its generations, and only then is
+ *   released.
  * - Pods without a node serve nothing, so they are removed without steps.
  * - Two cases skip the window and the steps, but never the cordon: the budget gives less, or the model has no load.
  *

@@ -37,8 +37,8 @@ const FORGET_MS = 300_000
  * - An increase after a gap is spread over the gap, so that the end of an outage of the bus does not look like a burst.
  * - The first counters of a gateway's model are only remembered, because it is unknown when their requests came.
  *
- * `onUnserved` is called when, for a model, the number of requests has risen that were refused, or that were queued to
- * wait for the model's start, because no worker was ready.
+ * `onUnserved` is called with a model when a gateway reports a new request that was refused because no worker of the
+ * model was ready, or that was queued to wait for the model's start.
  */
 export function createDemandReader(options: {
   nowMs: () => number

@@ -21,8 +21,8 @@ const QUANTILE = 0.9
 /** A longer gap between two messages ends the window, because the worker's load in the gap is unknown. */
 const MOST_GAP_MS = 3_000
 /**
- * The mean number of output tokens is known after LEAST_ENDED generations. When MOST_ENDED have ended, the weight of
- * the older generations is halved.
+ * The mean number of output tokens is known after LEAST_ENDED generations. Whenever more than MOST_ENDED generations
+ * count, the weight of all of them is halved, so that later generations weigh more.
  */
 const LEAST_ENDED = 10
 const MOST_ENDED = 1_000

@@ -22,9 +22,9 @@ export type BusWatch = {
 }
 
 /**
- * Checks on each server of the bus that this process receives messages, by the echo of its own beats. Without this
- * check, the process could not distinguish a lost connection from gateways and workers that send nothing. `onWritten`
- * is called when another scaler has written a snapshot.
+ * Detects a lost connection to a server of the bus. This process publishes beats on every server and is subscribed to
+ * them, so while a connection works, its own beats come back. Without them, silence could mean a lost connection, or
+ * gateways and workers that send nothing. `onWritten` is called when another scaler's beat reports a written snapshot.
  */
 export async function watchBus(options: {
   servers: readonly BusServer[]

@@ -6,14 +6,15 @@ import { refuseGrammar, toRegexWriter } from './text-writers.ts'
 
 /**
  * Parses the formats of xgrammar's structural tags for which the simulator can write a text:
- * - JSON, a regular expression or a choice of texts, with or without a header;
+ * - an answer: JSON, a regular expression or a choice of texts, also behind a constant text (the header of an answer);
  * - tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag around
  *   all of them;
- * - the choice between such an answer and tags (`or`);
+ * - an answer or tags, as the model chooses (`or`);
  * - each of these formats except tags in free text, behind a thought (`sequence`).
  *
- * Throws a ConstraintError for all other formats. For an unknown format, the error has the message of the recorded
- * engine.
+ * Throws a ConstraintError for every other format. Its message is the message that vLLM was recorded to give for an
+ * unknown format; a grammar (`grammar`) has a message of its own. Also throws a ConstraintError if the simulator can
+ * write no text for a schema or a pattern.
  */
 export function fromStructuralTag(given: unknown): Constraint {
   const parsed = StructuralTag.safeParse(given)

@@ -17,7 +17,8 @@ export type ComposedTurn =
 /**
  * Composes the next assistant turn of a conversation, as the simulated model writes it.
  * - It repeats the conversation, so that a person sees what arrived.
- * - It calls an offered tool if the last message contains a word of the tool's name, and repeats a tool's result.
+ * - It calls an offered tool if the user's last message contains a word of the tool's name. If the conversation ends
+ *   with results of tools, it repeats these results instead.
  * - Under a constraint it writes a text that the grammar allows. Where a call is forced, it prefers a tool that has no
  *   result yet.
  * - With `thinking` it begins with reasoning.
@@ -90,8 +91,8 @@ function writeConstrained(
 
 /**
  * Returns the calls to make if a call is forced: the calls that the user's last message mentions, or else the first
- * possible call. Calls without a result are preferred. Otherwise the loop of a client that goes on until the model
- * makes a certain call might never end.
+ * possible call. Calls without a result are preferred. Without this preference, the loop of a client that goes on until
+ * the model makes a certain call might never end.
  */
 function forcedTags(constraint: TagsConstraint, conversation: Conversation): readonly Tag[] {
   const { tools, answeredWords } = conversation
@@ -132,8 +133,8 @@ function writeCalls(
 }
 
 /**
- * Returns the arguments of a call. They are empty if no value fits the tool's schema: without a grammar, a real model
- * would write some arguments too.
+ * Returns the arguments of a call. They are empty if no value fits the tool's schema, because a real model without a
+ * grammar would write arguments even for such a schema.
  */
 function argumentsFor(parameters: unknown, hints: ValueHints): Pick<CallToWrite, 'args' | 'json'> {
   const value = valueOrNothing(parameters, hints)

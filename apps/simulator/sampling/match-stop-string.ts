@@ -1,7 +1,7 @@
 export type StopMatcher = {
   /**
-   * Takes the next token, and returns the stop string that it completes; null if it completes none. If it completes
-   * several, returns the first of them in `stops`.
+   * Takes the next token, and returns the stop string that it completes; null if it completes none, and null while
+   * `mayStop` is false. If it completes several, returns the first of them in `stops`.
    */
   push(id: number, mayStop: boolean): string | null
 }
@@ -36,8 +36,8 @@ export function createStopMatcher(options: {
 }
 
 /**
- * Returns where the text of the newest token begins in `text`. `before` is the text without this token. If the window
- * has moved, `before` may begin earlier than `text`.
+ * Returns where the text of the newest token begins in `text`. `before` is the text without this token. If the list of
+ * ids was full, its first id was dropped, so `before` may begin earlier than `text`.
  */
 function startOfNews(text: string, before: string): number {
   for (let cut = 0; cut <= before.length; cut++) {

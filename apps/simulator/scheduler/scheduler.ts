@@ -73,8 +73,9 @@ const LOOKUPS = 64
 
 /**
  * vLLM's scheduler without a model. It has one queue in order of arrival and a token budget for each step, prefers
- * running sequences to waiting ones, and computes long prompts in chunks. When the KV cache is full, the latest
- * sequence is preempted: it releases its blocks and is computed again later. Deterministic: `step` receives the time.
+ * running sequences to waiting ones, and computes long prompts in chunks. When the KV cache is full, the running
+ * sequence that was admitted last is preempted: it releases its blocks and is computed again later. Deterministic:
+ * `step` receives the time.
  */
 export function createScheduler(options: {
   pool: BlockPool

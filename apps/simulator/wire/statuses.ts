@@ -6,7 +6,7 @@ export type Status = { readonly code: status; readonly details: string }
 
 /** The request breaks a rule of the engine. The message is vLLM's. */
 export class InvalidRequest extends Error {
-  /** The servicer's own refusals end INVALID_ARGUMENT in every version. */
+  /** The servicer's own refusals have the status INVALID_ARGUMENT in every version. */
   readonly by: 'engine' | 'servicer'
 
   constructor(message: string, options: ErrorOptions & { by?: 'engine' | 'servicer' } = {}) {
@@ -35,8 +35,8 @@ export class UnexpectedFailure extends Error {
 }
 
 /**
- * Maps an error to a status as the servicer does: an invalid request gets the code of the servicer's version,
- * everything else gets INTERNAL.
+ * Maps an error to a status as the servicer does: a request that the engine refuses gets the code of the servicer's
+ * version, a request that the servicer itself refuses gets INVALID_ARGUMENT, and everything else gets INTERNAL.
  */
 export function toStatus(error: unknown, { refusesAs }: Pick<ServicerTraits, 'refusesAs'>): Status {
   if (error instanceof UnexpectedFailure) return CALL_FAILED

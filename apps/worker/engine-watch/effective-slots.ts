@@ -28,7 +28,8 @@ const LEAST_SAMPLES = 30
  *
  * The mean is taken over samples that show generations at all ages, so it includes their growth. Before 30 samples the
  * mean is not known, and the result is `maxNumSeqs`. A load of zeros is not a sample while something runs, because an
- * engine without statistics reports zeros.
+ * engine without statistics reports zeros. When the latest load is not a sample, the result is the whole cache ÷ mean
+ * size.
  */
 export function createEffectiveSlots(maxNumSeqs: number): EffectiveSlots {
   let samples = 0

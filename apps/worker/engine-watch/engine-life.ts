@@ -59,7 +59,7 @@ const SICK_WITHIN_MS = 600_000
  * - *restarting* after a restart was requested;
  * - *starting* again as soon as connections are refused, because its process has ended then.
  *
- * A restart is requested in three cases, unless `request` is null:
+ * A restart is requested in three cases, unless `request` is null or the worker drains:
  * - The engine is dead.
  * - The engine is silent for `silenceMs`: it gives no token, or does not answer although it listens.
  * - A start takes longer than `startLimitMs`, and longer than three times the 95th percentile of the starts that this

@@ -7,9 +7,9 @@ import { ConfigError } from '#libs/config/load-config.ts'
 import type { RestartRequest } from './engine-life.ts'
 
 /**
- * Opens the request for a restart of the engine. The request is a file (ENGINE_RESTART_FILE) for which a liveness probe
- * of the engine's container looks. Removes a file that an earlier process left. Rejects with a ConfigError if the
- * file's folder cannot be written.
+ * Opens the request for a restart of the engine. The request is a file (ENGINE_RESTART_FILE). A liveness probe of the
+ * engine's container checks whether the file exists. Removes a file that an earlier process has left. Rejects with a
+ * ConfigError if the file's folder cannot be written.
  */
 export async function openRestartRequest(path: string): Promise<RestartRequest> {
   const folder = dirname(path)

@@ -22,11 +22,15 @@ export class EngineError extends Error {
 }
 
 /**
- * Finds whose fault a failed call is. INVALID_ARGUMENT is the request's fault. INTERNAL and UNKNOWN are the codes of a
- * killed engine, but also of a refused request in some pairs of vLLM and servicer, so the engine's health decides. If
- * the engine was connected again in between, the answer may be of the engine's next life, which says nothing about the
- * call. Requests are validated before the first token, so after a token these codes are never the request's fault. All other
- * codes mean transport, draining or overload. Messages are ignored, because they change between versions.
+ * Finds whose fault a failed call is:
+ * - INVALID_ARGUMENT is the request's fault.
+ * - INTERNAL and UNKNOWN are the codes of a killed engine, but in some pairs of vLLM and servicer also of a refused
+ *   request. So the engine's health decides. If the transport had to connect again to ask for the health, the answer
+ *   may come from the engine's next life, which says nothing about the call. Requests are validated before the first
+ *   token, so after a token these codes are never the request's fault.
+ * - All other codes mean transport, draining or overload.
+ *
+ * Messages are ignored, because they change between versions.
  */
 export async function toEngineError(
   error: CallFailure,

@@ -10,8 +10,8 @@ import type { EngineEnd, EngineLoad, EngineRequest, EngineServerInfo } from './e
 
 /**
  * Converts between vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where
- * an absent scalar is zero: 0 means off for top_k, min_p and the penalties, and is read as 1 for top_p and
- * repetition_penalty. `withPrompt` adds the prompt.
+ * an absent scalar is zero: 0 means off for top_k, min_p, frequency_penalty and presence_penalty, and is read as 1 for
+ * top_p and repetition_penalty. `withPrompt` adds the prompt.
  */
 export function toGenerateMessage(request: EngineRequest): GenerateRequest {
   return {

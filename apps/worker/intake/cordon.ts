@@ -20,8 +20,9 @@ export type Cordon = {
 }
 
 /**
- * A scaler renews its cordons each second. If no scaler's cordon is in force and no message of a scaler came for this
- * time, a lower term is obeyed again.
+ * A message whose term is lower than the term of the last obeyed message is ignored while a scaler's cordon is in
+ * force, and until this time has passed since that message. A scaler with a cordon renews it each second, so its
+ * silence for this long shows that it is gone.
  */
 const TERM_MS = 60_000
 
@@ -30,9 +31,9 @@ const TERM_MS = 60_000
  * only their own cordon. A scaler's cordon also expires, because the scaler may die. Of several scalers, the scaler
  * with the highest term is obeyed: a lower term is sent by a scaler that has lost its lead.
  *
- * A lower term counts again once the last cordon has ended and no message has come for a minute. A new term is at least
- * the Unix time in seconds by the queue Redis, so it is lower only if the queue Redis has lost its data and its clock
- * has gone back.
+ * A lower term is obeyed again once the last cordon of a scaler has ended and no message with a higher term has come
+ * for a minute. A new term is at least the Unix time in seconds by the queue Redis, so it is lower only if the queue
+ * Redis has lost its data and its clock has gone back.
  *
  * `onChange` is called when the process becomes cordoned or uncordoned.
  */

@@ -1,7 +1,8 @@
 import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
 
 /**
- * Returns the number of free slots for a model in these worker processes. Only engines for which a worker pulls count.
+ * Returns the number of free slots for a model in these worker processes. Engines for which no worker pulls generations
+ * do not count.
  */
 export function countRoom(peers: readonly Heartbeat[], model: string): number {
   return peers

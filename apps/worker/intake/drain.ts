@@ -62,10 +62,10 @@ export function createDrain(deps: {
 }
 
 /**
- * Anyone who may read metrics can reach the port, and a drain cannot be undone. So both ends of the connection must
- * have a loopback address of this host. The proxy of a service mesh forwards outside requests between other addresses,
- * so they are refused. Requests with the headers that a browser adds for a web page are refused too: no program in a
- * container sends them.
+ * Returns whether a request for a drain comes from this host. Anyone who may read metrics can reach the operators'
+ * port, and a drain cannot be undone. So both ends of the connection must have a loopback address of this host. The
+ * proxy of a service mesh forwards outside requests between other addresses, so they are refused. Requests with the
+ * headers that a browser adds for a web page are refused too: no program in a container sends them.
  */
 function isOfThisHost({ socket, headers }: IncomingMessage): boolean {
   const isLocal = [socket.remoteAddress, socket.localAddress].every(

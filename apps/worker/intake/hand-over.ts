@@ -10,8 +10,9 @@ const TAKING_MS = 1_500
 const STOP_MS = 3_000
 
 /**
- * Runs that will surely end within the grace time continue. Every other run is handed back as soon as another worker
- * has room for it. Runs that have not ended at the end of the grace time are handed back then.
+ * Creates the hand-over of a worker that stops. A run continues if, at its pace so far, it ends within the grace time
+ * (`graceMs`) even if it reaches its output limit. Every other run is handed back as soon as another worker has room
+ * for it. Runs that have not ended at the end of the grace time are handed back then.
  */
 export function createHandOver(deps: {
   live: () => Iterable<RunningGeneration>

@@ -19,14 +19,14 @@ export type Pull = {
 const LOOK_MS = 1_000
 
 /**
- * Claims generations while slots are free. Each claim takes a slot before it is sent. So the worker never has more
- * claims without an answer than slots in which nothing runs. The same holds for the jobs that it has.
+ * Claims generations while slots are free. Each claim takes a slot before it is sent. So the number of claims without
+ * an answer is at most the number of slots in which nothing runs, and so is the number of jobs that the worker has.
  *
  * A worker with a free slot waits for a job of the model's queue, and sends a claim as soon as it has a job. The answer
- * to the claim says how many more generations wait. The worker claims half of these generations at once, or fewer if
- * fewer slots are free. With each of these claims it also takes a job from the queue, but the claim does not wait for
- * the job. So a burst of generations needs few round trips, and all workers that the burst woke get a part of it,
- * instead of one engine having it all.
+ * to the claim says how many more generations wait. From this number the worker subtracts its other claims without an
+ * answer. It claims half of the rest at once, or fewer if fewer slots are free. With each of these claims it also takes
+ * a job from the queue, but the claim does not wait for the job. So a burst of generations needs few round trips, and
+ * the generations are spread over all workers that the burst woke.
  *
  * The worker waits for its next job only after the claim is answered. It then waits behind the workers that already
  * wait: BullMQ gives a job to the worker that has waited longest. A worker whose last slot was filled claims one

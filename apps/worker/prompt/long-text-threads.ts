@@ -8,8 +8,8 @@ export type LongTextThreads = {
   /**
    * Wraps `encoder`, which was made from `json`: texts of more than 32,768 characters in one call are encoded on a
    * thread, because they would block the calling thread. `encoder` itself encodes the texts if the threads are closed,
-   * if too many texts wait for them, or if a thread does not start or runs out of memory. It also encodes texts of up
-   * to 524,288 characters in one call while the first thread starts.
+   * if too many texts wait for them, or if a thread does not start or exceeds its limit of time or memory. It also
+   * encodes texts of up to 524,288 characters in one call while the first thread starts.
    */
   wrapEncoder(encoder: Encoder, json: string): Encoder
   close(): Promise<void>
@@ -41,7 +41,8 @@ const LIMITS = { waiting: 1_024, taskMs: 1_800_000, heapMib: 512 }
 /**
  * The native library encodes on its own threads, but the calling thread reads the ids and frees the library's result.
  * For a prompt of 128,000 tokens each of these two steps takes 20 ms. So long texts are encoded on other threads, each
- * with its own copy of the tokenizer (130 MB for a vocabulary of 150,000). The threads start with the first long text.
+ * with its own copy of the tokenizer (130 MB for a vocabulary of 150,000). The first thread starts with the first long
+ * text.
  */
 export function createLongTextThreads(log: Logger): LongTextThreads {
   const pools: TaskPool<LongTexts>[] = []

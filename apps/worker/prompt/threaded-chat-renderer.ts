@@ -32,8 +32,8 @@ export type ThreadedChatRenderer = {
 }
 
 /**
- * `waiting` exceeds the slots of an engine, so no chat is refused because too many wait. The largest bodies render
- * within a second; only a template with nested loops may take longer.
+ * `waiting` is larger than the number of slots of a worker's engines, so that no chat is refused because too many wait.
+ * The largest bodies render within a second; only a template with nested loops may take longer.
  */
 const LIMITS = { waiting: 4_096, taskMs: 10_000, heapMib: 512 }
 

@@ -9,8 +9,8 @@ type ReportedEngine = {
 }
 
 /**
- * Returns the function that builds this worker's reports, also while engines load. The load of the engines is not in
- * these reports, but in `Capacity`.
+ * Returns the function that builds this worker's reports. It may be called while engines are still being loaded. The
+ * reports do not contain how busy the engines are; the messages `Capacity` do.
  */
 export function createBuildReport(deps: {
   self: { readonly id: string; readonly name: string }

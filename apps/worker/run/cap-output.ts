@@ -11,7 +11,7 @@ export type OutputCap =
    */
   | { readonly status: 'hold-too-small' }
   /**
-   * The account's credits limited the hold, and the hold does not pay for the counted input and one token of output.
+   * The account's credits limited the hold, and the hold does not pay for the counted input plus one token of output.
    */
   | { readonly status: 'insufficient-credits' }
   /** The prompt leaves no room for a token in the context window. */
@@ -26,8 +26,8 @@ export type OutputCap =
  * The run delivers only paid tokens (`paid-output.ts`). So no charge can exceed its hold, and a wrong estimate of the
  * input neither creates debt nor shortens an answer that could be paid.
  *
- * A hold is large enough if it pays for the output for which it was granted. If the caller's limit is higher, the hold
- * can grow.
+ * A hold that the credits did not limit (`hold.clamped` is false) is large enough if it pays for the output for which
+ * it was granted (`hold.outputTokens`). The caller's limit may be higher, because the hold can grow.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)

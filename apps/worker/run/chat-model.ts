@@ -16,7 +16,7 @@ export type ChatModel = {
   readonly samplingDefaults: Sampling
   /** The format in which the model writes tool calls. */
   readonly callFormat: ModelFamily['toolCalls']
-  /** The tokens that end a turn. */
+  /** The tokens that end a turn of the conversation. */
   readonly endIds: readonly number[]
   /** The stop strings at which the engine itself may stop: all if the model writes only the answer, else none. */
   engineStops(request: ChatRequest): readonly string[]

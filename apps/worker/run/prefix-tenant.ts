@@ -20,8 +20,8 @@ const NAME_BYTES = 16
 const KEPT_NAMES = 5_000
 
 /**
- * The names are keyed hashes. So the engine's logs, which have the names of its requests, do not reveal whose prompt a
- * request has.
+ * Creates a `PrefixTenantOf`. The names that it returns are keyed hashes, so that the engine's logs, in which they
+ * appear, do not reveal whose prompt a request has.
  */
 export function createPrefixTenantOf(options: {
   sharing: WorkerConfig['PREFIX_SHARING']
@@ -42,9 +42,10 @@ export function createPrefixTenantOf(options: {
 }
 
 /**
- * Returns the deployment's secret for these names. The first worker that needs the secret makes it. All workers use the
- * same names, because engines may share a cache among themselves, and outlive their workers. If Redis loses the secret,
- * the next worker makes another, and prompts that were cached before are not found again.
+ * Returns the secret from which all workers of the deployment make the names of `PrefixTenantOf`. The first worker that
+ * needs the secret makes it. The names are the same for all workers, because several engines may share one cache, and
+ * an engine may outlive its worker. If Redis loses the secret, the next worker that starts makes another. Workers
+ * that run already keep the old secret. Prompts that were cached under the old secret are not found under the new one.
  */
 export async function readPrefixSecret(redis: Redis | Cluster): Promise<string> {
   await redis.setnx(prefixSecretKey(), randomBytes(32).toString('base64url'))

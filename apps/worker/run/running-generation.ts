@@ -82,7 +82,8 @@ export type Output = {
 
 /**
  * Creates a run. `send` publishes its events; `onClose` is called once. The deadline is `remainingMs` from now, by this
- * process's own clock. `remainingMs` is the time that is left by the clock of the queue Redis.
+ * process's own clock. `remainingMs` is the time until the deadline as the clock of the queue Redis measured it at the
+ * claim.
  */
 export function createRun(
   { job, epoch, ids, promptTokens, engineDeaths, remainingMs, waitedMs }: ClaimedGeneration,

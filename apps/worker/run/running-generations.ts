@@ -21,10 +21,10 @@ export type RunningGenerations = {
   /** Opens a run. `onClose` is called at its end. `span` is the span of the run, if it is traced. */
   open(claim: ClaimedGeneration, onClose: () => void, span?: Span): RunningGeneration
   /**
-   * Returns whether this process runs or has run the epoch. When a failover of Redis loses a claim, the generation
-   * waits again, and the same worker may claim it a second time. The worker must not start a second run: the gateway
-   * knows an epoch by its worker, so it would take the two runs for one. If the first run still runs, it goes on. If it
-   * has ended, the pulse reports its end to the gateway.
+   * Returns whether this process runs or has run this epoch of the generation, or a later one. When a failover of Redis
+   * loses a claim, the generation waits again, and the same worker may claim it a second time. The worker must not
+   * start a second run: the gateway knows an epoch by its worker, so it would take the two runs for one. If the first
+   * run still runs, it goes on. If it has ended, the pulse reports its end to the gateway.
    */
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
   /** Sends the only event of an epoch that is not run. */
@@ -48,8 +48,9 @@ export type RunningGenerations = {
   answer(gateway: string, asked: readonly AskedStream[]): void
   /**
    * Publishes two things to each gateway: the claims that are not published yet, and the sequence number of the last
-   * event of some of its streams. These are the streams that have ended, or that have sent nothing since the last call.
-   * For the other streams, the next frame shows whether a frame was lost. Call it once a second.
+   * event of some of its streams. These are the running streams that have sent nothing since the last call, and the
+   * ended streams at some of the calls (`ENDED_EVERY_PULSES`). For the other running streams, the next frame shows
+   * whether a frame was lost. Call it once a second.
    */
   pulse(): void
 }

@@ -9,7 +9,7 @@ import { LRUCache } from 'lru-cache'
 export type SentPrefixes = {
   /**
    * Notes a prompt that is sent now. If `tenant` is null, all prompts share the cache, and nothing is noted. A long
-   * prompt is noted in several turns of the event loop.
+   * prompt is noted in several iterations of the event loop.
    */
   readonly note: (tenant: string | null, promptIds: Uint32Array) => Promise<SentPrefix>
 }

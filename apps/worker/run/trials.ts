@@ -7,8 +7,9 @@ import type { RunningGeneration } from './running-generation.ts'
  */
 export type Trials = {
   /**
-   * Resolves when the engine may be called for this run, or when the run is stopped. Most runs need not wait. The
-   * longest wait of a run is `TURN_MS` for each engine that died while it ran the generation.
+   * Resolves when the engine may be called for this run, or when the run is stopped. Most runs need not wait. A run
+   * waits at most `TURN_MS` × the number of engines that died while they ran its generation, or `TURN_MS` if there was
+   * none.
    */
   begin(run: TriedRun): Promise<void>
   /** Notes that the engine has given output. */
@@ -46,8 +47,8 @@ const HANGS_WITHIN_MS = 2_000
  * A generation can kill its engine after any number of tokens, so a first death proves nothing about any generation
  * that the engine ran. Each of them continues *on trial* in its next engine:
  *
- * - The run is *unread* until that engine has given its next 3 tokens. If the generation kills by its prompt, or by its
- *   output so far, it kills here. An engine reads one such run at a time, and no other run is without a token
+ * - The run is *unread* until that engine has given the run's next 3 tokens. If the generation kills by its prompt, or
+ *   by its output so far, it kills here. An engine reads one such run at a time, and no other run is without a token
  *   meanwhile.
  * - After a second death that proved nothing, the trial is longer. It lasts until the run has 16 tokens more than its
  *   longest epoch that ended with the death of an engine. If the generation kills at a certain length, it kills here.
@@ -58,7 +59,7 @@ const HANGS_WITHIN_MS = 2_000
  *
  * - It was the only run in the engine.
  * - It is on trial.
- * - It has no token.
+ * - It has no token of this engine.
  * - It was present at an earlier death, and its length is the length of its longest epoch that ended with the death of
  *   an engine, to within one token.
  *

@@ -19,8 +19,8 @@ export function createPythonTemplate(source: string, now: () => Date): PythonTem
   template.parsed.body = rewriteBlock(template.parsed.body)
   const date: TemplateFunction = (values) => formatDate(now(), toPythonText(argument(values, 0)))
   const functions = new Map(Object.entries({ ...FUNCTIONS, '.now': date }))
-  // For each lookup of an unknown name the Jinja library throws and catches an error with its stack. So every name in
-  // the template is defined here. A name without a value is defined as undefined.
+  // For each lookup of an unknown name the Jinja library throws and catches an error with its stack, which is slow. So
+  // every name in the template is defined here. A name without a value is defined as undefined.
   const names = new Set(namesIn(template.parsed.body)).difference(LIBRARY_NAMES)
   const known = Object.fromEntries(Array.from(names, (name) => [name, functions.get(name)]))
   return { render: (values) => template.render({ ...known, ...values }) }

@@ -161,9 +161,10 @@ function replaceTest(node: Node): Node {
 }
 
 /**
- * Replaces calls of Python's methods by filters and by functions of `python-template.ts`. If a dictionary has a key
- * with the name of one of its methods, Python takes the method and the Jinja library takes the key. This does not
- * matter for the methods of strings, because dictionaries have no methods of those names.
+ * Replaces calls of Python's methods by filters and by functions of `python-template.ts`. Without this, the Jinja
+ * library would take the key of a dictionary that has the name of a dictionary's method, such as `items`; Python takes
+ * the method. The names of string methods are replaced for strings alone, because on a dictionary they name keys in
+ * Python too.
  */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node

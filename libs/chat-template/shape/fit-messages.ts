@@ -20,8 +20,12 @@ type Result = Extract<ChatMessage, { role: 'tool' }>
 
 /**
  * Changes the messages of a conversation so that a template of this shape prints every text, name, argument and result
- * once and in order. There is one change of order: a call that is split from its neighbours stands before its own
- * result. Throws an UnprintableError if the template cannot print one of them.
+ * once. The order stays, except in these cases:
+ * - Of the results behind a message with calls, the results that belong to none of its calls go last.
+ * - If the calls of a message are split into several messages, each of these is followed by its own result.
+ * - If system messages are folded, a system message between a call and its results goes behind the results.
+ *
+ * Throws an UnprintableError if the template cannot print one of the messages.
  */
 export function fitMessages(messages: readonly ChatMessage[], shape: TemplateShape): FittedMessage[] {
   const folded = joinTextWithCall(foldSystems(messages, shape), shape)
@@ -39,14 +43,19 @@ const assistant = (content: string): Assistant => ({
 const join = (...texts: readonly string[]): string => texts.filter((text) => text !== '').join('\n\n')
 
 /**
- * A message. `isFolded` marks a user message that contains folded texts alone; the next user text is appended to it.
+ * A message. `isFolded` marks a user message that was made from system messages alone. A user message that follows it
+ * directly is appended to it.
  */
 type Folded = ChatMessage & { readonly isFolded?: true }
 
 /**
- * Puts system messages where the template prints them. A folded message becomes the beginning of the next user message,
- * or a user message of its own if none follows. A system message between a call and its results goes behind the
- * results.
+ * Puts system messages where the template prints them.
+ *
+ * `foldLeading` handles the system messages at the start. For later ones, `shape.laterSystem` decides:
+ * - `kept`: they stay where they are.
+ * - `folded`: they become a user message at the same place. If a user message follows directly, both become one. If
+ *   they stand between a call and its results, their user message goes behind the results.
+ * - null: throws an UnprintableError.
  */
 function foldSystems(messages: readonly ChatMessage[], shape: TemplateShape): Folded[] {
   const firstOther = messages.findIndex(({ role }) => role !== 'system')

@@ -1,19 +1,26 @@
 /**
  * The messages that a chat template can print, and the changes that fit other messages to it. Templates of real models
- * differ: some print one system message, some raise an error at the second user message, some want arguments as text.
- * `probeTemplate` finds the shape; `fitMessages` and `toTemplateMessage` follow it.
+ * differ: some print only one system message, some raise an error at the second user message, some want arguments as
+ * text. `probeTemplate` finds the shape; `fitMessages` and `toTemplateMessage` follow it.
  *
- * The first value of each field means that messages are printed unchanged. Null means that the template leaves out or
- * refuses such messages however they are written; a request with them is refused.
+ * With the values of `PLAIN_SHAPE`, messages are printed unchanged. Null means that the template leaves out or refuses
+ * such messages however they are written; a request with them is refused.
  */
 export type TemplateShape = {
   /**
-   * Several system messages at the start. `joined`: they become one. `folded`: they go in front of the next user text.
+   * System messages at the start. `joined`: they become one system message. `folded`: they become a user message. If
+   * another user message follows directly, both become one.
    */
   readonly leadingSystems: 'kept' | 'joined' | 'folded' | null
-  /** A later system message. `folded`: it goes in front of the next user text. */
+  /**
+   * A later system message. `folded`: it becomes a user message. If another user message follows directly, both become
+   * one. If it stands between a call and its results, it goes behind the results.
+   */
   readonly laterSystem: 'kept' | 'folded' | null
-  /** A conversation without a user message. `folded`: the system message becomes a user message. */
+  /**
+   * A conversation that begins with system messages and has no user message. `folded`: these system messages become a
+   * user message.
+   */
   readonly noUser: 'kept' | 'folded' | null
   /** User messages in a row. `joined`: they become one. */
   readonly usersInARow: 'kept' | 'joined' | null

@@ -16,8 +16,9 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
 /**
  * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
  * only at the very start. There it is markup even if the template has opened the reasoning already, because some models
- * repeat the tag. A close tag without an open tag is markup only at the very start as well. An answer may mention tags.
- * Line breaks just inside the tags, after the close tag, and next to a call are dropped.
+ * repeat the tag. If neither the template nor the output has opened the reasoning, a close tag is markup only at the
+ * very start as well. So an answer may mention tags. Line breaks just inside the tags, after the close tag, and next to
+ * a call within the reasoning are dropped.
  *
  * These are the states, each with its moves: what comes, and the next state.
  *

@@ -37,8 +37,8 @@ export function withOwnCallIds(
 ): readonly ChatMessage[] {
   if (kind === 'opaque') return messages
   /**
-   * The new ids, by the caller's ids. If several calls have the same id, the map has the new id of the last of them,
-   * because callers may use an id again in a later turn.
+   * The new ids, by the caller's ids. Callers may use an id again in a later turn, so the map has the new id of the
+   * latest call with the caller's id.
    */
   const owns = new Map<string, string>()
   let calls = 0

@@ -44,8 +44,9 @@ export function isAlwaysText(types: DeclaredTypes): boolean {
 /**
  * Returns the JSON of a parameter that was written without quotes. `types` are the types that the tool's schema
  * declares; if it is null, every type counts as declared.
- * - Text that is JSON of a declared type other than string is used unchanged, except that an integer is written without
- *   fraction and exponent.
+ * - Text that is JSON of a declared type other than string is used unchanged. Python's `True`, `False` and `None` count
+ *   as the words of JSON. If the schema declares integers but no other numbers, a number is written without fraction
+ *   and exponent.
  * - If types are declared and string is not one of them, literals of other languages and values in quotes are read as
  *   well.
  * - Any other text becomes a string. Quotes are part of that string, because no template writes them as markup.

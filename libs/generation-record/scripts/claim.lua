@@ -92,7 +92,7 @@ end
 for _ = 1, SWEPT_AT_MOST do
   local member, tag = take_first()
   if not member then return { 'nothing' } end
-  local id, needs, cost, bytes, account = read_member(member)
+  local id, needs, cost, weight, bytes, account = read_member(member)
   local record = read_record(id)
   -- If the record of a member does not exist or does not wait, it has expired, and no sweep has removed the member yet.
   local waits = record.epoch and not record.settled and not record.worker
@@ -101,9 +101,11 @@ for _ = 1, SWEPT_AT_MOST do
   if runs and more == 0 and #all_needs == 1 then
     -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a
     -- whole.
-    call('DEL', needs_key, expiry_key, bytes_key)
+    call('DEL', needs_key, expiry_key, sums_key)
   else
-    give_back(not runs, member, needs, cost, bytes, account)
+    -- If the worker serves one set only, `more` counts that set.
+    local was_last = more == 0 or (#served > 1 and call('EXISTS', prefix .. 'waiting:' .. needs) == 0)
+    note_left(was_last, member, needs, cost, bytes, account)
   end
   if runs then
     call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
@@ -115,5 +117,6 @@ for _ = 1, SWEPT_AT_MOST do
     local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
     end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
   end
+  charge_used(account, 0, weight, tonumber(cost), 0)
 end
 return { 'again' }

@@ -1,5 +1,5 @@
--- Ends a generation in one step: marks its record as settled, stores the usage, and appends the entry for billing. The
--- first settlement wins.
+-- Ends a generation in one step: marks its record as settled, stores the usage, corrects the account's place in the fair
+-- order, and appends the entry for billing. The first settlement wins.
 --
 -- KEYS  1 record   2 settlements
 -- ARGV  1 prefix   2 id   3 epoch   4 role: 'gateway' or 'worker'   5 the worker that settles, or ''   6 outcome
@@ -18,7 +18,7 @@
 -- worker settles only a generation that it has claimed in this epoch.
 local id, epoch, role, settler = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
-local state = call('HMGET', KEYS[1], 'epoch', 'settled', 'worker', 'tag')
+local state = call('HMGET', KEYS[1], 'epoch', 'settled', 'worker', 'tag', 'account', 'weight', 'cost', 'fixed')
 local recorded, worker = tonumber(state[1] or 0), state[3] or nil
 local waited = state[4] and not worker
 local answer = { 'recorded', worker or '', waited and 1 or 0 }
@@ -33,6 +33,11 @@ end
 if role == 'worker' and (recorded ~= epoch or worker ~= settler) then return { 'stale', '', 0 } end
 if epoch < recorded then return { 'stale', '', 0 } end
 
-if waited then leave_waiting(true, recorded_member(id)) end
+if waited then leave_waiting(recorded_member(id)) end
+if state[5] then
+  local used = ARGV[7] + ARGV[9]
+  if used > 0 then used = used + state[8] end
+  charge_used(state[5], tonumber(state[4]), state[6], tonumber(state[7]), used)
+end
 end_generation(id, epoch, ARGV[6], { ARGV[7], ARGV[8], ARGV[9] }, ARGV[10], ARGV[11], ARGV[12], ARGV[13])
 return answer

@@ -5,7 +5,8 @@ import type { TextStream, TokenDecoder } from './token-decoder.ts'
 /**
  * A decoder for vocabularies in which a token's text depends on its place: at the beginning, or beside other tokens
  * (Metaspace, byte fallback, WordPiece). A stream decodes each new token together with a fixed word and the previous
- * token, and removes the text of these two, which it knows already.
+ * token (after the token of a byte, with the fixed word alone). It removes the text of these two, which it knows
+ * already.
  *
  * The concatenated parts of a stream equal the text that all its ids together have when they follow another word. There
  * is one exception: a run of bytes that is not valid UTF-8. There `decode` replaces every byte by U+FFFD, also the

@@ -58,9 +58,9 @@ export function createEncodePieces(deps: {
 }
 
 /**
- * Returns a special token. The caller puts it before each text except the first, and removes its id after the encoding.
- * It is needed because some tokenizers put a blank before the beginning of a text, but not after a special token.
- * Returns `''` if the vocabulary has no suitable token.
+ * Returns a special token. The caller puts it before each text that is not at the beginning of the prompt, and removes
+ * its id after the encoding. It is needed because some tokenizers put a blank before the beginning of a text, but not
+ * after a special token. Returns `''` if the vocabulary has no suitable token.
  */
 function findLeader({ addedTokens }: TokenizerFile): string {
   return addedTokens.find((token) => token.special && !token.rstrip && !token.normalized)?.content ?? ''

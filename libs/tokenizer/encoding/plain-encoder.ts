@@ -22,15 +22,17 @@ const LONGEST_KEPT_WORD = 12
 const MOST_KEPT_WORDS = 16_384
 
 /**
- * Encodes short plain texts on this thread, if the tokenizer is a byte-level BPE, as the tokenizers of most models are.
- * In most prompts, only the last message is not in the cache. For one line of text the native library needs seven times
- * the CPU time of this encoder, because each of its calls goes through a thread (`npm run bench:encoding`).
+ * Opens an encoder of short plain texts that runs on this thread, for a tokenizer that is a byte-level BPE, as the
+ * tokenizers of most models are. In most prompts, only the last message is not in the cache. For one line of text the
+ * native library needs seven times the CPU time of this encoder, because each of its calls goes through a thread (`npm
+ * run bench:encoding`).
  *
  * Only ASCII is encoded here. For other text, this encoder and the library could differ, because they may use different
  * versions of Unicode and of its normal forms. Returns null in these cases:
  * - The tokenizer is of another kind.
  * - It has a pattern that JavaScript lacks or reads differently.
  * - A probe gets other ids here than from `native`.
+ * - The share of the probes that can be encoded here is below `EXAMINED`.
  */
 export async function openPlainEncoder(file: TokenizerFile, native: Encoder): Promise<PlainEncoder | null> {
   const encode = createPlainEncoder(file)
@@ -174,8 +176,8 @@ function splitAt(text: string, pattern: RegExp): string[] {
 }
 
 /**
- * Returns a function that returns true if a text has only ASCII characters, and none of the tokens that the library
- * finds before it splits the text.
+ * Returns a function that returns true if a text has only printable ASCII characters, tabs and line breaks, and none of
+ * the tokens that the library finds before it splits the text.
  */
 function createIsPlain({ addedTokens }: TokenizerFile): (text: string) => boolean {
   // The library looks for the normalized text of some tokens.

@@ -24,6 +24,7 @@ const ENGINE: EngineState = {
   slots: 8,
   running: 3,
   meanGenerationMs: null,
+  slotTokensPerS: null,
   contextWindow: 4_096,
 }
 

@@ -165,9 +165,15 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     },
     authenticate: async (authorization) => {
       if (authorization === AUTHORIZED.authorization)
-        return { keyId: 'key-1', accountId: 'account-1', models: null, shortage: null }
+        return { keyId: 'key-1', accountId: 'account-1', weight: 1, models: null, shortage: null }
       if (authorization === NARROW.authorization) {
-        return { keyId: 'key-2', accountId: 'account-1', models: new Set(['plain', 'gone']), shortage: null }
+        return {
+          keyId: 'key-2',
+          accountId: 'account-1',
+          weight: 1,
+          models: new Set(['plain', 'gone']),
+          shortage: null,
+        }
       }
       if (authorization === 'Bearer unchecked') throw new ApiError('model_unavailable', 'Billing is down.')
       if (authorization === 'Bearer broken') throw new Error('test: the look-up broke')

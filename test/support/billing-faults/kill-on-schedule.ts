@@ -7,9 +7,9 @@ const BOTH_EVERY_S = 15
 
 /**
  * Kills servers (kill -9) for `seconds`: a replica each second, PostgreSQL each 5 s, Redis each 8 s, both replicas each
- * 15 s. A process that is still starting is not killed. A replica is also spared while the other replica is starting:
- * on a busy machine a start takes longer than a second, and while both are down nothing is tested. Resolves when
- * everything runs again. Rejects if a process does not start again, or ended by itself.
+ * 15 s. A process that is still starting is not killed. Except each 15 s, a replica is also spared while the other
+ * replica is starting: on a busy machine a start takes longer than a second, and while both are down nothing is tested.
+ * Resolves when everything runs again. Rejects if a process does not start again, or ended by itself.
  */
 export async function killOnSchedule(servers: Servers, seconds: number): Promise<void> {
   const restarts: Promise<void>[] = []

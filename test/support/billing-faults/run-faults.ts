@@ -22,8 +22,8 @@ const POOR_NANO = 30_000n
 const RICH_ACCOUNTS = 6
 
 /**
- * The time until all settlements must be charged. It is long, because the entries that a killed replica had not
- * acknowledged are claimed by another replica, but only after 30 s.
+ * The longest time that settlements may take after the load has ended, until all are charged, in ms. It is long,
+ * because another replica claims the unacknowledged entries of a killed replica only after 30 s.
  */
 const DRAIN = { timeout: 120_000, interval: 250 }
 

@@ -21,8 +21,9 @@ export type SettlementSender = {
 }
 
 /**
- * Appends settlements to the streams as `settle.lua` does: out of order, one in four of them twice, and again if Redis
- * did not answer. Sometimes it appends an old settlement again.
+ * Appends settlements to the streams, in the form in which `settle.lua` appends them. They are appended in random
+ * order, one in four of them twice, and each of them again if Redis did not answer. Sometimes an old settlement is
+ * appended again.
  */
 export function createSettlementSender(redisUrl: string): SettlementSender {
   const log = pino({ level: 'silent' })

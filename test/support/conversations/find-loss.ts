@@ -1,10 +1,14 @@
 import type { RandomConversation } from './random-conversation.ts'
 
 /**
- * Returns a sentence about the parts of a conversation that a prompt lacks, or null if it lacks none. Parts are texts,
- * arguments' values, results, instructions and the names of tools. Each part must be in the prompt; all but the names
- * exactly once and in order. A result may also follow its own call directly. Instructions before all messages may be
- * anywhere, because some templates print them in front of the last user message.
+ * Returns a sentence about the parts of a conversation that a prompt lacks, repeats or has in another order; null if
+ * there are none. Parts are texts, arguments' values, results, instructions and the names of tools. These are the
+ * rules:
+ * - The name of each tool is in the prompt at least once, at any place.
+ * - Every other part is in the prompt exactly once.
+ * - The parts are in the order of the conversation. Instead, each result may also follow its own call directly.
+ * - Instructions before all messages may be at any place, because some templates print them in front of the last user
+ *   message.
  */
 export function findLoss(conversation: RandomConversation, prompt: string): string | null {
   const { words, pairedWords, leading, names } = conversation

@@ -15,7 +15,7 @@ export type RandomConversation = {
 }
 
 /**
- * Draws a conversation of up to seven turns. It may contain:
+ * Draws a conversation of up to six turns, each of which begins with the user. It may contain:
  * - instructions alone, at the beginning or later
  * - several user messages in a row, or an assistant's message as the first
  * - answers with text, reasoning, calls, or text and calls

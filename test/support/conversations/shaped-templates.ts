@@ -24,8 +24,8 @@ const refuse = (condition: string): string =>
 const FIRST_SYSTEM = `{% if messages[0].role == 'system' %}<system>{{ messages[0].content }}\n{% endif %}{% for m in messages %}{% if m.role != 'system' %}${TURN}{% endif %}{% endfor %}${END}`
 
 /**
- * A template that raises an error unless messages of users and assistants alternate. Results of tools and messages with
- * calls do not count.
+ * A template that raises an error unless messages of users and assistants alternate; results of tools and messages with
+ * calls do not count. It also raises an error for a system message that is not the first message.
  */
 const ALTERNATING = `${TOOLS}{% set ns = namespace(turn=0) %}{% for m in messages %}{% if m.role in ['user', 'assistant'] and not m.tool_calls %}{% if (m.role == 'user') != (ns.turn % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}{% set ns.turn = ns.turn + 1 %}{% endif %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('system first') }}{% endif %}${TURN}{% endfor %}${END}`
 

@@ -45,8 +45,8 @@ export type FaultyCluster = AccountCalls & {
   /** Kills the queue Redis (kill -9) and starts it without the writes of the last `ms`. */
   loseWrites(ms: number): Promise<void>
   /**
-   * Makes PostgreSQL's sessions read-only for `ms`. Open sessions end. Sessions that begin within this time stay
-   * read-only.
+   * Makes new sessions of PostgreSQL read-only for `ms`. Sessions that begin within this time stay read-only until they
+   * end. Billing's earlier sessions end at once.
    */
   makeReadOnly(ms: number): Promise<void>
   /** Makes the standby of a replicated PostgreSQL the primary, and gives it a new standby. */

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 
 /**
- * Makes sessions of the database `url` read-only for `ms`. Earlier sessions end, as in a failover. Sessions that begin
- * within this time stay read-only until they end.
+ * Makes new sessions of the database `url` read-only for `ms`. Sessions that begin within this time stay read-only
+ * until they end. Billing's earlier sessions end at once, as in a failover.
  */
 export async function makeReadOnly(url: string, ms: number): Promise<void> {
   const name = new URL(url).pathname.slice(1)

@@ -44,8 +44,9 @@ const STARTS = 30
 const RESTART_MS = 500
 
 /**
- * Creates a part. `start` may reject while the servers that the process needs are down; it is then repeated, as an
- * orchestrator does. A process that ends by itself is started again too, and counts as a problem.
+ * Creates a part. `startProcess` may reject while the servers that the process needs are down; it is then called again,
+ * as an orchestrator does, but at most `STARTS` times in all. A process that ends by itself is started again too, and
+ * counts as a problem.
  */
 export function createPart(name: string, startProcess: () => Promise<PartProcess>): Part {
   const pids: number[] = []

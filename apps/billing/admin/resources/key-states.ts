@@ -23,8 +23,8 @@ const rotateKey = implementChange(
 )
 
 /**
- * Rotates a key. Throws an AdminError if the key is not active, if it was rotated before, or if only an operator may
- * rotate it.
+ * Rotates a key. Throws an AdminError if the key is unknown, not active or expired, if it was rotated before, if its
+ * account is closed, or if only an operator may rotate it.
  */
 export async function rotateKeyOf(
   { db, now, setBy }: KeyContext,

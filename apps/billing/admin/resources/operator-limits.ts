@@ -13,8 +13,8 @@ export type KeyContext = Pick<AdminContext, 'db' | 'now'> & {
 export const byOperator = ({ db, now }: AdminContext): KeyContext => ({ db, now, setBy: 'operator' })
 
 /**
- * The limits that operators have set on a key, in the form of `api_keys.operator_limits`. The account may narrow them
- * but never widen them. An operator's change replaces them.
+ * The limits that operators have set on a key, in the form of `api_keys.operator_limits`. The account may give the key
+ * stricter limits, but never less strict ones. If an operator changes a limit, the new limit replaces the old one.
  */
 export const OperatorLimits = z.object({
   disabled: z.literal(true).optional(),
@@ -103,11 +103,11 @@ export function assertMayRotate(set: OperatorLimits): void {
 }
 
 /**
- * Returns the operators' limits of a key that the account itself makes. Throws an AdminError if the new key would evade
- * a limit that an operator has set on another key of the account: spending and rates are counted for each key
- * separately, and a new key would replace a disabled key. Limits of a key that the account has revoked apply too:
- * otherwise the account could revoke a limited key and make another. Limits of a key that an operator has revoked do
- * not apply. If a key was rotated, the limits of its successor apply in place of the key's own.
+ * Returns the operators' limits that apply to a new key which the account itself makes. Throws an AdminError if the new
+ * key would evade a limit that an operator has set on another key of the account: spending and rates are counted for
+ * each key separately, and a new key would replace a disabled key. Limits of a key that the account has revoked apply
+ * too: otherwise the account could revoke a limited key and make another. Limits of a key that an operator has revoked
+ * do not apply. If a key was rotated, the limits of its successor apply in place of the key's own.
  */
 export async function toNewKeyLimits({ db, now }: KeyContext, accountId: string): Promise<OperatorLimits> {
   const { rows } = await sql<{ operator_limits: unknown }>`

@@ -79,7 +79,7 @@ type Span = {
   readonly end: Date
   /** Usage from this time on is not summed up by hour. */
   readonly rolledUntil: Date
-  /** The smallest id that a request can have if it was settled at `rolledUntil` or later. */
+  /** A lower bound for the ids of all requests that were settled at `rolledUntil` or later. */
   readonly oldestId: string
 }
 

@@ -34,15 +34,16 @@ const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCa
  * so that alternating kinds still form large batches. Calls about the same subject run in order of arrival.
  *
  * With `parallel` several batches may run at once, so that this process, the database and its disk work at the same
- * time. Each batch then takes only its share of the waiting calls. Two batches in flight have no subject and no known
- * lock in common: otherwise one of them would only wait for the other.
+ * time. If at least `2 * minCalls` calls wait or run, each batch takes only its share of them. Two batches in flight
+ * have no subject and no known lock in common: otherwise one of them would only wait for the other.
  *
  * Calls wait here and not in transactions with locks, and they wait briefly. A call is refused when
  * - the full batches before it would take longer than `maxWaitMs` together, if each takes as long as the latest batch;
  * - the oldest call has waited longer than `stuckMs`, so a batch in flight is stuck; or
  * - `maxWaiting` calls wait.
- * So a call that fits into the next batch is refused only while a batch is stuck. The first batch may be slow, because
- * it connects and plans: until it ends, only `maxWaiting` applies.
+ *
+ * If `maxWaiting` is at least `maxBatch`, a call that fits into the next batch is refused only while a batch is stuck.
+ * The first batch may be slow, because it connects and plans: until it ends, only `maxWaiting` applies.
  */
 export function createLane<Call, Answer>(options: {
   run: (calls: readonly Call[]) => Promise<readonly Answer[]>

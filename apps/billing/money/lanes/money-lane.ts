@@ -33,8 +33,8 @@ const MAX_WAITING = 4_096
 const MAX_WAIT_MS = 50
 
 /**
- * After this time a batch counts as stuck. A batch takes milliseconds, and about a hundred on a cold connection or a
- * busy machine.
+ * Once the oldest call has waited for this time, the batch in flight counts as stuck. A batch takes some milliseconds,
+ * and about 100 ms on a cold connection or a busy machine.
  */
 const STUCK_MS = 500
 

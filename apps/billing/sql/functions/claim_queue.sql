@@ -4,7 +4,8 @@
 -- Out: one row: holder, the place of another queue whose claim has not ended; null if the claim is this queue's.
 --
 -- A claim is written again only when a quarter of its time has passed, so that many replicas together write no more
--- than one. A claim that is dated in the future, by a server whose clock was wrong, counts as ended.
+-- often than one replica would. A claim that is dated in the future, by a server whose clock was wrong, counts as
+-- ended.
 create or replace function claim_queue(queue uuid, place text, lasting interval)
 returns table (holder text) language plpgsql as $$
 begin

@@ -5,7 +5,7 @@ import type uPlot from 'uplot'
 export type Series = { readonly name: string; readonly values: readonly (number | null)[] }
 
 type Chart = {
-  /** Describes the chart in a sentence: the present, lowest and highest value. */
+  /** Describes the chart in a sentence with its main values, such as the present and the highest value. */
   readonly sentence: string
   /** The times in seconds since 1970, UTC. */
   readonly times: readonly number[]

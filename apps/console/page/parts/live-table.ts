@@ -20,9 +20,9 @@ type Shown<Row> = {
 export type LiveTable<Row> = { view(shown: Shown<Row>): TemplateResult }
 
 /**
- * Creates a table whose rows change each second. The viewer can choose an order of the rows. Until then it is the order
- * of `byTrouble`, which does not change while the pointer is over the table. The first fifty rows are drawn until the
- * viewer asks for all.
+ * Creates a table whose rows change each second. The rows are in the order that the viewer has chosen, else in the
+ * order of `byTrouble`. A choice orders them at once. Otherwise they are ordered again at most every 10 s, and not
+ * while the pointer is over the table. The first fifty rows are drawn until the viewer asks for all.
  */
 export function createLiveTable<Row extends { readonly id: string }>(
   app: Pick<PageApp, 'redraw'>,

@@ -19,7 +19,7 @@ import { workerColumns } from './workers.ts'
 /** The number of open requests that are shown, the oldest first. */
 const SHOWN = 20
 
-/** Waiting requests should be started within this time; see libs/demand. */
+/** Waiting requests should be started within this time (`TARGET_WAIT_MS` of `libs/demand`). */
 const DRAIN_S = 30
 
 /**

@@ -91,7 +91,10 @@ export function publishFile(app: App, changed: () => void): void {
   })
 }
 
-/** Parses the list. Billing validates its entries and names what is wrong. */
+/**
+ * Returns the list of models in the text of a catalog file. Throws a Failure if there is no list. Billing validates its
+ * entries and names what is wrong.
+ */
 function toModels(text: string): Body['models'] {
   const refuse = (message: string) => new Failure(0, { code: 'invalid_request', message, param: 'file' })
   let file: { models?: unknown } | null
@@ -106,8 +109,8 @@ function toModels(text: string): Body['models'] {
 }
 
 /**
- * Reads a time without a zone as UTC. Any other text is returned as typed, and billing refuses it with a message about
- * this field.
+ * Completes a day or a time to the form that billing reads. If it has no zone, it is in UTC. Other text is returned as
+ * typed, and billing refuses it with a message about this field.
  */
 function toTime(text: string): string {
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text.trim())
@@ -131,7 +134,7 @@ function changeList(changes: readonly Change[]): TemplateResult {
   })
 }
 
-/** Formats prices in credits per million tokens, as they are typed. */
+/** Returns the text of a value. Prices are in credits per million tokens, as in the form of a model. */
 function toText(field: string, value: unknown): string {
   if (value === null) return 'none'
   if (field.endsWith('Nano') && typeof value === 'string') return pricePerMillion(value)

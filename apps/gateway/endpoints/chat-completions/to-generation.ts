@@ -22,7 +22,7 @@ type ChatGeneration = {
 
 /**
  * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: tools
- * on a model without tools, a forced tool that is not offered, an invalid schema, two different efforts,
+ * on a model without tools, a forced tool that is not offered, an invalid schema, two different efforts or formats,
  * `top_logprobs` without `logprobs`.
  */
 export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {

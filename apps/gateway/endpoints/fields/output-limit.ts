@@ -10,8 +10,8 @@ export const OutputLimit = z
   .meta({ type: 'integer', minimum: 1 })
 
 /**
- * Returns the smallest output limit among the values of the fields that give one (`aliases`), but at most the model's
- * maximum. Returns null if no field gives a limit.
+ * Returns the smallest of the limits in `aliases`, but at most the model's maximum. `aliases` has the values of all
+ * fields of a request that may limit the output. Returns null if none of these fields is given.
  */
 export function toMaxOutputTokens(aliases: readonly (number | undefined)[], model: ModelSpec): number | null {
   const given = aliases.filter((limit) => limit !== undefined)

@@ -37,8 +37,9 @@ const ToolUseBlock = z
   }))
 
 /**
- * Blocks that no model of this service could read, or that the text of the conversation repeats: reasoning that only
- * its service can decrypt, and the calls and results of tools that another service has run.
+ * Blocks that are ignored. No model of this service could read them, such as reasoning that only the service that
+ * encrypted it can decrypt; or the text of the conversation has their content as well, such as the calls and results of
+ * tools that another service has run.
  */
 const IgnoredBlock = z
   .object({

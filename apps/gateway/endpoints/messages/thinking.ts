@@ -38,7 +38,8 @@ export const Thinking = z.looseObject(
 
 /**
  * Returns the effort of a request. `disabled` takes precedence, then an effort, then a budget. A request that enables
- * thinking and says no more gets `low`, which is also the highest default of a model.
+ * thinking without an effort or a budget gets `low`, which is also the highest effort that a model may have as its
+ * default.
  */
 export function toEffort(
   {

@@ -5,8 +5,8 @@ import type { Message, MessagesBody } from './messages-body.ts'
 
 /**
  * Translates the system prompt and the messages. Consecutive messages of one role are one turn, as in Anthropic's
- * interface. The results in a user's turn become messages of their own before its text, because templates expect them
- * directly after the calls, wherever the client has put them. Throws an `ApiError` `invalid_request` if the
+ * interface. A user's turn may have tool results at any place. The results become messages of their own before the
+ * turn's text, because templates expect results directly after the calls. Throws an `ApiError` `invalid_request` if the
  * conversation has no turn.
  */
 export function toConversation({
@@ -24,8 +24,9 @@ export function toConversation({
 }
 
 /**
- * Removes the first line of a block of the system prompt if it is Claude Code's billing header. The header changes with
- * every request, so no engine could find the rest of the prompt in its cache.
+ * Removes the first line of a block of the system prompt if it is Claude Code's billing header. A block without a
+ * second line is removed as a whole. The header changes with every request, so no engine could find the rest of the
+ * prompt in its cache.
  */
 function withoutBillingHeader(block: Block): readonly Block[] {
   if (block.type !== 'text' || !block.text.startsWith(BILLING_HEADER)) return [block]

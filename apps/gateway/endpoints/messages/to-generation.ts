@@ -21,7 +21,7 @@ type PromptBody = Pick<
 
 /**
  * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: a
- * conversation that does not end with a user's message, tools on a model without tools, a forced tool that is not
+ * conversation that ends with a message of the assistant, tools on a model without tools, a forced tool that is not
  * offered, an invalid schema.
  */
 export function toGeneration(

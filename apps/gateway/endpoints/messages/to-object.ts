@@ -74,7 +74,8 @@ function toBlock(part: OutputPart): ContentBlock {
 
 /**
  * Returns a call's arguments as an object. The arguments of a call that was cut off, or that the model wrote wrongly,
- * are no JSON object: then the object has their text, so that the tool's own check can report it to the model.
+ * are no JSON object. In that case the object has their text in the field `arguments`, so that the tool's own check can
+ * report the text to the model.
  */
 function toInput(text: string): JsonObject {
   if (text === '') return {}

@@ -5,9 +5,9 @@ import { toItem, toOutputText, toSummaryText } from './to-items.ts'
 
 /**
  * Writes OpenAI's complete sequence of events. For each item it has `output_item.added`, the `added` event of the part,
- * the deltas, and then `done` events for the text, the part and the item. Reasoning is sent as the only part of the
- * summary, because clients show summaries. Only event types of OpenAI's list are used, because any other type crashes
- * the stream helper of the openai library.
+ * the deltas, and then `done` events for the text, the part and the item. Reasoning is sent as one summary
+ * part that contains all of the reasoning, because clients show summaries. Only event types of OpenAI's list are used,
+ * because any other type crashes the stream helper of the openai library.
  */
 export function createFullEvents(write: WriteEvent): ItemEvents {
   const { textDelta, textDone, itemDone } = createSharedEvents(write)

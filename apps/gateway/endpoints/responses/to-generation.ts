@@ -21,7 +21,7 @@ export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 
 /**
  * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model:
  * references that cannot be resolved, tools on a model without tools, a forced tool that is not offered, an invalid
- * schema, a field and an alias with different values.
+ * schema, two different efforts or formats.
  */
 export function toGeneration(body: ResponsesBody, model: CatalogModel): ResponsesGeneration {
   const efforts = { ...toSwitches(body), reasoning_effort: body.reasoning_effort }

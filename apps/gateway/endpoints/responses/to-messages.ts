@@ -6,10 +6,14 @@ import type { InputItem } from './input-items.ts'
 type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 
 /**
- * Translates items to chat messages. Consecutive items that a model wrote become one message with the reasoning, the
- * text and the calls up to the first result. Reasoning is added to the text or call that follows it, and dropped if
- * none follows. References to reasoning, and to text before a call, are ignored. Throws an `ApiError` `invalid_request`
- * for every other reference, because only a stored response could resolve it.
+ * Translates items to chat messages. Items of the model that follow each other become messages of the assistant:
+ * - A text begins a message. But if the message before it already has a call, the text is added to that message.
+ * - A call is added to the message before it, or begins a message if there is none.
+ * - Reasoning is added to the text or call that follows it. It is dropped if a result or a message of another author
+ *   comes before these.
+ *
+ * References to reasoning, and to text before a call, are ignored. Throws an `ApiError` `invalid_request` for every
+ * other reference, because only a stored response could resolve it.
  */
 export function toMessages(items: readonly InputItem[]): ChatMessage[] {
   const messages: ChatMessage[] = []
@@ -46,8 +50,7 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
     } else {
       if (reference !== null) refuseReference(reference)
       if (item.type === 'message' && item.role === 'assistant') {
-        // A message after calls belongs to the same turn as the calls. Two messages without a call between them are two
-        // turns.
+        // If the turn has calls already, this message belongs to the same turn. Otherwise it begins another turn.
         turn = continueTurn(turn !== null && turn.toolCalls.length > 0 ? turn : null)
         turn.content += item.content
         turn.reasoning = joinReasoning(turn.reasoning, item.reasoning)

@@ -1,24 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createBillingClient, type BillingClient } from '#libs/billing-client/billing-client.ts'
 import { readHostPort } from '#libs/config/host-port.ts'
 import { freePort } from '../../../support/free-port.ts'
-import { openBillingDatabase, type BillingDatabase, type BillingServer } from '../support/billing-database.ts'
-
-let database: BillingDatabase
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterAll(async () => {
-  await database.expectReconciled()
-  await database.close()
-})
+import { type BillingDatabase, type BillingServer } from '../support/billing-database.ts'
+import { test } from '../support/billing-test.ts'
 
 /** Starts a replica. Its `calls` counts the money calls that it receives. */
-async function startReplica(options: Parameters<BillingDatabase['serve']>[0] = {}) {
+async function startReplica(
+  database: BillingDatabase,
+  options: Parameters<BillingDatabase['serve']>[0] = {},
+) {
   const replica = { calls: 0, address: '', stop: async () => {} }
   const server: BillingServer = await database.serve({ ...options, onCall: () => (replica.calls += 1) })
   onTestFinished(server.stop)
@@ -47,24 +41,28 @@ function startClient(address: string) {
 
 const POLL = { interval: 20 }
 
-test('replicas at several addresses share the calls, and one that comes back gets its share', async () => {
-  const [first, address] = [await startReplica(), `127.0.0.1:${await freePort()}`]
-  const second = await startReplica({ address })
+test('replicas at several addresses share the calls, and one that comes back gets its share', async ({
+  database,
+}) => {
+  const [first, address] = [await startReplica(database), `127.0.0.1:${await freePort()}`]
+  const second = await startReplica(database, { address })
   const client = startClient(`${first.address},${address}`)
   await expect.poll(client.callsOf(first), POLL).toBeGreaterThan(2)
   await expect.poll(client.callsOf(second), POLL).toBeGreaterThan(2)
   await second.stop()
   const before = first.calls
   await expect.poll(client.callsOf(first), POLL).toBeGreaterThan(before + 2)
-  const again = await startReplica({ address })
+  const again = await startReplica(database, { address })
   await expect.poll(client.callsOf(again), POLL).toBeGreaterThan(2)
   expect(client.failures).toEqual([])
 })
 
-test('behind one address, connections end at their age, and a new replica gets calls; nothing is cut off', async () => {
+test('behind one address, connections end at their age, and a new replica gets calls; nothing is cut off', async ({
+  database,
+}) => {
   // The grace is many times the age of a stream, because the machine may be busy.
   const connections = { ageMs: 300, graceMs: 5_000 }
-  const first = await startReplica({ connections })
+  const first = await startReplica(database, { connections })
   const targets = [first.address]
   let opened = 0
   const service = createServer((socket) => {
@@ -86,7 +84,7 @@ test('behind one address, connections end at their age, and a new replica gets c
   const client = startClient(`127.0.0.1:${port}`)
   await expect.poll(client.callsOf(first), POLL).toBeGreaterThan(2)
 
-  const second = await startReplica({ connections })
+  const second = await startReplica(database, { connections })
   targets.push(second.address)
   await expect.poll(client.callsOf(second), POLL).toBeGreaterThan(2)
   const before = first.calls

@@ -14,8 +14,8 @@ const NOT_EBNF =
   'expected rules such as root ::= "yes" | "no", with a rule root; grammars of other notations are not supported'
 
 /**
- * Reads a grammar from left to right, without recursion. A rule counts once, because it is compiled once and not at
- * each reference.
+ * Reads a grammar from left to right, without recursion. The steps of a rule are counted once, because the rule is
+ * compiled once and not at each reference.
  */
 export function readGrammar(source: string): ReadGrammar {
   const refuse = (problem: string): ReadGrammar => ({ problem, repeated: 0 })

@@ -7,9 +7,14 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
+/** The tokens of a generation, where a test does not say more. */
+export const COST = 100
+
 export function setUp(options: {
-  engines?: { slots: number; running: number; meanMs: number | null }[]
+  engines?: { slots: number; running: number; meanMs: number | null; tokensPerS?: number }[]
   random?: number
+  /** The expected tokens of each request. */
+  cost?: number
   full?: boolean
   barred?: boolean
   /** True if the catalog still has the model. */
@@ -19,16 +24,16 @@ export function setUp(options: {
 }) {
   const clock = { nowMs: 0 }
   const picture = createClusterPicture(() => 0)
-  for (const [at, { slots, running, meanMs }] of (options.engines ?? []).entries()) {
+  for (const [at, { slots, running, meanMs, tokensPerS }] of (options.engines ?? []).entries()) {
+    const measured = meanMs === null ? null : (tokensPerS ?? (1_000 * COST) / meanMs)
+    const means = { meanGenerationMs: meanMs, slotTokensPerS: measured }
     picture.applyHeartbeat({
       id: `worker-${at}`,
       form: 2,
       kind: 'worker',
       name: `worker-${at}`,
       late: false,
-      engines: [
-        { model: 'demo-chat', ready: true, slots, running, meanGenerationMs: meanMs, contextWindow: 4_096 },
-      ],
+      engines: [{ model: 'demo-chat', ready: true, slots, running, ...means, contextWindow: 4_096 }],
     })
   }
   const modelStates = createModelStates(() => clock.nowMs)
@@ -54,6 +59,7 @@ export function setUp(options: {
     startWaits,
     isBarred: () => options.barred ?? false,
     settlementsFull: () => options.full ?? false,
+    expectCost: () => ({ cost: options.cost ?? COST, fixedCost: 0 }),
     drainBoundMs: 30_000,
     assumedGenerationMs: 10_000,
     random: () => options.random ?? 0,
@@ -77,5 +83,6 @@ export function setUp(options: {
   }
 }
 
-export const queue = (ahead: number) => ({ status: 'busy', reason: 'queue', ahead }) as const
+export const queue = (generations: number) =>
+  ({ status: 'busy', reason: 'queue', ahead: generations * COST }) as const
 export const BUSY_ENGINES = [{ slots: 4, running: 4, meanMs: 1_000 }]

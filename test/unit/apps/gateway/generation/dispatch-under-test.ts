@@ -8,9 +8,9 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
+import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
-export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0 }
+export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0 }
 export const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
 
 /** Returns the epoch and the number in a job's id, without the generation's id, which is random. */
@@ -94,6 +94,7 @@ export function setUp(
               slots: 4,
               running: options.room === false ? 4 : 0,
               meanGenerationMs: null,
+              slotTokensPerS: null,
               contextWindow: 4_096,
             },
     },
@@ -112,12 +113,11 @@ export function setUp(
   })
   const dispatched = dispatch({
     job: options.job ?? generationJob(),
-    accountId: 'account-1',
-    cost: 300,
     promptTokens: 40,
     admission: {
-      mostAhead: 5,
+      place: liftPlace({ cost: 300, mostAhead: 5 }),
       startWait: options.startWait ?? null,
+      queued: () => {},
       claimed: () => {},
       compiled: () => {},
       leave: () => {},

@@ -5,7 +5,6 @@ import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
 import { createExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
-import { createOutputEstimate } from '#apps/gateway/generation/estimate-output.ts'
 import { createGenerate } from '#apps/gateway/generation/generate.ts'
 import type { GenerationCall, OutputEvent, SendOutput } from '#apps/gateway/generation/generation-call.ts'
 import { createGenerationMetrics } from '#apps/gateway/generation/generation-metrics.ts'
@@ -25,7 +24,7 @@ import type {
 } from '#libs/contracts/generation-event.ts'
 import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
+import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
 export const claimed = (fields: Partial<GenerationClaimed> = {}): GenerationClaimed => ({
   type: 'generation-claimed',
@@ -65,7 +64,6 @@ type Given = {
 export function setUp(given: Given) {
   const log: string[] = []
   const settled: Ending[] = []
-  const costs: number[] = []
   const { inbox, feed } = createStreamInbox(7, () => log.push('close'))
   const send: Send = (events) => {
     let seq = feed.lastSeq()
@@ -115,8 +113,9 @@ export function setUp(given: Given) {
       log.push('admit')
       if (given.refusal !== undefined) throw given.refusal
       return {
-        mostAhead: 5,
+        place: liftPlace({ mostAhead: 5 }),
         startWait: given.startWait ?? null,
+        queued: () => {},
         claimed: () => {},
         compiled: () => log.push('compiled'),
         leave: () => log.push('left'),
@@ -127,10 +126,7 @@ export function setUp(given: Given) {
     reserve,
     openRun: createOpenRun({
       openStream: createOpenStream({ openInbox: () => inbox, limitMs: 60_000 }),
-      dispatch({ cost }) {
-        costs.push(cost)
-        return dispatched
-      },
+      dispatch: () => dispatched,
       recovery: createRecovery({
         reserve,
         picture: { find: () => null },
@@ -151,7 +147,6 @@ export function setUp(given: Given) {
       }),
       suspects: createSuspects(),
       inputEstimate: createInputEstimate(),
-      outputEstimate: createOutputEstimate(),
       expectedOutput: createExpectedOutput(),
       growHold: (_, { moreTokens }) => log.push(`grow by ${moreTokens}`),
       gateway: 'gateway-1',
@@ -178,7 +173,6 @@ export function setUp(given: Given) {
     events: async (send: SendOutput) => await generate(generationCall(given.call), send),
     log,
     settled,
-    costs,
     inbox,
     registry,
     demanded: () => demand.read()['demo-chat'],

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { claimed, collect, declined, end, setUp, text, textOf } from './generate-under-test.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
 
 test('admit, reserve, queue, then the output; its end is settled as its worker counted it', async () => {
   const { events, log, settled } = setUp({
@@ -64,21 +63,6 @@ test('a worker that runs short of paid tokens has its hold grow while the output
   })
   expect(textOf(await collect(events))).toBe('Hello')
   expect(log).toContain('grow by 256')
-})
-
-test('its cost in the fair order counts the time that the engine takes to compile its grammars', async () => {
-  const costOf = async (request: ReturnType<typeof generationJob>['request']) => {
-    const { events, costs } = setUp({ epochs: [(send) => send([claimed(), end(1)])], call: { request } })
-    await collect(events)
-    return costs[0] ?? 0
-  }
-  const { request } = generationJob()
-  const schema = { type: 'object', description: 'x'.repeat(4_000) }
-  const plain = await costOf(request)
-  expect(plain).toBeGreaterThan(0)
-  expect(await costOf({ ...request, outputFormat: { type: 'json-schema', schema } })).toBeGreaterThanOrEqual(
-    plain + 1_000,
-  )
 })
 
 test('its grammars are compiled with its first output, and no longer under way when it has ended', async () => {

@@ -31,7 +31,15 @@ function setUp(contextWindow = 131_072) {
         return EXACT_HOLD
       },
     },
-    picture: { find: () => ({ slots: 1, running: 0, meanGenerationMs: null, contextWindow }) },
+    picture: {
+      find: () => ({
+        slots: 1,
+        running: 0,
+        meanGenerationMs: null,
+        slotTokensPerS: null,
+        contextWindow,
+      }),
+    },
     isBarred: (accountId) => barred.has(accountId),
     onPoison: ({ accountId }) => log.push(`poison of ${accountId}`),
     onRecovery: (reason) => log.push(reason),

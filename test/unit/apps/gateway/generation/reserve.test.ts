@@ -30,7 +30,7 @@ function setUp(answer: () => HoldAnswer, { line = '' } = {}) {
       },
     },
     inputEstimate: createInputEstimate(),
-    expectedOutput: { expect: () => ({ likely: 40, usual: 15 }) },
+    expectedOutput: { expect: () => ({ likely: 40, usual: 15, mean: 20 }) },
     creditLine: {
       open: (...names) => names.find((name) => name === line) ?? null,
       // Asks twice; then the wait is over.

@@ -14,7 +14,9 @@ function setUp(options: { state?: ModelState['state'] | null; etaMs?: number | n
   const waits = createStartWaits({
     picture: {
       find: () =>
-        now.served ? { slots: 4, running: 0, meanGenerationMs: null, contextWindow: 4_096 } : null,
+        now.served
+          ? { slots: 4, running: 0, meanGenerationMs: null, slotTokensPerS: null, contextWindow: 4_096 }
+          : null,
     },
     modelStates: {
       find: (model) =>
