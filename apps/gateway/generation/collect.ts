@@ -1,5 +1,5 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
+import type { GenerationEnd, TokenLogprob, Usage } from '#libs/contracts/generation-event.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
 import type { OutputEvent, SendOutput } from './generation-call.ts'
 
@@ -19,6 +19,8 @@ export type FinishedGeneration = {
   readonly finishReason: GenerationEnd['finishReason']
   /** The stop string that ended the text; absent if none did. */
   readonly stopString?: string
+  /** One entry for each output token, also of reasoning and calls; absent if no log probabilities were received. */
+  readonly logprobs?: readonly TokenLogprob[]
   readonly usage: Usage
 }
 
@@ -28,6 +30,7 @@ export type FinishedGeneration = {
  */
 export async function collect(generate: (send: SendOutput) => Promise<void>): Promise<FinishedGeneration> {
   const parts: OutputPart[] = []
+  const logprobs: TokenLogprob[] = []
   const toolCalls = new Map<number, { id: string; name: string; arguments: string }>()
   let written: { type: 'reasoning' | 'text'; text: string } | null = null
   let end: GenerationEnd | null = null
@@ -60,6 +63,9 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
         call.arguments += event.text
         return
       }
+      case 'token-logprobs':
+        for (const token of event.tokens) logprobs.push(token)
+        return
       case 'generation-end':
         end = event
     }
@@ -74,6 +80,7 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
     reasoning: textOf(parts, 'reasoning'),
     text: textOf(parts, 'text'),
     toolCalls: [...toolCalls.values()],
+    ...(logprobs.length > 0 && { logprobs }),
     ...ending,
   }
 }
