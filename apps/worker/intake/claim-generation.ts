@@ -38,8 +38,8 @@ export function createClaimGeneration(deps: {
       try {
         return await untilAnswered(ask, { ...PAUSES, giveUp: () => nowMs() >= giveUpAtMs })
       } finally {
-        // The caller's next step opens the run. This process reads no message in between. So if a gateway asks for this
-        // generation, either the claim or the run is found.
+        // The caller of `claim` opens the run in its next step, and this process reads no message in between. So if a
+        // gateway asks whether this worker runs the generation, the worker finds either the claim or the run.
         open.delete(nonce)
       }
     },
