@@ -88,6 +88,15 @@ describe('the settings that a response repeats', () => {
     expect(settings({ reasoning: { effort: 'high' } }, { reasoning: false }).reasoning.effort).toBe('none')
   })
 
+  it.each([
+    { type: 'regex', pattern: 'a' },
+    { type: 'choice', choices: ['a'] },
+    { type: 'grammar', grammar: 'root ::= "a"' },
+  ])('name the format %j as text, because OpenAI has no such type', (format) => {
+    const body = { text: { format } }
+    expect(settings(body).text).toEqual({ format: { type: 'text' } })
+  })
+
   it('omit long settings', () => {
     const large = 'x'.repeat(70_000)
     expect(settings({ instructions: large }).instructions).toBeNull()
