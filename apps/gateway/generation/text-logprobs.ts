@@ -1,0 +1,59 @@
+import type { TokenLogprob } from '#libs/contracts/generation-event.ts'
+
+/**
+ * Finds the tokens of an output's text among all of its tokens, for answers that report log probabilities of text alone.
+ * Tokens arrive before the output that they complete. A token belongs to a delta of text if the delta shows a part of
+ * it that no earlier delta has shown. The tokens of reasoning, of calls, of tags around them and of the end belong to no
+ * text.
+ */
+export class TextLogprobs {
+  /** The tokens after the last one that was returned or dropped. */
+  #pending: TokenLogprob[] = []
+  /** The end of the last returned token that no delta has shown yet: the parser buffers what may begin a tag. */
+  #rest = ''
+
+  push(tokens: readonly TokenLogprob[]): void {
+    for (const token of tokens) this.#pending.push(token)
+  }
+
+  /** Drops the tokens of output that is not text. */
+  drop(): void {
+    this.#pending = []
+    this.#rest = ''
+  }
+
+  /**
+   * Returns the tokens of a delta. `begins` is true for the first delta of a text: then the tokens before it may be
+   * tags, even tags that contain the delta. If the delta is not found in the tokens, all of them are returned: their
+   * texts differ from the output where bytes are not UTF-8.
+   */
+  take(delta: string, { begins }: { begins: boolean }): readonly TokenLogprob[] {
+    const pending = this.#pending
+    const arrived = this.#rest + pending.map(({ token }) => token).join('')
+    // Some tokenizers decode a token without the space before it.
+    const shown = arrived.includes(delta) ? delta : delta.trimStart()
+    const from = begins ? arrived.lastIndexOf(shown) : arrived.indexOf(shown)
+    if (from < 0 || shown === '') {
+      this.drop()
+      return pending
+    }
+    const to = from + shown.length
+    const taken: TokenLogprob[] = []
+    const later: TokenLogprob[] = []
+    let seen = this.#rest.length
+    let covered = seen
+    for (const entry of pending) {
+      const start = seen
+      seen += entry.token.length
+      if (start >= to) {
+        later.push(entry)
+      } else if (start >= from || seen > from) {
+        taken.push(entry)
+        covered = seen
+      }
+    }
+    this.#pending = later
+    this.#rest = arrived.slice(to, covered)
+    return taken
+  }
+}
