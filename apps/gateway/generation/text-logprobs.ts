@@ -32,7 +32,7 @@ export class TextLogprobs {
     const arrived = this.#rest + pending.map(({ token }) => token).join('')
     // Some tokenizers decode a token without the space before it.
     const shown = arrived.includes(delta) ? delta : delta.trimStart()
-    const from = begins ? arrived.lastIndexOf(shown) : arrived.indexOf(shown)
+    const from = begins ? findBeginning(arrived, shown) : arrived.indexOf(shown)
     if (from < 0 || shown === '') {
       this.drop()
       return pending
@@ -56,4 +56,17 @@ export class TextLogprobs {
     this.#rest = arrived.slice(to, covered)
     return taken
   }
+}
+
+/**
+ * Returns where a text begins whose first delta is `shown`: at its last occurrence, because tags may contain it too. If
+ * it is repeated without a gap, the text begins with the first repetition, and the others are buffered text, which may
+ * begin a stop string.
+ */
+function findBeginning(arrived: string, shown: string): number {
+  let from = arrived.lastIndexOf(shown)
+  while (shown !== '' && from >= shown.length && arrived.startsWith(shown, from - shown.length)) {
+    from -= shown.length
+  }
+  return from
 }

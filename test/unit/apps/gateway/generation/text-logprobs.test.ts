@@ -1,5 +1,16 @@
 import { expect, it } from 'vitest'
+import { collect } from '#apps/gateway/generation/collect.ts'
+import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 import { TextLogprobs } from '#apps/gateway/generation/text-logprobs.ts'
+import { toTokenText } from '#apps/worker/run/token-text.ts'
+import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import {
+  createParser,
+  forced,
+  readFamily,
+  recordings,
+  tokenizer,
+} from '../../../libs/dialect/parse-tokens.ts'
 
 type Step = { tokens: string[]; text?: string; begins?: boolean; other?: true }
 
@@ -57,6 +68,15 @@ it.each<[name: string, steps: Step[], taken: string[][]]>([
     [['a<'], []],
   ],
   [
+    'a repetition that is buffered, because it may begin a stop string, is not lost',
+    [
+      { tokens: ['</think>', 'ab', 'ab', 'ab'], text: 'ab', begins: true },
+      { tokens: ['ab'], text: 'ab' },
+      { tokens: ['</s>'], text: 'abab' },
+    ],
+    [['ab'], ['ab'], ['ab', 'ab']],
+  ],
+  [
     'the tokens of one character come together',
     [
       { tokens: ['a'], text: 'a', begins: true },
@@ -78,6 +98,14 @@ it.each<[name: string, steps: Step[], taken: string[][]]>([
     [['Hi'], ['there']],
   ],
   [
+    'dropped tokens do not come back with a text that is not found in its tokens',
+    [
+      { tokens: ['hm'], other: true },
+      { tokens: ['b'], text: '\uFFFDb', begins: true },
+    ],
+    [['b']],
+  ],
+  [
     'tokens whose texts differ from the output are not lost',
     [{ tokens: ['a'], text: 'a', begins: true }, { tokens: [''] }, { tokens: ['b'], text: '\uFFFDb' }],
     [['a'], ['', 'b']],
@@ -85,3 +113,50 @@ it.each<[name: string, steps: Step[], taken: string[][]]>([
 ])('%s', (_, steps, taken) => {
   expect(takeAll(steps)).toEqual(taken)
 })
+
+const END: OutputEvent = {
+  type: 'generation-end',
+  finishReason: 'stop',
+  usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1, reasoningTokens: 0 },
+}
+
+const isOutput = (event: GenerationEvent): event is OutputEvent =>
+  event.type === 'text-delta' ||
+  event.type === 'reasoning-delta' ||
+  event.type === 'tool-call-start' ||
+  event.type === 'tool-call-delta'
+
+/** Returns each text of an output with its tokens, as a worker sends them. */
+async function textsOf(ids: readonly number[], family: string) {
+  const parser = createParser({ family: readFamily(family) })
+  const { parts } = await collect(async (send) => {
+    for (const [at, id] of ids.entries()) {
+      const token = toTokenText(tokenizer, id, ids.slice(Math.max(0, at - 4), at))
+      const { events, stopped } = parser.push([id])
+      send([
+        { type: 'token-logprobs', tokens: [{ token, logprob: -1, top: [] }] },
+        ...events.filter(isOutput),
+      ])
+      if (stopped) break
+    }
+    send([...parser.finish().filter(isOutput), END])
+  })
+  return parts.flatMap((part) => (part.type === 'text' ? [part] : []))
+}
+
+const FAMILIES = ['qwen3', 'hermes', 'gpt-oss', 'granite3.3', 'mistral', 'deepseek-r1']
+
+it.each(FAMILIES)(
+  'each text of a recorded output has its tokens and no others, with the parser of %s',
+  async (family) => {
+    const outputs = [...recordings, ...forced].map(({ chunks }) => chunks.flat())
+    const texts = (await Promise.all(outputs.map(async (ids) => await textsOf(ids, family)))).flat()
+    expect(texts.length).toBeGreaterThan(40)
+    for (const { text, logprobs = [] } of texts) {
+      const tokens = logprobs.map(({ token }) => token)
+      expect(tokens.join('')).toContain(text)
+      // Only the first token and the last one may have characters of tags or calls as well.
+      expect(text).toContain(tokens.slice(1, -1).join(''))
+    }
+  },
+)

@@ -68,6 +68,17 @@ describe.each(['spec', 'full'] as const)('a stream in the %s set', (eventSet) =>
     expect(parts.map((part) => part?.logprobs)).toEqual(eventSet === 'full' ? [all] : [])
   })
 
+  it('has no tokens of reasoning or calls where the texts of tokens differ from the output', async () => {
+    const batches = [
+      [tokens('h'), thought('h'), tokens('a'), text('\uFFFDa')],
+      [tokens('f'), call(0), tokens('{}'), args(0, '{}'), tokens('b'), text('\uFFFDb'), end()],
+    ]
+    const events = read(render(eventSet, ...batches))
+    const deltas = events.flatMap((event) => event.logprobs?.map(({ token }) => token) ?? [])
+    expect(deltas).toEqual(['a', 'a', 'b', 'b'])
+    expect(events.at(-1)?.response).toEqual(await wholeOf(batches))
+  })
+
   it('numbers its events from 0 and keeps one response id', () => {
     const events = read(render(eventSet, [text('a')], [text('b'), call(0)], [end()]))
     expect(events.map((event) => event.sequence_number)).toEqual([...events.keys()])
