@@ -32,11 +32,11 @@ export class TextLogprobs {
     const arrived = this.#rest + pending.map(({ token }) => token).join('')
     // Some tokenizers decode a token without the space before it.
     const shown = arrived.includes(delta) ? delta : delta.trimStart()
-    const from = begins ? findBeginning(arrived, shown) : arrived.indexOf(shown)
-    if (from < 0 || shown === '') {
+    if (shown === '' || !arrived.includes(shown)) {
       this.drop()
       return pending
     }
+    const from = begins ? findBeginning(arrived, shown) : arrived.indexOf(shown)
     const to = from + shown.length
     const taken: TokenLogprob[] = []
     const later: TokenLogprob[] = []
@@ -59,13 +59,13 @@ export class TextLogprobs {
 }
 
 /**
- * Returns where a text begins whose first delta is `shown`: at its last occurrence, because tags may contain it too. If
- * it is repeated without a gap, the text begins with the first repetition, and the others are buffered text, which may
- * begin a stop string.
+ * Returns where a text begins whose first delta is `shown`, which is not empty: at its last occurrence, because tags may
+ * contain it too. If it is repeated without a gap, the text begins with the first repetition, and the others are
+ * buffered text, which may begin a stop string.
  */
 function findBeginning(arrived: string, shown: string): number {
   let from = arrived.lastIndexOf(shown)
-  while (shown !== '' && from >= shown.length && arrived.startsWith(shown, from - shown.length)) {
+  while (from >= shown.length && arrived.startsWith(shown, from - shown.length)) {
     from -= shown.length
   }
   return from
