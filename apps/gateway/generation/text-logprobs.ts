@@ -39,21 +39,21 @@ export class TextLogprobs {
     const from = begins ? findBeginning(arrived, shown) : arrived.indexOf(shown)
     const to = from + shown.length
     const taken: TokenLogprob[] = []
-    const later: TokenLogprob[] = []
+    /** A token, after the empty tokens that are the beginning of its first character. */
+    let character: TokenLogprob[] = []
     let seen = this.#rest.length
-    let covered = seen
+    let read = 0
     for (const entry of pending) {
-      const start = seen
+      if (seen >= to) break
+      read += 1
+      character.push(entry)
+      if (entry.token === '') continue
       seen += entry.token.length
-      if (start >= to) {
-        later.push(entry)
-      } else if (start >= from || seen > from) {
-        taken.push(entry)
-        covered = seen
-      }
+      if (seen > from) taken.push(...character)
+      character = []
     }
-    this.#pending = later
-    this.#rest = arrived.slice(to, covered)
+    this.#pending = pending.slice(read)
+    this.#rest = arrived.slice(to, seen)
     return taken
   }
 }

@@ -77,12 +77,31 @@ it.each<[name: string, steps: Step[], taken: string[][]]>([
     [['ab'], ['ab'], ['ab', 'ab']],
   ],
   [
+    'within a text, its first occurrence counts: the rest is buffered',
+    [
+      { tokens: ['x'], text: 'x', begins: true },
+      { tokens: ['b', 'a', 'b'], text: 'b' },
+      { tokens: ['c'], text: 'abc' },
+    ],
+    [['x'], ['b'], ['a', 'b', 'c']],
+  ],
+  [
     'the tokens of one character come together',
     [
       { tokens: ['a'], text: 'a', begins: true },
       { tokens: ['', '', '🌾'], text: '🌾' },
     ],
     [['a'], ['', '', '🌾']],
+  ],
+  [
+    'a space comes with the beginning of a character, if it is a part of the same token',
+    [
+      { tokens: ['a'], text: 'a', begins: true },
+      { tokens: [''], text: ' ' },
+      { tokens: [''] },
+      { tokens: [' 🌾'], text: '🌾' },
+    ],
+    [['a'], [''], ['', ' 🌾']],
   ],
   [
     'a special token within the text is not part of it',
@@ -134,7 +153,7 @@ async function textsOf(ids: readonly number[], family: string) {
       const token = toTokenText(tokenizer, id, ids.slice(Math.max(0, at - 4), at))
       const { events, stopped } = parser.push([id])
       send([
-        { type: 'token-logprobs', tokens: [{ token, logprob: -1, top: [] }] },
+        { type: 'token-logprobs', tokens: [{ token, logprob: -at, top: [] }] },
         ...events.filter(isOutput),
       ])
       if (stopped) break
@@ -155,6 +174,10 @@ it.each(FAMILIES)(
     for (const { text, logprobs = [] } of texts) {
       const tokens = logprobs.map(({ token }) => token)
       expect(tokens.join('')).toContain(text)
+      // The beginning of a character, whose text is empty, comes with the token that completes the character.
+      const beginnings = logprobs.filter(({ token }) => token === '')
+      const next = logprobs.filter((_, at) => tokens[at - 1] === '')
+      expect(next.map(({ logprob }) => logprob + 1)).toEqual(beginnings.map(({ logprob }) => logprob))
       // Only the first token and the last one may have characters of tags or calls as well.
       expect(text).toContain(tokens.slice(1, -1).join(''))
     }
