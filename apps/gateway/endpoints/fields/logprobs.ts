@@ -10,7 +10,8 @@ export const TopLogprobs = z.int(TOP_LOGPROBS).min(0, TOP_LOGPROBS).max(MAX_TOP_
 /**
  * The most tokens that one answer may list with their log probabilities if the gateway keeps the whole list until the
  * answer ends: output tokens and alternatives together. The list takes about 120 bytes a token, and is written as JSON
- * in one step. With this limit an answer needs about 1 MB, and writing it takes a few milliseconds.
+ * in one step. With this limit an answer needs about 1 MB, and writing it takes a few milliseconds. The end of a stream
+ * of Responses repeats the list four times, about 4 MB.
  */
 export const MOST_LISTED = 8_192
 
