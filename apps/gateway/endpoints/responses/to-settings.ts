@@ -43,7 +43,7 @@ export function toSettings(
     text: { format: toFormat(body.text?.format ?? body.response_format) },
     tool_choice: toChoice(request.toolChoice),
     tools: repeat(request.tools.map(toTool), []),
-    top_logprobs: 0,
+    top_logprobs: request.topLogprobs ?? 0,
     top_p: body.top_p ?? 1,
     truncation: 'disabled',
     user: body.user ?? null,
