@@ -1,4 +1,5 @@
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
+import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
@@ -215,7 +216,7 @@ class DispatchedGeneration implements Dispatched {
       this.#warn(error, 'no job was added'),
     )
     this.#current = job
-    this.#needs = { features: [job.request.kind], window: 0 }
+    this.#needs = { features: firstFeatures(job.request), window: 0 }
     this.#servedMs = deps.nowMs()
     this.#start = generation.admission.startWait
   }
@@ -448,6 +449,12 @@ class DispatchedGeneration implements Dispatched {
   #warn(error: unknown, what: string): void {
     this.#deps.log.warn({ err: error, requestId: this.#generation.job.id }, what)
   }
+}
+
+/** A worker that does not know log probabilities would leave them out. */
+function firstFeatures(request: GenerationRequest): string[] {
+  const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
+  return hasLogprobs ? [request.kind, 'logprobs'] : [request.kind]
 }
 
 /**

@@ -7,6 +7,7 @@ import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
 export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0 }
@@ -25,6 +26,7 @@ export function setUp(
     startsAtMs?: number
     lifted?: Promise<void>
     jobsFail?: boolean
+    job?: GenerationJob
     /** If true, a job of the model always waits. */
     jobsWait?: boolean
     pace?: Pace
@@ -110,7 +112,7 @@ export function setUp(
     log: pino({ level: 'silent' }),
   })
   const dispatched = dispatch({
-    job: generationJob(),
+    job: options.job ?? generationJob(),
     promptTokens: 40,
     admission: {
       place: liftPlace({ cost: 300, mostAhead: 5 }),
