@@ -4,6 +4,14 @@ import { GenerationRequest, type ChatRequest } from './generation-request.ts'
 /** An int64 amount as text: JSON numbers and Redis' Lua would round it. */
 const Int64Text = z.string().regex(/^\d{1,19}$/)
 
+/**
+ * The share of one choice in a hold that pays for several choices of one prompt, in output tokens: those of this choice,
+ * and those of all others. The amount pays for the prompt once, and each choice sees the whole amount. So the price is
+ * rounded once, as in billing.
+ */
+export const HoldShare = z.object({ outputTokens: z.int().min(0), otherTokens: z.int().min(0) })
+export type HoldShare = z.infer<typeof HoldShare>
+
 /** The money set aside for one generation, and the prices that turn its amount into tokens. */
 export const Hold = z.object({
   amountNano: Int64Text,
@@ -17,6 +25,8 @@ export const Hold = z.object({
    * balance the number may be below the caller's limit; the hold can grow while the generation runs.
    */
   outputTokens: z.int().min(0),
+  /** With it, `outputTokens` and this are a `HoldShare`. Absent if the request has one choice. */
+  otherTokens: HoldShare.shape.otherTokens.optional(),
   /**
    * True if the account's credits limited the hold's amount. A prompt that this amount cannot pay fails with
    * `insufficient_credits`.

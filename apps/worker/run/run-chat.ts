@@ -261,21 +261,22 @@ export function createRunChat(deps: {
  * raise the limit.
  */
 function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => void): PaidOutput {
-  const { hold } = run.job
+  let { hold } = run.job
   const { mostTokens, paidTokens } = fit
-  let { amountNano } = hold
   const paid = createPaidOutput({
     written: run.earlierIds.length,
     paidTokens,
     mostTokens,
-    ask: (moreTokens) => run.send([{ type: 'generation-short', amountNano, moreTokens }]),
+    ask: (moreTokens) => run.send([{ type: 'generation-short', amountNano: hold.amountNano, moreTokens }]),
     onPaid,
   })
   run.onHold = (answered) => {
     // Answers may overtake each other, and a hold only grows.
-    if (BigInt(answered.amountNano) > BigInt(amountNano)) amountNano = answered.amountNano
+    const { amountNano, share = hold, isFinal } = answered
+    const isLarger = BigInt(amountNano) > BigInt(hold.amountNano) || share.outputTokens > hold.outputTokens
+    if (isLarger) hold = { ...hold, ...share, amountNano }
     const tokens = { input: run.usage.promptTokens, limit: mostTokens }
-    paid.raise(paidOutput(hold, amountNano, tokens), answered.isFinal)
+    paid.raise(paidOutput(hold, tokens), isFinal)
   }
   return paid
 }
