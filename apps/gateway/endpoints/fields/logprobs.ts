@@ -8,14 +8,15 @@ export const TOP_LOGPROBS = `expected a whole number from 0 to ${MAX_TOP_LOGPROB
 export const TopLogprobs = z.int(TOP_LOGPROBS).min(0, TOP_LOGPROBS).max(MAX_TOP_LOGPROBS, TOP_LOGPROBS)
 
 /**
- * The most tokens that one answer may list with their log probabilities if it is not streamed: output tokens and
- * alternatives together. The gateway keeps the whole list until the answer ends, about 120 bytes a token, and writes it
- * as JSON in one step. With this limit an answer needs about 1 MB, and writing it takes a few milliseconds.
+ * The most tokens that the answers to one request may list with their log probabilities if they are not streamed: output
+ * tokens and alternatives together. The gateway keeps the whole list until the last answer ends, about 120 bytes a token, and writes it
+ * as JSON in one step. With this limit the list needs about 1 MB, and writing it takes a few milliseconds.
  */
 export const MOST_LISTED = 8_192
 
 /**
- * Returns the most output tokens of a request, so that an answer that is not streamed lists at most `MOST_LISTED` tokens;
+ * Returns the most output tokens of a request, so that answers that are not streamed list at most `MOST_LISTED` tokens
+ * together;
  * Infinity if the request is streamed or asks for no log probabilities (`topLogprobs` is absent then). Throws an
  * `ApiError` `invalid_request` that names `param` if the caller's own limit (`given`, null if there is none) is higher.
  */
@@ -24,13 +25,16 @@ export function toMostListed(
   request: {
     readonly topLogprobs?: number | undefined
     readonly stream: boolean | undefined
+    /** How many answers the request wants. They are kept together. Absent: one. */
+    readonly choices?: number
     readonly param: string
   },
 ): number {
-  const { topLogprobs, stream = false, param } = request
+  const { topLogprobs, stream = false, choices = 1, param } = request
   if (topLogprobs === undefined || stream) return Infinity
-  const most = Math.floor(MOST_LISTED / (1 + topLogprobs))
+  const most = Math.floor(MOST_LISTED / choices / (1 + topLogprobs))
   if (given === null || given <= most) return most
-  const limit = `an answer with these log probabilities has at most ${most} tokens unless it is streamed`
+  const answer = choices === 1 ? 'an answer' : `each of ${choices} answers`
+  const limit = `${answer} with these log probabilities has at most ${most} tokens unless it is streamed`
   throw new ApiError('invalid_request', `'${param}': ${limit}.`, { param })
 }
