@@ -5,8 +5,8 @@ import { GenerationRequest, type ChatRequest } from './generation-request.ts'
 const Int64Text = z.string().regex(/^\d{1,19}$/)
 
 /**
- * The share of one choice in a hold that pays for several choices of one prompt, in output tokens: those of this choice,
- * and those of all others. The amount pays for the prompt once, and each choice sees the whole amount. So the price is
+ * The share of one choice in a hold that pays for several choices of one prompt, in output tokens: the tokens of this
+ * choice, and the tokens of all others. The amount pays for the prompt once, and each choice sees the whole amount. So the price is
  * rounded once, as in billing.
  */
 export const HoldShare = z.object({ outputTokens: z.int().min(0), otherTokens: z.int().min(0) })

@@ -11,14 +11,14 @@ import { toCharge } from './to-charge.ts'
  * The runs of one request: one for each of its choices. Each choice is a generation with its own record, job and stream,
  * so each goes on by itself after the loss of its worker. What the choices have in common is here:
  * - the hold: it pays for the prompt once, and for the output of all choices (`hold-shares.ts`);
- * - the settlement: the first choice's settles the request with the usage of all. Those of the others have no usage, so
- *   they only correct the fair order;
+ * - the settlement: the settlement of the first choice has the usage of all, and charges the request. The settlements of
+ *   the others have no usage, so they only correct the fair order;
  * - the end: the request is complete when all choices are, and fails, free, when one of them fails.
  */
 export type RequestRuns = {
   /**
-   * Queues the generations: first that of the first choice, whose record admits the request, then the others. Throws
-   * `model_busy` or `model_unavailable`.
+   * Queues the generations: first the generation of the first choice, whose record admits the request, then the others.
+   * Throws `model_busy` or `model_unavailable`.
    */
   queue(): Promise<void>
   /**
@@ -116,7 +116,7 @@ class Runs implements RequestRuns {
     return [this.#first, ...this.#others]
   }
 
-  /** Returns the usage of the choice itself, or that of the request if all other choices are complete. */
+  /** Returns the usage of the choice itself, or the usage of the request if all other choices are complete. */
   #toEndUsage(own: Usage): Usage {
     this.#completed.push(own)
     if (this.#completed.length < this.#shares.choices) return own
@@ -134,8 +134,8 @@ const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0,
 
 /**
  * Returns the usage of a request: its prompt once, and the output of all choices. An engine that runs one choice has the
- * prompt in its cache for the next one. So the fewest cached tokens count among the choices with output: those that an
- * earlier request had left.
+ * prompt in its cache for the next one. So the fewest cached tokens count among the choices with output: an earlier
+ * request had left these tokens in the cache.
  */
 function sumUsage(ofChoices: readonly Usage[]): Usage {
   const [only, ...others] = ofChoices

@@ -28,8 +28,8 @@ export type Reserve = {
    */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
   /**
-   * Replaces the hold of the request by a hold for the input tokens that a worker has counted. `job` is that of any of
-   * the request's `choices`.
+   * Replaces the hold of the request by a hold for the input tokens that a worker has counted. `job` is the job of any
+   * of the request's `choices`.
    */
   exact(job: GenerationJob, counted: { promptTokens: number; choices: number }): Promise<Hold>
 }

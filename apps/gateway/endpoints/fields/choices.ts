@@ -17,7 +17,7 @@ export const CHOICE_FIELDS = {
   }),
 }
 
-/** The number of an answer among those of its request. */
+/** The number of an answer among the answers of its request. */
 export const ChoiceIndex = z
   .int()
   .min(0)
