@@ -217,6 +217,7 @@ class GenerationRun implements Run {
     const { caller, model } = this.call
     const usage = this.#progress.complete(reported.usage)
     this.#usage = usage
+    this.#shares.completed(this.choice, usage.completionTokens)
     this.#end = { ...reported, usage: this.#toEndUsage(usage) }
     const isCut = reported.finishReason === 'length'
     this.#deps.expectedOutput.learn(model.id, caller.accountId, { tokens: usage.completionTokens, isCut })

@@ -28,8 +28,8 @@ export type GrowHold = (
 
 /**
  * The results of a request to billing for a larger hold:
- * - `granted`: the hold is larger.
- * - `short`: other generations hold the credits, so a later request may succeed.
+ * - `granted`: the hold is larger, or another choice of the request has left tokens.
+ * - `short`: other generations hold the credits, or other choices hold the tokens, so a later request may succeed.
  * - `refused`: the hold does not grow, and no later request is made.
  * - `unavailable`: billing did not answer.
  */
@@ -68,6 +68,11 @@ export function createGrowHold(deps: {
     if (underWay.has(id)) return
     underWay.add(id)
     const grow = async () => {
+      if (shares.takeSpare(choice, moreTokens) > 0) {
+        dispatched.growHold(shares.of(choice))
+        onGrowth('granted')
+        return answer(false)
+      }
       const before = shares.whole()
       const extended = await billing.extend({
         reservationId: toRequestId(id),
@@ -75,7 +80,7 @@ export function createGrowHold(deps: {
         deadlineMs: null,
         ...(choices > 1 && { choices }),
       })
-      const growth = toGrowth(extended, before)
+      const growth = toGrowth(extended, before, shares.mayGetSpare())
       onGrowth(growth)
       if (extended.status === 'granted') dispatched.growHold(shares.grown(choice, toHold(extended)))
       // After `short` no answer is sent, so the worker asks again.
@@ -91,8 +96,11 @@ export function createGrowHold(deps: {
   }
 }
 
-/** A grant that is not larger than the present hold counts as `refused`, because the model allows no more output. */
-function toGrowth(extended: HoldAnswer, before: Hold): HoldGrowth {
+/**
+ * A grant that is not larger than the present hold counts as `refused`, because the model allows no more output. A lack
+ * of credits counts as `short` if a later request may find credits, or spare tokens of another choice.
+ */
+function toGrowth(extended: HoldAnswer, before: Hold, mayGetSpare: boolean): HoldGrowth {
   const amountNano = BigInt(before.amountNano)
   switch (extended.status) {
     case 'granted':
@@ -101,7 +109,7 @@ function toGrowth(extended: HoldAnswer, before: Hold): HoldGrowth {
         : 'refused'
     case 'insufficient-credits':
     case 'key-limit':
-      return extended.heldNano > amountNano ? 'short' : 'refused'
+      return extended.heldNano > amountNano || mayGetSpare ? 'short' : 'refused'
     case 'key-rate':
     case 'key-invalid':
     case 'model-unknown':

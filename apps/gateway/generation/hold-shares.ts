@@ -2,7 +2,8 @@ import type { Hold } from '#libs/contracts/generation-job.ts'
 
 /**
  * The one hold of a request, as its choices share it. At first, each choice has an equal share of the output tokens. A
- * larger hold makes the share of the choice larger that asked for it.
+ * larger hold makes the share of the choice larger that asked for it. The tokens that a complete choice has left are
+ * spare: the other choices use them before the hold grows.
  */
 export type HoldShares = {
   readonly choices: number
@@ -17,6 +18,12 @@ export type HoldShares = {
    * hold. All choices have the same prompt, so each of them may ask for the same hold; only the first answer counts.
    */
   replaced(choice: number, whole: Hold): Hold
+  /** Adds up to `moreTokens` spare tokens to the share of this choice. Returns how many were added. */
+  takeSpare(choice: number, moreTokens: number): number
+  /** Notes that this choice is complete, with so many output tokens. */
+  completed(choice: number, outputTokens: number): void
+  /** True if several choices are not complete, so that one may leave spare tokens for the others. */
+  mayGetSpare(): boolean
   /**
    * Runs `work` after the work of all earlier calls. The choices let the hold grow one after the other, because each
    * asks for more output than the hold pays for at that moment. Rejects if `work` rejects.
@@ -35,11 +42,15 @@ class Shares implements HoldShares {
   /** Output tokens by choice; empty if there is one choice. */
   #tokens: number[] = []
   #isReplaced = false
+  #spare = 0
+  /** The number of choices that are not complete. */
+  #open: number
   #last: Promise<void> | null = null
 
   constructor(hold: Hold, choices: number) {
     this.choices = choices
     this.#whole = hold
+    this.#open = choices
     this.#divide()
   }
 
@@ -54,9 +65,7 @@ class Shares implements HoldShares {
   }
 
   grown(choice: number, whole: Hold): Hold {
-    const added = whole.outputTokens - this.#whole.outputTokens
-    const before = this.#tokens[choice]
-    if (before !== undefined) this.#tokens[choice] = before + added
+    this.#add(choice, whole.outputTokens - this.#whole.outputTokens)
     this.#whole = whole
     return this.of(choice)
   }
@@ -64,10 +73,32 @@ class Shares implements HoldShares {
   replaced(choice: number, whole: Hold): Hold {
     if (!this.#isReplaced) {
       this.#isReplaced = true
+      const isSame = whole.outputTokens === this.#whole.outputTokens
       this.#whole = whole
-      this.#divide()
+      if (!isSame) this.#divide()
     }
     return this.of(choice)
+  }
+
+  takeSpare(choice: number, moreTokens: number): number {
+    const taken = Math.min(this.#spare, moreTokens)
+    this.#spare -= taken
+    this.#add(choice, taken)
+    return taken
+  }
+
+  completed(choice: number, outputTokens: number) {
+    const share = this.#tokens[choice]
+    this.#open -= 1
+    if (share === undefined) return
+    // Output that is free is not limited by the share.
+    const used = Math.min(share, outputTokens)
+    this.#tokens[choice] = used
+    this.#spare += share - used
+  }
+
+  mayGetSpare(): boolean {
+    return this.#open > 1
   }
 
   async inTurn(work: () => Promise<void>) {
@@ -77,6 +108,11 @@ class Shares implements HoldShares {
     await turn.finally(() => {
       if (this.#last === last) this.#last = null
     })
+  }
+
+  #add(choice: number, tokens: number) {
+    const before = this.#tokens[choice]
+    if (before !== undefined) this.#tokens[choice] = before + tokens
   }
 
   #divide() {

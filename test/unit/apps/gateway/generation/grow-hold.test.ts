@@ -153,3 +153,25 @@ test('a choice lets the hold of all choices grow, and its worker learns its own 
   expect(shares.of(1)).toMatchObject({ amountNano: '1012', ...share })
   expect(shares.of(0)).toMatchObject({ outputTokens: 20, otherTokens: 276 })
 })
+
+test('a choice takes what a complete choice has left, without a call to billing', async () => {
+  const { short, extended, answered, growths, shares } = setUp(async () => grantOf(1_012n, 296), 2)
+  shares.completed(0, 5)
+  short()
+  const share = { outputTokens: 35, otherTokens: 5 }
+  await expect
+    .poll(() => answered)
+    .toMatchObject([['worker-1', { amountNano: '500', share, isFinal: false }]])
+  expect([extended, growths]).toEqual([[], ['granted']])
+})
+
+test('without credits, a choice asks again as long as another choice may leave tokens', async () => {
+  const { short, answered, growths, shares } = setUp(async () => shortBy('insufficient-credits', 500n), 2)
+  short()
+  await expect.poll(() => growths).toEqual(['short'])
+  expect(answered).toEqual([])
+  shares.completed(0, 20)
+  short()
+  await expect.poll(() => growths).toEqual(['short', 'refused'])
+  expect(answered).toMatchObject([['worker-1', { isFinal: true }]])
+})

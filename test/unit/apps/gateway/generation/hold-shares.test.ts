@@ -36,6 +36,17 @@ test('a hold that is replaced is shared anew, once: each choice asks for the sam
   expect(shares.replaced(0, exact)).toMatchObject({ amountNano: '700', outputTokens: 15, otherTokens: 35 })
 })
 
+test('what a complete choice has left goes to the choices that ask, before the hold grows', () => {
+  const shares = createHoldShares({ ...HOLD, outputTokens: 90 }, 3)
+  expect([shares.takeSpare(0, 8), shares.mayGetSpare()]).toEqual([0, true])
+  shares.completed(2, 18)
+  expect([shares.takeSpare(0, 8), shares.takeSpare(1, 8), shares.takeSpare(1, 8)]).toEqual([8, 4, 0])
+  expect(shares.of(0)).toMatchObject({ amountNano: '500', outputTokens: 38, otherTokens: 52 })
+  expect(shares.of(1)).toMatchObject({ outputTokens: 34, otherTokens: 56 })
+  shares.completed(1, 34)
+  expect(shares.mayGetSpare()).toBe(false)
+})
+
 test('choices take turns, also after one has failed', async () => {
   const shares = createHoldShares(HOLD, 2)
   const { promise, reject } = Promise.withResolvers<void>()
