@@ -61,7 +61,7 @@ type Given = {
   /** The actions of the workers of each further choice. */
   others?: Epoch[][]
   /** Called with the number of the choice that is queued. */
-  begin?: (choice: number) => void
+  begin?: (choice: number) => void | Promise<void>
   showsCost?: boolean
   /** The error that admission throws. */
   refusal?: ApiError
@@ -96,7 +96,7 @@ export function setUp(given: Given) {
         async begin() {
           log.push(`queue${name}`)
           mayBeQueued = true
-          given.begin?.(choice)
+          await given.begin?.(choice)
           runEpoch()
           return 0
         },

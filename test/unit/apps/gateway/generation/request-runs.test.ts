@@ -128,15 +128,22 @@ test('if the record refuses the first choice, the others are not queued and the 
   expect(log).not.toContain('release g1+1')
 })
 
-test('if a further choice cannot be queued, the request fails, free, after all have been asked for', async () => {
+test('if a further choice cannot be queued, the request fails, free, once all have been asked for', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const endedBefore: number[] = []
   const { events, settled } = setUp({
-    begin(choice) {
+    async begin(choice) {
       if (choice === 1) throw new Error('no memory')
+      if (choice === 2) await promise
+      endedBefore.push(settled.length)
     },
     epochs: [(send) => send([claimed(), [text('one'), [1]]])],
     others: [[], [(send) => send([claimed(), [text('three'), [1]]])]],
   })
-  await expect(collectChoices(events)).rejects.toThrow('no memory')
+  const failing = collectChoices(events)
+  setImmediate(resolve)
+  await expect(failing).rejects.toThrow('no memory')
+  expect(endedBefore).toEqual([0, 0])
   expect(settled.map(({ outcome }) => outcome)).toEqual(['fault', 'fault', 'fault'])
 })
 
