@@ -68,8 +68,7 @@ class Runs implements RequestRuns {
     const open = (choice: number, of: Admission) =>
       openRun(call, { ...reserved, choice, admission: of, shares, toEndUsage })
     this.#first = open(0, admission)
-    const others = toOthers(admission)
-    this.#others = Array.from({ length: choices - 1 }, (_, index) => open(index + 1, others))
+    this.#others = Array.from({ length: choices - 1 }, (_, index) => open(index + 1, toOther(admission)))
   }
 
   async queue() {
@@ -154,10 +153,15 @@ function sumUsage(ofChoices: readonly Usage[]): Usage {
   }
 }
 
-/** Returns the admission of a further choice. Only the first choice of a request says how long requests wait. */
-const toOthers = (admission: Admission): Admission => ({
+/**
+ * Returns the admission of a further choice. Only the first choice of a request teaches how long requests wait. Only the
+ * first one must be claimed in the time that the client allows for its model's start: the engine that has started may be
+ * too small for all choices at once.
+ */
+const toOther = ({ startWait, ...admission }: Admission): Admission => ({
   ...admission,
   place: admission.choicePlace,
+  startWait: startWait === null ? null : { ...startWait, leftMs: () => Infinity },
   queued: () => undefined,
   claimed: () => undefined,
 })

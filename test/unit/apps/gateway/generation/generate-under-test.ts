@@ -23,7 +23,6 @@ import type {
   GenerationDeclined,
   GenerationEvent,
 } from '#libs/contracts/generation-event.ts'
-import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
@@ -72,7 +71,7 @@ type Given = {
 export function setUp(given: Given) {
   const log: string[] = []
   const settled: Ending[] = []
-  const jobs: GenerationJob[] = []
+  const generations: Parameters<Dispatch>[0][] = []
   const choices = [given.epochs ?? [], ...(given.others ?? [])].map((epochs, choice) => {
     const name = choice === 0 ? '' : ` of ${choice}`
     const stream = 7 + choice
@@ -91,7 +90,7 @@ export function setUp(given: Given) {
     let mayBeQueued = false
     const job = generationJob({ id: toChoiceId('g1', choice), model: 'demo-chat' })
     const toDispatched = (generation: Parameters<Dispatch>[0]): Dispatched => {
-      jobs.push(generation.job)
+      generations.push(generation)
       return {
         async begin() {
           log.push(`queue${name}`)
@@ -142,7 +141,7 @@ export function setUp(given: Given) {
       if (given.refusal !== undefined) throw given.refusal
       return {
         place: liftPlace({ mostAhead: 5 }),
-        choicePlace: liftPlace(),
+        choicePlace: liftPlace({ cost: 40 }),
         startWait: given.startWait ?? null,
         queued: () => {},
         claimed: () => {},
@@ -203,7 +202,7 @@ export function setUp(given: Given) {
       await generate(generationCall({ choices: choices.length, ...given.call }), send),
     log,
     settled,
-    jobs,
+    generations,
     inbox,
     registry,
     demanded: () => demand.read()['demo-chat'],

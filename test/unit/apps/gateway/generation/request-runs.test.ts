@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 import { claimed, declined, end, setUp, text } from './generate-under-test.ts'
@@ -151,12 +152,13 @@ test('with a seed, each choice has a seed of its own and shares the rest of the 
   const { request } = generationJob()
   const seeded = { ...request, sampling: { seed: 2 ** 31 - 2 } }
   const finish = [(send: (events: readonly ReturnType<typeof end>[]) => void) => send([claimed(), end(1)])]
-  const { events, jobs } = setUp({
+  const { events, generations } = setUp({
     call: { request: seeded },
     epochs: finish,
     others: [finish, finish],
   })
   await collectChoices(events)
+  const jobs = generations.map(({ job }) => job)
   expect(jobs.map((job) => job.request)).toEqual(
     [2 ** 31 - 2, 2 ** 31 - 1, 0].map((seed) => ({ ...seeded, sampling: { seed } })),
   )
@@ -167,6 +169,24 @@ test('with a seed, each choice has a seed of its own and shares the rest of the 
       ['+2', 33, 67],
     ],
   )
+})
+
+test('the first choice is admitted for all, and only it must be claimed in the time of a start', async () => {
+  const startWait: StartWait = {
+    limitS: 30,
+    leftMs: () => 30_000,
+    expectedMs: () => null,
+    outlook: () => 'coming',
+    begin: () => {},
+    end: () => {},
+  }
+  const finish = [(send: (events: readonly ReturnType<typeof end>[]) => void) => send([claimed(), end(1)])]
+  const { events, generations } = setUp({ startWait, epochs: finish, others: [finish] })
+  await collectChoices(events)
+  const admissions = generations.map(({ admission }) => admission)
+  expect(admissions.map(({ place }) => place.cost)).toEqual([1, 40])
+  expect(admissions.map((admission) => admission.startWait?.leftMs())).toEqual([30_000, Infinity])
+  expect(admissions[1]?.startWait?.outlook()).toBe('coming')
 })
 
 test('a choice that is handed back gets its share of the exact hold', async () => {
