@@ -193,8 +193,8 @@ const STARTING: ModelPicture = {
 }
 /**
  * Any number of tokens may wait before a further choice. While a model is being started, any number of tokens may wait
- * before every generation. The queue of such a model is
- * bounded instead by the places of `start-waits.ts`, and by the bytes that may wait.
+ * before every generation. The queue of such a model is bounded instead by the places of `start-waits.ts`, and by the
+ * bytes that may wait.
  */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 /**

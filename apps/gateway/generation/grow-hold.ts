@@ -104,9 +104,7 @@ function toGrowth(extended: HoldAnswer, before: Hold, mayGetSpare: boolean): Hol
   const amountNano = BigInt(before.amountNano)
   switch (extended.status) {
     case 'granted':
-      return extended.amountNano > amountNano || extended.outputTokens > before.outputTokens
-        ? 'granted'
-        : 'refused'
+      return extended.amountNano > amountNano ? 'granted' : 'refused'
     case 'insufficient-credits':
     case 'key-limit':
       return extended.heldNano > amountNano || mayGetSpare ? 'short' : 'refused'

@@ -51,7 +51,6 @@ class Runs implements RequestRuns {
   readonly #shares: HoldShares
   readonly #first: Run
   readonly #others: readonly Run[]
-  #completed: Usage[] = []
   #hasFailed = false
 
   constructor(
@@ -64,7 +63,9 @@ class Runs implements RequestRuns {
     this.#showsCost = showsCost
     const shares = createHoldShares(hold, choices)
     this.#shares = shares
-    const toEndUsage = (own: Usage) => this.#toEndUsage(own)
+    let running = choices
+    // The end of the last choice reports the usage of the request. Each other end reports its own usage.
+    const toEndUsage = (own: Usage) => ((running -= 1) === 0 ? this.#usage() : own)
     const open = (choice: number, of: Admission) =>
       openRun(call, { ...reserved, choice, admission: of, shares, toEndUsage })
     this.#first = open(0, admission)
@@ -105,7 +106,7 @@ class Runs implements RequestRuns {
   settle() {
     const isComplete = this.#all().every((run) => run.isComplete())
     const outcome: SettlementOutcome = this.#hasFailed ? 'fault' : isComplete ? 'completed' : 'cancelled'
-    const usage = this.#usage(this.#all().map((run) => run.usage()))
+    const usage = this.#usage()
     this.#first.settle({ outcome, usage })
     for (const run of this.#others) run.settle({ outcome, usage: NO_USAGE })
     return isComplete ? usage : null
@@ -115,15 +116,9 @@ class Runs implements RequestRuns {
     return [this.#first, ...this.#others]
   }
 
-  /** Returns the usage of the choice itself, or the usage of the request if all other choices are complete. */
-  #toEndUsage(own: Usage): Usage {
-    this.#completed.push(own)
-    if (this.#completed.length < this.#shares.choices) return own
-    return this.#usage(this.#completed)
-  }
-
-  #usage(ofChoices: readonly Usage[]): Usage {
-    const usage = sumUsage(ofChoices)
+  /** Returns the usage of all choices, as far as their output was received. */
+  #usage(): Usage {
+    const usage = sumUsage(this.#all().map((run) => run.usage()))
     const costNano = this.#showsCost ? toCharge(usage, this.#shares.whole()) : null
     return costNano === null ? usage : { ...usage, costNano }
   }

@@ -22,9 +22,9 @@ import { orUnavailable } from './or-unavailable.ts'
  */
 export type Reserve = {
   /**
-   * Sets credits aside for the estimated input and the wanted output of each choice, until `deadlineMs` of the monotonic clock. If the
-   * balance is small, the hold pays only for the output that the answer will probably need. If credits are missing
-   * because other running requests hold them, the function waits for these credits.
+   * Sets credits aside for the estimated input and the wanted output of each choice, until `deadlineMs` of the
+   * monotonic clock. If the balance is small, the hold pays only for the output that the answers will probably need. If
+   * credits are missing because other running requests hold them, the function waits for these credits.
    */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
   /**
