@@ -15,8 +15,9 @@ export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'inco
  *   embedding  tokenize → wait → embed → deliver                            run-embedding.ts
  *   end        last events, or hand back                                    end-run.ts
  *
- * The promise resolves as soon as the claim is answered, with null if no generation waits. It rejects only if the claim
- * gets no answer. Every claimed generation gets exactly one ending.
+ * The created function returns a promise. The promise resolves as soon as the claim is answered: with null if no
+ * generation waits, otherwise with the claimed generation (`Taken`). It rejects only if the claim gets no answer. Every
+ * claimed generation gets exactly one ending.
  */
 export function createProcessGeneration(deps: {
   claim: () => Promise<Claim>

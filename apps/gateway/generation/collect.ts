@@ -2,11 +2,17 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationEnd, TokenLogprob, Usage } from '#libs/contracts/generation-event.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
 import type { OutputEvent, SendOutput } from './generation-call.ts'
+import { TextLogprobs } from './text-logprobs.ts'
 
 /** A part of the output: the joined text of successive deltas of one kind, or one tool call. */
 export type OutputPart =
   | { readonly type: 'reasoning'; readonly text: string }
-  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'text'
+      readonly text: string
+      /** One entry for each token of this text; absent if no log probabilities were received. */
+      readonly logprobs?: readonly TokenLogprob[]
+    }
   | { readonly type: 'tool-call'; readonly call: ToolCall }
 
 /** The whole output of one choice. */
@@ -57,17 +63,22 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
 function createCollector() {
   const parts: OutputPart[] = []
   const logprobs: TokenLogprob[] = []
+  const textLogprobs = new TextLogprobs()
   const toolCalls = new Map<number, { id: string; name: string; arguments: string }>()
-  let written: { type: 'reasoning' | 'text'; text: string } | null = null
+  let written: { type: 'reasoning' | 'text'; text: string; logprobs?: TokenLogprob[] } | null = null
   let end: GenerationEnd | null = null
 
   function write(type: 'reasoning' | 'text', text: string) {
     if (text === '') return
+    const begins = written?.type !== type
     if (written?.type !== type) {
       written = { type, text: '' }
       parts.push(written)
     }
     written.text += text
+    if (logprobs.length === 0) return
+    if (type === 'text') (written.logprobs ??= []).push(...textLogprobs.take(text, { begins }))
+    else textLogprobs.drop()
   }
 
   function take(event: OutputEvent) {
@@ -81,16 +92,19 @@ function createCollector() {
         toolCalls.set(event.index, call)
         parts.push({ type: 'tool-call', call })
         written = null
+        textLogprobs.drop()
         return
       }
       case 'tool-call-delta': {
         const call = toolCalls.get(event.index)
         if (call === undefined) throw brokenOutput('a delta of a tool call that never began')
         call.arguments += event.text
+        textLogprobs.drop()
         return
       }
       case 'token-logprobs':
         for (const token of event.tokens) logprobs.push(token)
+        textLogprobs.push(event.tokens)
         return
       case 'generation-end':
         end = event

@@ -12,7 +12,8 @@ import type { Reserve } from './reserve.ts'
 
 /**
  * One generation, as the gateway runs it: admit → reserve → queue → receive events → settle. Every branch between the
- * steps is here; the steps are the functions in `deps`, each in the file of its name.
+ * steps is here. The steps are in other files: `admit.ts`, `reserve.ts`, `generation-run.ts`, `receive-vectors.ts` and
+ * `observe.ts`.
  *
  * A request may want several answers to its prompt. Then each of these choices is a generation. They are admitted,
  * reserved and settled together (`request-runs.ts`), and each one is received by itself.

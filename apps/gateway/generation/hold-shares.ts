@@ -22,7 +22,7 @@ export type HoldShares = {
   takeSpare(choice: number, moreTokens: number): number
   /** Notes that this choice is complete, with so many output tokens. */
   completed(choice: number, outputTokens: number): void
-  /** True if several choices are not complete, so that one may leave spare tokens for the others. */
+  /** True if several choices are not complete. Each of them may leave spare tokens for the others. */
   mayGetSpare(): boolean
   /**
    * Runs `work` after the work of all earlier calls. The choices let the hold grow one after the other, because each

@@ -42,10 +42,11 @@ export function createPrefixTenantOf(options: {
 }
 
 /**
- * Returns the secret from which all workers of the deployment make the names of `PrefixTenantOf`. The first worker that
- * needs the secret makes it. The names are the same for all workers, because several engines may share one cache, and
- * an engine may outlive its worker. If Redis loses the secret, the next worker that starts makes another. Workers
- * that run already keep the old secret. Prompts that were cached under the old secret are not found under the new one.
+ * Returns the secret from which all workers of the deployment compute the names that a `PrefixTenantOf` returns. The
+ * first worker that needs the secret makes it. The names are the same for all workers, because several engines may
+ * share one cache, and an engine may outlive its worker. If Redis loses the secret, the next worker that starts makes
+ * another. Workers that run already keep the old secret. Prompts that were cached under the old secret are not found
+ * under the new one.
  */
 export async function readPrefixSecret(redis: Redis | Cluster): Promise<string> {
   await redis.setnx(prefixSecretKey(), randomBytes(32).toString('base64url'))
