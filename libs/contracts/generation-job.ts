@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MAX_CHOICES } from './choices.ts'
 import { GenerationRequest, type ChatRequest } from './generation-request.ts'
 
 /** An int64 amount as text: JSON numbers and Redis' Lua would round it. */
@@ -56,6 +57,15 @@ export const GenerationJob = z.object({
   maxOutputTokens: z.int().min(0),
   contextWindow: z.int().min(1),
   request: GenerationRequest,
+  /**
+   * The number of the choice that the generation makes. It is added to the request's seed, if there is one: with one
+   * seed, all choices would be the same. Absent: 0.
+   */
+  choice: z
+    .int()
+    .min(0)
+    .max(MAX_CHOICES - 1)
+    .optional(),
   /** The W3C `traceparent` of the generation's trace; absent if the generation is not traced. */
   traceparent: z.string().optional(),
 })

@@ -6,7 +6,6 @@ import type {
   Usage,
 } from '#libs/contracts/generation-event.ts'
 import { toChoiceId } from '#libs/contracts/choices.ts'
-import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
@@ -146,7 +145,8 @@ class GenerationRun implements Run {
         tenant: { accountId: call.caller.accountId, keyId: call.caller.keyId },
         maxOutputTokens,
         contextWindow: model.contextWindow,
-        request: toChoiceRequest(request, choice),
+        request,
+        ...(choice > 0 && { choice }),
         ...(traceparent === undefined ? {} : { traceparent }),
       },
       promptTokens: inputEstimate.estimate(model.id, size),
@@ -298,12 +298,4 @@ class GenerationRun implements Run {
     this.#dispatched.running()
     this.#progress.outputSeen()
   }
-}
-
-const SEEDS = 2 ** 31
-
-/** Returns the request of a choice. With a seed, each choice has a seed of its own, or all outputs would be the same. */
-function toChoiceRequest(request: GenerationRequest, choice: number): GenerationRequest {
-  if (choice === 0 || request.kind !== 'chat' || request.sampling.seed === undefined) return request
-  return { ...request, sampling: { ...request.sampling, seed: (request.sampling.seed + choice) % SEEDS } }
 }

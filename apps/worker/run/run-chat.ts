@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
 import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
+import type { Sampling } from '#libs/contracts/generation-request.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
@@ -121,7 +122,7 @@ export function createRunChat(deps: {
             {
               requestId: `${job.id}-${run.epoch}`,
               promptIds: concat(prompt.ids, earlier),
-              sampling: { ...model.samplingDefaults, ...job.request.sampling },
+              sampling: { ...model.samplingDefaults, ...toChoiceSampling(job) },
               maxTokens: fit.maxTokens,
               // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
               minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
@@ -254,6 +255,13 @@ export function createRunChat(deps: {
     if (finishReason === 'stop' || finishReason === 'length') return finishReason
     throw toEndError(finishReason, request, run.hasOutput())
   }
+}
+
+const SEEDS = 2 ** 31
+
+function toChoiceSampling({ request: { sampling }, choice = 0 }: ChatJob): Sampling {
+  if (sampling.seed === undefined) return sampling
+  return { ...sampling, seed: (sampling.seed + choice) % SEEDS }
 }
 
 /**

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import type { GenerationError } from '#libs/contracts/generation-event.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
 import { claimed, declined, end, setUp, text } from './generate-under-test.ts'
 
 /** Collects the output of each choice, by the choice's number. */
@@ -148,27 +147,24 @@ test('if a further choice cannot be queued, the request fails, free, once all ha
   expect(settled.map(({ outcome }) => outcome)).toEqual(['fault', 'fault', 'fault'])
 })
 
-test('with a seed, each choice has a seed of its own and shares the rest of the request', async () => {
-  const { request } = generationJob()
-  const seeded = { ...request, sampling: { seed: 2 ** 31 - 2 } }
+test('each choice has its number, for its seed, and its share of the hold; all have one request', async () => {
   const finish = [(send: (events: readonly ReturnType<typeof end>[]) => void) => send([claimed(), end(1)])]
-  const { events, generations } = setUp({
-    call: { request: seeded },
-    epochs: finish,
-    others: [finish, finish],
-  })
+  const { events, generations } = setUp({ epochs: finish, others: [finish, finish] })
   await collectChoices(events)
   const jobs = generations.map(({ job }) => job)
-  expect(jobs.map((job) => job.request)).toEqual(
-    [2 ** 31 - 2, 2 ** 31 - 1, 0].map((seed) => ({ ...seeded, sampling: { seed } })),
-  )
-  expect(jobs.map(({ id, hold }) => [id.replace(/^[^+]*/, ''), hold.outputTokens, hold.otherTokens])).toEqual(
-    [
-      ['', 34, 66],
-      ['+1', 33, 67],
-      ['+2', 33, 67],
-    ],
-  )
+  expect(new Set(jobs.map(({ request }) => request)).size).toBe(1)
+  expect(
+    jobs.map(({ id, choice, hold }) => [
+      id.replace(/^[^+]*/, ''),
+      choice,
+      hold.outputTokens,
+      hold.otherTokens,
+    ]),
+  ).toEqual([
+    ['', undefined, 34, 66],
+    ['+1', 1, 33, 67],
+    ['+2', 2, 33, 67],
+  ])
 })
 
 test('the first choice is admitted for all, and only it must be claimed in the time of a start', async () => {
