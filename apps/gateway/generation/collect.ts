@@ -46,7 +46,8 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
   const others: ReturnType<typeof createCollector>[] = []
   let usage: Usage | null = null
   await generate((batch, choice = 0) => {
-    const collector = choice === 0 ? first : (others[choice - 1] ??= createCollector())
+    while (others.length < choice) others.push(createCollector())
+    const collector = others[choice - 1] ?? first
     for (const event of batch) {
       collector.take(event)
       // The last end has the usage of all choices.
@@ -54,8 +55,7 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
     }
   })
   if (usage === null) throw brokenOutput(NO_END)
-  // A choice without any output leaves a hole, which is reported like an output without an end.
-  const otherChoices = Array.from(others, (collector = createCollector()) => collector.finish())
+  const otherChoices = others.map((collector) => collector.finish())
   return { ...first.finish(), usage, ...(otherChoices.length > 0 && { otherChoices }) }
 }
 
