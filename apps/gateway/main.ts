@@ -30,7 +30,7 @@ import { createGenerate } from './generation/generate.ts'
 import { createGenerationMetrics } from './generation/generation-metrics.ts'
 import { createGiveUpBus } from './generation/give-up-bus.ts'
 import { createObserve } from './generation/observe.ts'
-import { createOpenRun } from './generation/generation-run.ts'
+import { createOpenRuns } from './generation/request-runs.ts'
 import { createOpenStream } from './generation/open-stream.ts'
 import { createPace } from './generation/pace.ts'
 import { createPoisonBound } from './generation/poison-bound.ts'
@@ -222,7 +222,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       nowMs,
     }),
     reserve,
-    openRun: createOpenRun({
+    openRuns: createOpenRuns({
       openStream: createOpenStream({ openInbox: inboxes.open, limitMs: config.GENERATION_DEADLINE_MS }),
       dispatch: createDispatch({
         record,

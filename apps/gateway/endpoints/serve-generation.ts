@@ -94,8 +94,8 @@ async function answerStream<Options>(
       onStartWait,
       ...(onPrompt !== undefined && { onPrompt }),
     }
-    await generate(streamed, (batch) => {
-      const events = renderer.render(batch)
+    await generate(streamed, (batch, choice) => {
+      const events = renderer.render(batch, choice)
       if (renderer.ended()) socket.end(events)
       else socket.write(events)
     })

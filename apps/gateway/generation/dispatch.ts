@@ -1,5 +1,4 @@
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
-import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
@@ -216,7 +215,7 @@ class DispatchedGeneration implements Dispatched {
       this.#warn(error, 'no job was added'),
     )
     this.#current = job
-    this.#needs = { features: firstFeatures(job.request), window: 0 }
+    this.#needs = { features: firstFeatures(job), window: 0 }
     this.#servedMs = deps.nowMs()
     this.#start = generation.admission.startWait
   }
@@ -451,10 +450,14 @@ class DispatchedGeneration implements Dispatched {
   }
 }
 
-/** A worker that does not know log probabilities would leave them out. */
-function firstFeatures(request: GenerationRequest): string[] {
+/**
+ * A worker that does not know log probabilities would leave them out, and a worker that does not know choices would take
+ * the hold of all of them for its own.
+ */
+function firstFeatures({ request, hold }: Pick<GenerationJob, 'request' | 'hold'>): string[] {
   const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
-  return hasLogprobs ? [request.kind, 'logprobs'] : [request.kind]
+  const isShared = hold.otherTokens !== undefined
+  return [request.kind, ...(hasLogprobs ? ['logprobs'] : []), ...(isShared ? ['choices'] : [])]
 }
 
 /**

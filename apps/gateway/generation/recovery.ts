@@ -13,12 +13,14 @@ import type { Suspect } from './suspects.ts'
 /**
  * Decides how a generation goes on after its worker gave it back or was lost. Returns two things:
  * - `need`: the feature, or the size of the context window, that the next worker must have; empty if there is none.
- * - `hold`: the new hold; null if the old hold stays.
+ * - `hold`: the new hold of the request; null if the old hold stays.
  */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,
   generation: {
     readonly job: GenerationJob
+    /** The number of choices of the request. */
+    readonly choices: number
     readonly caller: Caller
     readonly progress: Progress
     readonly suspect: Suspect
@@ -52,7 +54,7 @@ export function createRecovery(deps: {
 }): Recovery {
   const { reserve, picture, isBarred, onPoison, onRecovery } = deps
 
-  return async (lost, { job, caller, progress, suspect, isPartlySent, notStarted }) => {
+  return async (lost, { job, choices, caller, progress, suspect, isPartlySent, notStarted }) => {
     if (lost.type === 'stream-lost') assertNotFinal(lost, { progress, notStarted })
     suspect.epochLost(lost.type === 'stream-lost' ? null : lost.blame)
     if (suspect.isKiller()) {
@@ -75,8 +77,8 @@ export function createRecovery(deps: {
     if (lost.type === 'stream-lost') return { need: '', hold: null }
     const window = /^window:(\d+)$/.exec(lost.need)
     if (window !== null) assertServed(Number(window[1]), picture.find(job.model))
-    const hold = lost.reason === 'hold-too-small' ? await reserve.exact(job, lost.promptTokens) : null
-    return { need: lost.need, hold }
+    if (lost.reason !== 'hold-too-small') return { need: lost.need, hold: null }
+    return { need: lost.need, hold: await reserve.exact(job, { promptTokens: lost.promptTokens, choices }) }
   }
 }
 

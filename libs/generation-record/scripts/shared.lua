@@ -117,8 +117,11 @@ local function sweep(now)
   end
 end
 
--- Appends the settlement's entry for billing.
+-- Appends the settlement's entry for billing. A choice after the first of a request, whose id has a '+'
+-- (`libs/contracts/choices.ts`), has no hold of its own, so it has no entry: the entry of the first choice is for the whole
+-- request.
 local function append_settlement(id, epoch, outcome, usage, by, receipt, traceparent, timing)
+  if string.find(id, '+', 1, true) then return end
   local entry = { 'id', id, 'epoch', epoch, 'outcome', outcome, 'promptTokens', usage[1], 'cachedTokens', usage[2],
     'completionTokens', usage[3], 'by', by }
   for name, value in pairs({ receipt = receipt, traceparent = traceparent, timing = timing }) do

@@ -116,6 +116,7 @@ export function setUp(
     promptTokens: 40,
     admission: {
       place: liftPlace({ cost: 300, mostAhead: 5 }),
+      choicePlace: liftPlace(),
       startWait: options.startWait ?? null,
       queued: () => {},
       claimed: () => {},
