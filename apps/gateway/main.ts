@@ -32,6 +32,7 @@ import { createGiveUpBus } from './generation/give-up-bus.ts'
 import { createObserve } from './generation/observe.ts'
 import { createOpenRun } from './generation/generation-run.ts'
 import { createOpenStream } from './generation/open-stream.ts'
+import { openWarmOffers } from './generation/open-warm-offers.ts'
 import { createPace } from './generation/pace.ts'
 import { createPoisonBound } from './generation/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
@@ -143,6 +144,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
   readiness.enter('starting')
+  const warmOffers = await openWarmOffers({ config, redis: queueRedis, picture, control, metrics })
   const jobs = createJobQueue({ redis: queueRedis, countWaiting: createCountWaiting(queueRedis) })
   releasers.add('jobs', jobs, { run: async () => await jobs.close() })
   const settlements = createSettlements({
@@ -167,12 +169,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     settlements: settlements.counts,
     settlementsFill: settlements.fill,
     busAwayMs: presence.busAwayMs,
-    async waitingBytes() {
-      const models = catalog.list().filter(({ enabled }) => enabled)
-      return new Map(
-        await Promise.all(models.map(async ({ id }) => [id, await record.waitingBytes(id)] as const)),
-      )
-    },
+    models: catalog.list,
+    waitingBytes: record.waitingBytes,
   })
   const giveUpBus = createGiveUpBus({
     busAwayMs: presence.busAwayMs,
@@ -238,6 +236,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         modelStates,
         demand,
         pace: createPace(),
+        openOffer: warmOffers.open,
         noWorkerLimitMs: config.NO_WORKER_LIMIT_MS,
         nowMs,
         bounds: { accountBytes: config.QUEUED_BYTES / 4, modelBytes: config.QUEUED_BYTES },
@@ -265,6 +264,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         streamSettled: inboxes.settled,
       }),
       suspects,
+      seatsOf: warmOffers.seatsOf,
       outputEstimate: createOutputEstimate(),
       ...holds,
       gateway,

@@ -20,6 +20,16 @@ const AnsweredHold = StreamEpoch.extend({
 })
 export type AnsweredHold = z.infer<typeof AnsweredHold>
 
+/** A waiting generation that is offered to the worker whose engine has probably cached the beginning of its prompt. */
+const Offer = z.object({
+  model: z.string(),
+  id: z.string(),
+  epoch: z.int(),
+  /** How long the worker may keep the offer until it has room. */
+  forMs: z.number().positive(),
+})
+export type Offer = z.infer<typeof Offer>
+
 /** The longest cordon of a scaler, which renews its cordons each second. */
 const LONGEST_CORDON_MS = 600_000
 
@@ -36,6 +46,7 @@ const WorkerControl = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('vectors-taken'), key: z.string() }),
   AnsweredHold.extend({ type: z.literal('hold'), gateway: z.string() }),
+  Offer.extend({ type: z.literal('offer') }),
   z.object({ type: z.literal('drain') }),
   z
     .object({
@@ -51,7 +62,8 @@ type WorkerControl = z.infer<typeof WorkerControl>
 
 /**
  * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber, and never
- * rejects, because every message is sent again while there is a reason for it.
+ * rejects, because every message is sent again while there is a reason for it. Only an offer is not: a generation whose
+ * offer is lost waits for its job.
  */
 export type ControlSender = {
   /** Asks the worker to stop these streams, up to and including the epoch. */
@@ -66,6 +78,8 @@ export type ControlSender = {
   vectorsTaken(worker: string, key: string): Promise<boolean>
   /** Answers a `generation-short`. */
   hold(worker: string, answered: AnsweredHold): Promise<boolean>
+  /** Offers a waiting generation to the worker, which claims it by its id if it has room. */
+  offer(worker: string, offer: Offer): Promise<boolean>
 }
 
 /** `onNoSubscriber` is called when a message reached no subscriber: the worker may be dead. */
@@ -100,6 +114,7 @@ export function createControlSender(options: {
       await send(worker, { type: 'acknowledge', gateway, number, settled: [...settled] }),
     vectorsTaken: async (worker, key) => await send(worker, { type: 'vectors-taken', key }),
     hold: async (worker, answered) => await send(worker, { type: 'hold', gateway, ...answered }),
+    offer: async (worker, offer) => await send(worker, { type: 'offer', ...offer }),
   }
 }
 
@@ -141,6 +156,7 @@ export type ControlHandlers = {
   onAcknowledge: (gateway: string, number: number, settled: readonly number[]) => void
   onVectorsTaken: (key: string) => void
   onHold: (gateway: string, answered: AnsweredHold) => void
+  onOffer: (offer: Offer) => void
   onDrain: () => void
   /** The term is null for an operator's cordon, which has no end of its own. */
   onCordon: (term: number | null, forMs: number | null) => void
@@ -176,6 +192,8 @@ function handle(message: WorkerControl, handlers: ControlHandlers): void {
       return handlers.onVectorsTaken(message.key)
     case 'hold':
       return handlers.onHold(message.gateway, message)
+    case 'offer':
+      return handlers.onOffer(message)
     case 'drain':
       return handlers.onDrain()
     case 'cordon':

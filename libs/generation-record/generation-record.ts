@@ -52,14 +52,34 @@ export type Lifting = {
   /** The exact number of prompt tokens from the first claim; null before it. */
   readonly promptTokens: number | null
   readonly engineDeaths: EngineDeaths
+  readonly seats: Seats
 }
+
+/**
+ * The names of seats (`scripts/seats.lua`), without blanks. Both lists are empty if the generation is not a turn of a
+ * conversation.
+ */
+export type Seats = {
+  /** The seats of the worker that claims the generation; two at most. */
+  readonly taken: readonly string[]
+  /** The seats by which a first lift looks for a worker; the first one that exists counts. */
+  readonly sought: readonly string[]
+}
+
+export const NO_SEATS: Seats = { taken: [], sought: [] }
 
 export type Lift =
   /**
    * `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts. `ahead`: how many generations wait
-   * at that tag or before it.
+   * at that tag or before it. `warmWorker`: the worker of the seat that was found; its engine has probably cached
+   * the beginning of the conversation. Absent if none was found.
    */
-  | { readonly status: 'waiting'; readonly tag: number; readonly ahead: number }
+  | {
+      readonly status: 'waiting'
+      readonly tag: number
+      readonly ahead: number
+      readonly warmWorker?: string
+    }
   /** Only for a first lift. Nothing was created, and no tag was issued. */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
   /** A worker has claimed this epoch. */
@@ -79,6 +99,8 @@ export type Claiming = {
   readonly serves: Serves
   /** Gateways that presence has declared dead. Each of their generations that the claim meets is settled at 0. */
   readonly buried: readonly string[]
+  /** The generation and epoch that were offered to the worker; absent in a claim of the fairest generation. */
+  readonly offer?: { readonly id: string; readonly epoch: number }
 }
 
 export type Claim =
@@ -98,7 +120,10 @@ export type Claim =
       /** How long the generation has waited in this epoch. */
       readonly waitedMs: number
     }
+  /** Nothing waits that the worker serves; for an offer: the generation does not wait in that epoch any more. */
   | { readonly status: 'nothing' }
+  /** The offered generation would overtake too much of other accounts. It may be claimed a little later. */
+  | { readonly status: 'later' }
   /**
    * The generation is claimed, but its job cannot be parsed, or a part of the job is missing. The worker declines it.
    */
@@ -149,7 +174,10 @@ export type GenerationRecord = {
    * other lifts are not.
    */
   lift(lifting: Lifting): Promise<Lift>
-  /** Hands out the waiting generation with the lowest tag that the worker serves. */
+  /**
+   * Hands out the waiting generation with the lowest tag that the worker serves, or the offered generation. A claim of
+   * an offered generation leaves the place of all other generations in the fair order as it is.
+   */
   claim(model: string, claiming: Claiming): Promise<Claim>
   /**
    * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client waits for the
@@ -182,22 +210,33 @@ export function createGenerationRecord(options: {
       const script = tag === null && lifting.epoch === 1 ? 'first-lift' : 'lift'
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
-      const lift = readLift(await run(script, keys, [...args, '']))
+      const seats = [lifting.seats.taken.join(' '), lifting.seats.sought.join(' ')]
+      const lift = readLift(await run(script, keys, [...args, '', ...seats]))
       if (lift !== 'request') return lift
-      const again = readLift(await run(script, keys, [...args, job.requestBytes]))
+      const again = readLift(await run(script, keys, [...args, job.requestBytes, ...seats]))
       if (again === 'request') throw new Error('the record asked for a request that it was sent')
       return again
     },
 
-    async claim(model, { worker, nonce, serves, buried }) {
+    async claim(model, { worker, nonce, serves, buried, offer }) {
       const keys = [needsKey(model)]
       const features = serves.features.join(' ')
-      const args = [modelPrefix(model), worker, nonce, features, String(serves.window), self, ...buried]
+      const offered = offer === undefined ? '' : `${offer.id} ${offer.epoch}`
+      const args = [
+        modelPrefix(model),
+        worker,
+        nonce,
+        features,
+        String(serves.window),
+        self,
+        offered,
+        ...buried,
+      ]
       for (let calls = 0; calls < MAX_CLAIM_CALLS; calls += 1) {
         const answer = await run('claim', keys, args)
         const reply = readReply(answer)
         if (reply.status === 'claimed') return await readClaimed(model, reply)
-        if (reply.status === 'nothing') return { status: 'nothing' }
+        if (reply.status === 'nothing' || reply.status === 'later') return { status: reply.status }
         if (reply.status !== 'again') throw toUnexpected(answer)
       }
       return { status: 'nothing' }
@@ -318,7 +357,7 @@ function readLift(answer: unknown): Lift | 'request' {
   const { status, text, number, integer } = readReply(answer)
   switch (status) {
     case 'waiting':
-      return { status, tag: number(0), ahead: integer(1) }
+      return { status, tag: number(0), ahead: integer(1), ...(text(2) !== '' && { warmWorker: text(2) }) }
     case 'claimed':
       return { status, worker: text(0), nonce: text(1) }
     case 'busy': {

@@ -60,6 +60,12 @@ export const finishKey = (model: string) => `${modelPrefix(model)}finish`
 /** The virtual time: the highest tag that was claimed. */
 export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 
+/** Hash: seat → time and worker of its last claim. A seat is the hashed beginning of a conversation. */
+export const seatsKey = (model: string) => `${modelPrefix(model)}seats`
+
+/** Sorted set of the seats by the time of their last claim (Redis ms). */
+export const seatAgesKey = (model: string) => `${modelPrefix(model)}seat-ages`
+
 /** Stream of the model's settlements, consumed by billing. */
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 

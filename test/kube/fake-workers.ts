@@ -103,6 +103,7 @@ export async function startFakeWorkers(options: {
       onAcknowledge() {},
       onVectorsTaken() {},
       onHold() {},
+      onOffer() {},
       onDrain() {},
       onCordon(term, forMs) {
         worker.cordon = { term, untilMs: nowMs() + (forMs ?? Infinity) }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
-import type { Claiming, Lifting } from '#libs/generation-record/generation-record.ts'
+import { NO_SEATS, type Claiming, type Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_ENGINE_DEATHS, packJob } from '#libs/generation-record/pack-job.ts'
 import { jobDate, toJobId, type QueuedJob } from '#libs/job-queue/job-queue.ts'
 
@@ -50,6 +50,7 @@ export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}
     ids: new Uint32Array(),
     promptTokens: null,
     engineDeaths: NO_ENGINE_DEATHS,
+    seats: NO_SEATS,
     ...fields,
   }
 }

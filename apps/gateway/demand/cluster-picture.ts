@@ -11,9 +11,23 @@ export type ModelPicture = {
   readonly contextWindow: number
 }
 
+/** One ready worker of a model, beside the others. */
+export type WorkerPicture = {
+  readonly slots: number
+  /** The generations that run, and those that were offered since the worker's last heartbeat. */
+  readonly load: number
+  /** The mean of `load` over all ready workers of the model. */
+  readonly meanLoad: number
+  readonly meanGenerationMs: number | null
+}
+
 export type ClusterPicture = {
   applyHeartbeat(heartbeat: Heartbeat): void
   forgetWorker(id: string): void
+  /** Returns the load of one worker among the ready ones; null if it is not ready, or the only one. */
+  findWorker(model: string, worker: string): WorkerPicture | null
+  /** Counts a generation that was offered to a worker as running there until the worker's next heartbeat. */
+  noteOffer(worker: string): void
   /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
   /** Returns a model's tool-call format as its last worker reported it; null if no worker has. */
@@ -25,20 +39,38 @@ const FRESH_MS = 4 * BEAT_MS
 
 /** The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
-  const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines'] }>()
+  const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines']; offered: number }>()
   /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
 
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      workers.set(id, { seenMs: nowMs(), engines })
+      workers.set(id, { seenMs: nowMs(), engines, offered: 0 })
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)
       }
     },
     forgetWorker(id) {
       workers.delete(id)
+    },
+    findWorker(model, worker) {
+      let sum = 0
+      let ready = 0
+      let found: Omit<WorkerPicture, 'meanLoad'> | null = null
+      for (const [id, { seenMs, engines, offered }] of workers) {
+        const engine = engines.find((each) => each.model === model && each.ready)
+        if (engine === undefined || nowMs() - seenMs > FRESH_MS) continue
+        const load = engine.running + offered
+        ready += 1
+        sum += load
+        if (id === worker) found = { slots: engine.slots, load, meanGenerationMs: engine.meanGenerationMs }
+      }
+      return found === null || ready < 2 ? null : { ...found, meanLoad: sum / ready }
+    },
+    noteOffer(id) {
+      const worker = workers.get(id)
+      if (worker !== undefined) worker.offered += 1
     },
     find(model) {
       let slots = 0

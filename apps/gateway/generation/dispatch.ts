@@ -1,6 +1,6 @@
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
+import type { Bounds, GenerationRecord, Lift, Seats } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
 import {
   NO_ENGINE_DEATHS,
@@ -19,6 +19,7 @@ import type { Admission } from './admit.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
+import type { WarmOffer } from './warm-offer.ts'
 
 /*
  * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
@@ -45,6 +46,9 @@ import type { Pace } from './pace.ts'
  *   - `again`, when the inbox is lost or the worker declines: RETURNING.
  *   - No ready worker, and none predicted in time, for `noWorkerLimitMs`: the inbox is lost as `no-worker`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
+ *
+ *   A turn of a conversation may be offered to the worker that had the turn before (`warm-offer.ts`). Then its job is
+ *   delayed for a moment, and becomes due if nobody claims the generation.
  *
  * RUNNING
  *   The claim has arrived, and its worker is watched. There are no looks, and the generation is no demand.
@@ -116,6 +120,7 @@ type Generation = {
   /** The estimated tokens of the prompt. */
   readonly promptTokens: number
   readonly admission: Admission
+  readonly seats: Seats
   readonly inbox: StreamInbox
   readonly signal: AbortSignal
   /** Called when a look finds that this worker has claimed the generation, before any event of the worker arrives. */
@@ -144,6 +149,7 @@ type Deps = {
   readonly modelStates: Pick<KnownModelStates, 'startsWithin'>
   readonly demand: Pick<Demand, 'wait'>
   readonly pace: Pace
+  readonly openOffer: (job: OwnJob) => WarmOffer
   readonly bounds: Bounds
   /** A generation is lost if for so long no ready worker serves its model and none is predicted to be ready in time. */
   readonly noWorkerLimitMs: number
@@ -170,6 +176,7 @@ class DispatchedGeneration implements Dispatched {
   readonly #deps: Deps
   readonly #generation: Generation
   readonly #ownJob: OwnJob
+  readonly #offer: WarmOffer
   #packed: PackedJob | null = null
   #current: GenerationJob
   #tag: number | null = null
@@ -192,6 +199,7 @@ class DispatchedGeneration implements Dispatched {
     this.#deps = deps
     this.#generation = generation
     this.#ownJob = new OwnJob(deps.jobs, generation, (error) => this.#warn(error, 'no job was added'))
+    this.#offer = deps.openOffer(this.#ownJob)
     this.#current = job
     this.#needs = { features: [job.request.kind], window: 0 }
     this.#servedMs = deps.nowMs()
@@ -199,7 +207,9 @@ class DispatchedGeneration implements Dispatched {
 
   async begin() {
     this.#mayBeQueued = true
-    const lifted = await orUnavailable(this.#liftWithJob(), NO_NEW_WORK)
+    const { seats } = this.#generation
+    const lifting = seats.sought.length > 0 ? this.#liftAndOffer() : this.#liftWithJob()
+    const lifted = await orUnavailable(lifting, NO_NEW_WORK)
     if (lifted.status === 'busy') {
       this.#mayBeQueued = false
       throw this.#generation.admission.refuse(lifted)
@@ -213,6 +223,7 @@ class DispatchedGeneration implements Dispatched {
 
   claimed(claim: { worker: string; promptTokens: number }) {
     this.#stopLooking()
+    this.#offer.claimed(claim.worker)
     this.#ownJob.forget()
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
@@ -228,6 +239,7 @@ class DispatchedGeneration implements Dispatched {
   async again({ restart, need, hold, engineDeaths }: Next) {
     const { job, inbox } = this.#generation
     this.#stopLooking()
+    this.#offer.withdraw()
     this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
@@ -255,6 +267,7 @@ class DispatchedGeneration implements Dispatched {
 
   close() {
     this.#stopLooking()
+    this.#offer.withdraw()
     this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
@@ -280,7 +293,7 @@ class DispatchedGeneration implements Dispatched {
 
   /** Sends the command before the promise is returned. */
   async #lift(packedJob: PackedJob): Promise<Lift> {
-    const { accountId, cost, admission, remainingMs } = this.#generation
+    const { accountId, cost, admission, seats, remainingMs } = this.#generation
     return await this.#deps.record.lift({
       job: packedJob,
       epoch: this.#epoch,
@@ -292,6 +305,7 @@ class DispatchedGeneration implements Dispatched {
       ids: this.#ids,
       promptTokens: this.#promptTokens,
       engineDeaths: this.#engineDeaths,
+      seats,
     })
   }
 
@@ -310,6 +324,14 @@ class DispatchedGeneration implements Dispatched {
     const lifted = await lifting
     if (lifted.status !== 'waiting') this.#ownJob.takeAway()
     else if (isAnswered) void this.#ownJob.replace()
+    return lifted
+  }
+
+  /** Adds the job after the lift's answer, which names the worker that may get an offer. */
+  async #liftAndOffer(): Promise<Lift> {
+    const { id, model } = this.#generation.job
+    const lifted = await this.#lift(await this.#pack())
+    if (lifted.status === 'waiting') this.#offer.queue({ id, model, epoch: this.#epoch }, lifted.warmWorker)
     return lifted
   }
 

@@ -1,6 +1,7 @@
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { Conversation } from './conversation.ts'
 import type { RequestSize } from '#libs/contracts/request-size.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Caller } from '../callers/caller.ts'
@@ -15,6 +16,7 @@ export type GenerationCall = {
   readonly model: ModelSpec
   readonly request: GenerationRequest
   readonly size: RequestSize
+  readonly conversation: Conversation
   /** The caller's own limit; null leaves it to the model's maximum. */
   readonly maxOutputTokens: number | null
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */

@@ -9,6 +9,7 @@ import type { Hold } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
+import type { Affinity } from './affinity.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
@@ -70,6 +71,7 @@ type Reserved = {
 type Deps = {
   readonly openStream: OpenStream
   readonly dispatch: Dispatch
+  readonly seatsOf: Affinity['seatsOf']
   readonly recovery: Recovery
   readonly endGeneration: EndGeneration
   readonly suspects: Suspects
@@ -147,6 +149,7 @@ class GenerationRun implements Run {
       cost: promptTokens + size.grammarTokens + outputEstimate.estimate(model.id, maxOutputTokens),
       promptTokens,
       admission,
+      seats: deps.seatsOf(call),
       inbox: this.inbox,
       signal: call.signal,
       claimFound: (worker) => suspect.claimFound(worker),

@@ -35,6 +35,18 @@ export class OwnJob {
     await this.#jobs.add(this.#queued).catch(this.#onError)
   }
 
+  /** Adds a job that is due after the delay, unless `makeDue` is called or a worker claims the generation before. */
+  async addDelayed(epoch: number, delayMs: number): Promise<void> {
+    this.#epoch = epoch
+    this.#queued = this.#make()
+    await this.#jobs.addDelayed(this.#queued, delayMs).catch(this.#onError)
+  }
+
+  makeDue(): void {
+    // A worker that has claimed the generation by its id has removed the job.
+    if (this.#queued !== null) this.#jobs.makeDue(this.#queued).catch(() => undefined)
+  }
+
   /**
    * Adds another job under a new id, because the id of a job that is stuck is still taken. Adds none while other jobs
    * of the model wait, because they lead a worker to this generation as well.

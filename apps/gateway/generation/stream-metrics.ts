@@ -1,9 +1,11 @@
 import type { Counter, Registry } from 'prom-client'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { DECLINE_REASONS } from '#libs/contracts/generation-event.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
 import { CREDIT_WAIT_ENDS, type CreditWaitEnd } from './credit-line.ts'
 import { HOLD_GROWTHS, type HoldGrowth } from './grow-hold.ts'
+import { OFFER_ENDS, type OfferEnd } from './warm-offer.ts'
 
 const RECOVERY_REASONS = [...DECLINE_REASONS, 'worker-dead', 'frames-lost', 'not-running']
 
@@ -15,6 +17,7 @@ export type StreamCounters = {
   readonly poisoned: Counter
   noteHoldGrowth(growth: HoldGrowth): void
   noteCreditWait(end: CreditWaitEnd): void
+  noteOffer(end: OfferEnd): void
 }
 
 export function createStreamCounters(registry: Registry): StreamCounters {
@@ -38,8 +41,15 @@ export function createStreamCounters(registry: Registry): StreamCounters {
     labelNames: ['end'],
   })
   for (const end of CREDIT_WAIT_ENDS) creditWaits.inc({ end }, 0)
+  const offers = counter({
+    name: 'millrace_gateway_offers_total',
+    help: 'Turns of conversations for which a worker with a cached beginning was found, by the end of their offer',
+    labelNames: ['end'],
+  })
+  for (const end of OFFER_ENDS) offers.inc({ end }, 0)
   return {
     recoveries,
+    noteOffer: (end) => offers.inc({ end }),
     noteHoldGrowth: (answer) => holdGrowths.inc({ answer }),
     noteCreditWait: (end) => creditWaits.inc({ end }),
     resends: counter({
@@ -65,8 +75,9 @@ export function createStreamGauges(options: {
   /** Returns the share of the bound on settlements that is in use; at 1 new work is refused. */
   settlementsFill: () => number
   busAwayMs: () => number
-  /** Returns the prompt bytes that wait in the queue Redis, by model. Rejects while Redis does not answer. */
-  waitingBytes: () => Promise<ReadonlyMap<string, number>>
+  models: () => readonly ModelSpec[]
+  /** Returns the prompt bytes of a model that wait in the queue Redis. Rejects while Redis does not answer. */
+  waitingBytes: (model: string) => Promise<number>
 }): void {
   const { gauge } = declareMetrics(options.registry)
   gauge({
@@ -101,8 +112,9 @@ export function createStreamGauges(options: {
     help: 'Bytes of the requests that wait in the queue Redis; every gateway reports the same',
     labelNames: ['model'],
     async read() {
-      const bytes = await options.waitingBytes().catch(() => null)
-      return [...(bytes ?? [])].map(([model, waiting]) => [{ model }, waiting])
+      const models = options.models().filter(({ enabled }) => enabled)
+      const read = async (model: string) => [{ model }, await options.waitingBytes(model)] as const
+      return await Promise.all(models.map(async ({ id }) => await read(id))).catch(() => [])
     },
   })
 }

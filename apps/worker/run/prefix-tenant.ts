@@ -1,8 +1,6 @@
-import { createHmac, randomBytes } from 'node:crypto'
-import type { Cluster, Redis } from 'ioredis'
+import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
-import { prefixSecretKey } from '#libs/generation-record/keys.ts'
 import type { WorkerConfig } from '../config.ts'
 
 /**
@@ -33,17 +31,4 @@ export function createPrefixTenantOf(options: {
     names.set(tenant, name)
     return name
   }
-}
-
-/**
- * Returns the deployment's secret for these names. The first worker that needs it makes it. All workers use the same
- * names, because engines may share a cache among themselves, and outlive their workers. If Redis loses the secret, the
- * next worker makes another, and prompts that were cached before are not found again.
- */
-export async function readPrefixSecret(redis: Redis | Cluster): Promise<string> {
-  await redis.setnx(prefixSecretKey(), randomBytes(32).toString('base64url'))
-  const secret = await redis.get(prefixSecretKey())
-  if (secret === null)
-    throw new Error(`the queue Redis has no ${prefixSecretKey()} that was written a moment ago`)
-  return secret
 }

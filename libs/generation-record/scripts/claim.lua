@@ -3,28 +3,35 @@
 --
 -- KEYS  1 needs
 -- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
---       6 by (boot id)   7… gateways that are buried
+--       6 by (boot id)   7 '<id> <epoch>' of the generation that was offered to the worker, or ''
+--       8… gateways that are buried
 -- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more generations wait that
 --           the worker serves, ms since the generation began to wait in this epoch }
---         { 'nothing' }
+--         { 'nothing' }   also if an offered generation does not wait any more in that epoch, or the worker does not serve it
+--         { 'later' }   the offered generation may not be taken before other accounts' generations yet
 --         { 'again' }   the call has settled as many generations of buried gateways as it may: call again
 --
 -- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still has
 -- its epoch, afterwards nothing. A nonce is remembered for four minutes, far longer than a worker repeats a claim. Each
 -- nonce has a key of its own, because one hash for all of them would expire in one step, tens of thousands at once.
 --
+-- An offered generation is taken out of the fair order, but not far: its tag is at most OVERTAKEN times its cost behind the
+-- lowest tag that waits, unless that one is of the same account. Its claim does not move the virtual time past a tag that
+-- waits, so the place of every other generation stays what it was.
+--
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
 -- answer to a repeated claim does not count what else waits.
-local NONCE_MS = '240000'
-local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
+local NONCE_MS, OVERTAKEN = '240000', 4
+local worker, nonce, by, offered = ARGV[2], ARGV[3], ARGV[6], ARGV[7]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function read_record(id)
   local values = call('HMGET', prefix .. 'g:' .. id, 'epoch', 'gateway', 'stream', 'deadline', 'settled', 'worker', 'nonce',
-    'arrival')
+    'arrival', 'seats')
   return { epoch = values[1], gateway = values[2], stream = values[3], deadline = values[4], settled = values[5],
-    worker = values[6], nonce = values[7], arrival = values[8] }
+    worker = values[6], nonce = values[7], arrival = values[8],
+    seats = values[9] }
 end
 
 local function waited_ms(record)
@@ -48,7 +55,7 @@ sweep(now)
 
 local features, window, is_buried = {}, tonumber(ARGV[5]), {}
 for word in string.gmatch(ARGV[4], '%S+') do features[word] = true end
-for index = 7, #ARGV do is_buried[ARGV[index]] = true end
+for index = 8, #ARGV do is_buried[ARGV[index]] = true end
 
 local function is_served(needs)
   for word in string.gmatch(needs, '%S+') do
@@ -67,9 +74,8 @@ for _, needs in ipairs(all_needs) do
   if is_served(needs) then table.insert(served, prefix .. 'waiting:' .. needs) end
 end
 
--- Takes the first member out of its set; returns the member and its tag.
-local function take_first()
-  if #served == 1 then return unpack(call('ZPOPMIN', served[1])) end
+-- Returns the member with the lowest tag, its tag and its set.
+local function find_first()
   local first, first_tag, first_key
   for _, waiting_key in ipairs(served) do
     local member, tag = unpack(call('ZRANGE', waiting_key, '0', '0', 'WITHSCORES'))
@@ -78,6 +84,13 @@ local function take_first()
       first, first_tag, first_key = member, tag, waiting_key
     end
   end
+  return first, first_tag, first_key
+end
+
+-- Takes the first member out of its set; returns the member and its tag.
+local function take_first()
+  if #served == 1 then return unpack(call('ZPOPMIN', served[1])) end
+  local first, first_tag, first_key = find_first()
   if first then call('ZREM', first_key, first) end
   return first, first_tag
 end
@@ -87,6 +100,35 @@ local function count_served()
   for _, waiting_key in ipairs(served) do count = count + call('ZCARD', waiting_key) end
   return count
 end
+
+local function hand_out(id, record)
+  call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
+  call('SET', nonce_key, id, 'PX', NONCE_MS)
+  take_seats(record.seats, worker, now)
+end
+
+local function advance_virtual(tag)
+  if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
+end
+
+local function claim_offered()
+  local id, epoch = string.match(offered, '^(%S+) (%d+)$')
+  local record = read_record(id)
+  if record.epoch ~= epoch or record.settled or record.worker or is_buried[record.gateway] then return { 'nothing' } end
+  local member, needs, cost, bytes, account = recorded_member(id)
+  local tag = call('ZSCORE', prefix .. 'waiting:' .. needs, member)
+  if not tag or not is_served(needs) then return { 'nothing' } end
+  local first, first_tag = find_first()
+  local _, _, _, _, first_account = read_member(first)
+  if first_account ~= account and tonumber(tag) > first_tag + OVERTAKEN * cost then return { 'later' } end
+  leave_waiting(false, member, needs, cost, bytes, account)
+  hand_out(id, record)
+  local _, waiting_tag = find_first()
+  advance_virtual(exact(math.min(tonumber(tag), waiting_tag or tonumber(tag))))
+  return claimed(id, record, count_served())
+end
+
+if offered ~= '' then return claim_offered() end
 
 for _ = 1, SWEPT_AT_MOST do
   local member, tag = take_first()
@@ -105,9 +147,8 @@ for _ = 1, SWEPT_AT_MOST do
     give_back(not runs, member, needs, cost, bytes, account)
   end
   if runs then
-    call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
-    call('SET', nonce_key, id, 'PX', NONCE_MS)
-    if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
+    hand_out(id, record)
+    advance_virtual(tag)
     return claimed(id, record, more)
   end
   if waits then

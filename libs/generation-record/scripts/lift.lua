@@ -5,7 +5,8 @@
 --       8 how many may be ahead   9 bytes of the account that may wait   10 bytes of the model that may wait
 --       11 ms until the deadline   12 ms that the record outlives it   13 ids   14 job   15 bytes   16 gateway
 --       17 stream   18 where the request is: 'inline' in the job, or 'apart'   19 the request apart, or ''
--- Returns { 'waiting', tag, ahead }   { 'busy', 'queue' | 'bytes', ahead }   { 'claimed', worker, nonce }   { 'settled' }
+--       20 seats that the worker takes which claims it, or ''   21 seats to find, or ''
+-- Returns { 'waiting', tag, ahead, the worker of the first seat that was found, or '' }   { 'busy', 'queue' | 'bytes', ahead }   { 'claimed', worker, nonce }   { 'settled' }
 --         { 'superseded' }            { 'request' }: call again with ARGV[19]
 --
 -- A tag is the account's finish tag or the virtual time, whichever is later (start-time fair queueing), so that a flooding
@@ -15,6 +16,7 @@ local FORGOTTEN_AT_MOST = 200
 local record_key = KEYS[1]
 local id, epoch, needs, given_tag, account, cost = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local ids, job, bytes, place, request = ARGV[13], ARGV[14], ARGV[15], ARGV[18], ARGV[19]
+local taken_seats, seats_to_find = ARGV[20], ARGV[21]
 local prompt_key, ids_key = prefix .. 'p:' .. id, prefix .. 'i:' .. id
 
 local state = call('HMGET', record_key, 'epoch', 'settled', 'worker', 'nonce', 'tag')
@@ -44,7 +46,7 @@ local function count_waiting(tag)
 end
 
 if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
-  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1 }
+  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, '' }
 end
 
 local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_tag)
@@ -77,6 +79,7 @@ local expire_at = integer(math.max(deadline, now) + ARGV[12])
 local arrival = string.format('%s%06d', time[1], time[2])
 call('HSET', record_key, 'epoch', ARGV[3], 'needs', needs, 'tag', exact(tag), 'arrival', arrival, 'cost', cost,
   'bytes', bytes, 'account', account, 'gateway', ARGV[16], 'stream', ARGV[17], 'deadline', integer(deadline))
+if taken_seats ~= '' then call('HSET', record_key, 'seats', taken_seats) end
 call('PEXPIREAT', record_key, expire_at)
 call('SET', prefix .. 'j:' .. id, job, 'PXAT', expire_at)
 if ids ~= '' then call('SET', ids_key, ids, 'PXAT', expire_at) end
@@ -92,4 +95,4 @@ call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
 call('ZADD', expiry_key, expire_at, member)
 call('HINCRBY', bytes_key, account, bytes)
 call('HINCRBY', bytes_key, '', bytes)
-return { 'waiting', exact(tag), ahead }
+return { 'waiting', exact(tag), ahead, find_seat(seats_to_find, now) }

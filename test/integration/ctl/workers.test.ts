@@ -99,6 +99,7 @@ async function startWorker(
     onAcknowledge: ignore,
     onVectorsTaken: ignore,
     onHold: ignore,
+    onOffer: ignore,
     onDrain() {
       draining = heeds
       announce()

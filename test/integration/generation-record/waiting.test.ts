@@ -37,7 +37,7 @@ async function arriveMany(model: string, accountId: string, count: number) {
 
 async function claimId(model: string): Promise<string | null> {
   const claim = await record.claim(model, generationClaim())
-  return claim.status === 'nothing' ? null : claim.id
+  return claim.status === 'claimed' ? claim.id : null
 }
 
 const hangUp = async (model: string, id: string, epoch = 1) =>

@@ -170,6 +170,7 @@ async function startFakeWorker(
     onAcknowledge() {},
     onVectorsTaken() {},
     onHold() {},
+    onOffer() {},
     onDrain() {},
     onCordon(term, forMs) {
       if (term !== null) worker.terms.push(term)

@@ -58,6 +58,7 @@ async function setUp() {
       mayPull: () => true,
       jobs: createJobPull({ redis, model, log }),
       onPause: () => {},
+      nowMs: () => performance.now(),
       log,
     })
     const opened = { pull, slots, running, state }

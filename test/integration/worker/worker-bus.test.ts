@@ -57,6 +57,7 @@ beforeAll(async () => {
     onAcknowledge: () => {},
     onVectorsTaken: () => {},
     onHold: () => {},
+    onOffer: () => {},
     onDrain: () => {},
     onCordon: () => {},
     onUncordon: () => {},

@@ -3,9 +3,10 @@ import { vi } from 'vitest'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
 import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
+import { WarmOffer } from '#apps/gateway/generation/warm-offer.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
+import { NO_SEATS, type Lift, type Lifting, type Seats } from '#libs/generation-record/generation-record.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 
 export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0 }
@@ -26,6 +27,11 @@ export function setUp(
     jobsFail?: boolean
     /** If true, a job of the model always waits. */
     jobsWait?: boolean
+    seats?: Seats
+    /** How long a generation waits for a worker that may get an offer; null if no worker may. */
+    offerWaitMs?: number | null
+    /** If true, an offer reaches no worker. */
+    offersUnheard?: boolean
     pace?: Pace
   } = {},
 ) {
@@ -73,6 +79,12 @@ export function setUp(
         log.push(`add ${short(id)}`)
         if (options.jobsFail === true) throw new Error('the queue Redis is away')
       },
+      async addDelayed({ id }, delayMs) {
+        log.push(`add ${short(id)} after ${delayMs} ms`)
+      },
+      async makeDue({ id }) {
+        log.push(`due ${short(id)}`)
+      },
       async addIfNoneWaits({ id }) {
         if (options.jobsWait === true) return false
         log.push(`add ${short(id)}`)
@@ -104,6 +116,19 @@ export function setUp(
     bounds: { accountBytes: 1_000, modelBytes: 4_000 },
     watchWorker: (worker) => log.push(`watch ${worker}`),
     unwatchWorker: (worker) => log.push(`unwatch ${worker}`),
+    openOffer: (job) =>
+      new WarmOffer(
+        {
+          waitFor: () => options.offerWaitMs ?? null,
+          async sendOffer(worker, { epoch, forMs }) {
+            log.push(`offer ${epoch} to ${worker} for ${forMs} ms`)
+            return options.offersUnheard !== true
+          },
+          noteOffer: (worker) => log.push(`note ${worker}`),
+          onEnd: (end) => log.push(end),
+        },
+        job,
+      ),
     log: pino({ level: 'silent' }),
   })
   const dispatched = dispatch({
@@ -118,6 +143,7 @@ export function setUp(
       leave: () => {},
       refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
     },
+    seats: options.seats ?? NO_SEATS,
     inbox,
     signal: leaving.signal,
     claimFound: (worker) => log.push(`found ${worker}`),

@@ -1,0 +1,60 @@
+import { createHmac, hash } from 'node:crypto'
+import { NO_SEATS, type Seats } from '#libs/generation-record/generation-record.ts'
+import type { ClusterPicture } from '../demand/cluster-picture.ts'
+import type { GenerationCall } from './generation-call.ts'
+
+/** Decides which generations are offered to the worker whose engine has probably cached their beginning. */
+export type Affinity = {
+  /** Returns the seats of a call; none if affinity is off, or the call is not a turn of a conversation. */
+  seatsOf(call: Pick<GenerationCall, 'caller' | 'conversation'>): Seats
+  /**
+   * Returns how long a generation waits for this worker before any worker may take it, in ms. Null: it is not offered,
+   * because the worker is not ready, is the only one, or has more to do than the others.
+   */
+  waitFor(model: string, worker: string): number | null
+}
+
+/** A worker with room claims an offer within a few milliseconds, unless it is lost. */
+const WAIT_WITH_ROOM_MS = 100
+const LONGEST_WAIT_MS = 2_000
+/** A worker gets offers up to this multiple of the mean load, and one generation more. */
+const MOST_LOAD = 1.25
+/** 96 bits: the record stores the two seats of a generation in less than 64 bytes. */
+const NAME_CHARACTERS = 16
+
+/**
+ * A seat's name is a hash of the account and of a conversation's beginning, or of the caller's own name for the
+ * conversation. `secret` keys the hash, so whoever reads the names cannot test a guessed prompt against them.
+ *
+ * Seats are kept apart by account, whatever `PREFIX_SHARING` of the workers is. Where each key has a cache of its own, a
+ * conversation that continues with another key may be offered in vain; where all accounts share a cache, no seat of
+ * another account is found.
+ */
+export function createAffinity(deps: {
+  isOn: boolean
+  secret: string
+  picture: Pick<ClusterPicture, 'findWorker'>
+}): Affinity {
+  const { isOn, secret, picture } = deps
+
+  return {
+    seatsOf({ caller, conversation: { beginnings, hasAnswer, session } }) {
+      const [latest] = beginnings
+      if (!isOn || latest === undefined) return NO_SEATS
+      const key = createHmac('sha256', secret).update(`seats ${caller.accountId}`).digest('base64url')
+      const toName = (text: string) => hash('sha256', `${key} ${text}`, 'base64url').slice(0, NAME_CHARACTERS)
+      const named = session === null ? [] : [toName(`session ${session}`)]
+      const sought = hasAnswer ? [...beginnings.map(toName), ...named] : named
+      return { taken: [toName(latest), ...named], sought }
+    },
+    waitFor(model, worker) {
+      const found = picture.findWorker(model, worker)
+      if (found === null || found.load > MOST_LOAD * found.meanLoad + 1) return null
+      const { slots, load, meanGenerationMs } = found
+      if (load < slots) return WAIT_WITH_ROOM_MS
+      // Twice the mean time until a slot becomes free.
+      const waitMs = (2 * (meanGenerationMs ?? 0)) / slots
+      return Math.min(LONGEST_WAIT_MS, Math.max(WAIT_WITH_ROOM_MS, waitMs))
+    },
+  }
+}

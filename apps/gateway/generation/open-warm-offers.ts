@@ -1,0 +1,35 @@
+import type { Cluster, Redis } from 'ioredis'
+import type { ControlSender } from '#libs/event-bus/worker-control.ts'
+import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
+import type { GatewayConfig } from '../config.ts'
+import type { ClusterPicture } from '../demand/cluster-picture.ts'
+import { createAffinity, type Affinity } from './affinity.ts'
+import type { OwnJob } from './own-job.ts'
+import type { StreamCounters } from './stream-metrics.ts'
+import { WarmOffer } from './warm-offer.ts'
+
+/** The parts that bring a turn of a conversation to the worker that had the turn before. */
+export type WarmOffers = {
+  readonly seatsOf: Affinity['seatsOf']
+  open(job: OwnJob): WarmOffer
+}
+
+/** Reads the secret of the seats' names. Rejects if the queue Redis does not answer. */
+export async function openWarmOffers(deps: {
+  config: Pick<GatewayConfig, 'PREFIX_AFFINITY'>
+  redis: Redis | Cluster
+  picture: Pick<ClusterPicture, 'findWorker' | 'noteOffer'>
+  control: Pick<ControlSender, 'offer'>
+  metrics: Pick<StreamCounters, 'noteOffer'>
+}): Promise<WarmOffers> {
+  const { config, redis, picture, control, metrics } = deps
+  const isOn = config.PREFIX_AFFINITY === 'on'
+  const { seatsOf, waitFor } = createAffinity({ isOn, secret: await readPrefixSecret(redis), picture })
+  const ofOffer = {
+    waitFor,
+    sendOffer: control.offer,
+    noteOffer: picture.noteOffer,
+    onEnd: metrics.noteOffer,
+  }
+  return { seatsOf, open: (job) => new WarmOffer(ofOffer, job) }
+}

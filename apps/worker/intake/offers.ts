@@ -1,0 +1,36 @@
+import type { Offer } from '#libs/event-bus/worker-control.ts'
+
+/** The generations that were offered to this worker and that it has not claimed yet, for one engine. */
+export type Offers = {
+  add(offer: Offer): void
+  /** Keeps an offer that `next` has returned for the rest of its time, behind the others. */
+  putBack(kept: KeptOffer): void
+  /** Removes and returns the oldest offer whose time has not passed; null if there is none. */
+  next(): KeptOffer | null
+}
+
+export type KeptOffer = { readonly offer: Offer; readonly untilMs: number }
+
+/** More than the slots of an engine that become free within the longest time of an offer. */
+const MOST_OFFERS = 256
+
+/**
+ * An offer that is dropped, lost or doubled changes nothing: its generation waits in the record, and its job becomes due.
+ * So each offer has its time, and while there are too many, the oldest one is dropped.
+ */
+export function createOffers(nowMs: () => number): Offers {
+  let kept: KeptOffer[] = []
+
+  function keep(offer: KeptOffer): void {
+    kept = [...kept, offer].slice(-MOST_OFFERS)
+  }
+
+  return {
+    add: (offer) => keep({ offer, untilMs: nowMs() + offer.forMs }),
+    putBack: keep,
+    next() {
+      kept = kept.filter(({ untilMs }) => nowMs() < untilMs)
+      return kept.shift() ?? null
+    },
+  }
+}

@@ -1,0 +1,158 @@
+import { expect, test } from 'vitest'
+import { seatAgesKey, seatsKey, virtualTimeKey } from '#libs/generation-record/keys.ts'
+import type { Lifting } from '#libs/generation-record/generation-record.ts'
+import { generationJob } from '../../support/generation-job.ts'
+import {
+  claim,
+  claimed,
+  GATEWAY,
+  lift,
+  lifted,
+  record,
+  redis,
+  settlementOf,
+  useRecord,
+} from './record-under-test.ts'
+
+useRecord()
+
+const taking = (...taken: string[]) => ({ seats: { taken, sought: [] } })
+const seeking = (...sought: string[]) => ({ seats: { taken: [], sought } })
+const of = (accountId: string, cost = 10) => ({ place: { accountId, cost, mostAhead: 1_000 } })
+
+/** Lets a worker claim a generation that takes these seats, and returns the model. */
+async function seated(worker: string, seats: string[], model = generationJob().model): Promise<string> {
+  const job = generationJob({ model })
+  await lift(job, taking(...seats))
+  expect(await claim(job, { worker })).toMatchObject({ status: 'claimed', id: job.id })
+  return model
+}
+
+async function seek(model: string, ...sought: string[]) {
+  const job = generationJob({ model })
+  const answer = await lift(job, seeking(...sought))
+  await record.settle(model, settlementOf(job), GATEWAY)
+  return answer.status === 'waiting' ? (answer.warmWorker ?? null) : answer.status
+}
+
+/** Waits as one generation with these fields, and returns its job. */
+async function waits(model: string, fields: Partial<Lifting> = {}) {
+  const job = generationJob({ model })
+  await lift(job, fields)
+  return job
+}
+
+test('a lift finds the worker that claimed the conversation last, by the first seat that exists', async () => {
+  const model = await seated('worker-1', ['one', 'hint'])
+  await seated('worker-2', ['two', 'hint'], model)
+  expect(await seek(model, 'three', 'one', 'two')).toBe('worker-1')
+  expect(await seek(model, 'three', 'hint')).toBe('worker-2')
+  expect(await seek(model, 'three')).toBeNull()
+  expect(await seek(generationJob().model, 'one')).toBeNull()
+})
+
+test('a generation that is lifted to the next epoch takes its seat to the next worker', async () => {
+  const job = generationJob()
+  const seats = { taken: ['one'], sought: ['one'] }
+  await lift(job, { seats })
+  await claim(job, { worker: 'worker-1' })
+  await lift(job, { seats, epoch: 2 })
+  await claim(job, { worker: 'worker-2' })
+  expect(await seek(job.model, 'one')).toBe('worker-2')
+})
+
+test('a seat counts for ten minutes after its last claim', async () => {
+  const model = await seated('worker-1', ['one'])
+  const [ms = '', worker = ''] = ((await redis.hget(seatsKey(model), 'one')) ?? '').split(' ')
+  expect(worker).toBe('worker-1')
+  await redis.hset(seatsKey(model), 'one', `${Number(ms) - 600_001} worker-1`)
+  expect(await seek(model, 'one')).toBeNull()
+  for (const key of [seatsKey(model), seatAgesKey(model)]) {
+    expect(await redis.pttl(key)).toBeGreaterThan(500_000)
+    expect(await redis.pttl(key)).toBeLessThanOrEqual(600_000)
+  }
+})
+
+test('claims forget old seats, and the oldest ones beyond 50,000', async () => {
+  const model = await seated('worker-1', ['one'])
+  const now = Number(await redis.zscore(seatAgesKey(model), 'one'))
+  const names = Array.from({ length: 50_001 }, (_, index) => `seat-${index}`)
+  for (let start = 0; start < names.length; start += 5_000) {
+    const part = names.slice(start, start + 5_000)
+    await redis.hset(seatsKey(model), Object.fromEntries(part.map((name) => [name, `${now} worker-9`])))
+    await redis.zadd(
+      seatAgesKey(model),
+      ...part.flatMap((name, index) => [now - 60_000 + start + index, name]),
+    )
+  }
+  await seated('worker-2', ['two'], model)
+  expect(await redis.zcard(seatAgesKey(model))).toBe(50_000)
+  expect(await redis.hlen(seatsKey(model))).toBe(50_000)
+  expect(await redis.hmget(seatsKey(model), 'seat-0', 'seat-2', 'seat-3')).toEqual([
+    null,
+    null,
+    `${now} worker-9`,
+  ])
+  await redis.zadd(seatAgesKey(model), ...names.slice(3, 20).flatMap((name) => [now - 700_000, name]))
+  await seated('worker-2', ['two'], model)
+  expect(await redis.zcard(seatAgesKey(model))).toBe(49_992)
+})
+
+test('an offered generation is claimed by its id, before the fairest one', async () => {
+  const first = await lifted()
+  const offered = await waits(first.model, of('account-1', 1))
+  const offer = { id: offered.id, epoch: 1 }
+  expect(await claim(first, { offer })).toMatchObject({ status: 'claimed', id: offered.id, waiting: 1 })
+  expect(await claim(first, { offer })).toEqual({ status: 'nothing' })
+  expect(await claim(first)).toMatchObject({ status: 'claimed', id: first.id, waiting: 0 })
+})
+
+test('a repeated claim of an offer gets the same generation', async () => {
+  const job = await lifted()
+  const claiming = { nonce: `nonce-${job.id}`, offer: { id: job.id, epoch: 1 } }
+  const answer = await claim(job, claiming)
+  expect(answer).toMatchObject({ status: 'claimed', id: job.id })
+  expect(await claim(job, claiming)).toMatchObject({ status: 'claimed', id: job.id })
+})
+
+test('an offer of another epoch, of a generation that ended or is unknown, or that the worker does not serve does nothing', async () => {
+  const job = await lifted()
+  const gone = await claimed()
+  const offers = [
+    { id: job.id, epoch: 2 },
+    { id: 'unknown', epoch: 1 },
+  ]
+  for (const offer of offers) expect(await claim(job, { offer })).toEqual({ status: 'nothing' })
+  expect(await claim(gone, { offer: { id: gone.id, epoch: 1 } })).toEqual({ status: 'nothing' })
+  const serves = { features: ['embedding'], window: 4_096 }
+  const offer = { id: job.id, epoch: 1 }
+  expect(await claim(job, { offer, serves })).toEqual({ status: 'nothing' })
+  expect(await claim(job, { offer, buried: ['gateway-1'] })).toEqual({ status: 'nothing' })
+  await record.settle(job.model, settlementOf(job), GATEWAY)
+  expect(await claim(job, { offer })).toEqual({ status: 'nothing' })
+})
+
+test('an offer overtakes other accounts by four times its cost at most, and its own account without limit', async () => {
+  const other = await waits(generationJob().model, of('quiet'))
+  const flood = []
+  for (let count = 0; count < 7; count += 1) flood.push(await waits(other.model, of('flood')))
+  const [fifth, sixth, last] = [flood[4], flood[5], flood[6]]
+  const offerOf = (job = other) => ({ offer: { id: job.id, epoch: 1 } })
+  expect(await claim(other, offerOf(sixth))).toEqual({ status: 'later' })
+  expect(await claim(other, offerOf(fifth))).toMatchObject({ status: 'claimed', id: fifth?.id })
+  expect(await claim(other)).toMatchObject({ id: other.id })
+  expect(await claim(other, offerOf(last))).toMatchObject({ status: 'claimed', id: last?.id })
+})
+
+test('an offer moves the virtual time to the lowest tag that waits, and not past it', async () => {
+  const first = await waits(generationJob().model, of('one'))
+  const second = await waits(first.model, of('one'))
+  const third = await waits(first.model, of('one'))
+  const virtual = async () => Number((await redis.get(virtualTimeKey(first.model))) ?? 1)
+  await claim(first, { offer: { id: third.id, epoch: 1 } })
+  expect(await virtual()).toBe(1)
+  await claim(first, { offer: { id: first.id, epoch: 1 } })
+  await claim(first, { offer: { id: second.id, epoch: 1 } })
+  // Nothing waits, so an account that comes now begins where the other one has been served.
+  expect(await virtual()).toBe(11)
+})

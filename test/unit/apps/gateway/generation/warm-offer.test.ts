@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { NEXT, setUp as setUpDispatch } from './dispatch-under-test.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const WARM = { status: 'waiting', tag: 7, ahead: 0, warmWorker: 'worker-1' } as const
+const SEATS = { taken: ['one'], sought: ['one'] }
+
+/** Sets up a turn whose seat was found. */
+const setUp = (options: Parameters<typeof setUpDispatch>[1] = {}) =>
+  setUpDispatch([WARM], { seats: SEATS, offerWaitMs: 100, ...options })
+
+const OFFERED = ['lift 1', 'add 1 after 100 ms', 'note worker-1', 'offer 1 to worker-1 for 100 ms']
+const CLAIM = { worker: 'worker-1', promptTokens: 3 }
+
+test('a turn is lifted first, and offered to the worker of its seat with a delayed job', async () => {
+  const { dispatched, log } = setUp()
+  expect(await dispatched.begin()).toBe(0)
+  expect(log).toEqual(OFFERED)
+})
+
+test('a claim by the worker ends the offer, and leaves the removal of the job to it', async () => {
+  const { dispatched, log, after } = setUp()
+  await dispatched.begin()
+  dispatched.claimed(CLAIM)
+  await after(2_000)
+  dispatched.close()
+  expect(log).toEqual([...OFFERED, 'taken', 'watch worker-1', 'unwatch worker-1'])
+})
+
+test('a claim by another worker takes the delayed job away', async () => {
+  const { dispatched, log } = setUp()
+  await dispatched.begin()
+  dispatched.claimed({ ...CLAIM, worker: 'worker-2' })
+  expect(log).toEqual([...OFFERED, 'remove 1', 'elsewhere', 'watch worker-2'])
+})
+
+test('the job becomes due when nobody has claimed the generation in time', async () => {
+  const { dispatched, log, after } = setUp()
+  await dispatched.begin()
+  await after(99)
+  expect(log).toEqual(OFFERED)
+  await after(1)
+  dispatched.claimed(CLAIM)
+  expect(log).toEqual([...OFFERED, 'late', 'due 1', 'watch worker-1'])
+})
+
+test('an offer that reaches no worker makes the job due at once', async () => {
+  const { dispatched, log, after } = setUp({ offersUnheard: true })
+  await dispatched.begin()
+  await after(0)
+  expect(log).toEqual([...OFFERED, 'unheard', 'due 1'])
+  await after(200)
+  expect(log).toEqual([...OFFERED, 'unheard', 'due 1'])
+})
+
+test('a turn whose worker may get no offer has a job that is due at once', async () => {
+  const { dispatched, log } = setUp({ offerWaitMs: null })
+  await dispatched.begin()
+  expect(log).toEqual(['lift 1', 'refused', 'add 1'])
+})
+
+test('a turn without a seat has a job that is due at once, and so has a generation that seeks none', async () => {
+  const without = setUpDispatch(undefined, { seats: SEATS, offerWaitMs: 100 })
+  await without.dispatched.begin()
+  expect(without.log).toEqual(['lift 1', 'add 1'])
+  const first = setUpDispatch([WARM], { seats: { taken: ['one'], sought: [] }, offerWaitMs: 100 })
+  await first.dispatched.begin()
+  expect(first.log).toEqual(['lift 1', 'add 1'])
+})
+
+test('a caller who leaves, and a generation that is lost, take the delayed job away', async () => {
+  const left = setUp()
+  await left.dispatched.begin()
+  left.dispatched.close()
+  await left.after(1_000)
+  expect(left.log).toEqual([...OFFERED, 'remove 1'])
+  const lost = setUp()
+  await lost.dispatched.begin()
+  await lost.dispatched.again(NEXT)
+  expect(lost.log).toEqual([...OFFERED, 'remove 1', 'raise', 'lift 2', 'add 2'])
+})
