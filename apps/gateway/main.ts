@@ -144,7 +144,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
   readiness.enter('starting')
-  const warmOffers = await openWarmOffers({ config, redis: queueRedis, picture, control, metrics })
+  const warmOffers = await openWarmOffers({ config, redis: queueRedis, picture, record, control, metrics })
   const jobs = createJobQueue({ redis: queueRedis, countWaiting: createCountWaiting(queueRedis) })
   releasers.add('jobs', jobs, { run: async () => await jobs.close() })
   const settlements = createSettlements({

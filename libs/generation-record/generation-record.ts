@@ -11,6 +11,7 @@ import {
   needsKey,
   promptKey,
   recordKey,
+  reservedKey,
   settlementMarkKey,
   settlementStateKey,
   settlementStreamKey,
@@ -72,7 +73,8 @@ export type Lift =
   /**
    * `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts. `ahead`: how many generations wait
    * at that tag or before it. `warmWorker`: the worker of the seat that was found; its engine has probably cached
-   * the beginning of the conversation. Absent if none was found.
+   * the beginning of the conversation. For 250 ms only an offer may claim such a generation, until `unreserve` or a repeated lift. Absent if
+   * none was found.
    */
   | {
       readonly status: 'waiting'
@@ -179,6 +181,8 @@ export type GenerationRecord = {
    * an offered generation leaves the place of all other generations in the fair order as it is.
    */
   claim(model: string, claiming: Claiming): Promise<Claim>
+  /** Lets every claim find a generation whose seat was found, so without an offer. */
+  unreserve(model: string, id: string): Promise<void>
   /**
    * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client waits for the
    * answer, so the command is sent together with another one, such as the lift of another generation (`withNextWrite`).
@@ -240,6 +244,10 @@ export function createGenerationRecord(options: {
         if (reply.status !== 'again') throw toUnexpected(answer)
       }
       return { status: 'nothing' }
+    },
+
+    async unreserve(model, id) {
+      await redis.zrem(reservedKey(model), id)
     },
 
     async settle(model, settlement, as) {

@@ -63,6 +63,9 @@ export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 /** Hash: seat → time and worker of its last claim. A seat is the hashed beginning of a conversation. */
 export const seatsKey = (model: string) => `${modelPrefix(model)}seats`
 
+/** Sorted set: generation → the time until which only an offer may claim it (Redis ms). */
+export const reservedKey = (model: string) => `${modelPrefix(model)}reserved`
+
 /** Sorted set of the seats by the time of their last claim (Redis ms). */
 export const seatAgesKey = (model: string) => `${modelPrefix(model)}seat-ages`
 

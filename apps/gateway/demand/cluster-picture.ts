@@ -14,10 +14,10 @@ export type ModelPicture = {
 /** One ready worker of a model, beside the others. */
 export type WorkerPicture = {
   readonly slots: number
-  /** The generations that run, and those that were offered since the worker's last heartbeat. */
-  readonly load: number
-  /** The mean of `load` over all ready workers of the model. */
-  readonly meanLoad: number
+  /** As in its last heartbeat, less those that were diverted since. */
+  readonly running: number
+  /** The mean of `running` over all ready workers of the model. */
+  readonly meanRunning: number
   readonly meanGenerationMs: number | null
 }
 
@@ -26,8 +26,8 @@ export type ClusterPicture = {
   forgetWorker(id: string): void
   /** Returns the load of one worker among the ready ones; null if it is not ready, or the only one. */
   findWorker(model: string, worker: string): WorkerPicture | null
-  /** Counts a generation that was offered to a worker as running there until the worker's next heartbeat. */
-  noteOffer(worker: string): void
+  /** Counts one generation less for the worker until its next heartbeat, because it was sent to the other ones. */
+  noteDiverted(worker: string): void
   /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
   /** Returns a model's tool-call format as its last worker reported it; null if no worker has. */
@@ -39,14 +39,14 @@ const FRESH_MS = 4 * BEAT_MS
 
 /** The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
-  const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines']; offered: number }>()
+  const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines']; diverted: number }>()
   /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
 
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      workers.set(id, { seenMs: nowMs(), engines, offered: 0 })
+      workers.set(id, { seenMs: nowMs(), engines, diverted: 0 })
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)
       }
@@ -57,20 +57,20 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     findWorker(model, worker) {
       let sum = 0
       let ready = 0
-      let found: Omit<WorkerPicture, 'meanLoad'> | null = null
-      for (const [id, { seenMs, engines, offered }] of workers) {
+      let found: Omit<WorkerPicture, 'meanRunning'> | null = null
+      for (const [id, { seenMs, engines, diverted }] of workers) {
         const engine = engines.find((each) => each.model === model && each.ready)
         if (engine === undefined || nowMs() - seenMs > FRESH_MS) continue
-        const load = engine.running + offered
+        const { slots, running, meanGenerationMs } = engine
         ready += 1
-        sum += load
-        if (id === worker) found = { slots: engine.slots, load, meanGenerationMs: engine.meanGenerationMs }
+        sum += running
+        if (id === worker) found = { slots, running: running - diverted, meanGenerationMs }
       }
-      return found === null || ready < 2 ? null : { ...found, meanLoad: sum / ready }
+      return found === null || ready < 2 ? null : { ...found, meanRunning: sum / ready }
     },
-    noteOffer(id) {
+    noteDiverted(id) {
       const worker = workers.get(id)
-      if (worker !== undefined) worker.offered += 1
+      if (worker !== undefined) worker.diverted += 1
     },
     find(model) {
       let slots = 0

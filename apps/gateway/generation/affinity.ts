@@ -14,11 +14,17 @@ export type Affinity = {
   waitFor(model: string, worker: string): number | null
 }
 
-/** A worker with room claims an offer within a few milliseconds, unless it is lost. */
-const WAIT_WITH_ROOM_MS = 100
+/**
+ * A worker with room claims an offer within a few milliseconds, unless it or its machine is slow. For as long the record
+ * reserves the generation (`RESERVED_MS` of its scripts).
+ */
+const WAIT_WITH_ROOM_MS = 250
 const LONGEST_WAIT_MS = 2_000
-/** A worker gets offers up to this multiple of the mean load, and one generation more. */
-const MOST_LOAD = 1.25
+/**
+ * A worker gets offers while it runs at most this multiple of what the ready workers run on average, and two more: what
+ * they run changes by some generations between two heartbeats.
+ */
+const MOST_LOAD = { multiple: 1.25, more: 2 }
 /** 96 bits: the record stores the two seats of a generation in less than 64 bytes. */
 const NAME_CHARACTERS = 16
 
@@ -33,7 +39,7 @@ const NAME_CHARACTERS = 16
 export function createAffinity(deps: {
   isOn: boolean
   secret: string
-  picture: Pick<ClusterPicture, 'findWorker'>
+  picture: Pick<ClusterPicture, 'findWorker' | 'noteDiverted'>
 }): Affinity {
   const { isOn, secret, picture } = deps
 
@@ -49,9 +55,14 @@ export function createAffinity(deps: {
     },
     waitFor(model, worker) {
       const found = picture.findWorker(model, worker)
-      if (found === null || found.load > MOST_LOAD * found.meanLoad + 1) return null
-      const { slots, load, meanGenerationMs } = found
-      if (load < slots) return WAIT_WITH_ROOM_MS
+      if (found === null) return null
+      if (found.running > MOST_LOAD.multiple * found.meanRunning + MOST_LOAD.more) {
+        // Heartbeats are a second apart. Without this, all turns of that second would leave the worker.
+        picture.noteDiverted(worker)
+        return null
+      }
+      const { slots, running, meanGenerationMs } = found
+      if (running < slots) return WAIT_WITH_ROOM_MS
       // Twice the mean time until a slot becomes free.
       const waitMs = (2 * (meanGenerationMs ?? 0)) / slots
       return Math.min(LONGEST_WAIT_MS, Math.max(WAIT_WITH_ROOM_MS, waitMs))

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { ControlSender } from '#libs/event-bus/worker-control.ts'
+import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
 import type { GatewayConfig } from '../config.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
@@ -18,17 +19,18 @@ export type WarmOffers = {
 export async function openWarmOffers(deps: {
   config: Pick<GatewayConfig, 'PREFIX_AFFINITY'>
   redis: Redis | Cluster
-  picture: Pick<ClusterPicture, 'findWorker' | 'noteOffer'>
+  picture: Pick<ClusterPicture, 'findWorker' | 'noteDiverted'>
+  record: Pick<GenerationRecord, 'unreserve'>
   control: Pick<ControlSender, 'offer'>
   metrics: Pick<StreamCounters, 'noteOffer'>
 }): Promise<WarmOffers> {
-  const { config, redis, picture, control, metrics } = deps
+  const { config, redis, picture, record, control, metrics } = deps
   const isOn = config.PREFIX_AFFINITY === 'on'
   const { seatsOf, waitFor } = createAffinity({ isOn, secret: await readPrefixSecret(redis), picture })
   const ofOffer = {
     waitFor,
     sendOffer: control.offer,
-    noteOffer: picture.noteOffer,
+    unreserve: record.unreserve,
     onEnd: metrics.noteOffer,
   }
   return { seatsOf, open: (job) => new WarmOffer(ofOffer, job) }

@@ -42,9 +42,13 @@ export class OwnJob {
     await this.#jobs.addDelayed(this.#queued, delayMs).catch(this.#onError)
   }
 
-  makeDue(): void {
-    // A worker that has claimed the generation by its id has removed the job.
-    if (this.#queued !== null) this.#jobs.makeDue(this.#queued).catch(() => undefined)
+  /** Ends the delay. Resolves with false if the job is gone, because a worker has claimed the generation by its id. */
+  async makeDue(): Promise<boolean> {
+    if (this.#queued === null) return false
+    return await this.#jobs.makeDue(this.#queued).then(
+      () => true,
+      () => false,
+    )
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { ControlSender } from '#libs/event-bus/worker-control.ts'
-import type { ClusterPicture } from '../demand/cluster-picture.ts'
+import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import type { Affinity } from './affinity.ts'
 import type { OwnJob } from './own-job.ts'
 
@@ -16,7 +16,7 @@ export type OfferEnd = (typeof OFFER_ENDS)[number]
 export type WarmOfferDeps = {
   readonly waitFor: Affinity['waitFor']
   readonly sendOffer: ControlSender['offer']
-  readonly noteOffer: ClusterPicture['noteOffer']
+  readonly unreserve: GenerationRecord['unreserve']
   readonly onEnd: (end: OfferEnd) => void
 }
 
@@ -30,6 +30,7 @@ export class WarmOffer {
   readonly #job: OwnJob
   #worker: string | null = null
   #timer: NodeJS.Timeout | undefined
+  #isOpen = false
 
   constructor(deps: WarmOfferDeps, job: OwnJob) {
     this.#deps = deps
@@ -41,41 +42,48 @@ export class WarmOffer {
     { id, model, epoch }: { id: string; model: string; epoch: number },
     worker: string | undefined,
   ): void {
-    const waitMs = worker === undefined ? null : this.#deps.waitFor(model, worker)
-    if (worker !== undefined && waitMs === null) this.#deps.onEnd('refused')
-    if (worker === undefined || waitMs === null) return void this.#job.add(epoch)
+    if (worker === undefined) return void this.#job.add(epoch)
+    const unreserve = () => void this.#deps.unreserve(model, id).catch(() => undefined)
+    const waitMs = this.#deps.waitFor(model, worker)
+    if (waitMs === null) {
+      this.#deps.onEnd('refused')
+      // Sent before the job on the same connection, so that the job's turn finds the generation.
+      unreserve()
+      return void this.#job.add(epoch)
+    }
     this.#worker = worker
-    this.#timer = setTimeout(() => this.#giveUp('late'), waitMs)
+    this.#isOpen = true
+    this.#timer = setTimeout(() => void this.#makeDue('late'), waitMs)
     void this.#job.addDelayed(epoch, waitMs)
-    this.#deps.noteOffer(worker)
     void this.#deps.sendOffer(worker, { model, id, epoch, forMs: waitMs }).then((isHeard) => {
-      if (!isHeard) this.#giveUp('unheard')
+      if (isHeard || !this.#isOpen) return
+      unreserve()
+      void this.#makeDue('unheard')
     })
   }
 
   /** Ends the offer. A worker that claims an offered generation removes the job itself. */
   claimed(worker: string): void {
+    if (this.#worker === null) return
     const isTaken = worker === this.#worker
-    if (this.#worker !== null && !isTaken) this.#job.takeAway()
-    if (this.#stop()) this.#deps.onEnd(isTaken ? 'taken' : 'elsewhere')
+    if (!isTaken) this.#job.takeAway()
+    this.#end(isTaken ? 'taken' : 'elsewhere')
   }
 
   /** Ends the offer without a claim. */
   withdraw(): void {
-    this.#stop()
-  }
-
-  #giveUp(end: 'late' | 'unheard'): void {
-    if (!this.#stop()) return
-    this.#deps.onEnd(end)
-    this.#job.makeDue()
-  }
-
-  /** Returns whether the offer was still open. */
-  #stop(): boolean {
-    const isOpen = this.#timer !== undefined
     clearTimeout(this.#timer)
-    this.#timer = undefined
-    return isOpen
+    this.#isOpen = false
+  }
+
+  /** The job of a generation that its worker has claimed is gone, although the claim may not have arrived yet. */
+  async #makeDue(end: 'late' | 'unheard'): Promise<void> {
+    clearTimeout(this.#timer)
+    if (await this.#job.makeDue()) this.#end(end)
+  }
+
+  #end(end: OfferEnd): void {
+    if (this.#isOpen) this.#deps.onEnd(end)
+    this.withdraw()
   }
 }

@@ -15,13 +15,16 @@
 -- its epoch, afterwards nothing. A nonce is remembered for four minutes, far longer than a worker repeats a claim. Each
 -- nonce has a key of its own, because one hash for all of them would expire in one step, tens of thousands at once.
 --
+-- A reserved generation is passed over: its gateway offers it to a worker, or opens it. At most SKIPPED_AT_MOST are passed
+-- over in a call.
+--
 -- An offered generation is taken out of the fair order, but not far: its tag is at most OVERTAKEN times its cost behind the
 -- lowest tag that waits, unless that one is of the same account. Its claim does not move the virtual time past a tag that
 -- waits, so the place of every other generation stays what it was.
 --
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
 -- answer to a repeated claim does not count what else waits.
-local NONCE_MS, OVERTAKEN = '240000', 4
+local NONCE_MS, OVERTAKEN, SKIPPED_AT_MOST = '240000', 4, 16
 local worker, nonce, by, offered = ARGV[2], ARGV[3], ARGV[6], ARGV[7]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -101,6 +104,22 @@ local function count_served()
   return count
 end
 
+-- Returns how many more generations wait that the worker may claim without an offer. With several needs, reserved ones that
+-- it does not serve count as well, so the number is too small for a moment.
+local function count_claimable()
+  return math.max(0, count_served() - count_reserved(now))
+end
+
+-- Members that were taken out of their sets although they are reserved, with their tags.
+local skipped = {}
+
+local function put_skipped_back()
+  for _, one in ipairs(skipped) do
+    call('SADD', needs_key, one.needs)
+    call('ZADD', prefix .. 'waiting:' .. one.needs, one.tag, one.member)
+  end
+end
+
 local function hand_out(id, record)
   call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
   call('SET', nonce_key, id, 'PX', NONCE_MS)
@@ -122,38 +141,48 @@ local function claim_offered()
   local _, _, _, _, first_account = read_member(first)
   if first_account ~= account and tonumber(tag) > first_tag + OVERTAKEN * cost then return { 'later' } end
   leave_waiting(false, member, needs, cost, bytes, account)
+  call('ZREM', reserved_key, id)
   hand_out(id, record)
   local _, waiting_tag = find_first()
   advance_virtual(exact(math.min(tonumber(tag), waiting_tag or tonumber(tag))))
-  return claimed(id, record, count_served())
+  return claimed(id, record, count_claimable())
 end
 
 if offered ~= '' then return claim_offered() end
 
 for _ = 1, SWEPT_AT_MOST do
   local member, tag = take_first()
-  if not member then return { 'nothing' } end
+  if not member then
+    put_skipped_back()
+    return { 'nothing' }
+  end
   local id, needs, cost, bytes, account = read_member(member)
   local record = read_record(id)
   -- A member without a waiting record has expired within this millisecond.
   local waits = record.epoch and not record.settled and not record.worker
   local runs = waits and not is_buried[record.gateway]
-  local more = count_served()
-  if runs and more == 0 and #all_needs == 1 then
-    -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a
-    -- whole.
-    call('DEL', needs_key, expiry_key, bytes_key)
-  else
-    give_back(not runs, member, needs, cost, bytes, account)
-  end
-  if runs then
+  if runs and #skipped < SKIPPED_AT_MOST and is_reserved(id, now) then
+    skipped[#skipped + 1] = { member = member, tag = exact(tonumber(tag)), needs = needs }
+  elseif runs then
+    if #skipped == SKIPPED_AT_MOST then call('ZREM', reserved_key, id) end
+    put_skipped_back()
+    if #all_needs == 1 and count_served() == 0 then
+      -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a
+      -- whole.
+      call('DEL', needs_key, expiry_key, bytes_key)
+    else
+      give_back(false, member, needs, cost, bytes, account)
+    end
     hand_out(id, record)
     advance_virtual(tag)
-    return claimed(id, record, more)
-  end
-  if waits then
-    local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
-    end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
+    return claimed(id, record, count_claimable())
+  else
+    give_back(true, member, needs, cost, bytes, account)
+    if waits then
+      local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
+      end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
+    end
   end
 end
+put_skipped_back()
 return { 'again' }

@@ -46,6 +46,7 @@ local function count_waiting(tag)
 end
 
 if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
+  call('ZREM', reserved_key, id)
   return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, '' }
 end
 
@@ -95,4 +96,7 @@ call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
 call('ZADD', expiry_key, expire_at, member)
 call('HINCRBY', bytes_key, account, bytes)
 call('HINCRBY', bytes_key, '', bytes)
-return { 'waiting', exact(tag), ahead, find_seat(seats_to_find, now) }
+-- Only the caller of a first lift offers the generation.
+local warm_worker = is_first and find_seat(seats_to_find, now) or ''
+if warm_worker ~= '' then reserve(id, now) end
+return { 'waiting', exact(tag), ahead, warm_worker }

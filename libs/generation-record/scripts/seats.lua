@@ -4,10 +4,14 @@
 --
 --   seats      hash   seat → '<Redis ms of its last claim> <worker>'
 --   seat-ages  zset   seat → Redis ms of its last claim
+--   reserved   zset   id → Redis ms until which only an offer may claim the generation
 -- A seat counts for ten minutes. There are at most MOST_SEATS: each claim adds up to two and removes up to
 -- FORGOTTEN_SEATS, the oldest first. Both keys expire when nothing is claimed for ten minutes.
-local SEAT_MS, MOST_SEATS, FORGOTTEN_SEATS = 600000, 50000, 8
-local seats_key, seat_ages_key = prefix .. 'seats', prefix .. 'seat-ages'
+--
+-- A generation whose seat was found is reserved for RESERVED_MS, because its gateway offers it to the seat's worker in that
+-- time. Without that, each worker that claims the fairest generation could take it first.
+local SEAT_MS, MOST_SEATS, FORGOTTEN_SEATS, RESERVED_MS = 600000, 50000, 8, 250
+local seats_key, seat_ages_key, reserved_key = prefix .. 'seats', prefix .. 'seat-ages', prefix .. 'reserved'
 
 local function to_list(words)
   local list = {}
@@ -25,6 +29,20 @@ local function find_seat(names, now)
     end
   end
   return ''
+end
+
+local function reserve(id, now)
+  call('ZREMRANGEBYSCORE', reserved_key, '-inf', integer(now))
+  call('ZADD', reserved_key, integer(now + RESERVED_MS), id)
+  call('PEXPIRE', reserved_key, SEAT_MS)
+end
+
+local function is_reserved(id, now)
+  return tonumber(call('ZSCORE', reserved_key, id) or 0) > now
+end
+
+local function count_reserved(now)
+  return call('ZCOUNT', reserved_key, '(' .. integer(now), '+inf')
 end
 
 local function forget_seats(now)

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { seatAgesKey, seatsKey, virtualTimeKey } from '#libs/generation-record/keys.ts'
+import {
+  needsKey,
+  reservedKey,
+  seatAgesKey,
+  seatsKey,
+  virtualTimeKey,
+  waitingExpiryKey,
+} from '#libs/generation-record/keys.ts'
 import type { Lifting } from '#libs/generation-record/generation-record.ts'
 import { generationJob } from '../../support/generation-job.ts'
 import {
@@ -155,4 +162,59 @@ test('an offer moves the virtual time to the lowest tag that waits, and not past
   await claim(first, { offer: { id: second.id, epoch: 1 } })
   // Nothing waits, so an account that comes now begins where the other one has been served.
   expect(await virtual()).toBe(11)
+})
+
+/** Lifts a generation whose seat exists, so that it is reserved for an offer. */
+async function reserved(model: string, fields: Partial<Lifting> = {}) {
+  const job = await waits(model, { ...fields, ...seeking('one') })
+  expect(Number(await redis.zscore(reservedKey(model), job.id))).toBeGreaterThan(0)
+  return job
+}
+
+/** Lets the time of the model's reservations pass. */
+const expireReserved = async (model: string, id: string) => await redis.zadd(reservedKey(model), 1, id)
+
+test('a claim passes over generations that are offered elsewhere, and leaves them where they wait', async () => {
+  const model = await seated('worker-1', ['one'])
+  const warm = await reserved(model)
+  expect(await claim(warm)).toEqual({ status: 'nothing' })
+  const cold = await waits(model)
+  expect(await claim(warm)).toMatchObject({ status: 'claimed', id: cold.id, waiting: 0 })
+  expect(await redis.zcard(waitingExpiryKey(model))).toBe(1)
+  const offer = { id: warm.id, epoch: 1 }
+  expect(await claim(warm, { offer })).toMatchObject({ status: 'claimed', id: warm.id, waiting: 0 })
+  for (const key of [needsKey(model), waitingExpiryKey(model), reservedKey(model)])
+    expect(await redis.exists(key)).toBe(0)
+})
+
+test('a reservation ends with its time, with unreserve, and with a repeated lift', async () => {
+  const model = await seated('worker-1', ['one'])
+  const first = await reserved(model)
+  await expireReserved(model, first.id)
+  expect(await claim(first)).toMatchObject({ id: first.id })
+  const second = await reserved(model)
+  await record.unreserve(model, second.id)
+  expect(await claim(second)).toMatchObject({ id: second.id })
+  const third = await reserved(model)
+  await lift(third, seeking('one'))
+  expect(await claim(third)).toMatchObject({ id: third.id })
+})
+
+test('a reserved generation that ends or expires leaves nothing behind that waits', async () => {
+  const model = await seated('worker-1', ['one'])
+  const job = await reserved(model)
+  await record.settle(model, settlementOf(job), GATEWAY)
+  expect(await claim(job)).toEqual({ status: 'nothing' })
+  expect(await redis.exists(needsKey(model), waitingExpiryKey(model))).toBe(0)
+  expect(await redis.pttl(reservedKey(model))).toBeLessThanOrEqual(600_000)
+})
+
+test('a claim passes over 16 reserved generations at most, and counts those as claimable that it may take', async () => {
+  const model = await seated('worker-1', ['one'])
+  const jobs = []
+  for (let count = 0; count < 17; count += 1) jobs.push(await reserved(model))
+  const free = await waits(model)
+  await waits(model)
+  expect(await claim(free)).toMatchObject({ id: jobs[16]?.id, waiting: 2 })
+  expect(await claim(free)).toMatchObject({ id: free.id, waiting: 1 })
 })

@@ -19,3 +19,35 @@ test('the call format of a model is what its last worker reported, and unknown b
   picture.applyHeartbeat(heartbeat('json'))
   expect(picture.callFormatOf('m')).toBe('json')
 })
+
+function worker(id: string, fields: { running: number; ready?: boolean; model?: string }) {
+  const { engines, ...rest } = heartbeat('harmony')
+  const [engine] = engines
+  if (engine === undefined) throw new Error('the heartbeat has no engine')
+  return { ...rest, id, engines: [{ ...engine, ready: true, slots: 8, meanGenerationMs: 500, ...fields }] }
+}
+
+test('a worker is described beside the mean of the ready workers of its model, and not if it is the only one', () => {
+  let now = 0
+  const picture = createClusterPicture(() => now)
+  picture.applyHeartbeat(worker('one', { running: 6 }))
+  expect(picture.findWorker('m', 'one')).toBeNull()
+  picture.applyHeartbeat(worker('two', { running: 2 }))
+  picture.applyHeartbeat(worker('stopping', { running: 9, ready: false }))
+  picture.applyHeartbeat(worker('other', { running: 9, model: 'other' }))
+  const found = { slots: 8, running: 6, meanRunning: 4, meanGenerationMs: 500 }
+  expect(picture.findWorker('m', 'one')).toEqual(found)
+  expect([picture.findWorker('m', 'stopping'), picture.findWorker('m', 'unknown')]).toEqual([null, null])
+  now = 5_000
+  picture.applyHeartbeat(worker('two', { running: 2 }))
+  expect([picture.findWorker('m', 'one'), picture.findWorker('m', 'two')]).toEqual([null, null])
+})
+
+test('what was diverted from a worker counts less there until its next heartbeat', () => {
+  const picture = createClusterPicture(() => 0)
+  for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 6 }))
+  picture.noteDiverted('one')
+  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, meanRunning: 6 })
+  picture.applyHeartbeat(worker('one', { running: 6 }))
+  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 6 })
+})

@@ -4,14 +4,20 @@ import { NO_SEATS } from '#libs/generation-record/generation-record.ts'
 import type { WorkerPicture } from '#apps/gateway/demand/cluster-picture.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
-const CALM: WorkerPicture = { slots: 8, load: 2, meanLoad: 2, meanGenerationMs: 4_000 }
+const diverted: string[] = []
+
+const CALM: WorkerPicture = { slots: 8, running: 2, meanRunning: 2, meanGenerationMs: 4_000 }
 
 function setUp({
   isOn = true,
   secret = 'secret',
   worker = CALM,
 }: { isOn?: boolean; secret?: string; worker?: WorkerPicture | null } = {}) {
-  return createAffinity({ isOn, secret, picture: { findWorker: () => worker } })
+  return createAffinity({
+    isOn,
+    secret,
+    picture: { findWorker: () => worker, noteDiverted: (id) => diverted.push(id) },
+  })
 }
 
 const TURN = { beginnings: ['second', 'first'], hasAnswer: true, session: null }
@@ -54,14 +60,16 @@ test('there are no seats while affinity is off, and none for a prompt without a 
 
 test('a worker with room is waited for briefly, and a full one twice the time until a slot becomes free', () => {
   const waitFor = (worker: WorkerPicture | null) => setUp({ worker }).waitFor('demo-chat', 'worker-1')
-  expect(waitFor(CALM)).toBe(100)
-  expect(waitFor({ ...CALM, load: 8, meanLoad: 8 })).toBe(1_000)
-  expect(waitFor({ ...CALM, load: 8, meanLoad: 8, meanGenerationMs: 60_000 })).toBe(2_000)
-  expect(waitFor({ ...CALM, load: 8, meanLoad: 8, meanGenerationMs: null })).toBe(100)
+  expect(waitFor(CALM)).toBe(250)
+  expect(waitFor({ ...CALM, running: 8, meanRunning: 8 })).toBe(1_000)
+  expect(waitFor({ ...CALM, running: 8, meanRunning: 8, meanGenerationMs: 60_000 })).toBe(2_000)
+  expect(waitFor({ ...CALM, running: 8, meanRunning: 8, meanGenerationMs: null })).toBe(250)
 })
 
-test('a worker with more than 1.25 times the mean load and one generation gets no offer', () => {
-  const waitFor = (load: number) => setUp({ worker: { ...CALM, load, meanLoad: 4 } }).waitFor('m', 'w')
-  expect([waitFor(6), waitFor(7)]).toEqual([100, null])
+test('a worker with more than 1.25 times the mean load and two generations gets no offer', () => {
+  const waitFor = (running: number) =>
+    setUp({ worker: { ...CALM, slots: 16, running, meanRunning: 4 } }).waitFor('m', 'w')
+  expect([waitFor(7), waitFor(8)]).toEqual([250, null])
+  expect(diverted).toEqual(['w'])
   expect(setUp({ worker: null }).waitFor('m', 'w')).toBeNull()
 })

@@ -30,6 +30,8 @@ export function setUp(
     seats?: Seats
     /** How long a generation waits for a worker that may get an offer; null if no worker may. */
     offerWaitMs?: number | null
+    /** If true, a worker has removed the delayed job. */
+    jobRemoved?: boolean
     /** If true, an offer reaches no worker. */
     offersUnheard?: boolean
     pace?: Pace
@@ -84,6 +86,7 @@ export function setUp(
       },
       async makeDue({ id }) {
         log.push(`due ${short(id)}`)
+        if (options.jobRemoved === true) throw new Error('the job is gone')
       },
       async addIfNoneWaits({ id }) {
         if (options.jobsWait === true) return false
@@ -124,7 +127,7 @@ export function setUp(
             log.push(`offer ${epoch} to ${worker} for ${forMs} ms`)
             return options.offersUnheard !== true
           },
-          noteOffer: (worker) => log.push(`note ${worker}`),
+          unreserve: async () => void log.push('unreserve'),
           onEnd: (end) => log.push(end),
         },
         job,

@@ -11,7 +11,7 @@ const SEATS = { taken: ['one'], sought: ['one'] }
 const setUp = (options: Parameters<typeof setUpDispatch>[1] = {}) =>
   setUpDispatch([WARM], { seats: SEATS, offerWaitMs: 100, ...options })
 
-const OFFERED = ['lift 1', 'add 1 after 100 ms', 'note worker-1', 'offer 1 to worker-1 for 100 ms']
+const OFFERED = ['lift 1', 'add 1 after 100 ms', 'offer 1 to worker-1 for 100 ms']
 const CLAIM = { worker: 'worker-1', promptTokens: 3 }
 
 test('a turn is lifted first, and offered to the worker of its seat with a delayed job', async () => {
@@ -43,22 +43,30 @@ test('the job becomes due when nobody has claimed the generation in time', async
   expect(log).toEqual(OFFERED)
   await after(1)
   dispatched.claimed(CLAIM)
-  expect(log).toEqual([...OFFERED, 'late', 'due 1', 'watch worker-1'])
+  expect(log).toEqual([...OFFERED, 'due 1', 'late', 'watch worker-1'])
+})
+
+test('an offer was taken in time if the worker has removed the job, although its claim arrives late', async () => {
+  const { dispatched, log, after } = setUp({ jobRemoved: true })
+  await dispatched.begin()
+  await after(5_000)
+  dispatched.claimed(CLAIM)
+  expect(log).toEqual([...OFFERED, 'due 1', 'lift 1', 'add 1.2', 'taken', 'watch worker-1'])
 })
 
 test('an offer that reaches no worker makes the job due at once', async () => {
   const { dispatched, log, after } = setUp({ offersUnheard: true })
   await dispatched.begin()
   await after(0)
-  expect(log).toEqual([...OFFERED, 'unheard', 'due 1'])
+  expect(log).toEqual([...OFFERED, 'unreserve', 'due 1', 'unheard'])
   await after(200)
-  expect(log).toEqual([...OFFERED, 'unheard', 'due 1'])
+  expect(log).toEqual([...OFFERED, 'unreserve', 'due 1', 'unheard'])
 })
 
 test('a turn whose worker may get no offer has a job that is due at once', async () => {
   const { dispatched, log } = setUp({ offerWaitMs: null })
   await dispatched.begin()
-  expect(log).toEqual(['lift 1', 'refused', 'add 1'])
+  expect(log).toEqual(['lift 1', 'refused', 'unreserve', 'add 1'])
 })
 
 test('a turn without a seat has a job that is due at once, and so has a generation that seeks none', async () => {
