@@ -19,7 +19,7 @@
 -- over in a call.
 --
 -- An offered generation is taken out of the fair order, but not far: its tag is at most OVERTAKEN times its cost behind the
--- lowest tag that waits, unless that one is of the same account. Its claim does not move the virtual time past a tag that
+-- lowest tag that waits, unless only its own account waits. Its claim does not move the virtual time past a tag that
 -- waits, so the place of every other generation stays what it was.
 --
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
@@ -137,9 +137,10 @@ local function claim_offered()
   local member, needs, cost, bytes, account = recorded_member(id)
   local tag = call('ZSCORE', prefix .. 'waiting:' .. needs, member)
   if not tag or not is_served(needs) then return { 'nothing' } end
-  local first, first_tag = find_first()
-  local _, _, _, _, first_account = read_member(first)
-  if first_account ~= account and tonumber(tag) > first_tag + OVERTAKEN * cost then return { 'later' } end
+  local _, first_tag = find_first()
+  -- One field for the account, and one for all.
+  local is_alone = call('HLEN', bytes_key) <= 2
+  if not is_alone and tonumber(tag) > first_tag + OVERTAKEN * cost then return { 'later' } end
   leave_waiting(false, member, needs, cost, bytes, account)
   call('ZREM', reserved_key, id)
   hand_out(id, record)

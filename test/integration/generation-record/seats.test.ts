@@ -140,13 +140,15 @@ test('an offer of another epoch, of a generation that ended or is unknown, or th
 })
 
 test('an offer overtakes other accounts by four times its cost at most, and its own account without limit', async () => {
-  const other = await waits(generationJob().model, of('quiet'))
-  const flood = []
-  for (let count = 0; count < 7; count += 1) flood.push(await waits(other.model, of('flood')))
+  const { model } = generationJob()
+  const flood = [await waits(model, of('flood'))]
+  const other = await waits(model, of('quiet'))
+  for (let count = 1; count < 7; count += 1) flood.push(await waits(model, of('flood')))
   const [fifth, sixth, last] = [flood[4], flood[5], flood[6]]
   const offerOf = (job = other) => ({ offer: { id: job.id, epoch: 1 } })
   expect(await claim(other, offerOf(sixth))).toEqual({ status: 'later' })
   expect(await claim(other, offerOf(fifth))).toMatchObject({ status: 'claimed', id: fifth?.id })
+  expect(await claim(other)).toMatchObject({ id: flood[0]?.id })
   expect(await claim(other)).toMatchObject({ id: other.id })
   expect(await claim(other, offerOf(last))).toMatchObject({ status: 'claimed', id: last?.id })
 })
