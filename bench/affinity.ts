@@ -1,5 +1,5 @@
-// What it brings that a turn of a conversation is offered to the worker that had the turn before, beside workers that pull
-// at random, and beside conversations that are pinned to an engine from their first turn on.
+// Warm conversations: turns that are offered to the worker of the turn before, beside workers that pull at random, and
+// beside conversations that are pinned to an engine from their first turn on.
 //
 //   npm run bench:affinity [-- --only turns,system,flood,kill,one] [--conversations 48] [--turns 10] [--workers 4]
 //

@@ -32,6 +32,7 @@ import { createGiveUpBus } from './generation/give-up-bus.ts'
 import { createObserve } from './generation/observe.ts'
 import { createOpenRun } from './generation/generation-run.ts'
 import { createOpenStream } from './generation/open-stream.ts'
+import { createRecoveryNotes } from './generation/note-recoveries.ts'
 import { openWarmOffers } from './generation/open-warm-offers.ts'
 import { createPace } from './generation/pace.ts'
 import { createPoisonBound } from './generation/poison-bound.ts'
@@ -144,7 +145,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
   readiness.enter('starting')
-  const warmOffers = await openWarmOffers({ config, redis: queueRedis, picture, record, control, metrics })
+  const offering = { redis: queueRedis, picture, record, control, metrics }
+  const warmOffers = await openWarmOffers(config.PREFIX_AFFINITY, offering)
   const jobs = createJobQueue({ redis: queueRedis, countWaiting: createCountWaiting(queueRedis) })
   releasers.add('jobs', jobs, { run: async () => await jobs.close() })
   const settlements = createSettlements({
@@ -248,15 +250,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         reserve,
         picture,
         isBarred: poisonBound.isBarred,
-        onPoison({ accountId, keyId }, { id, model }) {
-          metrics.poisoned.inc()
-          log.warn({ requestId: id, model, accountId, keyId }, 'a request that kills engines was ended')
-          poisonBound.note(accountId)
-        },
-        onRecovery(reason, { id, model }) {
-          metrics.recoveries.inc({ reason })
-          log.info({ requestId: id, model, reason }, 'a generation goes on elsewhere')
-        },
+        ...createRecoveryNotes({ metrics, poisonBound, log }),
       }),
       endGeneration: createEndGeneration({
         settlements,

@@ -1,7 +1,7 @@
 export type Load = { readonly conversations: number; readonly turns: number; readonly workers: number }
 
-/** The length of every answer, end token included. */
-export const ANSWER_TOKENS = 16
+/** The length of every answer, end token included: as in an agent's turns, nearly all of the work is the prompt. */
+export const ANSWER_TOKENS = 4
 const BLOCK_TOKENS = 16
 /** An engine's cache, as a multiple of its share of all conversations. */
 const CACHE_SHARE = 1.5

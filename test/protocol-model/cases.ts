@@ -93,10 +93,10 @@ export const WEAKENED_CASES: readonly (Case & { readonly breaks: string })[] = [
     breaks: 'two runs are mixed in one epoch',
   },
   {
-    name: 'an offer takes a generation from the worker that runs it',
-    weaker: { offerTakes: 'claimed' },
-    faults: { offer: 1 },
-    breaks: 'healthy work is dropped',
+    name: 'a late offer takes the generation, whatever has become of it',
+    weaker: { offerTakes: 'any' },
+    faults: { offer: 1, 'hang-up': 1 },
+    breaks: 'what was settled runs again',
   },
   {
     name: 'a claim without an answer is not listed',

@@ -170,7 +170,7 @@ function ended(state: State, due: number): State {
 function over(state: State, { due, settling }: { due: number; settling: boolean }): State {
   const left = { ...state.left, ...NEVER_WHEN_OVER }
   // The gateway removes the generation's job if the job still waits.
-  return withGateway(withMoreJobs({ ...state, left, offer: null }, -1), { ...OVER, due, settling })
+  return withGateway(withMoreJobs({ ...state, left }, -1), { ...OVER, due, settling })
 }
 
 /** Returns the steps of the watch over the worker that runs the generation, if the gateway knows this worker. */

@@ -56,7 +56,7 @@ export function claimOffered(
   const { record } = state.store
   if (record === null || record.epoch !== epoch) return [state, null]
   if (record.waiting || rules.offerTakes === 'waiting') return claim(state, place, rules)
-  const stolen = { ...state, store: { ...state.store, record: { ...record, waiting: true } } }
+  const stolen = { ...state, store: { ...state.store, record: { ...record, waiting: true, settled: null } } }
   return claim(stolen, place, rules)
 }
 

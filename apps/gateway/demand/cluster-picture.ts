@@ -14,7 +14,7 @@ export type ModelPicture = {
 /** One ready worker of a model, beside the others. */
 export type WorkerPicture = {
   readonly slots: number
-  /** As in its last heartbeat, less those that were diverted since. */
+  /** The smaller number of its last two heartbeats, less those that were diverted since the last. */
   readonly running: number
   /** The mean of `running` over all ready workers of the model. */
   readonly meanRunning: number
@@ -39,14 +39,17 @@ const FRESH_MS = 4 * BEAT_MS
 
 /** The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
-  const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines']; diverted: number }>()
+  const workers = new Map<
+    string,
+    { seenMs: number; engines: Heartbeat['engines']; before: Heartbeat['engines']; diverted: number }
+  >()
   /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
 
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      workers.set(id, { seenMs: nowMs(), engines, diverted: 0 })
+      workers.set(id, { seenMs: nowMs(), engines, before: workers.get(id)?.engines ?? engines, diverted: 0 })
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)
       }
@@ -58,13 +61,15 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       let sum = 0
       let ready = 0
       let found: Omit<WorkerPicture, 'meanRunning'> | null = null
-      for (const [id, { seenMs, engines, diverted }] of workers) {
+      for (const [id, { seenMs, engines, before, diverted }] of workers) {
         const engine = engines.find((each) => each.model === model && each.ready)
         if (engine === undefined || nowMs() - seenMs > FRESH_MS) continue
         const { slots, running, meanGenerationMs } = engine
         ready += 1
         sum += running
-        if (id === worker) found = { slots, running: running - diverted, meanGenerationMs }
+        if (id !== worker) continue
+        const earlier = before.find((each) => each.model === model)?.running ?? running
+        found = { slots, running: Math.min(running, earlier) - diverted, meanGenerationMs }
       }
       return found === null || ready < 2 ? null : { ...found, meanRunning: sum / ready }
     },

@@ -20,11 +20,8 @@ export type Affinity = {
  */
 const WAIT_WITH_ROOM_MS = 250
 const LONGEST_WAIT_MS = 2_000
-/**
- * A worker gets offers while it runs at most this multiple of what the ready workers run on average, and two more: what
- * they run changes by some generations between two heartbeats.
- */
-const MOST_LOAD = { multiple: 1.25, more: 2 }
+/** A worker gets offers while it runs at most this multiple of what the ready workers run on average, and one more. */
+const MOST_LOAD = { multiple: 1.25, more: 1 }
 /** 96 bits: the record stores the two seats of a generation in less than 64 bytes. */
 const NAME_CHARACTERS = 16
 

@@ -2,7 +2,6 @@ import type { Cluster, Redis } from 'ioredis'
 import type { ControlSender } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
-import type { GatewayConfig } from '../config.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import { createAffinity, type Affinity } from './affinity.ts'
 import type { OwnJob } from './own-job.ts'
@@ -16,17 +15,22 @@ export type WarmOffers = {
 }
 
 /** Reads the secret of the seats' names. Rejects if the queue Redis does not answer. */
-export async function openWarmOffers(deps: {
-  config: Pick<GatewayConfig, 'PREFIX_AFFINITY'>
-  redis: Redis | Cluster
-  picture: Pick<ClusterPicture, 'findWorker' | 'noteDiverted'>
-  record: Pick<GenerationRecord, 'unreserve'>
-  control: Pick<ControlSender, 'offer'>
-  metrics: Pick<StreamCounters, 'noteOffer'>
-}): Promise<WarmOffers> {
-  const { config, redis, picture, record, control, metrics } = deps
-  const isOn = config.PREFIX_AFFINITY === 'on'
-  const { seatsOf, waitFor } = createAffinity({ isOn, secret: await readPrefixSecret(redis), picture })
+export async function openWarmOffers(
+  mode: 'on' | 'off',
+  deps: {
+    redis: Redis | Cluster
+    picture: Pick<ClusterPicture, 'findWorker' | 'noteDiverted'>
+    record: Pick<GenerationRecord, 'unreserve'>
+    control: Pick<ControlSender, 'offer'>
+    metrics: Pick<StreamCounters, 'noteOffer'>
+  },
+): Promise<WarmOffers> {
+  const { redis, picture, record, control, metrics } = deps
+  const { seatsOf, waitFor } = createAffinity({
+    isOn: mode === 'on',
+    secret: await readPrefixSecret(redis),
+    picture,
+  })
   const ofOffer = {
     waitFor,
     sendOffer: control.offer,

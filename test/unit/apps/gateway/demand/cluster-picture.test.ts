@@ -43,6 +43,16 @@ test('a worker is described beside the mean of the ready workers of its model, a
   expect([picture.findWorker('m', 'one'), picture.findWorker('m', 'two')]).toEqual([null, null])
 })
 
+test('a worker counts as busy when it is so in two heartbeats', () => {
+  const picture = createClusterPicture(() => 0)
+  for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 2 }))
+  const runs = () => picture.findWorker('m', 'one')?.running
+  picture.applyHeartbeat(worker('one', { running: 6 }))
+  expect(runs()).toBe(2)
+  picture.applyHeartbeat(worker('one', { running: 5 }))
+  expect(runs()).toBe(5)
+})
+
 test('what was diverted from a worker counts less there until its next heartbeat', () => {
   const picture = createClusterPicture(() => 0)
   for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 6 }))

@@ -66,10 +66,10 @@ test('a worker with room is waited for briefly, and a full one twice the time un
   expect(waitFor({ ...CALM, running: 8, meanRunning: 8, meanGenerationMs: null })).toBe(250)
 })
 
-test('a worker with more than 1.25 times the mean load and two generations gets no offer', () => {
+test('a worker with more than 1.25 times the mean load and one generation gets no offer', () => {
   const waitFor = (running: number) =>
     setUp({ worker: { ...CALM, slots: 16, running, meanRunning: 4 } }).waitFor('m', 'w')
-  expect([waitFor(7), waitFor(8)]).toEqual([250, null])
+  expect([waitFor(6), waitFor(7)]).toEqual([250, null])
   expect(diverted).toEqual(['w'])
   expect(setUp({ worker: null }).waitFor('m', 'w')).toBeNull()
 })
