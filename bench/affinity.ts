@@ -7,7 +7,7 @@
 //   all turns were answered, the time to the first token of later turns, and the CPU time of Redis for a call.
 // - system: all conversations share a system prompt. Compares the time to the first token, and the load of the workers.
 // - flood: one account has four times as many conversations as the engines have slots, another one twice as many. Compares
-//   how much each is served.
+//   how many tokens each is served.
 // - kill: SIGKILL of the worker with most seats while no turn runs, then a turn of each conversation.
 // - one: a single worker, to which nothing is offered.
 //

@@ -59,7 +59,7 @@ export async function converse(options: {
   /** The tokens of a conversation's first text, and of each later one. */
   firstTokens: number
   laterTokens: number
-  onTurn?: (conversation: Conversation) => void
+  onTurn?: (conversation: Conversation, turn: Turn) => void
   /** If it returns true, no conversation begins another turn. */
   isOver?: () => boolean
 }): Promise<{ readonly turns: readonly Turn[]; readonly tookMs: number }> {
@@ -71,8 +71,9 @@ export async function converse(options: {
       await pauseMs(Math.random() * START_SPREAD_MS)
       for (let number = 1; number <= options.turns && !isOver(); number += 1) {
         const tokens = number === 1 ? firstTokens : laterTokens
-        turns.push(await sendTurn(conversation, baseUrl, writeText(tokens)))
-        onTurn?.(conversation)
+        const turn = await sendTurn(conversation, baseUrl, writeText(tokens))
+        turns.push(turn)
+        onTurn?.(conversation, turn)
       }
     }),
   )

@@ -8,7 +8,10 @@ const TURN_TOKENS = 60
 const SLOTS = 3
 const [WARM_UP_MS, MEASURED_MS] = [8_000, 20_000]
 
-/** Measures how many turns two accounts are served that both want more than their half, one of them much more. */
+/**
+ * Measures how many tokens two accounts are served that both want more than their half, one of them much more. The fair
+ * order counts the tokens of prompts, cached or not.
+ */
 export async function measureFlood({ workers }: Load): Promise<Bar[]> {
   const slots = workers * SLOTS
   const engine = { ...toEngine({ conversations: slots * 6, workers, wholeTokens: 1_000 }), maxNumSeqs: SLOTS }
@@ -30,14 +33,14 @@ export async function measureFlood({ workers }: Load): Promise<Bar[]> {
       turns: 1_000,
       firstTokens: TURN_TOKENS,
       laterTokens: TURN_TOKENS,
-      onTurn({ apiKey }) {
-        if (isMeasured() && !isOver) served.set(apiKey, (served.get(apiKey) ?? 0) + 1)
+      onTurn({ apiKey }, { promptTokens }) {
+        if (isMeasured() && !isOver) served.set(apiKey, (served.get(apiKey) ?? 0) + promptTokens)
       },
       isOver: () => isOver,
     })
     const [many, few] = [served.get(flood.apiKey) ?? 0, served.get(quiet.apiKey) ?? 0]
     const jain = (many + few) ** 2 / (2 * (many ** 2 + few ** 2))
-    console.log(`a flooding account was served ${many} turns, another one ${few}`)
+    console.log(`a flooding account was served ${many} prompt tokens, another one ${few}`)
     console.log(`          offers ${JSON.stringify(await readOffers(side))}`)
     return [{ title: 'two accounts, one flooding: Jain', unit: '', bar: 0.98, isFloor: true, values: [jain] }]
   } finally {

@@ -71,6 +71,7 @@ export const UNSERVED_MODELS = {
   'model-files': { like: 'demo-chat', model: 'model-files/demo' },
   'model-files-thinking': { like: 'demo-reasoning', model: 'model-files/thinking' },
   'version-skew': { like: 'demo-chat', model: 'version-skew/demo' },
+  'warm-conversations': { like: 'demo-chat', model: 'warm-conversations/demo' },
 } as const
 
 /** The engines of the shared cluster. */

@@ -14,7 +14,7 @@ export type ModelPicture = {
 /** One ready worker of a model, beside the others. */
 export type WorkerPicture = {
   readonly slots: number
-  /** The smaller number of its last two heartbeats, less those that were diverted since the last. */
+  /** The smaller number of its last two heartbeats, with those that were moved since the last. */
   readonly running: number
   /** The mean of `running` over all ready workers of the model. */
   readonly meanRunning: number
@@ -26,8 +26,10 @@ export type ClusterPicture = {
   forgetWorker(id: string): void
   /** Returns the load of one worker among the ready ones; null if it is not ready, or the only one. */
   findWorker(model: string, worker: string): WorkerPicture | null
-  /** Counts one generation less for the worker until its next heartbeat, because it was sent to the other ones. */
-  noteDiverted(worker: string): void
+  /** Returns the ready worker of the model that runs the least; null if there is none. */
+  findCalmest(model: string): string | null
+  /** Counts one generation less for the first worker and one more for the other, until their next heartbeats. */
+  noteMoved(from: string, to: string): void
   /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
   /** Returns a model's tool-call format as its last worker reported it; null if no worker has. */
@@ -41,7 +43,7 @@ const FRESH_MS = 4 * BEAT_MS
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
   const workers = new Map<
     string,
-    { seenMs: number; engines: Heartbeat['engines']; before: Heartbeat['engines']; diverted: number }
+    { seenMs: number; engines: Heartbeat['engines']; before: Heartbeat['engines']; moved: number }
   >()
   /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
@@ -49,7 +51,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      workers.set(id, { seenMs: nowMs(), engines, before: workers.get(id)?.engines ?? engines, diverted: 0 })
+      workers.set(id, { seenMs: nowMs(), engines, before: workers.get(id)?.engines ?? engines, moved: 0 })
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)
       }
@@ -61,7 +63,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       let sum = 0
       let ready = 0
       let found: Omit<WorkerPicture, 'meanRunning'> | null = null
-      for (const [id, { seenMs, engines, before, diverted }] of workers) {
+      for (const [id, { seenMs, engines, before, moved }] of workers) {
         const engine = engines.find((each) => each.model === model && each.ready)
         if (engine === undefined || nowMs() - seenMs > FRESH_MS) continue
         const { slots, running, meanGenerationMs } = engine
@@ -69,13 +71,24 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
         sum += running
         if (id !== worker) continue
         const earlier = before.find((each) => each.model === model)?.running ?? running
-        found = { slots, running: Math.min(running, earlier) - diverted, meanGenerationMs }
+        found = { slots, running: Math.min(running, earlier) + moved, meanGenerationMs }
       }
       return found === null || ready < 2 ? null : { ...found, meanRunning: sum / ready }
     },
-    noteDiverted(id) {
-      const worker = workers.get(id)
-      if (worker !== undefined) worker.diverted += 1
+    findCalmest(model) {
+      let calmest: { id: string; running: number } | null = null
+      for (const [id, { seenMs, engines, moved }] of workers) {
+        const engine = engines.find((each) => each.model === model && each.ready)
+        if (engine === undefined || nowMs() - seenMs > FRESH_MS) continue
+        const running = engine.running + moved
+        if (calmest === null || running < calmest.running) calmest = { id, running }
+      }
+      return calmest?.id ?? null
+    },
+    noteMoved(from, to) {
+      const [left, joined] = [workers.get(from), workers.get(to)]
+      if (left !== undefined) left.moved -= 1
+      if (joined !== undefined) joined.moved += 1
     },
     find(model) {
       let slots = 0

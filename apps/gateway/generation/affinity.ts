@@ -8,11 +8,14 @@ export type Affinity = {
   /** Returns the seats of a call; none if affinity is off, or the call is not a turn of a conversation. */
   seatsOf(call: Pick<GenerationCall, 'caller' | 'conversation'>): Seats
   /**
-   * Returns how long a generation waits for this worker before any worker may take it, in ms. Null: it is not offered,
-   * because the worker is not ready, is the only one, or has more to do than the others.
+   * Returns the worker that a generation with a seat at `worker` is offered to: this one, or if it has more to do than the
+   * others, the one with the least. Null: it is not offered, because its worker is not ready, or is the only one.
    */
-  waitFor(model: string, worker: string): number | null
+  choose(model: string, worker: string): Choice | null
 }
+
+/** `waitMs`: how long the generation waits for the worker before any worker may take it. */
+export type Choice = { readonly worker: string; readonly waitMs: number }
 
 /**
  * A worker with room claims an offer within a few milliseconds, unless it or its machine is slow. For as long the record
@@ -20,7 +23,10 @@ export type Affinity = {
  */
 const WAIT_WITH_ROOM_MS = 250
 const LONGEST_WAIT_MS = 2_000
-/** A worker gets offers while it runs at most this multiple of what the ready workers run on average, and one more. */
+/**
+ * A worker keeps its conversations while it runs at most this multiple of what the ready workers run on average, and one
+ * more.
+ */
 const MOST_LOAD = { multiple: 1.25, more: 1 }
 /** 96 bits: the record stores the two seats of a generation in less than 64 bytes. */
 const NAME_CHARACTERS = 16
@@ -36,7 +42,7 @@ const NAME_CHARACTERS = 16
 export function createAffinity(deps: {
   isOn: boolean
   secret: string
-  picture: Pick<ClusterPicture, 'findWorker' | 'noteDiverted'>
+  picture: Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'noteMoved'>
 }): Affinity {
   const { isOn, secret, picture } = deps
 
@@ -50,19 +56,24 @@ export function createAffinity(deps: {
       const sought = hasAnswer ? [...beginnings.map(toName), ...named] : named
       return { taken: [toName(latest), ...named], sought }
     },
-    waitFor(model, worker) {
+    choose(model, worker) {
       const found = picture.findWorker(model, worker)
       if (found === null) return null
-      if (found.running > MOST_LOAD.multiple * found.meanRunning + MOST_LOAD.more) {
+      const { slots, running, meanRunning, meanGenerationMs } = found
+      const calmest = picture.findCalmest(model)
+      if (
+        calmest !== null &&
+        calmest !== worker &&
+        running > MOST_LOAD.multiple * meanRunning + MOST_LOAD.more
+      ) {
         // Heartbeats are a second apart. Without this, all turns of that second would leave the worker.
-        picture.noteDiverted(worker)
-        return null
+        picture.noteMoved(worker, calmest)
+        return { worker: calmest, waitMs: WAIT_WITH_ROOM_MS }
       }
-      const { slots, running, meanGenerationMs } = found
-      if (running < slots) return WAIT_WITH_ROOM_MS
+      if (running < slots) return { worker, waitMs: WAIT_WITH_ROOM_MS }
       // Twice the mean time until a slot becomes free.
       const waitMs = (2 * (meanGenerationMs ?? 0)) / slots
-      return Math.min(LONGEST_WAIT_MS, Math.max(WAIT_WITH_ROOM_MS, waitMs))
+      return { worker, waitMs: Math.min(LONGEST_WAIT_MS, Math.max(WAIT_WITH_ROOM_MS, waitMs)) }
     },
   }
 }

@@ -19,20 +19,20 @@ export async function openWarmOffers(
   mode: 'on' | 'off',
   deps: {
     redis: Redis | Cluster
-    picture: Pick<ClusterPicture, 'findWorker' | 'noteDiverted'>
+    picture: Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'noteMoved'>
     record: Pick<GenerationRecord, 'unreserve'>
     control: Pick<ControlSender, 'offer'>
     metrics: Pick<StreamCounters, 'noteOffer'>
   },
 ): Promise<WarmOffers> {
   const { redis, picture, record, control, metrics } = deps
-  const { seatsOf, waitFor } = createAffinity({
+  const { seatsOf, choose } = createAffinity({
     isOn: mode === 'on',
     secret: await readPrefixSecret(redis),
     picture,
   })
   const ofOffer = {
-    waitFor,
+    choose,
     sendOffer: control.offer,
     unreserve: record.unreserve,
     onEnd: metrics.noteOffer,

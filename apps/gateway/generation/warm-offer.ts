@@ -4,17 +4,18 @@ import type { Affinity } from './affinity.ts'
 import type { OwnJob } from './own-job.ts'
 
 /**
- * - `taken`: the worker claimed the generation in time;
+ * - `taken`: the worker of the seat claimed the generation in time;
+ * - `moved`: another worker claimed it in time, to which it was offered because the worker of the seat had more to do;
  * - `elsewhere`: another worker did;
  * - `late`: nobody had claimed it when its wait ended;
  * - `unheard`: the offer reached no worker;
- * - `refused`: no offer was sent, because the worker is not ready, is the only one, or has more to do than the others.
+ * - `refused`: no offer was sent, because the worker of the seat is not ready, or is the only one.
  */
-export const OFFER_ENDS = ['taken', 'elsewhere', 'late', 'unheard', 'refused'] as const
+export const OFFER_ENDS = ['taken', 'moved', 'elsewhere', 'late', 'unheard', 'refused'] as const
 export type OfferEnd = (typeof OFFER_ENDS)[number]
 
 export type WarmOfferDeps = {
-  readonly waitFor: Affinity['waitFor']
+  readonly choose: Affinity['choose']
   readonly sendOffer: ControlSender['offer']
   readonly unreserve: GenerationRecord['unreserve']
   readonly onEnd: (end: OfferEnd) => void
@@ -29,6 +30,7 @@ export class WarmOffer {
   readonly #deps: WarmOfferDeps
   readonly #job: OwnJob
   #worker: string | null = null
+  #isMoved = false
   #timer: NodeJS.Timeout | undefined
   #isOpen = false
 
@@ -37,21 +39,20 @@ export class WarmOffer {
     this.#job = job
   }
 
-  /** Adds the generation's job: delayed, with an offer to the worker, or due at once if no offer is made. */
-  queue(
-    { id, model, epoch }: { id: string; model: string; epoch: number },
-    worker: string | undefined,
-  ): void {
-    if (worker === undefined) return void this.#job.add(epoch)
+  /** Adds the generation's job: delayed, with an offer for the worker of its seat, or due at once if no offer is made. */
+  queue({ id, model, epoch }: { id: string; model: string; epoch: number }, seat: string | undefined): void {
+    if (seat === undefined) return void this.#job.add(epoch)
     const unreserve = () => void this.#deps.unreserve(model, id).catch(() => undefined)
-    const waitMs = this.#deps.waitFor(model, worker)
-    if (waitMs === null) {
+    const chosen = this.#deps.choose(model, seat)
+    if (chosen === null) {
       this.#deps.onEnd('refused')
       // Sent before the job on the same connection, so that the job's turn finds the generation.
       unreserve()
       return void this.#job.add(epoch)
     }
+    const { worker, waitMs } = chosen
     this.#worker = worker
+    this.#isMoved = worker !== seat
     this.#isOpen = true
     this.#timer = setTimeout(() => void this.#makeDue('late'), waitMs)
     void this.#job.addDelayed(epoch, waitMs)
@@ -67,7 +68,8 @@ export class WarmOffer {
     if (this.#worker === null) return
     const isTaken = worker === this.#worker
     if (!isTaken) this.#job.takeAway()
-    this.#end(isTaken ? 'taken' : 'elsewhere')
+    if (!isTaken) this.#end('elsewhere')
+    else this.#end(this.#isMoved ? 'moved' : 'taken')
   }
 
   /** Ends the offer without a claim. */

@@ -53,11 +53,26 @@ test('a worker counts as busy when it is so in two heartbeats', () => {
   expect(runs()).toBe(5)
 })
 
-test('what was diverted from a worker counts less there until its next heartbeat', () => {
+test('moved generations count at their new worker until the next heartbeats', () => {
   const picture = createClusterPicture(() => 0)
   for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 6 }))
-  picture.noteDiverted('one')
+  picture.noteMoved('one', 'two')
   expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, meanRunning: 6 })
+  expect(picture.findWorker('m', 'two')).toMatchObject({ running: 7 })
   picture.applyHeartbeat(worker('one', { running: 6 }))
   expect(picture.findWorker('m', 'one')).toMatchObject({ running: 6 })
+})
+
+test('the calmest worker is the ready one that runs the least', () => {
+  const picture = createClusterPicture(() => 0)
+  expect(picture.findCalmest('m')).toBeNull()
+  picture.applyHeartbeat(worker('stopping', { running: 0, ready: false }))
+  for (const [id, running] of [
+    ['one', 3],
+    ['two', 2],
+  ] as const)
+    picture.applyHeartbeat(worker(id, { running }))
+  expect(picture.findCalmest('m')).toBe('two')
+  for (let count = 0; count < 2; count += 1) picture.noteMoved('one', 'two')
+  expect(picture.findCalmest('m')).toBe('one')
 })

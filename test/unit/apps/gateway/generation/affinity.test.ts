@@ -4,7 +4,7 @@ import { NO_SEATS } from '#libs/generation-record/generation-record.ts'
 import type { WorkerPicture } from '#apps/gateway/demand/cluster-picture.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
-const diverted: string[] = []
+const moved: string[][] = []
 
 const CALM: WorkerPicture = { slots: 8, running: 2, meanRunning: 2, meanGenerationMs: 4_000 }
 
@@ -16,7 +16,11 @@ function setUp({
   return createAffinity({
     isOn,
     secret,
-    picture: { findWorker: () => worker, noteDiverted: (id) => diverted.push(id) },
+    picture: {
+      findWorker: () => worker,
+      findCalmest: () => 'calm',
+      noteMoved: (...workers) => moved.push(workers),
+    },
   })
 }
 
@@ -59,17 +63,25 @@ test('there are no seats while affinity is off, and none for a prompt without a 
 })
 
 test('a worker with room is waited for briefly, and a full one twice the time until a slot becomes free', () => {
-  const waitFor = (worker: WorkerPicture | null) => setUp({ worker }).waitFor('demo-chat', 'worker-1')
-  expect(waitFor(CALM)).toBe(250)
-  expect(waitFor({ ...CALM, running: 8, meanRunning: 8 })).toBe(1_000)
-  expect(waitFor({ ...CALM, running: 8, meanRunning: 8, meanGenerationMs: 60_000 })).toBe(2_000)
-  expect(waitFor({ ...CALM, running: 8, meanRunning: 8, meanGenerationMs: null })).toBe(250)
+  const choose = (worker: WorkerPicture) => setUp({ worker }).choose('demo-chat', 'worker-1')
+  const waits = (waitMs: number) => ({ worker: 'worker-1', waitMs })
+  const full = { ...CALM, running: 8, meanRunning: 8 }
+  expect(choose(CALM)).toEqual(waits(250))
+  expect(choose(full)).toEqual(waits(1_000))
+  expect(choose({ ...full, meanGenerationMs: 60_000 })).toEqual(waits(2_000))
+  expect(choose({ ...full, meanGenerationMs: null })).toEqual(waits(250))
 })
 
-test('a worker with more than 1.25 times the mean load and one generation gets no offer', () => {
-  const waitFor = (running: number) =>
-    setUp({ worker: { ...CALM, slots: 16, running, meanRunning: 4 } }).waitFor('m', 'w')
-  expect([waitFor(6), waitFor(7)]).toEqual([250, null])
-  expect(diverted).toEqual(['w'])
-  expect(setUp({ worker: null }).waitFor('m', 'w')).toBeNull()
+test('a turn of a worker with more than 1.25 times the mean load and one generation moves to the calmest', () => {
+  const choose = (running: number, worker = 'busy') =>
+    setUp({ worker: { ...CALM, slots: 16, running, meanRunning: 4 } }).choose('m', worker)
+  expect(choose(6)).toEqual({ worker: 'busy', waitMs: 250 })
+  expect(moved).toEqual([])
+  expect(choose(7)).toEqual({ worker: 'calm', waitMs: 250 })
+  expect(moved).toEqual([['busy', 'calm']])
+  expect(choose(7, 'calm')).toEqual({ worker: 'calm', waitMs: 250 })
+})
+
+test('nothing is offered to a worker that is not ready, or the only one', () => {
+  expect(setUp({ worker: null }).choose('m', 'w')).toBeNull()
 })

@@ -30,6 +30,8 @@ export function setUp(
     seats?: Seats
     /** How long a generation waits for a worker that may get an offer; null if no worker may. */
     offerWaitMs?: number | null
+    /** The worker that gets the offer, if it is not the worker of the seat. */
+    offerTo?: string
     /** If true, a worker has removed the delayed job. */
     jobRemoved?: boolean
     /** If true, an offer reaches no worker. */
@@ -122,7 +124,10 @@ export function setUp(
     openOffer: (job) =>
       new WarmOffer(
         {
-          waitFor: () => options.offerWaitMs ?? null,
+          choose: (_, worker) =>
+            options.offerWaitMs === undefined || options.offerWaitMs === null
+              ? null
+              : { worker: options.offerTo ?? worker, waitMs: options.offerWaitMs },
           async sendOffer(worker, { epoch, forMs }) {
             log.push(`offer ${epoch} to ${worker} for ${forMs} ms`)
             return options.offersUnheard !== true

@@ -29,6 +29,13 @@ test('a claim by the worker ends the offer, and leaves the removal of the job to
   expect(log).toEqual([...OFFERED, 'taken', 'watch worker-1', 'unwatch worker-1'])
 })
 
+test('a turn that was offered to a calmer worker has moved when that one claims it', async () => {
+  const { dispatched, log } = setUp({ offerTo: 'worker-2' })
+  await dispatched.begin()
+  dispatched.claimed({ ...CLAIM, worker: 'worker-2' })
+  expect(log.slice(-3)).toEqual(['offer 1 to worker-2 for 100 ms', 'moved', 'watch worker-2'])
+})
+
 test('a claim by another worker takes the delayed job away', async () => {
   const { dispatched, log } = setUp()
   await dispatched.begin()
