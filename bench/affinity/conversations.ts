@@ -18,7 +18,7 @@ export type Turn = {
 }
 
 /** The number of tokens that the demo model's tokenizer makes of each of these words. */
-export const TOKENS_PER_WORD = 3
+const TOKENS_PER_WORD = 3
 const WORDS = ['river', 'stone', 'wheel', 'grain', 'flour', 'water', 'miller', 'bridge', 'market', 'winter']
 
 /** Returns words that no other text shares. */
