@@ -151,5 +151,5 @@ test('an offered turn that nobody claims goes to a worker that waits for jobs, o
   await jobs.makeDue(job)
   await expect.poll(() => claimedIds).toEqual([job.data.generation])
   await expect.poll(counts).toEqual([0, 0, 0])
-  await expect(jobs.makeDue(job)).rejects.toThrow('Missing key for job')
+  await expect(jobs.makeDue(job)).rejects.toThrow('is not in the delayed state')
 })
