@@ -7,7 +7,7 @@
 --       8… gateways that are buried
 -- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more generations wait that
 --           the worker serves, ms since the generation began to wait in this epoch }
---         { 'nothing' }   also if an offered generation does not wait any more in that epoch, or the worker does not serve it
+--         { 'nothing' }   also if the offered generation does not wait in that epoch, or the worker does not serve it
 --         { 'later' }   the offered generation may not be taken before other accounts' generations yet
 --         { 'again' }   the call has settled as many generations of buried gateways as it may: call again
 --
@@ -15,8 +15,8 @@
 -- its epoch, afterwards nothing. A nonce is remembered for four minutes, far longer than a worker repeats a claim. Each
 -- nonce has a key of its own, because one hash for all of them would expire in one step, tens of thousands at once.
 --
--- A reserved generation is passed over: its gateway offers it to a worker, or opens it. At most SKIPPED_AT_MOST are passed
--- over in a call.
+-- A reserved generation is passed over: its gateway offers it to a worker, or ends the reservation. A call passes over at
+-- most SKIPPED_AT_MOST.
 --
 -- An offered generation is taken out of the fair order, but not far: its tag is at most OVERTAKEN times its cost behind the
 -- lowest tag that waits, unless only its own account waits. Its claim does not move the virtual time past a tag that
@@ -33,8 +33,7 @@ local function read_record(id)
   local values = call('HMGET', prefix .. 'g:' .. id, 'epoch', 'gateway', 'stream', 'deadline', 'settled', 'worker', 'nonce',
     'arrival', 'seats')
   return { epoch = values[1], gateway = values[2], stream = values[3], deadline = values[4], settled = values[5],
-    worker = values[6], nonce = values[7], arrival = values[8],
-    seats = values[9] }
+    worker = values[6], nonce = values[7], arrival = values[8], seats = values[9] }
 end
 
 local function waited_ms(record)

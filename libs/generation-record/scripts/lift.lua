@@ -6,7 +6,8 @@
 --       11 ms until the deadline   12 ms that the record outlives it   13 ids   14 job   15 bytes   16 gateway
 --       17 stream   18 where the request is: 'inline' in the job, or 'apart'   19 the request apart, or ''
 --       20 seats that the worker takes which claims it, or ''   21 seats to find, or ''
--- Returns { 'waiting', tag, ahead, the worker of the first seat that was found, or '' }   { 'busy', 'queue' | 'bytes', ahead }   { 'claimed', worker, nonce }   { 'settled' }
+-- Returns { 'waiting', tag, ahead, the worker of the first seat that was found, or '' }
+--         { 'busy', 'queue' | 'bytes', ahead }   { 'claimed', worker, nonce }   { 'settled' }
 --         { 'superseded' }            { 'request' }: call again with ARGV[19]
 --
 -- A tag is the account's finish tag or the virtual time, whichever is later (start-time fair queueing), so that a flooding
