@@ -1,17 +1,22 @@
-// Reservations per second of billing, compared with the naive design, on a PostgreSQL that flushes every commit. Both
-// designs write the same rows into the same tables, in turns.
+// Measures the reservations per second of billing, compared with the naive design, on a PostgreSQL that flushes every
+// commit. Both designs write the same rows into the same tables, in turns.
 //
 //   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0 --single]
 //
-// `--single`: measures only the short functions for single calls and for batches of 32 beside the full functions, in
-// turns of a few calls.
+// With `--single`, the program measures only single calls and batches of 32. It compares billing's short SQL functions,
+// which handle usual calls, with the full SQL functions. The functions take turns of a few calls each.
 //
-// Prints reservations per second on one hot account and on many, the cost of keys with spend limits and rates, full
-// cycles (reserve, settle, usage, ledger), and the latency of a reservation at steady rates: called in this process,
-// and over gRPC to billing in a process of its own. `--settled`: the number of reservations that are in the tables
-// before the first round. The parts of a round are measured right after each other, so trust the ratios; the ranges
-// over the rounds are the noise of the machine. Calls that billing refuses because of a backlog of more than 50 ms are
-// counted. At the end the reconciliation must find nothing.
+// Prints:
+// - reservations per second, on one hot account and on many accounts
+// - reservations per second for keys with a spend limit, and for keys with limits per minute
+// - full cycles per second (reserve, settle, usage, ledger)
+// - the latency of a reservation at steady rates, for calls in this process, and for calls over gRPC to a billing
+//   process
+//
+// `--settled` is the number of reservations that are in the tables before the first round. The parts of a round are
+// measured right after each other, so trust the ratios; the ranges over the rounds show the noise of the machine. Calls
+// that billing refuses because of a backlog of more than 50 ms are counted. At the end the reconciliation must find
+// nothing.
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { createDesigns, type Designs } from './billing/create-designs.ts'
@@ -32,12 +37,15 @@ const { values } = parseArgs({
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 
-/** The calls in flight: as many as a few gateways have, and as many as billing serves within its limit of 50 ms. */
+/**
+ * The numbers of calls that are in flight at once, in two parts of the measurement. A few gateways together have 64
+ * calls in flight. With 512, billing's backlog stays within its limit of 50 ms.
+ */
 const IN_FLIGHT = 64
 const MANY_IN_FLIGHT = 512
 const RATES_PER_S = [300, 2_000]
 
-/** How often each way of a single call has its turn in one round. */
+/** The number of turns that each way of a single call gets in one round. */
 const SINGLE_BLOCKS = 12
 
 type Part = () => Promise<Load>
@@ -108,7 +116,7 @@ function createParts(
   }
 }
 
-/** Runs every other round in reverse order, so that no part always runs after the same one. */
+/** Runs every other round in reverse order, so that no part always runs after the same other part. */
 async function runRounds(
   parts: Readonly<Record<string, Part>>,
   settleDown: () => Promise<void>,

@@ -1,13 +1,14 @@
-// The cost of one streamed token through the whole chain: client ← SSE ← gateway ← Redis ← worker ← gRPC ← simulator,
-// with credits, queue and settlement, all on this machine.
+// Measures the cost of one streamed token through the whole chain: client ← SSE ← gateway ← Redis ← worker ← gRPC ←
+// simulator, with credits, queue and settlement, all on this machine.
 //
 //   npm run bench [-- --streams 200 --rate 50 --seconds 10 --rounds 1]
 //
 // Prints CPU µs per token of each process, Redis commands per token, time to first token, and the gateway's memory per
-// stream, all measured while the streams flow. In the same rounds it measures the floor: the CPU per token of a bare
-// `node:http` server that sends the gateway's own events at the same pace. A lost, doubled or reordered token fails the
-// run. Times depend on the machine and its other work. CPU figures depend on it less, and their ratio to the floor
-// depends least. The bars are printed last; exit code 1 if one is missed.
+// stream, all measured while the streams flow. The same rounds also measure the floor: the CPU per token of a
+// `node:http` server that does nothing but send the gateway's own events at the same pace. The floor is printed as the
+// bare server. A lost, duplicated or reordered token fails the run. Times depend strongly on the machine and its other
+// work. CPU figures depend less on them, and the ratios of CPU figures to the floor depend least. The bars are printed
+// last. The exit code is 1 if a bar is missed.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'
@@ -32,14 +33,18 @@ const streams = Number(values.streams)
 const rate = Number(values.rate)
 const seconds = Number(values.seconds)
 const rounds = Number(values.rounds)
-/** The streams start and end this long before and after the measured window. */
+/** The streams start this long before the measured window, and end this long after it. */
 const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
 /**
- * How many times as many streams the second measurement has. A stream's memory is the difference between the gateway's
- * memory with many and with few streams, at the same number of tokens per second. The factor is ten, because the
- * gateway's memory outside V8's heap varies by 7 MB from minute to minute, which is 4 KiB a stream.
+ * The second measurement has this many times the streams of the first one, and the same number of tokens per second.
+ * The memory of a stream is
+ *
+ *     (gateway memory with many streams - gateway memory with few streams) ÷ (many - few)
+ *
+ * The factor is ten, because the gateway's memory outside V8's heap varies by 7 MB from minute to minute. With 200 and
+ * 2,000 streams, the memory of a stream is therefore uncertain by 7 MB ÷ 1,800 = 4 KiB.
  */
 const MORE = 10
 /** The longest time until all of the many streams flow. */

@@ -1,5 +1,5 @@
-// The CPU time of encoding one text, with the plain encoder and with the native library, which uses a thread for each
-// call.
+// Measures the CPU time of encoding one text, with the plain encoder and with the native library, which uses a thread
+// for each call.
 //
 //   npm run bench:encoding [-- --texts 2000]
 import { parseArgs } from 'node:util'

@@ -1,12 +1,13 @@
-// The worker's CPU time for one message of an engine, over node's HTTP/2 and over grpc-js. The simulator and each
-// client are separate processes; the client's CPU time is measured.
+// Measures the worker's CPU time for one message of an engine, over node's HTTP/2 and over grpc-js. The simulator and
+// each client are separate processes; the client's CPU time is measured.
 //
 //   npm run bench:engine [-- --rounds 5 --seconds 4]
 //
-// The clients take turns within a round, in changing order, on the same engine at the same rate, so trust the ratio;
-// the ranges over the rounds are the noise of the machine. The first round is not counted, because cold code costs
-// several times as much. The engine sends a message for each token as long as its client keeps up. The last column
-// shows the messages a second; if there are far fewer than requested, the figures are worthless.
+// The clients take turns within a round, in changing order, on the same engine at the same rate. So trust the ratio of
+// their CPU times more than the times themselves; the ranges over the rounds show the noise of the machine. The first
+// round is not counted, because cold code costs several times as much. The engine sends a message for each token as
+// long as its client keeps up. The last column shows the messages a second; if there are far fewer than requested, the
+// figures are worthless.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -130,7 +131,10 @@ async function end(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-/** Runs in a client's process. Each received order is one run, whose result is the answer. */
+/**
+ * Runs in a client's process. For each order that this process receives, it runs the load once and answers with the
+ * result.
+ */
 async function obey(name: TransportName): Promise<void> {
   process.on('message', (message) => {
     const { address, ...load } = Order.parse(message)

@@ -1,4 +1,4 @@
-// Millrace beside vLLM's own HTTP server on a real engine: `npm run bench:gpu -- --help`.
+// Compares Millrace with vLLM's own HTTP server on a real engine: `npm run bench:gpu -- --help`.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sumMetric } from '../test/support/cluster.ts'
 import { startEngineCluster, type EngineCluster } from '../test/support/engine-cluster.ts'
@@ -121,8 +121,8 @@ async function attempt(title: string, stage: () => Promise<Outcome>): Promise<Ou
 }
 
 /**
- * Waits until no hold is open. Settlements are read in batches, so the last hold closes within seconds after its
- * stream.
+ * Waits until no hold is open. Settlements are read in batches, so the last hold closes within seconds after the end of
+ * its stream.
  */
 async function waitForHolds(read: () => Promise<number>): Promise<number> {
   const endMs = performance.now() + SETTLED_MS

@@ -1,12 +1,15 @@
-// The growth of cost with the size of a cell: the cost of heartbeats and pulses with the number of processes, of idle
-// models with their number, of the record's scripts with the number of waiting generations, and of billing's functions
-// and reads with the size of the ledger.
+// Measures how costs grow with the size of a cell, in four parts:
+//
+// - bus: the cost of heartbeats and pulses, by the number of processes
+// - models: the cost of idle models, by the number of models
+// - record: the cost of the record's scripts, by the number of waiting generations
+// - ledger: the cost of billing's functions and reads, by the size of the ledger
 //
 //   npm run bench:growth [-- --parts bus,models,record,ledger --rows 1000000]
 //
-// `--rows 1000000,10000000` takes a quarter of an hour and 12 GB. Figures are the servers' own, or CPU time in units of
-// a PING or a one-row commit of the same run, so other work on the machine matters little. Durations are printed as
-// well.
+// `--rows 1000000,10000000` takes a quarter of an hour and 12 GB. Figures are times by the servers' own clocks, or CPU
+// time. The unit of CPU time is a PING or a one-row commit of the same run, so other work on the machine matters
+// little. Durations are printed as well.
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { benchBus } from './growth/bus.ts'

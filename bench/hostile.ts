@@ -1,14 +1,16 @@
-// The effect of hostile requests on other callers. Steady streams run through a real cluster. The gaps between their
-// tokens are measured in turns without and with a barrage: bodies that are made to block an event loop, and connections
-// that send nothing. The barrage has 1, 8 and 100 connections, and the key of an account with or without credits.
+// Measures the effect of hostile requests on other callers. Steady streams run through a real cluster. The gaps between
+// their tokens are measured in turns without and with a barrage: bodies that are made to block an event loop, and
+// connections that send nothing or half a header. The measurement is repeated for a barrage with 1, 8 and 100
+// connections, each time with the key of an account without credits and with the key of an account with credits.
 //
 //   npm run bench:hostile [-- --streams 20 --rate 20 --seconds 8 --rounds 2 --connections 1,8,100 --bodies all]
 //
 // `--bodies small` sends only bodies below 64 KiB, `large` only the others.
 //
-// The barrage is a separate process at the lowest priority. Its own CPU time disturbs little, so the difference is the
-// work that it causes in the cluster. The two lines of a round are measured right after each other: compare them within
-// a round, and compare the rounds with each other for the noise of the machine.
+// The barrage is a separate process at the lowest priority. Its own CPU time disturbs the streams little, so the
+// difference comes from the work that the barrage causes in the cluster. Each round prints two lines, without and with
+// the barrage, which are measured right after each other. Compare these two lines only within a round. The differences
+// between rounds show the noise of the machine.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -39,7 +41,10 @@ const MODEL = 'demo-chat'
 const EMBEDDING_MODEL = 'demo-embed'
 const LOWEST_PRIORITY = 19
 const MOST_RATIO = 2
-/** From this number of connections on, the gaps have no bar, because work of the kernel alone fills the machine. */
+/**
+ * With this number of connections or more, the gaps between tokens are printed without a bar (a required value): the
+ * work of the kernel alone already uses the whole machine.
+ */
 const MANY_CONNECTIONS = 100
 
 const Order = z.object({ baseUrl: z.string(), apiKey: z.string(), connections: z.int() })
@@ -58,7 +63,8 @@ if (values.barrage === undefined) await measure()
 else await obey()
 
 /**
- * Runs in the barrage's process. A message from the parent starts a barrage. The next message stops it and is answered.
+ * Runs in the barrage's process. A message from the parent starts a barrage. The next message stops the barrage; the
+ * answer to that message is the barrage's report.
  */
 async function obey() {
   const models = { chat: MODEL, embedding: EMBEDDING_MODEL }

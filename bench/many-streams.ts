@@ -1,11 +1,11 @@
-// Many slow streams on one gateway and one worker: checks that all are complete, and measures the gaps between their
-// tokens.
+// Runs many slow streams on one gateway and one worker, checks that all are complete, and measures the gaps between
+// their tokens.
 //
 //   npm run bench:streams [-- --streams 1000,4000 --rate 5 --seconds 30]
 //
-// Beside the gaps it prints the longest turn of each process's event loop, and how long its main thread waited for a
-// processor: a gap that no turn explains is caused by the machine. The client is one more process on the same machine.
-// A lost, doubled or reordered token fails the run; exit code 1 if a bar is missed.
+// For each process it also prints the longest turn of the event loop, and how long the main thread waited for a
+// processor. A gap that no turn explains is caused by the machine. The client is one more process on the same machine.
+// A lost, duplicated or reordered token fails the run. The exit code is 1 if a value misses its limit.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -36,7 +36,10 @@ const BLOCK_TOKENS = 16
 /** At least as many tokens as the prompt has. */
 const PROMPT_TOKENS = 64
 
-/** Returns so many tokens that no stream ends before the last stream has been measured. */
+/**
+ * Returns how many tokens each of `count` streams has. The number is large enough that no stream ends before all
+ * streams have been measured.
+ */
 const tokensOf = (count: number) => Math.ceil((count / START_PER_S + SETTLE_S + seconds + 5) * rate)
 const most = Math.max(...sizes)
 /** The blocks for all streams. An engine with fewer blocks would pause some streams. */

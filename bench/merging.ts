@@ -1,10 +1,11 @@
-// The saving by merging events for a late gateway: the gateway's CPU per token with and without merging, in interleaved
-// rounds on one cluster.
+// Measures how much CPU a late gateway saves because workers merge the events that they send to it: the gateway's CPU
+// per token with and without merging, in interleaved rounds on one cluster.
 //
 //   npm run bench:merging [-- --streams 200 --rate 50 --seconds 8 --rounds 3]
 //
-// A round with merging publishes heartbeats in the gateway's name that call it late, because a gateway that is truly
-// late has no CPU to compare. A lost, doubled or reordered token fails the run.
+// A gateway that is really late uses all of its processor, with and without merging, so the two kinds of rounds could
+// not be compared. In a round with merging, this program therefore publishes heartbeats in the gateway's name which say
+// that the gateway is late. A lost, duplicated or reordered token fails the run.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
@@ -27,8 +28,8 @@ const { values } = parseArgs({
 const [streams, rate, seconds] = [Number(values.streams), Number(values.rate), Number(values.seconds)]
 const MODEL = 'demo-chat'
 /**
- * The pause between forged heartbeats, well within the second after which the gateway's own heartbeat says that it is
- * on time.
+ * The pause between forged heartbeats. Each second, a heartbeat of the gateway itself says that it is on time. A forged
+ * heartbeat follows soon, so that the worker takes the gateway for late nearly all the time.
  */
 const FORGE_MS = 50
 

@@ -1,5 +1,5 @@
-// How long a stream pauses when a part that serves it fails: client ← gateway ← bus ← worker ← simulator, on this
-// machine.
+// Measures how long a stream pauses when a part that serves it fails: client ← gateway ← bus ← worker ← simulator, on
+// this machine.
 //
 //   npm run bench:recovery [-- --only kill,terminate,cut,many] [--streams 20] [--rate 40]
 //
@@ -7,9 +7,9 @@
 // - terminate: SIGTERM of that worker, which hands its streams over.
 // - cut: the bus connection of the worker, then of the gateway, is reset; no token may be generated twice.
 // - many: SIGKILL of a worker with 256 streams of 4,000 tokens each, while other streams flow. Compares the other
-//   streams' gaps before and after, and measures how long the 256 pause.
+//   streams' gaps before and after the kill, and measures how long the 256 streams pause.
 //
-// Prints the longest gap of each stream as p50, p99 and maximum. A lost or doubled token fails the run.
+// Prints the longest gap of each stream as p50, p99 and maximum. A lost or duplicated token fails the run.
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../test/support/run-folder.ts'

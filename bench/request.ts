@@ -1,16 +1,18 @@
-// The cost of one request, in time to first token, CPU and Redis commands, beside another commit of this repository.
+// Measures the cost of one request (time to first token, CPU, Redis commands), compared with another commit of this
+// repository.
 //
 //   npm run bench:request [-- --before COMMIT|none] [--rounds 5] [--seconds 8] [--warm-up 30]
 //
 // Each commit has a separate cluster: gateway, worker, billing, Redis, PostgreSQL, and an engine of 1 ms a token. The
-// clusters run in turns, in random order within a round. Each gets requests of 3 tokens at random moments (50 and 200 a
-// second on average), and then with 32 under way at any time. At the same paces, in the same rounds, three units are
-// measured: a Redis PING (its median time is R, the unit of this machine), the commit of one row, and the engine's own
-// time to its first token. PostgreSQL does not flush to the disk.
+// clusters run in turns, in random order within a round. Each cluster first gets requests of 3 tokens at random
+// moments, 50 a second and then 200 a second on average. After that, 32 requests are under way at any time. In the same
+// rounds, and at the same paces, three units are measured: a Redis PING (its median time is R, the unit of this
+// machine), the commit of one row, and the engine's own time to its first token. PostgreSQL does not flush to the disk.
 //
-// Prints the median over the rounds, and their range in brackets; then Redis commands by script and command; then the
-// bars. Exit code 1 if a bar is missed. The load generator, the engines and everything else on the machine share its
-// processors, so compare only within a run.
+// Prints each figure as its median over the rounds, with the range over the rounds in brackets; then Redis commands by
+// script and command; then each median that has a limit, beside this limit (its bar). The exit code is 1 if a bar is
+// missed. The load generator, the engines and everything else on the machine share its processors, so compare only
+// figures of the same run.
 import { rmSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -26,7 +28,7 @@ import { startSide, type Side } from './request/start-side.ts'
 import { toBars } from './request/to-bars.ts'
 import { watchCommands } from './request/watch-commands.ts'
 
-/** The last commit before work made the path of a request shorter. */
+/** The last commit before the path of a request was made shorter. */
 const BEFORE = '1b53b81'
 
 const { values } = parseArgs({
@@ -66,8 +68,12 @@ async function measure(): Promise<void> {
   if (now === undefined) throw new Error('there is no cluster')
   const probes = opened.adopt(await openProbes(now), (it) => it.close())
 
-  // The warm-up comes first, because cold code costs more: after 7 s with 32 requests at once a request at 200/s took
-  // 7.0 ms of CPU time, 16 s later 5.5 ms, and no less after a minute.
+  // The warm-up comes first, because cold code costs more. With 32 requests at once as warm-up, a request at 200/s took
+  // this much CPU time afterwards:
+  // - after 7 s of warm-up: 7.0 ms
+  // - after 23 s: 5.5 ms
+  // - after a minute: not less than 5.5 ms
+  //
   // The clusters take turns here too, so that neither has idled longer than the other when the rounds begin.
   for (let turn = 0; turn < WARM_UP_TURNS; turn += 1)
     for (const side of sides) await measureLoad(side, { inFlight: 32, seconds: warmUpS / WARM_UP_TURNS })

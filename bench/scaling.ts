@@ -1,4 +1,5 @@
-// The scaler's decisions compared with the rules of two peers, on five traces of load.
+// Compares the scaler's decisions with the rules of two similar systems (vLLM production-stack and llm-d), on five
+// traces of load.
 //
 //   npm run bench:scaling [-- --seeds 8]
 //

@@ -1,9 +1,9 @@
-// The time that an API client waits for its own data. Many keys each call `GET /v1/key` about once a second, the most
-// that is served for one key.
+// Measures how long an API client waits for its own data. Many keys call `GET /v1/key`, each about once a second,
+// because a gateway serves one such request a second for each key.
 //
 //   npm run bench:self-service [-- --keys 40 --seconds 20]
 //
-// Prints the bar; exit code 1 if it is missed.
+// Prints the measured value beside the required value, which is the bar. The exit code is 1 if the bar is missed.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'

@@ -1,15 +1,16 @@
-// A long run at half of the machine's capacity, which shows growth and errors that a short run does not show. It sends
-// mixed requests of every operation to two gateways and two workers. Clients hang up one stream in eight. Before the load,
-// each kind of request is sent to both gateways and its answer is noted. Every later answer is compared with the noted
-// answer, and every charge with its answer.
+// Runs for a long time at half of the machine's capacity, to show growth and errors that a short run does not show.
+// Sends mixed requests of every operation to two gateways and two workers. Clients hang up one stream in eight. Before
+// the load, each kind of request is sent to both gateways and its answer is noted. Every later answer is compared with
+// the noted answer, and every charge with the answer that it pays for.
 //
 //   npm run soak -- --minutes 30 [--load 0.5] [--seed N]
 //
-// Prints a line each minute, then for each process the growth of memory and file handles beside their noise, the event
-// loop's delays, and the growth of Redis. Memory is measured once a minute, right after a garbage collection, because
-// the growth of V8's heap between collections does not show a leak. Redis keeps settlements for an hour, longer than
-// most runs, so they are subtracted from its memory. The first third of the time is warm-up. The bars are printed last;
-// exit code 1 if one is missed, or if an answer, a charge or a key is wrong.
+// Prints a line each minute. At the end it prints the growth of each process's memory and file handles, the event
+// loops' delays, and the growth of Redis. Each growth is printed with its noise (`Trend`). Memory is measured once a
+// minute, right after a garbage collection, because the growth of V8's heap between collections does not show a leak.
+// Redis keeps settlements for an hour, longer than most runs, so their memory is subtracted from the memory of Redis.
+// The first third of the time is warm-up. The bars, which are the required values, are printed last. The exit code is 1
+// if a bar is missed, or if an answer, a charge or a key is wrong.
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
@@ -69,7 +70,8 @@ const redis = new Redis(cluster.redis.url)
 const problems: string[] = []
 try {
   const accounts = [await cluster.createAccount(CREDITS), await cluster.createAccount(CREDITS)]
-  // This account pays for requests that the run itself does not check.
+  // This account pays for the two kinds of requests that are sent before the load: the requests whose answers are
+  // noted, and the requests that measure the capacity. The account's charges are not checked.
   const learner = await cluster.createAccount(CREDITS)
   const gateways = cluster.gateways.map(({ baseUrl }, index) => ({
     name: `gateway ${index + 1}`,
@@ -160,7 +162,7 @@ try {
     const grown: number[] = []
     const line = (title: string, unit: string, figures: readonly number[]) => {
       const { median, growth, noise } = toTrend(figures)
-      // The noise counts as at least half a unit, because a figure that never moves has none.
+      // A value that never changes has a noise of 0, so the noise counts as at least half a unit.
       grown.push(growth / Math.max(noise, 0.5))
       console.log(
         `  ${title.padEnd(24)} ${median.toFixed(1)} ${unit}, grew ${growth.toFixed(2)}, noise ${noise.toFixed(2)}`,

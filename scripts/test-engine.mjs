@@ -4,10 +4,10 @@
 //   vllm serve models/tiny --served-model-name ./tiny --grpc --host 127.0.0.1 --port 50051 --load-format dummy \
 //     --dtype float32 --enforce-eager --max-model-len 2048 --max-num-seqs 8
 //
-// An engine with further arguments is compared with the recordings that were made with the same arguments. Name the
-// arguments here as well, for example `--runner pooling --convert embed`. The engine must be idle otherwise, and must
-// leave a core to the suite: on a machine with two cores start it with `taskset -c 1` and OMP_NUM_THREADS=1, or the
-// suite stalls for seconds and misses states that it waits for.
+// An engine with further arguments is compared with the recordings that were made with the same arguments. Name these
+// arguments here as well, for example `--runner pooling --convert embed`. The engine must have no other requests, and
+// must leave a core to the suite. So on a machine with two cores start it with `taskset -c 1` and OMP_NUM_THREADS=1;
+// otherwise the suite stalls for seconds and misses states that it waits for.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runAndCount } from './bootstrap/run-tests.mjs'

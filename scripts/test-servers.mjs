@@ -1,5 +1,6 @@
-// `npm run test:servers [-- PART OF A ROW'S NAME]`: the tests on servers as others run them. Each row below is one run of
-// Vitest with variables that choose the servers and their defaults. `npm test` runs a sample of it on the servers at hand.
+// `npm run test:servers [-- PART OF A ROW'S NAME]`: tests on servers as operators may run them. Each row below is one
+// run of Vitest with variables that choose the servers and their defaults. `npm test` runs a part of these tests on the
+// servers that the machine has.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
@@ -8,22 +9,33 @@ import { say } from './bootstrap/progress.mjs'
 import { REPOSITORY } from './bootstrap/repository.mjs'
 import { runTests } from './bootstrap/run-tests.mjs'
 
-/** All tests of billing but those behind PgBouncer, which refuse logins with other defaults than PostgreSQL's. */
+/**
+ * All tests of billing except the tests behind PgBouncer, where billing refuses logins with other defaults than
+ * PostgreSQL's.
+ */
 const BILLING = readdirSync(join(REPOSITORY, 'test/integration/billing'), { recursive: true })
   .filter((name) => name.endsWith('.test.ts') && !name.endsWith('pooler.test.ts'))
   .map((name) => `test/integration/billing/${name}`)
 
-/** PostgreSQL of this version as a process, each database of which has the defaults of `HOSTILE_DEFAULTS`. */
+/** PostgreSQL of this version as a process. Each of its databases has the defaults of `HOSTILE_DEFAULTS`. */
 const hostile = (major) => ({
   name: `PostgreSQL ${major} with hostile defaults`,
   env: { MILLRACE_TEST_POSTGRES_MAJOR: major, MILLRACE_TEST_HOSTILE_DEFAULTS: 'yes' },
   tests: BILLING,
 })
 
+/** Valkey in place of each Redis that a test starts for itself. */
+const valkey = (major, server) => ({
+  name: `Valkey ${major}`,
+  env: { MILLRACE_TEST_REDIS: server },
+  tests: ['test/integration/redis-modes'],
+})
+
 const ROWS = [
   hostile('15'),
   hostile('18'),
-  { name: 'Valkey', env: { MILLRACE_TEST_REDIS: 'valkey' }, tests: ['test/integration/redis-modes'] },
+  valkey('8', 'valkey-8'),
+  valkey('9', 'valkey'),
   { name: 'PostgreSQL with a standby that is promoted', env: {}, tests: ['--project', 'servers'] },
 ]
 

@@ -3,10 +3,16 @@ import { createSummaryReporter } from './support/summary-reporter.ts'
 
 const WITH_SERVERS = { globalSetup: ['test/support/global-setup.ts'] }
 
-/** Files share processes: to start one for each, and to load its modules, takes a second. None leaves anything behind. */
+/**
+ * Test files share processes, because a process for each file, with its modules, takes a second. No file leaves
+ * anything behind.
+ */
 const SHARED = { isolate: false }
 
-/** They change which authorities their process trusts, and Node cannot put that back: it drops what is there twice. */
+/**
+ * These files change the authorities that their process trusts. Node cannot restore them, because it drops authorities
+ * that are in the list twice.
+ */
 const ALONE = [
   'test/integration/certificates/*.test.ts',
   'test/integration/redis-modes/connect-redis.test.ts',
@@ -20,18 +26,19 @@ export default defineConfig({
     reporters: ['default', createSummaryReporter()],
     setupFiles: ['test/support/cpu/account-file.ts'],
     pool: 'forks',
-    // Node runs the TypeScript of the tests as it runs that of the apps, and keeps what it compiled; nothing needs Vite's
-    // transformations, because no module is mocked.
+    // Node runs the TypeScript of the tests as it runs the apps' TypeScript, and keeps the compiled code. Nothing needs
+    // Vite's transformations, because no module is mocked.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    // More than the two cores of a small machine, because the longest tests mostly wait; few, because the servers and the
-    // apps under test need the processor as well.
+    // More workers than the two cores of a small machine, because the longest tests mostly wait. Not many more, because
+    // the servers and the apps under test need the processor as well.
     maxWorkers: 6,
-    // Ends of tests that hang. None is about time: where five processes want each core, a failover of 4 s takes 20.
+    // These limits only end tests that hang. They are long, because on a machine with five processes for each core a
+    // failover of 4 s takes 20 s.
     testTimeout: 240_000,
     hookTimeout: 240_000,
-    // Most looks are requests to another process, which take milliseconds of both.
+    // The interval is long, because most polls are requests to another process, which cost both processes milliseconds.
     expect: { poll: { timeout: 60_000, interval: 100 } },
-    // A cluster that a process shares is stopped at the process's end, and drains before it goes.
+    // The shared cluster is stopped at the end of the run, and drains before it stops.
     teardownTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], ...SHARED } },
@@ -66,7 +73,7 @@ export default defineConfig({
           name: 'containers',
           include: ['test/containers/**/*.test.ts'],
           globalSetup: ['test/containers/global-setup.ts'],
-          // One file after the other: they share the machine with the cluster that they watch.
+          // The files run one after the other, because they share the machine with the cluster that they watch.
           maxWorkers: 1,
           testTimeout: 600_000,
           hookTimeout: 900_000,
@@ -84,7 +91,7 @@ export default defineConfig({
           name: 'node',
           include: ['test/node/**/*.test.ts'],
           globalSetup: ['test/node/global-setup.ts'],
-          // One file after the other: they share the node.
+          // The files run one after the other, because they share the node.
           maxWorkers: 1,
           testTimeout: 1_800_000,
           hookTimeout: 1_800_000,
@@ -97,7 +104,7 @@ export default defineConfig({
           name: 'kube',
           include: ['test/kube/**/*.test.ts'],
           globalSetup: ['test/support/global-setup.ts', 'test/kube/lab/global-setup.ts'],
-          // One file after the other: they share the control plane, its GPUs and the processor.
+          // The files run one after the other, because they share the control plane, its GPUs and the processor.
           maxWorkers: 1,
           testTimeout: 600_000,
           hookTimeout: 300_000,
@@ -113,7 +120,7 @@ export default defineConfig({
           ...WITH_SERVERS,
         },
       },
-      // The console in a browser. Skipped where there is no Chromium; its set-up prints the reason.
+      // The console in a browser. Without Chromium these tests are skipped, and their set-up prints the reason.
       {
         extends: true,
         test: {
@@ -125,7 +132,7 @@ export default defineConfig({
           setupFiles: ['test/console/support/check-pages.ts'],
         },
       },
-      // What attackers do, from outside; `npm run test:attacks` runs the long forms.
+      // Attacks from outside; `npm run test:attacks` runs their long forms.
       {
         extends: true,
         test: {

@@ -41,7 +41,7 @@ const Fields = z.object({
   ...QueueRedisFields,
   /** The address at which gateways connect. */
   GRPC_LISTEN: HostPort.default('127.0.0.1:50090'),
-  /** Path of the certificate (PEM). Without one the gRPC port is plaintext. */
+  /** Path of the certificate (PEM). If it is absent, the gRPC port is plaintext. */
   GRPC_TLS_CERT_FILE: z.string().optional(),
   GRPC_TLS_KEY_FILE: z.string().optional(),
   /**
@@ -55,8 +55,8 @@ const Fields = z.object({
   KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
   ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
   /**
-   * Secrets that sign the receipts of holds: one secret, or the new one and then the old ones, separated by commas.
-   * Each has at least 32 characters.
+   * Secrets that sign the receipts of holds: one secret, or the new secret and then the old secrets, separated by
+   * commas. Each has at least 32 characters.
    */
   RECEIPT_SECRETS: ReceiptSecrets,
   /**
@@ -66,8 +66,8 @@ const Fields = z.object({
   CATALOG_FILE: CatalogPaths.optional(),
   HOLD_GRACE_MS: HoldGraceMs,
   /**
-   * The number of whole months before the present one that stay in the database. `millrace ledger archive` refuses to
-   * archive them.
+   * How many whole months before the present month stay in the database. `millrace ledger archive` refuses to archive
+   * them.
    */
   KEEP_MONTHS: z.coerce.number().int().min(1).max(1_200).default(3),
 })

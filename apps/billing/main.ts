@@ -18,6 +18,7 @@ import { createDatabaseClock, readDatabaseTimeMs } from './database/database-clo
 import { migrateAs } from './database/migrate-as.ts'
 import { createMoney } from './money/money.ts'
 import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from './database/open-pool.ts'
+import { awaitServiceRights, SCHEMA_RIGHTS } from './database/service-rights.ts'
 import { toKysely } from './database/to-kysely.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
@@ -33,7 +34,7 @@ import { createBillingService } from './service.ts'
 import { claimCell } from './settlements/claim-cell.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
 import { createTimingWriter } from './settlements/write-timings.ts'
-import { watchEviction } from './watch-eviction.ts'
+import { watchQueueStorage } from './watch-queue-storage.ts'
 import { watchHolds } from './money/watch-holds.ts'
 
 const LIMITS = {
@@ -49,19 +50,19 @@ const LIMITS = {
   booksEveryMs: 15 * 60_000,
   booksCheckMs: 60_000,
   holdsEveryMs: 30_000,
-  evictionEveryMs: 60_000,
+  storageEveryMs: 60_000,
 }
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 /**
- * Bounds of the pool for the operations of callers and for timings. A caller is answered within 2 s, the limit of the
- * call. The statement limit is the same as for money functions, because behind a pooler the login has one limit for
- * both.
+ * Bounds of the pool that serves the operations of callers and writes timings. Its time limit for a statement is 5 s,
+ * although a gateway waits at most 2 s for the answer to an operation. The reason is that the pool of the money
+ * functions has this limit: behind a pooler the two pools use one login, and a login has only one limit.
  */
 const CALLERS_BOUNDS = { ...MONEY_BOUNDS, connections: 4 }
 
-/** An archive reads one month at a time, and all of its rows. */
+/** To archive a month, one statement may read all of its rows. */
 const ARCHIVE_BOUNDS = { connections: 1, statementMs: 10 * 60_000 }
 
 if (process.env['MIGRATE'] === 'only') process.exitCode = await migrateOnly(process.env)
@@ -84,8 +85,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   })
   const catalog = config.CATALOG_FILE === undefined ? null : await readCatalogFiles(config.CATALOG_FILE)
 
-  // The ops server starts first: a start may wait for the database or migrate for an hour, and a platform must not end
-  // it meanwhile.
+  // The ops server starts first: billing may wait for the database, or migrate it, for an hour, and the platform must
+  // not end the process meanwhile.
   const state = createReadiness()
   const ops = await serveOps({
     app: 'billing',
@@ -116,7 +117,13 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   }
   const pool = releasers.add('pool', await openPool(service), { run: (pool) => pool.end() })
   state.wait('starting')
-  if (config.MIGRATE === 'never') await checkSchema(pool)
+  const rights = { pool, log, onWait: state.wait }
+  if (config.MIGRATE === 'never') {
+    await awaitServiceRights({ ...rights, of: SCHEMA_RIGHTS })
+    await checkSchema(pool)
+  }
+  await awaitServiceRights(rights)
+  state.wait('starting')
   const clock = await createDatabaseClock({ pool, everyMs: LIMITS.clockEveryMs, log })
   releasers.add('clock', clock, { run: (clock) => clock.stop() })
   const { nowMs } = clock
@@ -147,7 +154,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   })
   const metrics = createMetrics(registry, lane.waiting)
 
-  // Callers have a pool of their own, so that money functions never wait for a connection that a reader has.
+  // Callers have a pool of their own, so that money functions never wait for a connection that a caller's operation
+  // uses.
   const callersPool = releasers.add('callers-pool', await openPool({ ...service, bounds: CALLERS_BOUNDS }), {
     run: (pool) => pool.end(),
   })
@@ -155,7 +163,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   // Billing serves reservations without Redis, so it also starts while Redis is unavailable.
   const queuePlace = toQueueRedis(config)
   const redis = openRedis({ place: queuePlace, name: 'billing', patience: 'bounded', log })
-  // Before the first settlement is taken, and before gateways are served.
+  // The cell is claimed before the first settlement is taken and before gateways are served.
   const { host, pathname } = new URL(config.DATABASE_URL)
   const claim = claimCell({
     redis,
@@ -192,8 +200,8 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
     run: async (settlements) => await settlements.stop(),
     limitMs: 10_000,
   })
-  const eviction = watchEviction({ redis, everyMs: LIMITS.evictionEveryMs, metrics, log })
-  releasers.add('eviction', eviction, { run: (stop) => stop() })
+  const storage = watchQueueStorage({ redis, everyMs: LIMITS.storageEveryMs, metrics, log })
+  releasers.add('storage', storage, { run: (stop) => stop() })
 
   const { server, endStreams } = createBillingService({
     pool,
@@ -262,7 +270,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   const { statementMs } = MONEY_BOUNDS
   const pooled =
     config.DATABASE_POOLER === 'none' ? null : { role: SERVICE_ROLE, statementMs, idleMs: statementMs }
-  const database = watchReadiness({ pool, pooled, everyMs: LIMITS.databaseCheckMs })
+  const database = watchReadiness({ pool, pooled, everyMs: LIMITS.databaseCheckMs, log })
   releasers.add('readiness', database, {
     run(database) {
       database.stop()
@@ -273,7 +281,10 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   log.info({ grpcPort, adminAddress }, 'billing serves')
 }
 
-/** Calls `start` when `ready` resolves, unless `stop` was called before. `stop` calls the function that it returned. */
+/**
+ * Returns an object with the function `stop`. Calls `start` when `ready` resolves, but not if `stop` was called before
+ * that. `stop` calls the function that `start` returned, or `unstarted` if `start` was not called.
+ */
 function startOnce(
   ready: Promise<void>,
   { start, unstarted }: { start: () => () => Promise<void>; unstarted: () => void },

@@ -92,6 +92,10 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       name: 'millrace_billing_queue_evicts',
       help: '1 unless the queue Redis says that it evicts nothing; absent while it does not answer',
     }),
+    queueVolatile: unknown({
+      name: 'millrace_billing_queue_volatile',
+      help: '1 unless the queue Redis says that it writes an append-only file; absent while it does not answer',
+    }),
     deadLetters: createDeadLetters(registry),
     reconciliationRows: gauge({
       name: 'millrace_billing_reconciliation_rows',
@@ -122,8 +126,8 @@ function createDeadLetters(registry: Registry) {
 }
 
 /**
- * Creates the gauge of watermark ages. Ages grow by themselves between updates, also while Redis is unavailable and
- * there are no updates.
+ * Creates the gauge of watermark ages. Between two calls of `set`, the age of a model's watermark grows with time, also
+ * while Redis is unavailable and `set` is not called.
  */
 function createWatermarkAge(registry: Registry) {
   const measured = new Map<string, { readonly ageMs: number; readonly atMs: number }>()

@@ -9,8 +9,9 @@ const DATABASE_WAIT_MS = 10 * 60_000
 /**
  * Migrates the database and serves nothing: for an init container or a job with the owner's login. Resolves with the
  * exit code: 0 once the database has this version's schema or a newer one, 1 after a failure. A failure is logged; a
- * wrong configuration is printed in one sentence. A signal ends the process with 1. The part that was being run is then
- * not done, and the next migration runs it.
+ * wrong configuration is printed in one sentence. A signal ends the process with exit code 1. The part of the schema
+ * that was being run is then not recorded, and the next migration runs this part again. If the part was the file of
+ * indexes, the finished indexes stay.
  */
 export async function migrateOnly(environment: Environment): Promise<number> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1))

@@ -1,8 +1,8 @@
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 
 /**
- * The answer of `/readyz`: not ready, with a reason, while billing starts and stops; in between it is the database's
- * readiness.
+ * The answer of `/readyz`. While billing starts and while it stops, the answer is not ready, with a reason. In between,
+ * the answer is the database's readiness.
  */
 export type BillingReadiness = {
   readonly readiness: Readiness

@@ -25,9 +25,9 @@ import { serveMoney } from './money/serve-money.ts'
 import { serveWatch } from './serve-watch.ts'
 
 /**
- * The longest age of a connection, and how much longer its streams may last. A gateway learns of new replicas only when
- * a connection ends, and without a bound the replica that started last would get no calls. Gateways replace their
- * streams by themselves in half of the grace, so none of them is cut off.
+ * The longest age of a connection, and the time for which its streams may last beyond that age. A gateway finds new
+ * replicas only when a connection ends. If connections had no largest age, the replica that started last would get no
+ * calls. Gateways replace their streams by themselves within half of `CONNECTION_GRACE_MS`, so no stream is cut off.
  */
 const CONNECTION_AGE_MS = 5 * 60_000
 const CONNECTION_GRACE_MS = 2 * STREAM_AGE_MS
@@ -36,12 +36,12 @@ const CONNECTION_GRACE_MS = 2 * STREAM_AGE_MS
 const SERVER_OPTIONS = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 5_000 } as const
 
 /**
- * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order: gateways then
- * connect to another replica.
+ * Creates the gRPC service of `proto/billing.proto`. The caller binds its server to a port. `endStreams` ends all open
+ * streams, so that gateways connect to another replica.
  */
 export function createBillingService(deps: {
   pool: Pool
-  /** Database of the calls by which callers read their own keys and requests. */
+  /** The database for the operations of callers (`serve-callers.ts`). */
   callersDb: Kysely<Tables>
   lane: Lane<MoneyRequest, MoneyAnswer>
   lookUps: Lane<Buffer, BillingKey | null>
@@ -49,7 +49,7 @@ export function createBillingService(deps: {
   metrics: BillingMetrics
   nowMs: () => number
   log: Logger
-  /** The longest age of a connection, and the grace of its streams; unless given 5 and 2 minutes. */
+  /** The longest age of a connection, and the grace of its streams; by default 5 and 2 minutes. */
   connections?: { readonly ageMs: number; readonly graceMs: number }
 }): { server: Server; endStreams: () => void } {
   const { pool, versions, nowMs, log } = deps

@@ -42,13 +42,17 @@ const Fields = z.object({
   KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
   /**
    * The address at which browsers reach the console, such as https://console.example.org. Default:
-   * http://127.0.0.1:PORT, or http://[::1]:PORT if the console listens on that address.
+   * http://127.0.0.1:PORT, or http://[::1]:PORT if `HOST` is ::1.
    */
   CONSOLE_ORIGIN: Origin.optional(),
-  /** The address of billing's admin interface. It needs no credential here: each request carries its viewer's token. */
+  /**
+   * The address of billing's admin interface. The console has no credential of its own for this interface: each request
+   * to it carries the credential of the person or the program that the console serves.
+   */
   BILLING_ADMIN_URL: HttpBase,
   /**
-   * Addresses of proxies whose `X-Forwarded-For` header is trusted. Failed sign-ins are counted by the address in it.
+   * Addresses of proxies whose `X-Forwarded-For` header is trusted. Failed sign-ins are counted by the client's address
+   * in this header.
    */
   TRUSTED_PROXIES: TrustedProxies.optional(),
   /** The address of Grafana, to which charts of longer histories link. */

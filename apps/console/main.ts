@@ -4,6 +4,7 @@ import { ME } from '#libs/admin-contract/resources/me.ts'
 import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { busRights, queueRights } from '#libs/generation-record/rights.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
@@ -38,14 +39,21 @@ await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env 
 
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
   const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
-    const connect = async (role: string, patience: RedisPatience) =>
-      releasers.add(role, await connectRedis({ place, name: `console-${role}`, patience, log }), disconnect)
+    const connect = async (role: string, patience: RedisPatience) => {
+      const options = { place, name: `console-${role}`, patience, log, rights: busRights('console') }
+      return releasers.add(role, await connectRedis(options), disconnect)
+    }
     return {
       bus: await connect('bus', 'fail-fast'),
       subscriber: await connect('bus-subscriber', 'patient'),
     }
   }
-  const queuePlace = { place: toQueueRedis(config), name: 'console-queue', patience: 'fail-fast' } as const
+  const queuePlace = {
+    place: toQueueRedis(config),
+    name: 'console-queue',
+    patience: 'fail-fast',
+    rights: queueRights('console'),
+  } as const
   const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
   const servers = await Promise.all(toBusRedis(config).map(connectBus))
   const live = await startLive({ servers, queue, nowMs, unixMs: wallClockMs, log })

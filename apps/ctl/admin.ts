@@ -41,7 +41,7 @@ export function createAdmin({ url, token }: Access): Admin {
   }
 }
 
-/** Throws a CommandError for an answer that does not match the contract. */
+/** Throws a CommandError for an answer that does not match the operation's schema. */
 export function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: unknown): z.output<Schema> {
   const result = schema.safeParse(answer)
   if (result.success) return result.data
@@ -50,8 +50,8 @@ export function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: un
 }
 
 /**
- * Uses `node:http`, because fetch gives up if an answer does not begin within five minutes: a whole reconciliation may
- * take longer.
+ * Sends a request and returns the response when it begins. Throws a CommandError if there is none. Uses `node:http`,
+ * because fetch gives up if a response does not begin within five minutes, and a whole reconciliation may take longer.
  */
 async function send(
   { url, token, silenceMs }: Access & { silenceMs: number },
@@ -91,8 +91,8 @@ function toUnreachable(url: string, error: unknown): CommandError {
 }
 
 /**
- * Returns an error's message. An AggregateError, with which a host name of several addresses fails, has no message of
- * its own, so the messages of its errors are joined.
+ * Returns an error's message. If a host name has several addresses and none can be reached, the error is an
+ * AggregateError. It has no message of its own, so the messages of its errors are joined.
  */
 function toReason(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(toReason).join(', ')

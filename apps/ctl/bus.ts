@@ -12,7 +12,7 @@ import { listWorkers, type ListedEngine, type ListedWorker } from './list-worker
 
 /**
  * The bus, over which the processes of a cluster exchange messages. Every function throws a CommandError when the bus
- * is not reached.
+ * cannot be reached.
  */
 export type Bus = {
   /** Returns the workers that send a message within two heartbeats, ordered by name. */

@@ -14,9 +14,12 @@ export type Context = {
   /** Returns the address of the console for browsers. Throws a CommandError if it is unknown. */
   consoleUrl(): string
   readonly isJson: boolean
-  /** Shows the cluster until the viewer ends it. If the cluster is shown only once, returns an outcome. */
+  /**
+   * Shows the live state of the cluster until the viewer quits. With `once`, with `isJson` or without a terminal,
+   * returns the present state as an outcome instead.
+   */
   top(once: boolean): Promise<Outcome | undefined>
-  /** Talks to a model until the caller ends it. */
+  /** Lets the user chat with a model until the user ends the chat. */
   chat(model: string | undefined): Promise<void>
   /** Writes to standard output; resolves when more may be written. */
   write(text: string): Promise<void>
@@ -65,7 +68,10 @@ export function defineCommand<Fields extends z.ZodObject>(
   }
 }
 
-/** Fields of a command in a form of its own, by the names of the operation's input. Billing validates their values. */
+/**
+ * The fields that a command defines itself. Each of them replaces the field with the same name in the input of the
+ * command's operation (`libs/admin-contract/`). Billing validates their values.
+ */
 type OwnFields<Input> = { readonly [Name in keyof Input]?: z.ZodType<Loose<Input[Name]>> }
 
 type Loose<Value> = Value extends string
@@ -78,9 +84,9 @@ type Named<Op extends AnsweringOperation> = Omit<Command, 'fields' | 'prepare' |
   readonly operation: Op
   /** Default: the operation's own summary. */
   readonly summary?: string
-  /** The fields that are given by position, behind those in the operation's path. */
+  /** The fields that are given by position, after the fields in the operation's path. */
   readonly places?: readonly Extract<keyof InputOf<Op>, string>[]
-  /** Default: as `fieldsOf` makes them of the operation. */
+  /** Default: the fields that `fieldsOf` makes from the operation. */
   readonly fields?: OwnFields<InputOf<Op>>
 }
 
@@ -88,7 +94,7 @@ type Named<Op extends AnsweringOperation> = Omit<Command, 'fields' | 'prepare' |
 export function defineCall<Op extends AnsweringOperation>(
   description: Named<Op> & {
     readonly silenceMs?: number
-    /** The parts of the answer, or its whole text. */
+    /** The parts of the answer that are shown, or a function that returns the whole text. */
     readonly show: readonly Shown<AnswerOf<Op>>[] | ((answer: AnswerOf<Op>) => string)
     isProblem?(answer: AnswerOf<Op>): boolean
   },

@@ -6,7 +6,10 @@ export const CtlConfig = z.object({
   MILLRACE_ADMIN_TOKEN: z.string().optional(),
   /** The address of the console, such as https://console.example.org. */
   MILLRACE_CONSOLE_URL: z.string().optional(),
-  /** The cell and the address of its bus, by the same variables as for workers; checked by the commands that use it. */
+  /**
+   * The cell and the address of its bus. The variables are the same as for workers. Only a command that needs the bus
+   * checks their values.
+   */
   CELL: z.string().optional(),
   BUS_REDIS_MODE: z.string().optional(),
   BUS_REDIS_URL: z.string().optional(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { documentedAs } from '#libs/http-contract/documented-as.ts'
 
 const Plain = z.looseObject({
-  /** Several for a number that may be null. */
+  /** A list of types if the value may be null. */
   type: z
     .union([z.string(), z.array(z.string())])
     .optional()
@@ -16,7 +16,7 @@ const Documented = Plain.extend({ anyOf: z.array(Plain).optional() })
 
 /** A field of the contract, as its OpenAPI description has it. */
 export type DescribedField = {
-  /** The type in JSON, null aside; undefined: any. */
+  /** The type in JSON, apart from null; undefined for any type. */
   readonly type: string | undefined
   readonly format: string | undefined
   readonly description: string | undefined

@@ -1,4 +1,4 @@
-/** Units and kinds at the end of a field's name that a title leaves out. */
+/** The last word of a field's name is left out of its title if it is one of these words. */
 const SILENT = new Set(['nano', 'id', 'at', 'tokens', 'seq'])
 
 const UNITS: Readonly<Record<string, string>> = { ms: 'ms', seconds: 's' }

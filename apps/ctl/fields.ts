@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * How a field of a command is given: an argument by its position, in the order of the fields; any other field by
- * `--name`, with the field's name in kebab-case.
+ * The form in which a user gives a field of a command. An argument is given by its position, in the order of the
+ * fields. Any other field is given as `--name`, with the field's name in kebab-case.
  */
 export type Field = {
   readonly kind: 'argument' | 'rest' | 'text' | 'flag'

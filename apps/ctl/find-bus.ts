@@ -11,12 +11,12 @@ import { openLocalCluster } from './local-cluster.ts'
 
 const BusConfig = z.object(BusRedisFields).superRefine(checkBusRedis)
 
-/** `cell` is undefined for the default one. */
+/** `cell` is undefined for the default cell. */
 export type BusPlace = { readonly cell: string | undefined; readonly servers: readonly RedisServerPlace[] }
 
 /**
- * Returns the cell and the servers of its bus: from the environment, else from the cluster of a running `npm start`. Throws a
- * CommandError if there is neither, or if the environment is wrong.
+ * Returns the cell and the servers of its bus: from the environment, else from the cluster of a running `npm start`.
+ * Throws a CommandError if there is neither, or if the environment is wrong.
  */
 export function findBus(config: CtlConfig): BusPlace {
   if (config.BUS_REDIS_URL === undefined) return { cell: undefined, servers: [findLocalBus(config)] }

@@ -20,8 +20,9 @@ export type ListedWorker = {
 }
 
 /**
- * Returns the workers that sent these messages, ordered by name. An engine that is loading appears only in its worker's
- * capacity. A worker of an older release sends only heartbeats.
+ * Returns the workers that sent these messages, ordered by name. While an engine loads, its worker sends capacity
+ * messages for it, but does not list it in the heartbeat. A worker of an older version sends heartbeats and no capacity
+ * messages.
  */
 export function listWorkers(
   heartbeats: Iterable<Heartbeat>,

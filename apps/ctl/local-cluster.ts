@@ -5,7 +5,7 @@ import { z } from 'zod'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The used part of `cluster.json`, which `npm start` writes to its state folder while it runs. */
+/** The fields of `cluster.json` that are read here. `npm start` writes this file to its state folder while it runs. */
 const ClusterFile = z.object({
   processes: z.array(z.object({ addresses: z.record(z.string(), z.string()) })),
 })

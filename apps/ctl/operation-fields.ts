@@ -10,9 +10,11 @@ type Fields = Readonly<Record<string, z.ZodType>>
 type OwnFields = Readonly<Record<string, z.ZodType | undefined>>
 
 /**
- * Returns the fields of a command that calls `operation`: the names in its path and those in `places` by position, all
- * others as options, with the help texts of the contract. `own` has fields that replace the ones made here. Throws for
- * a field without a description, and for one that no text can give, which are bugs of the contract or the command.
+ * Returns the fields of a command that calls `operation`. The fields in the operation's path and in `places` are given
+ * by position, all others as options. The help texts are the descriptions in the operation's contract
+ * (`libs/admin-contract/`). The fields in `own` replace the fields made here. Throws for a field that the contract does
+ * not describe, and for an option whose type cannot be given as text. These errors are bugs in the contract or in the
+ * command.
  */
 export function fieldsOf(
   { params, query, body }: AnsweringOperation,
@@ -35,13 +37,18 @@ function toField(name: string, field: DescribedField, isPlace: boolean): z.ZodTy
   return field.isRequired ? readRequiredText(option, read) : readText(option, read)
 }
 
-/** How texts of a format are named and written. */
+/** The placeholder and an example for a field of each format. */
 const FORMATS: Readonly<Record<string, { readonly placeholder: string; readonly example: string }>> = {
   'date-time': { placeholder: 'TIME', example: 'such as 2030-01-01T00:00:00Z' },
   date: { placeholder: 'DAY', example: 'such as 2030-01-01' },
 }
 
-/** Returns the kind of a time or a number, and of other fields the last word of their name, such as KEY of `managementKey`. */
+/**
+ * Returns the placeholder of a field's value in the help text:
+ * - a whole number: MS or SECONDS if the field's name ends with this word, else NUMBER
+ * - a value of one of `FORMATS`: TIME or DAY
+ * - any other value: the last word of the field's name, such as KEY for `managementKey`
+ */
 function toPlaceholder(name: string, { type, format = '' }: DescribedField): string {
   const last = wordsOf(name).at(-1) ?? name
   if (type === 'integer') return last === 'ms' || last === 'seconds' ? last.toUpperCase() : 'NUMBER'

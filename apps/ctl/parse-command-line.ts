@@ -64,8 +64,9 @@ function parse(
 }
 
 /**
- * Moves an amount such as -5, which is no option, behind `--`. No option begins with a digit. An amount behind an
- * option that needs a value stays there and is refused: otherwise the option would take the next argument as its value.
+ * Moves an amount such as -5 behind `--`, so that it is not read as an option. No option begins with a digit. An amount
+ * directly after an option that needs a value stays there, and the command line is refused. If this amount were moved
+ * too, the option would take the next argument as its value.
  */
 function moveNegativeNumbers(words: readonly string[], options: ParseOptions): string[] {
   if (words.includes('--')) return [...words]

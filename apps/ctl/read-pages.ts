@@ -7,8 +7,8 @@ const Page = z.looseObject({ data: z.array(z.unknown()), nextCursor: z.string().
 type Page = z.infer<typeof Page>
 
 /**
- * Returns the first `limit` items after the cursor as one page. The page's other fields are from the last page that was
- * read.
+ * Returns the first `limit` items after the cursor as one page. If `limit` is above `MAX_LIMIT`, billing is asked for
+ * several pages, and their items are joined. All fields but `data` are from the last of these pages.
  */
 export async function readPages(
   admin: Admin,

@@ -35,7 +35,7 @@ export async function runCommand(
     }
     const { run, isJson } = line
     const context = {
-      // The clients are getters, because only commands that use billing or the bus need its address.
+      // The clients are getters, so that a command that uses neither billing nor the bus needs no address of either.
       get admin() {
         return createAdmin(findAccess(line, config))
       },

@@ -6,7 +6,7 @@ import { formatFields, formatTable, type Column } from './table.ts'
 
 type NameOf<Item> = Extract<keyof Item, string>
 
-/** A part of a view: a field under the title that its name gives, a field under another title, or any other column. */
+/** A part of a view: a field whose title is made from its name, a field with another title, or any other column. */
 export type Shown<Item> = NameOf<Item> | readonly [name: NameOf<Item>, title: string] | Column<Item>
 
 /** Formats items, each of which has the fields of `schema`, as a table. */
@@ -51,7 +51,7 @@ function toCell(name: string, format: string | undefined, value: unknown): strin
   return format === 'date-time' ? toTime(value) : value
 }
 
-/** Names end with their unit. */
+/** The name of a field with an amount ends with the unit. */
 function isAmount(name: string): boolean {
   return name.endsWith('Nano')
 }

@@ -16,14 +16,22 @@ import { embeddingsDescription } from './endpoints/embeddings/describe.ts'
 import { serveEmbeddings } from './endpoints/embeddings/route.ts'
 import { healthDescription } from './endpoints/health/describe.ts'
 import { readHealth } from './endpoints/health/route.ts'
+import { messageCount } from './endpoints/messages/count.ts'
+import { messageCountDescription } from './endpoints/messages/describe-count.ts'
+import { messagesDescription } from './endpoints/messages/describe.ts'
+import { messages } from './endpoints/messages/endpoint.ts'
 import { describeModelDescription, listModelsDescription } from './endpoints/models/describe.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
 import type { OperationDescription } from './endpoints/operation-description.ts'
 import { createPrepareRequest, type PrepareOnThread, type SmallBody } from './endpoints/prepare-request.ts'
+import { responseCount } from './endpoints/responses/count.ts'
+import { responseCountDescription } from './endpoints/responses/describe-count.ts'
 import { responsesDescription } from './endpoints/responses/describe.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
 import { forwardAccount } from './endpoints/self-service/forward-account.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
+import { createCountRate, serveCount } from './endpoints/serve-count.ts'
+import type { CountTokens } from './generation/count-tokens.ts'
 import type { Generate } from './generation/generation-call.ts'
 import { refuseShortage } from './generation/insufficient-credits.ts'
 import { installAcceptBody } from './http/accept-body.ts'
@@ -42,37 +50,42 @@ import {
   installErrorHandler,
 } from './http/handle-error.ts'
 import { createIdentify, type AuthenticateManager } from './callers/identify.ts'
-import { createRefusalRate, installRefusalRate } from './http/refusal-rate.ts'
+import { installRefusalRate, TOO_MANY_REFUSED } from './http/refusal-rate.ts'
 import { refuseUnknownOperations } from './http/refuse-unknown-operations.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
+import { createSenderRate } from './http/sender-rate.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
 import { traceRequests } from './http/trace-requests.ts'
+import { readWaitPreference } from './http/wait-preference.ts'
 import { serveDescription } from './openapi/route.ts'
 
 export type HttpLimits = SseLimits &
   BodyLimits &
   SmallBody &
   ConnectionLimits & {
-    /** How many bodies of one account may be refused each second. */
+    /** How many requests of one account per second may fail because of their bodies (`SenderRate`). */
     readonly refusedBodiesPerS: number
+    /** The longest time that a request may wait for a model that is being started; 0: no request waits. */
+    readonly startWaitS: number
     /** How long a request may take to arrive. */
     readonly uploadMs: number
     /** How long a connection stays open after an answer. */
     readonly keepAliveTimeoutMs: number
-    /** A connection without traffic for this long is closed; longer than any generation. */
+    /** A connection is closed after this time without traffic. Must be longer than any generation. */
     readonly connectionIdleMs: number
   }
 
 type AppDeps = {
   readonly generate: Generate
+  readonly countTokens: CountTokens
   /** Authenticates API keys. */
   readonly authenticate: Authenticate
   readonly authenticateManager: AuthenticateManager
   readonly catalog: Catalog
   /** Returns the format in which a model's workers write tool calls; null if it is unknown. */
   readonly callFormatOf: (model: string) => string | null
-  /** Answers what callers read of their own keys or of their accounts, and what management keys change. */
+  /** Asks billing for the data of a caller's own key or account, and for the changes that management keys make. */
   readonly askAccount: AskAccount
   readonly prepareOnThread: PrepareOnThread
   /** Returns a UUIDv7. */
@@ -92,8 +105,9 @@ type AppDeps = {
 }
 
 /**
- * The public HTTP interface: every route, in order. `drain` refuses new requests and resolves when the running ones
- * have ended. Closing the app also waits for them, but refuses new connections.
+ * The public HTTP interface: every route, in order. `drain` refuses new requests, but still accepts new connections. It
+ * resolves when the running requests have ended. Closing the app also waits for the running requests, but accepts no
+ * new connections.
  */
 export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Promise<void> } {
   const { generate, catalog, newId, nowMs, wallClockMs, registry, log, limits } = deps
@@ -103,7 +117,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     http: {
       requireHostHeader: false,
-      // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default may be longer.
+      // This limit must not be longer than `requestTimeout`, because Node would swap the two limits. The default of
+      // `headersTimeout` may be longer, so it is not used.
       headersTimeout: limits.uploadMs,
       connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
     },
@@ -126,7 +141,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const setCorsHeaders = installCors(app, deps.allowedOrigins)
   const recordFailure = installRequestMetrics(app, { registry, nowMs })
   const noteRefusal = installRefusalRate(app, {
-    rate: createRefusalRate({ perS: limits.refusedBodiesPerS, nowMs }),
+    rate: createSenderRate({ perS: limits.refusedBodiesPerS, tooMany: TOO_MANY_REFUSED, nowMs }),
     accountOf,
   })
   const { spanOf, noteFailure } = traceRequests(app, deps.tracing)
@@ -192,7 +207,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
 
   /**
-   * Authenticates, and refuses a large body, or a body of unknown length, before it is read if the caller cannot pay.
+   * Authenticates the caller. If the body is large, compressed or of unknown length, also refuses a caller who cannot
+   * pay, before the body is read.
    */
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)
@@ -200,9 +216,13 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     if (encodingOf(request) === null && Number(length) < limits.largeBodyBytes) return
     refuseShortage(callerOf(request), catalogOf(request).list())
   }
-  const keyed = ({ errors, promptField }: OperationDescription) => ({
+  const keyed = ({ errors, promptField, dialect }: OperationDescription) => ({
     onRequest: asPayer,
-    config: { errors, ...(promptField !== undefined && { promptField }) },
+    config: {
+      errors,
+      ...(promptField !== undefined && { promptField }),
+      ...(dialect !== undefined && { dialect }),
+    },
   })
   const free = ({ errors }: OperationDescription) => ({
     onRequest: authenticateIfBillingAnswers,
@@ -214,6 +234,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     prepareRequest,
     callerOf,
     spanOf,
+    startWaitOf: ({ headers }: FastifyRequest) => readWaitPreference(headers, limits.startWaitS),
     sseSockets,
     reportError,
     countCutStream,
@@ -226,6 +247,19 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   )
   app.post('/v1/responses', keyed(responsesDescription), serveGeneration(responses, serving))
   app.post('/v1/completions', keyed(completionsDescription), serveGeneration(completions, serving))
+  app.post('/v1/messages', keyed(messagesDescription), serveGeneration(messages, serving))
+  const asCounter = createCountRate({ accountOf, nowMs })
+  const counted = (description: OperationDescription) => {
+    const { config } = keyed(description)
+    return { onRequest: [asPayer, asCounter], config }
+  }
+  const counting = { countTokens: deps.countTokens, prepareRequest, accountOf }
+  app.post('/v1/messages/count_tokens', counted(messageCountDescription), serveCount(messageCount, counting))
+  app.post(
+    '/v1/responses/input_tokens',
+    counted(responseCountDescription),
+    serveCount(responseCount, counting),
+  )
   app.post('/v1/embeddings', keyed(embeddingsDescription), serveEmbeddings(serving))
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/', free(listModelsDescription), listModels(catalogOf))

@@ -19,6 +19,8 @@ export type Catalog = {
 export type LiveCatalog = Catalog & {
   /** Takes billing's whole catalog, each time it changes; the catalog may be empty. */
   replace(models: readonly ModelSpec[]): void
+  /** Returns whether the catalog has the model, and requests for it are allowed. */
+  isSold(id: string): boolean
   /** True once billing has sent its catalog. */
   isLive(): boolean
 }
@@ -48,6 +50,7 @@ export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
       models = next
       byId = indexById(models)
     },
+    isSold: (id) => byId.get(id)?.enabled === true,
     isLive: () => live,
   }
 }
@@ -86,8 +89,9 @@ export function findModel(catalog: Pick<Catalog, 'find'>, id: string): CatalogMo
 }
 
 /**
- * Returns the model that a body names, of the kind that the operation needs. Throws an `ApiError`: `invalid_request` if
- * `model` is not a string, `model_not_found` if the catalog has no such model or if the model is of the other kind.
+ * Returns the model that a body names. It must be of the kind that the operation needs. Throws an `ApiError`:
+ * `invalid_request` if `model` is not a string, `model_not_found` if the catalog has no such model or if the model is
+ * of the other kind.
  */
 export function findModelOfBody(
   catalog: Pick<Catalog, 'find'>,

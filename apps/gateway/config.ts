@@ -25,7 +25,10 @@ import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
 const ORIGIN = 'expected origins such as https://chat.example.com, separated by commas, or * alone'
 
-/** As browsers write an origin: without a path, and without the default port. Pages of apps have schemes of their own. */
+/**
+ * An origin as browsers write it: without a path, and without the default port. Pages inside apps have other schemes
+ * than http and https.
+ */
 const Origin = z.string().refine((text) => {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/.test(text)) return false
   return !/^https?:/.test(text) || (URL.canParse(text) && new URL(text).origin === text)
@@ -58,10 +61,11 @@ const Fields = z.object({
   ...BusRedisFields,
   BILLING_ADDRESS: BillingAddress,
   /**
-   * PEM. The authority that must have signed billing's certificate. If it is absent, billing is called in plaintext.
+   * Path of the certificate (PEM) of the authority that must have signed billing's certificate. If it is absent,
+   * billing is called in plaintext.
    */
   BILLING_TLS_CA_FILE: z.string().optional(),
-  /** PEM. This gateway's certificate, if billing requires one. */
+  /** Path of this gateway's certificate (PEM), if billing requires a certificate. */
   BILLING_TLS_CERT_FILE: z.string().optional(),
   BILLING_TLS_KEY_FILE: z.string().optional(),
   /** Catalog files that are used until billing is first reached; they set no prices. */
@@ -70,16 +74,20 @@ const Fields = z.object({
   USAGE_COST: z.enum(['on', 'off']).default('on'),
   /** `on`: `GET /account` serves the page on which the owner of a key reads what the key may read. */
   ACCOUNT_PAGE: z.enum(['on', 'off']).default('on'),
-  /** Whose pages may call from a browser: origins, or `*` for all. */
+  /** The origins whose pages may call this interface from a browser, or `*` for all origins. */
   CORS_ORIGINS: Origins.default([]),
   /** The longest time of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
-  /** A model is busy when the generations queued ahead of a new one take longer than this. */
+  /** A model is busy when the generations that are queued before a new one would take longer than this. */
   DRAIN_BOUND_MS: z.coerce.number().int().min(0).default(30_000),
-  /** The mean time of a generation, until an engine has measured one. */
+  /** The assumed mean time of a generation, used until an engine has measured the mean. */
   ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
   /** A queued or interrupted generation ends when no worker has served its model for this long. */
   NO_WORKER_LIMIT_MS: z.coerce.number().int().min(1_000).default(60_000),
+  /** The longest time that a request waits for a model that is being started, if its client asks; 0: none waits. */
+  START_WAIT_S: z.coerce.number().int().min(0).max(3_600).default(300),
+  /** How many requests may wait for the start of one model. One account may have a quarter of them. */
+  START_WAITS: z.coerce.number().int().min(1).max(100_000).default(256),
   HOLD_GRACE_MS: HoldGraceMs,
   /** How long a request waits for credits that only other running requests hold; 0: it is refused at once. */
   CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(3_000),
@@ -95,7 +103,10 @@ const Fields = z.object({
   DRAIN_GRACE_MS: DrainGraceMs,
   /** The largest body. It can only be lowered, because workers unpack no larger requests. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
-  /** Memory for all bodies that arrive or wait to be prepared. One account may use as much as it leaves free. */
+  /**
+   * Memory for all bodies that arrive or wait to be prepared. A body is accepted only if its account then uses no more
+   * of this memory than remains free. So if only one account sends bodies, they get at most half of the memory.
+   */
   BODY_MEMORY_BYTES: z.coerce
     .number()
     .int()
@@ -103,11 +114,15 @@ const Fields = z.object({
   /** Processor time for the preparation of one body. A body that takes more is refused. */
   BODY_PREPARATION_MS: z.coerce.number().int().min(100).max(60_000).default(1_000),
   /**
-   * How many bodies of one account may be refused each second, after a burst of ten times as many. One address may have
-   * half of them refused.
+   * How many requests of one account per second may fail because of their bodies (400, 404 or 413), after a burst of
+   * ten times as many. An account that exceeds this rate gets `model_busy` for every request with a body, before the
+   * body is read. The same rule applies to an account's requests from one client address, with half of this rate and
+   * of this burst.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
-  /** Open connections. Half of them may be from one address that is not a trusted proxy. */
+  /**
+   * The largest number of open connections. At most half of them may be from one address that is not a trusted proxy.
+   */
   MAX_CONNECTIONS: z.coerce.number().int().min(2).max(1_000_000).default(16_384),
   /** Proxies whose `X-Forwarded-For` names the client's address. */
   TRUSTED_PROXIES: TrustedProxies.default([]),
@@ -118,7 +133,9 @@ const Fields = z.object({
   STREAM_HEADERS_AFTER_S: z.coerce.number().int().min(1).max(3_600).default(10),
   /** A comment is sent on a stream after this long without an event. */
   STREAM_KEEP_ALIVE_S: z.coerce.number().int().min(1).max(3_600).default(10),
-  /** A client that leaves more than this of its stream unread is cut off. */
+  /**
+   * A client is cut off if its stream has more unread bytes than the sum of this limit and the largest single write.
+   */
   STREAM_UNREAD_BYTES: z.coerce
     .number()
     .int()
@@ -147,8 +164,8 @@ export type GatewayConfig = z.infer<typeof GatewayConfig>
 export function toHttpLimits(config: GatewayConfig) {
   return {
     bodyBytes: config.MAX_BODY_BYTES,
-    // A body below this size and below `smallBodyValues`, without a JSON schema, occupies the event loop for at most 1
-    // ms.
+    // A body with fewer bytes than `largeBodyBytes`, at most `smallBodyValues` values and no JSON schema occupies the
+    // event loop for at most 1 ms.
     largeBodyBytes: 64 * 1024,
     smallBodyValues: 500,
     allBodiesBytes: config.BODY_MEMORY_BYTES,
@@ -156,8 +173,9 @@ export function toHttpLimits(config: GatewayConfig) {
     connections: config.MAX_CONNECTIONS,
     trustedProxies: config.TRUSTED_PROXIES,
     uploadMs: config.UPLOAD_DEADLINE_MS,
+    startWaitS: config.START_WAIT_S,
     keepAliveTimeoutMs: config.KEEP_ALIVE_TIMEOUT_S * 1_000,
-    // Longer than any request that is answered in time.
+    // No request that is answered in time takes this long.
     connectionIdleMs: config.GENERATION_DEADLINE_MS + config.UPLOAD_DEADLINE_MS,
     headersAfterS: config.STREAM_HEADERS_AFTER_S,
     keepAliveS: config.STREAM_KEEP_ALIVE_S,
@@ -166,9 +184,20 @@ export function toHttpLimits(config: GatewayConfig) {
   }
 }
 
+/** The bounds of admission. */
+export function toAdmissionBounds(config: GatewayConfig) {
+  return {
+    drainBoundMs: config.DRAIN_BOUND_MS,
+    assumedGenerationMs: config.ASSUMED_GENERATION_MS,
+    mostStartWaits: config.START_WAITS,
+  }
+}
+
 /**
- * The threads that prepare bodies: two, so that no account can keep both. Also how many bodies may wait, in total and
- * of one account, and the time and heap for one body.
+ * Returns the limits for the preparation of large bodies:
+ * - the number of threads, which is two, so that no account can occupy all of them,
+ * - the number of bodies that may wait, in total and for one account,
+ * - the time and the heap for one body.
  */
 export function toBodyThreadLimits({
   BODY_PREPARATION_MS: taskMs,

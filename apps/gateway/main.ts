@@ -4,7 +4,6 @@ import { Registry } from 'prom-client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'
-import { startReporter } from '#libs/event-bus/reports.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
@@ -18,14 +17,15 @@ import { buildApp } from './app.ts'
 import { createAuthentication } from './callers/authentication.ts'
 import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './demand/cluster-picture.ts'
-import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from './config.ts'
+import { GatewayConfig, toAdmissionBounds, toBodyThreadLimits, toHttpLimits } from './config.ts'
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
-import { createAdmit } from './generation/admit.ts'
+import { createAdmission } from './generation/create-admission.ts'
+import { createCountTokens } from './generation/count-tokens.ts'
 import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createEndGeneration } from './generation/end-generation.ts'
-import { createOutputEstimate } from './generation/estimate-output.ts'
+import { createExpectCost } from './generation/expected-cost.ts'
 import { createGenerate } from './generation/generate.ts'
 import { createGenerationMetrics } from './generation/generation-metrics.ts'
 import { createGiveUpBus } from './generation/give-up-bus.ts'
@@ -45,16 +45,18 @@ import { everySecond } from './http/every-second.ts'
 import { openBilling, openQueueClock, openRedisServers } from './servers/open-servers.ts'
 import { createReadiness } from './servers/readiness.ts'
 import { createRedisMetrics } from './servers/redis-metrics.ts'
-import { createBuildReport } from './reports/build-report.ts'
-import { createRequestBook } from './reports/request-book.ts'
+import { openReports } from './reports/open-reports.ts'
 
 /**
- * How long a stopping gateway waits until streams that did not end within the grace of draining have sent their errors.
+ * How long a stopping gateway waits for streams that did not end within the drain grace, so that their errors are sent.
  */
 const LAST_ERRORS_MS = 2_000
 /** How long a stopping gateway waits for the answers to its settlements. */
 const SETTLE_MS = 5_000
-/** How long the gateway then waits for billing to commit the settlements, which takes one to three seconds. */
+/**
+ * After the answers to its settlements, a stopping gateway waits this long for billing to commit the settlements. That
+ * takes one to three seconds.
+ */
 const COMMIT_MS = 4_000
 
 await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env }, async (context) => {
@@ -84,6 +86,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     metrics: redisMetrics,
     onQueue: () => readiness.enter('waiting for the bus Redis'),
   })
+  const busServer = { bus: busRedis, subscriber: busSubscriber }
   const billing = await openBilling(opening)
   billing.watchCatalog({ onCatalog: catalog.replace, onState: () => {} })
 
@@ -108,8 +111,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     log,
   })
   const signals = await createLoadSignals({
-    bus: busRedis,
-    subscriber: busSubscriber,
+    ...busServer,
     gateway,
     openStreams: inboxes.openStreams,
     nowMs,
@@ -123,8 +125,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     ttlMs: config.PRESENCE_TTL_MS,
     engines: () => [],
     isLate: signals.isLate,
-    bus: busRedis,
-    subscriber: busSubscriber,
+    ...busServer,
     queue: queueRedis,
     onHeartbeat: picture.applyHeartbeat,
     onDeath(worker) {
@@ -172,7 +173,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     settlementsFill: settlements.fill,
     busAwayMs: presence.busAwayMs,
     models: catalog.list,
-    waitingBytes: record.waitingBytes,
+    waitingBytesOf: record.waitingBytes,
   })
   const giveUpBus = createGiveUpBus({
     busAwayMs: presence.busAwayMs,
@@ -190,16 +191,11 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('ticker', stopTicking, { run: (stop) => stop() })
 
-  const book = createRequestBook({ nowMs })
-  const reporter = await startReporter({
-    servers: [{ bus: busRedis, subscriber: busSubscriber }],
-    build: createBuildReport({
-      self: { id: gateway, name: hostname() },
-      book,
-      models: catalog.list,
-      pendingSettlements: () => settlements.counts().unanswered,
-      nowMs,
-    }),
+  const { book, reporter } = await openReports({
+    server: busServer,
+    gateway,
+    models: catalog.list,
+    pendingSettlements: () => settlements.counts().unanswered,
     nowMs,
     log,
   })
@@ -217,15 +213,16 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     log,
   })
   const generate = createGenerate({
-    admit: createAdmit({
+    admit: createAdmission({
+      ...toAdmissionBounds(config),
+      isSold: catalog.isSold,
       picture,
-      modelStates,
-      demand,
+      signals,
       isBarred: poisonBound.isBarred,
       settlementsFull: settlements.isFull,
-      drainBoundMs: config.DRAIN_BOUND_MS,
-      assumedGenerationMs: config.ASSUMED_GENERATION_MS,
+      expectCost: createExpectCost(holds),
       random: Math.random,
+      registry,
       nowMs,
     }),
     reserve,
@@ -259,7 +256,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       }),
       suspects,
       seatsOf: warmOffers.seatsOf,
-      outputEstimate: createOutputEstimate(),
       ...holds,
       gateway,
       nowMs,
@@ -278,8 +274,19 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const bodyThreads = createBodyThreads({ limits: toBodyThreadLimits(config), log })
   releasers.add('threads for bodies', bodyThreads, { run: async (threads) => await threads.close() })
 
+  const countTokens = await createCountTokens({
+    ...busServer,
+    gateway,
+    workersOf: picture.workersOf,
+    sendCount: control.count,
+    newId: randomUUID,
+    random: Math.random,
+    log,
+  })
+
   const { app, drain } = buildApp({
     generate,
+    countTokens,
     ...authentication,
     askAccount: billing.askAccount,
     catalog,
@@ -302,7 +309,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   releasers.add('http', app, {
     async run() {
       readiness.enter('stopping')
-      // Generations that have not ended by then end with an error, which is better for clients than a cut connection.
+      // Generations that have not ended after the grace time end with an error, which is better for clients than a cut
+      // connection.
       const graceIsOver = setTimeout(() => inboxes.loseAll('gateway-stopping'), config.DRAIN_GRACE_MS)
       await drain()
       await app.close()

@@ -7,7 +7,7 @@ export const RETRY_AFTER_S = {
   default: 5,
   /** Billing or the queue Redis does not answer: both restart or fail over within seconds. */
   dependencyDown: 2,
-  /** A worker could not run the generation; another worker may. */
+  /** A worker could not run the generation; another worker may be able to run it. */
   workerUnavailable: 2,
   /** Gateway and billing disagree on the catalog until the next push. */
   catalogChange: 2,
@@ -17,16 +17,19 @@ export const RETRY_AFTER_S = {
   largeBodies: 2,
   /** An account's new grammars are being compiled, each for up to seconds. */
   newGrammars: 2,
-  /** A key whose requests killed engines is barred for minutes. */
+  /** An account whose requests killed engines is barred for minutes. */
   barredAccount: 59,
   /** Other gateways take new connections at once. */
   shuttingDown: 1,
   /**
-   * A model is at zero, and its scaler has no prediction yet. It has one as soon as a pod of the model exists, within
-   * seconds.
+   * A model has no replica, and its scaler has no prediction of a start yet. The scaler has a prediction as soon as a
+   * pod of the model exists, which takes seconds.
    */
   startUnknown: 10,
-  /** For models whose state the catalog fixes. They are constant, because tests of clients rely on them. */
+  /**
+   * The waits for models whose state (busy or warming) is fixed in the catalog. These waits are constant, because tests
+   * of clients rely on them.
+   */
   fixedBusy: 2,
   fixedWarming: 10,
 } as const

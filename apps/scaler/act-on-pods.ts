@@ -6,7 +6,7 @@ import { RELEASE_COST } from './decide/release-pods.ts'
 import type { PodView } from './decide/types.ts'
 import { DELETION_COST } from './pods.ts'
 
-/** The orders of a round for the pods of one pool, as names of pods. */
+/** One round's orders for the pods of one pool, by the pods' names. */
 export type PodOrders = {
   readonly cordon: readonly string[]
   readonly uncordon: readonly string[]
@@ -19,8 +19,10 @@ export type ActOnPods = (pods: readonly PodView[], orders: PodOrders, term: numb
 const CORDON_MS = 10_000
 
 /**
- * Sends cordons to workers and writes deletion costs. Every round, a second apart, repeats all orders, so that a lost
- * message or patch does no harm. At most one patch of a pod is in progress. Returns at once; failures are logged.
+ * Creates the function that carries out orders: it sends cordons to workers and writes deletion costs. The leader calls
+ * this function each second with all orders that are in force. Orders that were sent before are among them, so that a
+ * lost message or patch does no harm. At most one patch of a pod is in progress. The function returns at once; failures
+ * are logged.
  */
 export function createActOnPods(options: {
   buses: readonly Redis[]

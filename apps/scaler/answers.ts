@@ -17,7 +17,7 @@ export type Answers = {
 /** Answers older than this are refused, so that KEDA leaves the replicas as they are. */
 export const STALE_MS = 10_000
 
-/** Answers KEDA's questions in this process from the leader's last snapshot, in memory. */
+/** Answers KEDA's questions from the leader's last snapshot, which every scaler keeps in memory. */
 export function createAnswers(options: { pools: readonly string[]; nowMs: () => number }): Answers {
   const { nowMs } = options
   const pools = new Set(options.pools)

@@ -37,7 +37,9 @@ const Fields = z.object({
   KUBERNETES_SERVICE_HOST: z.string().optional(),
   KUBERNETES_SERVICE_PORT: Port.default(443),
   /**
-   * Paths of the authority's certificate (PEM) and of the token. Default without KUBERNETES_URL: the pod's own files.
+   * Paths of two files for calls to the API server. The first file (PEM) has the certificate of the authority that
+   * signed the API server's certificate; the second file has the token. Default without KUBERNETES_URL: the pod's own
+   * files.
    */
   KUBERNETES_CA_FILE: z.string().optional(),
   KUBERNETES_TOKEN_FILE: z.string().optional(),
@@ -72,7 +74,7 @@ export type ClusterAccess = {
 
 export function toClusterAccess(config: ScalerConfig): ClusterAccess {
   const { KUBERNETES_URL: given, KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_NAMESPACE: name } = config
-  // An IPv6 address is bare in the variable.
+  // An IPv6 address in this variable has no brackets.
   const url = given ?? `https://${formatHostPort({ host, port: config.KUBERNETES_SERVICE_PORT })}`
   const inPod = (file: string) => (given === undefined ? `${POD_ACCESS}/${file}` : undefined)
   return {

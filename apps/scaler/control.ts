@@ -26,7 +26,7 @@ export type Cluster = {
   /** Returns the switches of the ScaledObject with this name. */
   switchesOf(name: string): KedaSwitches
   replicasOf(deployment: string): number | null
-  /** How long the watches have not followed the API server; Infinity before their first lists. */
+  /** Returns for how many ms the watches have not followed the API server; Infinity before their first lists. */
   behindMs(): number
 }
 
@@ -65,33 +65,35 @@ export type ControlOptions = {
 const ROUND_MS = 1_000
 const LEAST_PAUSE_MS = 100
 /**
- * A beat is sent each second. If none comes back for longer than this, messages of gateways and workers may be lost
- * too.
+ * Each second this scaler sends a beat over the bus, and receives it back (`watchBus`). If no beat has come back for
+ * longer than this, messages of gateways and workers may be lost too.
  */
 const SILENT_MS = 2_000
 /**
- * The longest time without the API server. A watch that ends is opened again within seconds; missed changes do no harm
- * for so short a time.
+ * If a watch has lost the API server for longer than this, the inputs no longer count as whole (see `startControl`). A
+ * watch that ends is opened again within seconds, and changes that are missed for so short a time do no harm.
  */
 const BEHIND_MS = 15_000
 /** Within this time after the start of this process every worker has reported. */
 const LISTEN_FIRST_MS = 3_000
 /**
- * A leader whose inputs are not whole gives up the lead after this time, because another scaler's inputs may be whole.
+ * A leader whose inputs are not whole (see `startControl`) gives up the lead after this time, because another scaler's
+ * inputs may be whole.
  */
 const RESIGN_AFTER_MS = 5_000
 
 /**
- * The scaler's loop, one round each second. The leader computes and publishes a snapshot; the others read it, so that
- * all scalers answer KEDA alike.
+ * The scaler's loop, one round each second. The leader computes and publishes a snapshot; the other scalers read it, so
+ * that all scalers answer KEDA alike.
  *
  *     candidate → leader      the lock was free, and the inputs are whole
- *     leader → candidate      the lock was lost; a write was refused; the inputs were not whole for 5 s; stop
+ *     leader → candidate      the lock was lost; a write was refused; the inputs were not whole for 5 s; `stop()`
  *
- * Inputs are whole if this process's own beats come back over every server of the bus, the queue Redis answers, and the
- * watches follow the cluster. Without whole inputs the leader writes nothing: after 10 s the answers are stale, and
- * KEDA leaves the replicas as they are. A round writes the snapshot first and acts on pods after that, both only in the
- * term of the lock.
+ * Inputs are whole if this process's own beats come back over every server of the bus, the queue Redis answers, the
+ * watches follow the cluster, and 3 s have passed since the start of this process (`LISTEN_FIRST_MS`). Without whole
+ * inputs the leader writes nothing: after 10 s the answers are stale, and KEDA leaves the replicas as they are. A round
+ * first writes the snapshot and then acts on pods. It does both only while this process still holds the lock in the
+ * round's term.
  */
 export function startControl(options: ControlOptions): Control {
   const { lead, store, answers, bus, starts, cluster, nowMs, log } = options
@@ -99,7 +101,7 @@ export function startControl(options: ControlOptions): Control {
   const startedMs = nowMs()
   const stopping = new AbortController()
   let current: Snapshot | null = null
-  /** The term in which this process continues from `current`; null while it does not lead. */
+  /** The term for which this process has taken over the state of the last leader; null while it does not lead. */
   let adoptedTerm: number | null = null
   let unwholeSinceMs: number | null = null
   let wakeUp = () => {}
@@ -192,7 +194,7 @@ export function startControl(options: ControlOptions): Control {
     answers.publish(snapshot.answers, nowMs() - writtenMs)
     bus.beat(true)
     options.onRound(planned)
-    // A process that was frozen after it renewed the lock may have lost it, and must not act.
+    // A process that was frozen after it renewed the lock may have lost the lock. Then it must not act.
     if (lead.term() !== term) return
     const act = (step: Span) => {
       for (const [pool, change] of planned.changes) options.act(podsOf(pool), change, term)
@@ -246,8 +248,8 @@ type LedRound = { readonly joined: JoinedPods; readonly redisMs: number; readonl
 const toErrorType = () => 'round_failed'
 
 /**
- * Returns the numbers of a round's orders as trace attributes. A cordon is renewed in each round, and is counted each
- * time.
+ * Returns how many orders of each kind a round has, as trace attributes. A cordon is renewed in each round, and is
+ * counted each time.
  */
 function countOrders(orders: readonly PodOrders[]) {
   const count = (of: (pods: PodOrders) => readonly string[]) =>

@@ -4,7 +4,7 @@ import type { Snapshot } from './snapshot.ts'
 
 /**
  * Serves `GET /models` on the operators' port: each model's numbers, the term that decides, and the reason in words.
- * Every scaler answers from the leader's last snapshot, and with 503 before there is one.
+ * Every scaler answers from the leader's last snapshot. Before there is a snapshot, it answers with 503.
  */
 export function createExplainModels(options: {
   snapshot: () => Snapshot | null
@@ -71,7 +71,7 @@ const REASONS: Readonly<Record<string, string>> = {
   window: 'kept until less was wanted throughout its window, and for the next step',
 }
 
-/** Words for a pause of one direction. One of both is a `ChangeReason`. */
+/** Words for a pause of one direction. A pause of both directions is a `ChangeReason`. */
 const PAUSES: Readonly<Record<string, string>> = {
   in: 'its ScaledObject is paused for scaling in',
   out: 'its ScaledObject is paused for scaling out',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { keyPrefix } from '#libs/generation-record/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 
-/** All keys of the scalers with one name; their hash tag keeps them on one node of a Redis Cluster. */
+/** All keys of the scalers with this name. The hash tag in the keys puts them on one node of a Redis Cluster. */
 export const scalerKeys = (name: string) => {
   const prefix = `${keyPrefix()}{scaler:${name}}:`
   return { leader: `${prefix}leader`, term: `${prefix}term`, snapshot: `${prefix}snapshot` }
@@ -13,18 +13,18 @@ export const toHolder = (self: string, term: number) => `${term} ${self}`
 
 export type Lead = {
   /**
-   * Renews the lead, or takes it if there is no leader. Resolves with the term, or null while another scaler leads, and
-   * with the time of the queue Redis in ms. Rejects when Redis does not answer.
+   * Renews the lead, or takes it if there is no leader. `term` is null while another scaler leads. `redisMs` is the
+   * time of the queue Redis in ms. Rejects when Redis does not answer.
    */
   renew(): Promise<{ term: number | null; redisMs: number }>
   /**
-   * Returns the term while the lock cannot have expired, otherwise null. A process that was frozen gets null after its
-   * lock has expired.
+   * Returns the term while this process leads and its lock cannot have expired, otherwise null. So a process that was
+   * frozen gets null if its lock has expired meanwhile.
    */
   term(): number | null
   /**
-   * Gives up the lead, so that another scaler takes it at once. Never rejects: if Redis does not answer, the lock
-   * expires.
+   * Gives up the lead, so that another scaler takes it at once. Never rejects: if Redis does not answer, the lead ends
+   * when its lock in Redis expires.
    */
   resign(): Promise<void>
 }
@@ -35,9 +35,9 @@ const LOCK_MS = 5_000
 const SLACK_MS = 500
 
 /**
- * Elects one leader among the scalers with the same name, by a lock on the queue Redis with a number for each term. A
- * new term is higher than all earlier ones even if Redis has lost its data, because it is at least the Unix time in
- * seconds.
+ * Elects one leader among the scalers with the same name, by a lock in the queue Redis. Each term has a number. The
+ * number of a new term is at least the Unix time in seconds. So it is higher than all earlier numbers even if Redis has
+ * lost its data, unless the clock of Redis has gone back too.
  */
 export function createLead(options: {
   redis: RedisClient

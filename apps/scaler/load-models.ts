@@ -7,8 +7,9 @@ import type { DemandReader } from './signals/read-demand.ts'
 export type LoadOf = (model: string, waiting: Waiting) => ModelLoad & { readonly ready: number }
 
 /**
- * Joins the reports of gateways and workers about a model with its queue. A model's idle time begins when a request was
- * last offered, waiting or running, but not before this process started, which does not know what happened earlier.
+ * Creates the function that computes a model's load from the reports of gateways, the reports of workers and the
+ * model's queue. A model's idle time begins when a request was last offered, waiting or running, but not before this
+ * process started, because what happened earlier is unknown.
  */
 export function createLoadOf(options: {
   demand: Pick<DemandReader, 'load'>

@@ -125,7 +125,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
     const connect = async (role: string, patience: RedisPatience) =>
       releasers.add(
         role,
-        await connectRedis({ place, name: `scaler-${role}`, patience, log, rights: busRights() }),
+        await connectRedis({ place, name: `scaler-${role}`, patience, log, rights: busRights('scaler') }),
         disconnect,
       )
     return {
@@ -137,7 +137,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
     place: toQueueRedis(config),
     name: 'scaler-queue',
     patience: 'fail-fast',
-    rights: queueRights(),
+    rights: queueRights('scaler'),
   } as const
   const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
   const servers = await Promise.all(toBusRedis(config).map(connectBus))

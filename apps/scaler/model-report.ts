@@ -7,13 +7,17 @@ const number = z.number()
 const PoolReport = z.object({
   pool: z.string(),
   /**
-   * Replicas: the pool's share of the model's need, the number given by the budget, and the number published to KEDA.
+   * Three numbers of replicas: `want` is the pool's share of the model's need, `given` is the number that the budget
+   * gives, and `target` is the number that is published to KEDA.
    */
   want: number,
   given: number,
   target: number,
   reason: z.string(),
-  /** The directions in which KEDA may not change the number, by annotations of the ScaledObject. */
+  /**
+   * The directions in which KEDA may not change the number of replicas, because annotations of the ScaledObject forbid
+   * it.
+   */
   pause: z.enum(['none', 'in', 'out', 'both']),
   /** Pods by phase. */
   pods: z.record(z.string(), number),

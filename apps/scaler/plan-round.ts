@@ -94,8 +94,8 @@ function planGateways({ scaler, before, gateways, gatewayReplicas, switchesOf, n
 type Changes = ReadonlyMap<string, PoolChange>
 
 /**
- * Returns the time since which the model should have replicas but no pod serves or loads; null if a pod does, or if no
- * replica is needed.
+ * Returns the time since which the model lacks pods: it should have replicas, but no pod is in a phase of `HOPEFUL`,
+ * and no worker serves the model. Returns null if the model does not lack pods.
  */
 function starvingSince({ model, pools }: ScaledModel, input: RoundInput, changes: Changes): number | null {
   const pods = pools.flatMap(({ pool }) => input.podsOf(pool))
@@ -126,13 +126,15 @@ function toModelState(
   return { model, state, ready, target, etaMs }
 }
 
-/** Returns whether a pool has no replica and KEDA starts none: an operator has paused it. */
+/** Returns true if a pool has no replica and KEDA starts none, because an operator has paused the pool. */
 function isHeldAtZero(pool: string, input: RoundInput, changes: Changes): boolean {
   const hasNone = input.podsOf(pool).length === 0 && (changes.get(pool)?.target ?? 0) === 0
   return hasNone && input.switchesOf(pool).isOutPaused
 }
 
-/** Returns the time until the next worker is ready; for a model without a starting pod, the duration of a start. */
+/**
+ * Returns the time until the next worker is ready. If no pod of the model is starting, returns how long a start takes.
+ */
 function toEtaMs(pools: ScaledModel['pools'], input: RoundInput): number {
   const timesOf = (pool: string) => input.starts[pool]?.times ?? NO_START_TIMES
   const starting = pools.flatMap((spec) => {

@@ -41,8 +41,8 @@ export const ScaledObject = z.object({ metadata: ObjectMeta })
 export type ScaledObject = z.infer<typeof ScaledObject>
 
 /**
- * Reads the switches of a ScaledObject as KEDA 2.21 does (`scaledobject_types.go`). `paused-replicas` pauses whatever
- * its value is.
+ * Reads the switches of a ScaledObject as KEDA 2.21 does (`scaledobject_types.go`). The annotation `paused-replicas`
+ * pauses KEDA, whatever its value is.
  */
 export function toSwitches({ metadata: { annotations } }: ScaledObject): KedaSwitches {
   const isOn = (name: string) => toBoolean(annotations[`autoscaling.keda.sh/${name}`])
@@ -54,7 +54,7 @@ export function toSwitches({ metadata: { annotations } }: ScaledObject): KedaSwi
   }
 }
 
-/** Go's `strconv.ParseBool`; KEDA takes any other text as true. */
+/** Parses a text as KEDA does: like Go's `strconv.ParseBool`, but a text that `ParseBool` rejects is true. */
 function toBoolean(text: string | undefined): boolean {
   return text !== undefined && !['0', 'f', 'F', 'false', 'False', 'FALSE'].includes(text)
 }
@@ -142,9 +142,11 @@ const hasCondition = (pod: Pod, type: string) =>
   pod.status.conditions.some((condition) => condition.type === type && condition.status === 'True')
 
 /**
- * Returns the phase that the worker reports, if it reports. A pod whose worker has never reported is loading until the
- * kubelet finds it ready. Any other pod without a report is silent: its worker has stopped reporting, or this scaler
- * has just begun to listen.
+ * Returns the phase of a pod, by the first of these rules that applies:
+ * - A pod with a deletion time is deleting, and a pod without a node is unscheduled.
+ * - A pod whose worker reports is in the phase that the worker reports.
+ * - A pod whose worker has never reported is loading until the kubelet finds the pod ready.
+ * - Any other pod is silent: its worker has stopped reporting, or this scaler has just begun to listen.
  */
 function phaseOf(pod: Pod, reported: PodPhase | null, isKnown: boolean): PodPhase {
   if (pod.metadata.deletionTimestamp !== undefined) return 'deleting'

@@ -5,14 +5,21 @@ import type { GatewayState } from './snapshot.ts'
 /** If the event loop of gateways is late by more than this, more gateways are needed. */
 const LATE_MS = 50
 const LATE_FACTOR = 1.25
-/** The time between two steps down: streams last minutes, and a gateway drains them before it ends. */
+/**
+ * The number of gateways falls only if it has neither risen nor fallen for this time. The time is long, because streams
+ * last minutes, and a gateway drains its streams before it ends.
+ */
 const STEP_MS = 300_000
 
 /**
- * Computes the number of gateways: open streams divided by the streams that one gateway may have. A quarter is added
- * while the event loop of the median gateway is late by more than 50 ms (99th percentile). The number rises at once and
- * falls by one in 5 min. Without reports it does not change. While KEDA is paused in a direction, the number does not
- * move in it either, so that KEDA does not jump when the pause ends.
+ * Computes the number of gateways: the open streams divided by the streams that one gateway may have. While event loops
+ * are late, a quarter of this quotient is added. The result is rounded up and kept within the pool's minimum and
+ * maximum. Each gateway reports the 99th percentile of its loop's delay; event loops count as late while the median of
+ * these values is above 50 ms. The number of gateways rises at once, and falls by at most one in 5 min. Without reports
+ * it does not change.
+ *
+ * While KEDA is paused in one direction (up or down), the number does not move in that direction. So KEDA does not make
+ * a jump when the pause ends.
  */
 export function scaleGateways(input: {
   pool: GatewayPool
@@ -39,7 +46,10 @@ export function scaleGateways(input: {
   return isDue ? { target: held - 1, lastDownMs: nowMs } : { ...state, target: held }
 }
 
-/** Returns the number that holds until now. A paused direction cannot bring the replicas to the target. */
+/**
+ * Returns the present target, limited to what KEDA can reach. While KEDA may not raise the number of replicas, the
+ * result is at most the present number. While KEDA may not lower it, the result is at least the present number.
+ */
 function toHeld(switches: KedaSwitches, now: { target: number; replicas: number }): number {
   if (switches.isOutPaused) return Math.min(now.target, now.replicas)
   return switches.isInPaused ? Math.max(now.target, now.replicas) : now.target

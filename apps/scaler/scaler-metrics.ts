@@ -16,7 +16,7 @@ const ERROR_BUCKETS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 2, 5]
 
 /**
  * Registers the scaler's metrics. Labels are bounded: pools and models come from the configuration; phases, terms,
- * calls and codes are few. Only the leader reports the numbers of models, so that sums over scalers are right.
+ * calls and codes are few. Only the leader reports the metrics about models, so that sums over scalers are right.
  */
 export function createScalerMetrics(options: {
   registry: Registry

@@ -9,19 +9,21 @@ import type { Answers } from './answers.ts'
 /** The only metric: a number of replicas, with a target of 1 per replica. */
 const METRIC = 'replicas'
 
-/** How often a pool is activated again while it should have replicas and its Deployment has none. */
+/** The pause between two activations of a pool that should have replicas while its Deployment has none. */
 const REPEAT_MS = 2_000
 /**
- * The server ends a stream after this time, plus or minus an eighth. KEDA pauses before it opens the next stream, and
- * these pauses grow to a minute; only the end of a stream resets them.
+ * The server ends a stream after this time, plus or minus an eighth. KEDA pauses before it opens the next stream. Each
+ * stream that fails makes the next pause longer, up to a minute; only a stream that the server ends without an error
+ * makes the pause short again.
  */
 const STREAM_MS = 240_000
 /** KEDA opens one stream for each ScaledObject; streams beyond this number are refused. */
 const MOST_STREAMS = 4_000
 
 /**
- * Settings of connections, which KEDA keeps for ever and whose calls have no deadline. The server's pings find dead
- * connections. The maximum age of a connection makes KEDA look for other replicas; its grace is longer than a stream.
+ * The settings of connections. KEDA keeps a connection for ever, and its calls have no deadline. So the server sends
+ * pings, which find dead connections. A connection has a maximum age, so that KEDA opens a new one and finds the other
+ * replicas of the scaler. The grace time after this age is longer than a stream lasts.
  */
 const CONNECTION = {
   'grpc.keepalive_time_ms': 20_000,
@@ -35,8 +37,8 @@ export type KedaCall = 'IsActive' | 'GetMetrics' | 'GetMetricSpec' | 'StreamIsAc
 /**
  * Serves KEDA's five calls from memory. `GetMetricSpec` never fails, because after a failure KEDA closes the stream.
  * `GetMetrics` and `IsActive` fail with UNAVAILABLE while the answers are stale, so that KEDA leaves the replicas as
- * they are. `StreamMetricSpec` is not implemented, because the target never changes. `endStreams` ends the open streams
- * cleanly.
+ * they are. `StreamMetricSpec` is not implemented, because the metric's target is always 1. `endStreams` ends the open
+ * streams without an error.
  */
 export function createKedaServer(options: {
   answers: Answers
@@ -52,8 +54,8 @@ export function createKedaServer(options: {
   const streams = new Set<() => void>()
 
   /**
-   * Calls back with the response that `toResponse` makes from the pool's answer, or with the error that says why there
-   * is no answer.
+   * Answers one call of KEDA: with the response that `toResponse` makes from the target and the activity of the pool,
+   * or with an error if the snapshot is stale or the pool is unknown.
    */
   function answer<Response>(
     call: KedaCall,
@@ -140,8 +142,8 @@ export function createKedaServer(options: {
 }
 
 /**
- * Returns the pool in the metadata of the ScaledObject's trigger. Without it, the pool has the name of the
- * ScaledObject.
+ * Returns the pool that the metadata of the ScaledObject's trigger names. If the metadata does not name a pool, the
+ * pool has the name of the ScaledObject.
  */
 function poolOf(ref: ScaledObjectRef__Output | null): string {
   return ref?.scalerMetadata['pool'] ?? ref?.name ?? ''

@@ -40,7 +40,7 @@ export const Snapshot = z.object({
   means: z.record(z.string(), KeptMeans),
   starts: z.record(z.string(), PoolStarts),
   gateway: GatewayState.nullable(),
-  /** Since when each of these models should have had replicas but had no pod that serves or loads. */
+  /** For each model that should have replicas but has no pod that serves or loads, the time since which this is so. */
   starving: z.record(z.string(), z.number().min(0)),
   report: z.array(ModelReport),
 })
@@ -53,13 +53,16 @@ export type SnapshotStore = {
    */
   write(snapshot: Snapshot): Promise<boolean>
   /**
-   * Resolves with the last snapshot and its age in ms by Redis' clock; null if there is none that this release can
-   * read.
+   * Resolves with the last snapshot and its age in ms by Redis' clock. Resolves with null if there is no snapshot, or
+   * if this version of the scaler cannot read the snapshot.
    */
   read(): Promise<{ snapshot: Snapshot; ageMs: number } | null>
 }
 
-/** A snapshot is kept for this time. After a longer absence a scaler begins anew from the state of Kubernetes. */
+/**
+ * A snapshot is kept for this time. If all scalers are away for longer, the next scaler begins anew from the state of
+ * Kubernetes.
+ */
 const KEPT_MS = 7 * 86_400_000
 
 /** The store of the snapshot. Both calls reject if Redis does not answer. */
@@ -86,8 +89,9 @@ export function createSnapshotStore(options: {
 }
 
 /**
- * Writes the snapshot only for the leader of the term, as a fence against former leaders. KEYS: leader, snapshot. ARGV:
- * this process's value of the lock, the text, ms to keep it. Returns 1, or 0 if this process does not hold the lock.
+ * Writes the snapshot only if this process leads in the snapshot's term, so that a former leader cannot write. KEYS:
+ * leader, snapshot. ARGV: the value that the key `leader` has while this process leads in this term, the snapshot as
+ * text, ms to keep the snapshot. Returns 1, or 0 if the key `leader` has another value or does not exist.
  */
 const WRITE = `#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

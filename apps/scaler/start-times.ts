@@ -7,14 +7,14 @@ export type StartTimesKeeper = {
   /** Notes the phases that ended, and pods that are seen for the first time. */
   note(joined: JoinedPods): void
   current(): Readonly<Record<string, PoolStarts>>
-  /** Replaces the start times of this process with those that an earlier leader measured. */
+  /** Replaces the start times of this process with the start times that an earlier leader measured. */
   adopt(starts: Readonly<Record<string, PoolStarts>>): void
 }
 
 /**
- * Keeps two durations of a pod's start: from its creation to its node, and from there until it serves. They are kept by
- * pool, for the pool's newest image. `onStart` is called with each whole start and with the prediction that was made
- * when the pod was first seen.
+ * Keeps two durations of each start of a pod: from its creation until it has a node, and from then until it serves. The
+ * durations are kept by pool, for the pool's newest image. `onStart` is called after each whole start, with its
+ * duration and with the prediction that was made when the pod was first seen.
  */
 export function createStartTimes(options: {
   specOf: (pool: string) => PoolSpec | undefined

@@ -10,7 +10,7 @@ export const EngineConfig = z
     listen: HostPort,
     /** The name under which the model is served (`served_model_name`). */
     model: z.string().min(1),
-    /** Names `<MODELS_DIR>/<files>.json`, which lists the parts of the model. */
+    /** The name in `<MODELS_DIR>/<files>.json`, the file that lists the parts of the model. */
     files: z.string().min(1),
     kind: z.enum(['chat', 'embedding']).default('chat'),
     /** The versions of vLLM and its servicer that the engine simulates. */
@@ -21,7 +21,10 @@ export const EngineConfig = z
     maxNumBatchedTokens: z.int().positive().default(2_048),
     kvBlocks: z.int().positive().default(8_192),
     blockSize: z.int().positive().default(16),
-    /** A step takes `stepMs`, plus `sequenceMs` for each sequence in it, plus its prompt tokens' time. */
+    /**
+     * A step takes `stepMs`, plus `sequenceMs` for each sequence in the step, plus the time to prefill the prompt
+     * tokens of the step.
+     */
     stepMs: z.number().min(0).default(8),
     sequenceMs: z.number().min(0).default(0.05),
     prefillTokensPerS: z.number().positive().default(20_000),

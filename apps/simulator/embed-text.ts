@@ -2,7 +2,8 @@ import { unitHash } from './sampling/unit-hash.ts'
 
 /**
  * Returns a unit vector for a text: a hashed bag of its tokens and, with less weight, of its pairs of adjacent tokens.
- * So texts that share words have similar vectors, and the order of words makes a difference. Deterministic.
+ * So texts that share words have similar vectors, and the order of words makes a difference. Equal texts have equal
+ * vectors.
  */
 export function embedText(ids: ArrayLike<number>, dimension: number): Float32Array {
   const vector = new Float32Array(dimension)
@@ -19,7 +20,9 @@ export function embedText(ids: ArrayLike<number>, dimension: number): Float32Arr
 }
 
 const PAIR_WEIGHT = 0.35
-/** Dimensions that each feature changes: enough to distinguish features, few enough to be cheap. */
+/**
+ * The number of dimensions that each feature changes. With this number, features can be distinguished at a low cost.
+ */
 const SPREAD = 8
 
 function scatter(vector: Float32Array, feature: number, weight: number): void {

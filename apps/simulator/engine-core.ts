@@ -129,7 +129,10 @@ function stepDurationMs(config: EngineConfig, work: Work): number {
 const WINDOW_MS = 2_000
 const BUCKET_MS = 100
 
-/** Tokens per second over the window, counted in buckets, so that the cost does not grow with the number of steps. */
+/**
+ * Measures tokens per second over the last `WINDOW_MS`. Tokens are counted in buckets, so that the cost does not grow
+ * with the number of steps.
+ */
 function createThroughputMeter() {
   const buckets: { at: number; tokens: number }[] = []
   const forget = (now: number) => {

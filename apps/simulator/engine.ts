@@ -23,8 +23,8 @@ export type Engine = {
   changeFaults(change: Omit<FaultChange, 'engine'>): Promise<void>
   readonly core: () => EngineCore
   /**
-   * Stops as a real engine does on SIGTERM: the listener closes at once, open streams continue for up to `graceMs`
-   * (default 5 s), streams left after that end UNAVAILABLE.
+   * Stops as a real engine does on SIGTERM. The listener closes at once. Open streams continue for up to `graceMs`
+   * (default 5 s). After this time, the streams that are still open are ended with UNAVAILABLE.
    */
   stop(graceMs?: number): Promise<void>
 }
@@ -119,7 +119,7 @@ export async function startEngine(options: {
       clearTimeout(revival)
       listening = false
       const cut = setTimeout(() => run.handlers.failAll(SHUT_DOWN), graceMs)
-      // One more second for the statuses to reach clients that read; then connections are closed.
+      // Clients that read have one more second to receive the statuses. After that, connections are closed.
       await closeGrpc(run.server, graceMs + 1_000)
       clearTimeout(cut)
       run.core.stop()

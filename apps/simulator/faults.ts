@@ -3,15 +3,21 @@ import { z } from 'zod'
 const FIELDS = {
   /** The listener is closed and open connections get GOAWAY: connecting is refused. */
   refuseConnections: z.boolean(),
-  /** The engine core is dead: every call ends INTERNAL, health checks fail, the process stays. False restarts it. */
+  /**
+   * The engine core is dead: every call ends with INTERNAL, health checks fail, and the process goes on. `false`
+   * restarts the core.
+   */
   dead: z.boolean(),
   /** The core dies amid its streams, after this many more tokens. */
   diesAfterTokens: z.int().positive().nullable(),
-  /** The core dies when it computes a sequence, prompt or output, that contains this text. */
+  /** The core dies when it computes a sequence whose prompt or output contains this text. */
   poison: z.string().min(1).max(1_000).nullable(),
   /** How many more tokens the call with the poison gives before the core dies. */
   poisonAfterTokens: z.int().min(0),
-  /** When a core that died of another fault than `dead` starts again. Null: when `dead` is cleared. */
+  /**
+   * A core that died of another fault than `dead` starts again after this time. If this field is null, the core starts
+   * again only when `dead` is set and cleared.
+   */
   restartAfterMs: z.int().min(0).max(600_000).nullable(),
   /** No step completes, while health checks and all other calls succeed. */
   hangs: z.boolean(),

@@ -1,14 +1,20 @@
-// A vLLM gRPC engine without a GPU, several in one process: SIMULATOR_ENGINES='[{"listen":"127.0.0.1:50051",
-// "model":"demo","files":"demo"}]' node apps/simulator/main.ts. config.ts lists the fields of an engine.
+// A vLLM gRPC engine without a GPU. One process may have several engines. config.ts lists the fields of an engine.
 //
-// The answer is a function of the conversation (persona/): it repeats the conversation, calls an offered tool when
-// a word of the tool's name is in the last message, repeats a tool's result, follows constraints, thinks first in
-// thinking families, and writes calls and thinking in the format of its family. Two directives in the last user
-// message change the answer:
+//   SIMULATOR_ENGINES='[{"listen":"127.0.0.1:50051","model":"demo","files":"demo"}]' node apps/simulator/main.ts
+//
+// The answer is a function of the conversation (persona/):
+// - It repeats the conversation.
+// - It calls an offered tool if the user's last message contains a word of the tool's name. If the conversation ends
+//   with results of tools, it repeats these results instead.
+// - It follows constraints.
+// - In families that think, it begins with a thought. Calls and thoughts are in the format of the family.
+//
+// Two directives in the last user message change the answer:
 //   [[tokens=4000]]       writes exactly that many tokens
-//   [[raw=invalid-utf8]]  writes bytes between words that are not UTF-8
-// An engine may have a behaviour instead, which is the same in every call (behaviour.ts). Faults are changed on the
-// operators' port: GET and POST /faults (faults.ts).
+//   [[raw=invalid-utf8]]  writes bytes that are not UTF-8 between the words
+//
+// The field `behaviour` of an engine can replace this answer by one that is the same in every call (behaviour.ts).
+// Faults are changed on the operators' port: GET and POST /faults (faults.ts).
 import { Registry } from 'prom-client'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
@@ -21,7 +27,7 @@ import { createFaultsRoute } from './serve-faults.ts'
 await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.env }, async (context) => {
   const { config, log, releasers } = context
   const started: (Engine & { model: string; listen: string; place: number })[] = []
-  // Sorted in the order of the configuration, not of the starts.
+  // The engines are in the order of the configuration, not of their starts.
   const engines = () => started.toSorted((a, b) => a.place - b.place)
   const registry = new Registry()
   registerEngineMetrics(registry, engines)

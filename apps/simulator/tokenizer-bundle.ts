@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
 
 /**
- * Returns a zip of the top-level files that the servicer selects from the model's folder, with which a client tokenizes
- * like the engine. Entries have no time, so equal files give equal bytes.
+ * Returns a zip of the top-level files that the servicer selects from the model's folder. A client that uses these
+ * files tokenizes like the engine. The entries of the zip have no timestamps, so equal files give equal bytes.
  */
 export async function bundleTokenizer(folder: string): Promise<Buffer> {
   const names = (await readdir(folder)).filter(isTokenizerFile).sort(byServicerOrder)

@@ -20,7 +20,7 @@ import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 /** One engine and the queue that its worker pulls from. */
 const EngineConfig = z.strictObject({
   model: z.string().min(1),
-  /** Names `<MODELS_DIR>/<files>.json`, which names the parts of the model. */
+  /** The name in `<MODELS_DIR>/<files>.json`, the file that lists the parts of the model. */
   files: z.string().regex(/^[\w.-]+$/),
   engine: HostPort,
   /** The engine's `--max-num-seqs`; needed where the engine does not report it. */
@@ -43,7 +43,10 @@ const Fields = z.object({
   NODE_NAME: Label.optional(),
   /** The Deployment that the pod belongs to. */
   POOL: Label.optional(),
-  /** In production one engine per process; in small clusters several engines share a process. */
+  /**
+   * The engines of this process. In production a process has one engine; in small clusters several engines share a
+   * process.
+   */
   WORKERS: jsonVariable(z.array(EngineConfig).min(1)),
   MODELS_DIR: z.string().default('models'),
   DRAIN_GRACE_MS: DrainGraceMs,
@@ -53,9 +56,15 @@ const Fields = z.object({
   PROMPT_CACHE_BYTES: z.coerce.number().int().min(0).max(4_294_967_296).default(33_554_432),
   /** An engine that runs generations but gives no token for this long is considered hung. */
   ENGINE_SILENCE_MS: z.coerce.number().int().min(1_000).default(60_000),
-  /** The worker creates this file to have a supervisor restart the engine. If unset, it requests no restart. */
+  /**
+   * The worker creates this file to request that a supervisor restarts the engine. If the variable is unset, the worker
+   * requests no restart.
+   */
   ENGINE_RESTART_FILE: z.string().min(1).optional(),
-  /** A start that takes longer has failed, and the worker requests a restart. Slow earlier starts raise this limit. */
+  /**
+   * A start that takes longer counts as failed, and the worker requests a restart. If earlier starts were slow, the
+   * limit is higher.
+   */
   ENGINE_START_LIMIT_MS: z.coerce.number().int().min(1_000).default(1_800_000),
   HOLD_GRACE_MS: HoldGraceMs,
   PRESENCE_TTL_MS: PresenceTtlMs,

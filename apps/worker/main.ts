@@ -24,7 +24,8 @@ import { createEngineLife } from './engine-watch/engine-life.ts'
 import { createEngineMetrics } from './metrics/engine-metrics.ts'
 import { createPrefixTenantOf } from './run/prefix-tenant.ts'
 import { createPromptThreads } from './prompt/prompt-threads.ts'
-import { createRenderPrompt } from './prompt/render-prompt.ts'
+import { createCountTokens } from './prompt/count-tokens.ts'
+import { createRenderPrompt, type RenderPrompt } from './prompt/render-prompt.ts'
 import { createCapacityReports, type WorkerEngine } from './reports/report-capacity.ts'
 import { isRefused, openRestartRequest } from './engine-watch/restart-request.ts'
 import { openRedisServers } from './open-servers.ts'
@@ -45,7 +46,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const { config, releasers } = context
   const worker = randomUUID()
   const log = context.log.child({ worker })
-  // For durations only: the wall clock of this machine may be wrong, and may be set.
+  // A monotonic clock, because the wall clock of this machine may be wrong or may be changed. It is only for durations.
   const nowMs = () => performance.now()
   const registry = new Registry()
   const tracing = await openTracing('worker', { instance: worker, config, log, releasers })
@@ -56,7 +57,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   /** The engines that have answered. */
   const served = () => engines.flatMap((engine) => engine.served ?? [])
   const states = () => served().map((engine) => engine.state())
-  // No model can be served without this library, so its absence ends the start.
+  // No model can be served without this library, so the process does not start without it.
   await loadNativeLibrary()
 
   const drain = createDrain({
@@ -198,6 +199,9 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     nowMs,
   })
   const { deliver: deliverVectors, noteTaken } = createDeliverVectors({ redisOf, worker })
+  /** How prompts are rendered, by the chat models that this worker has loaded. */
+  const renderers = new Map<string, RenderPrompt>()
+  const countTokens = createCountTokens({ redisOf, find: (model) => renderers.get(model), log })
   await subscribe({
     onStop: running.stopStreams,
     onResend: (gateway, from) => metrics.resentFrames.inc(publisher.resend(gateway, from)),
@@ -208,6 +212,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     },
     onVectorsTaken: noteTaken,
     onHold: running.answerHold,
+    onCount: (count) => void countTokens(count),
     onOffer: (offer) =>
       served()
         .find((engine) => engine.state().model === offer.model)
@@ -237,7 +242,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   })
   const promptThreads = createPromptThreads(log)
   releasers.add('prompt threads', promptThreads, { run: async (threads) => await threads.close() })
-  // Released first: runs need all other resources until they have ended.
+  // The engines are released first: their runs need all other resources until they have ended.
   releasers.add('engines', engines, {
     async run() {
       await drain.untilDrained()
@@ -286,7 +291,9 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       place.refuses = model.refuses
       const engine = await connectEngine({ address, maxNumSeqs, family, log: log.child({ model: name }) })
       clients.push(engine.client)
-      const chat = createChatModel({ model, renderPrompt: createRenderPrompt(model) })
+      const renderPrompt = createRenderPrompt(model)
+      const chat = createChatModel({ model, renderPrompt })
+      renderers.set(name, renderPrompt)
       const joined = serveEngine({
         model: { name, tokenizer, chat },
         engine,

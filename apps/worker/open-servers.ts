@@ -2,7 +2,7 @@ import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/re
 import { busRights, queueRights } from '#libs/generation-record/rights.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
-import { refuseUnfitQueue } from '#libs/redis/refuse-unfit-queue.ts'
+import { awaitFitQueue } from '#libs/redis/await-fit-queue.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { WorkerConfig } from './config.ts'
 import type { BusServer } from './worker-bus.ts'
@@ -17,12 +17,12 @@ export async function openRedisServers(opening: {
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
   const connectQueue = async (role: string, patience: RedisPatience) => {
     const options = { place: toQueueRedis(config), name: `worker-${role}`, patience, log }
-    return releasers.add(role, await connectRedis({ ...options, rights: queueRights() }), disconnect)
+    return releasers.add(role, await connectRedis({ ...options, rights: queueRights('worker') }), disconnect)
   }
   const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
     const connect = async (role: string, patience: RedisPatience) => {
       const options = { place, name: `worker-${role}`, patience, log }
-      return releasers.add(role, await connectRedis({ ...options, rights: busRights() }), disconnect)
+      return releasers.add(role, await connectRedis({ ...options, rights: busRights('worker') }), disconnect)
     }
     return {
       bus: await connect('bus', 'fail-fast'),
@@ -30,7 +30,7 @@ export async function openRedisServers(opening: {
     }
   }
   const queueRedis = await connectQueue('queue', 'fail-fast')
-  await refuseUnfitQueue(queueRedis, { log })
+  await awaitFitQueue(queueRedis, { log })
   const jobsRedis = await connectQueue('jobs', 'patient')
   const [firstPlace, ...otherPlaces] = toBusRedis(config)
   const firstServer = await connectBus(firstPlace)

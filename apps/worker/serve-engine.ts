@@ -35,13 +35,18 @@ import { createLoadWatch } from './engine-watch/watch-load.ts'
 import { createTrials } from './run/trials.ts'
 import type { WorkerMetrics } from './metrics/worker-metrics.ts'
 
-/** One engine with its worker: pulls as many generations as the engine can run, runs them, stops in order. */
+/**
+ * The service of one engine: pulls as many generations as the engine can run, runs them, and stops in an orderly way.
+ */
 export type ServedEngine = {
   state(): EngineState
   /** Returns whether the engine is ready, even if this worker does not pull for it. */
   isHealthy(): boolean
   totals(): Totals
-  /** Tokens in the engine's KV cache and its size; null where the engine does not report them. */
+  /**
+   * `used` is the number of tokens in the engine's KV cache, and `capacity` is the size of the cache in tokens. A
+   * number is null if the engine does not report it.
+   */
   kv(): { readonly used: number | null; readonly capacity: number | null }
   /** The engine's last report; a field is null if the engine does not report it. */
   engine(): { readonly version: string | null; readonly waiting: number | null }
@@ -62,7 +67,10 @@ export type WorkerServices = {
   readonly deliverVectors: DeliverVectors
   readonly jobsRedis: Redis | Cluster
   readonly prefixTenantOf: PrefixTenantOf
-  /** Free slots for a model at the other workers that are ready; known while this worker drains, 0 before. */
+  /**
+   * Returns the number of free slots that the other ready workers have for a model. The number is known only while this
+   * worker drains; before that it is 0.
+   */
   readonly roomElsewhere: (model: string) => number
   readonly metrics: WorkerMetrics
   readonly engineMetrics: EngineMetrics
@@ -117,7 +125,10 @@ export function serveEngine(deps: {
     nowMs,
     log,
   })
-  /** A generation whose claim was under way when the engine died is handed back as well. */
+  /**
+   * Returns the reason why a claimed generation must be handed back; null if it may run. The engine may have died while
+   * the claim was under way.
+   */
   function whyNotRun(): 'worker-stopping' | 'engine-lost' | null {
     if (stopping) return 'worker-stopping'
     return watch.ready() ? null : 'engine-lost'
@@ -159,8 +170,8 @@ export function serveEngine(deps: {
       tokenizeInputs: createTokenizeInputs(model.tokenizer),
       embedInputs: createEmbedInputs({
         embed: measureEmbed(engine.embed, meter),
-        // The slots bound the generations, and this limit bounds their inputs: the engine runs `maxNumSeqs` of either
-        // at once.
+        // The engine runs at most `maxNumSeqs` inputs at once. The slots bound only the number of generations, each of
+        // which may have many inputs, so this limit bounds the inputs.
         limit: createFairLimit(maxNumSeqs),
         deliver: services.deliverVectors,
       }),
@@ -245,6 +256,7 @@ export function serveEngine(deps: {
       slots: slots.capacity(),
       running: slots.running(),
       meanGenerationMs: runs.meanMs(),
+      slotTokensPerS: runs.slotTokensPerS(),
       contextWindow,
       callFormat: model.chat.callFormat,
     }),

@@ -28,9 +28,9 @@ export type WorkerBus = {
 }
 
 /**
- * The bus as a worker uses it. A gateway uses one server, a worker all of them: the worker publishes to a gateway on
- * the gateway's server, and sends its heartbeats on each. So the loss of a server concerns only the gateways that use
- * it.
+ * The bus as a worker uses it. A gateway uses one server; a worker uses all servers. The worker publishes to a gateway
+ * on the server of that gateway, and sends its heartbeats on every server. So the loss of a server concerns only the
+ * gateways that use this server.
  */
 export async function createWorkerBus(options: {
   servers: readonly [BusServer, ...BusServer[]]

@@ -10,12 +10,15 @@ import { createNaiveReserve } from './naive-reserve.ts'
 import { MODEL, type BenchDatabase } from './open-bench-database.ts'
 
 /**
- * The two designs. Each function runs once, for a random key. It returns false if the call was refused because of the
- * backlog, and throws for any other answer that is not a grant.
+ * The calls of the two designs that are compared, the naive design and billing. Each function makes one call for a
+ * random key. It returns false if the call was refused because of the backlog. It throws for any other answer that is
+ * not a grant.
  */
 export type Designs = {
   naive(keyIds: readonly string[]): Promise<boolean>
-  /** Calls billing's lane and its functions in this process. */
+  /**
+   * Makes a reservation with billing's own code in this process (its lane, which batches calls) and its SQL functions.
+   */
   reserve(keyIds: readonly string[]): Promise<boolean>
   /** Makes a reservation and its settlement, with the usage and the ledger entry. */
   cycle(keyIds: readonly string[]): Promise<boolean>
@@ -25,8 +28,8 @@ export type Designs = {
 const TOKENS = 100
 
 /**
- * Fewer than the calls in flight: with one connection for each call, the naive design was slower, above all on a hot
- * account.
+ * The number of connections of the naive design. It is smaller than the number of calls in flight, because with one
+ * connection for each call the naive design is slower, above all on a hot account.
  */
 const NAIVE_CONNECTIONS = 16
 
@@ -48,7 +51,7 @@ export async function createDesigns(database: BenchDatabase): Promise<Designs> {
   const naivePool = new Pool({
     ...connectionConfig(database.url),
     max: NAIVE_CONNECTIONS,
-    // Calls of the naive design wait here for a connection without a limit.
+    // Calls of the naive design wait here for a connection, however long that takes.
     connectionTimeoutMillis: 0,
   })
   naivePool.on('error', (error) =>

@@ -15,8 +15,9 @@ export const MODEL = 'demo-chat'
 export const HOLD_GRACE_MS = 60_000
 
 /**
- * Lists the tables to analyze. In a service the planner's estimates come from autovacuum, which analyzes partitions but
- * never partitioned tables: the estimate for a query of a partitioned table is far too high, and grows with the table.
+ * Lists the tables to analyze: all except the partitioned tables. Autovacuum does the same in a service: it analyzes
+ * partitions, but never a partitioned table. So the cost that the planner estimates for a query of a partitioned table
+ * is far too high, and grows with the table.
  */
 const LEAF_TABLES = `select string_agg(oid::regclass::text, ', ') as names from pg_class
   where relkind = 'r' and relnamespace = 'public'::regnamespace`
@@ -25,8 +26,8 @@ const LEAF_TABLES = `select string_agg(oid::regclass::text, ', ') as names from 
 const PLENTY = '1000000000000000'
 
 /**
- * The kinds of keys. `limited` keys have a spend limit, and `rated` keys have requests and tokens per minute. Neither
- * limit is ever reached.
+ * The kinds of keys. `limited` keys have a spend limit. `rated` keys have a limit of requests per minute and a limit of
+ * tokens per minute. No key ever reaches any of its limits.
  */
 export type KeyKind = 'plain' | 'limited' | 'rated'
 
@@ -40,7 +41,10 @@ export type BenchDatabase = {
   readonly priceVersion: bigint
   /** Runs statements one after the other in one session without time limits. */
   runLong(statements: readonly string[]): Promise<unknown>
-  /** Vacuums, analyzes as autovacuum does, and flushes, so that every round begins in the same state. */
+  /**
+   * Vacuums the tables, analyzes them as autovacuum does, and writes all changed pages to the disk, so that every round
+   * begins in the same state.
+   */
   settleDown(): Promise<void>
   /** Throws if the reconciliation finds a contradiction. */
   checkBooks(): Promise<void>
@@ -48,8 +52,8 @@ export type BenchDatabase = {
 }
 
 /**
- * Opens a separate PostgreSQL that flushes every commit to the disk, with billing's database. `settled` is the number
- * of older reservations in its tables, with usage and ledger.
+ * Starts a separate PostgreSQL that flushes every commit to the disk, and creates billing's database there. `settled`
+ * is the number of older reservations in its tables, each with its usage and ledger entry.
  */
 export async function openBenchDatabase(options: {
   accounts: number
@@ -122,7 +126,10 @@ function createAccounts(count: number): string[] {
   ]
 }
 
-/** Makes reservations of yesterday, one a millisecond, all settled. Their ids rise as the gateway's ids do. */
+/**
+ * Returns the statements that make `count` settled reservations of yesterday, one a millisecond. Their ids rise as the
+ * gateway's ids do.
+ */
 function createHistory(count: number): string[] {
   return [
     `create temporary table history as

@@ -17,13 +17,14 @@ const WAYS = [
   'settle_32',
 ] as const
 /**
- * The measured ways: a function called with one entry, or with 32 entries of as many accounts. `commit` inserts one row
- * into a separate table and is the unit.
+ * The names of the measured calls. `commit` inserts one row into a separate table, for comparison. Each of the other
+ * calls passes reservations or settlements to an SQL function of billing: 32 of 32 accounts if the name ends in `_32`,
+ * otherwise one.
  */
 export type Way = (typeof WAYS)[number]
 
 /**
- * The cost of one call in one round, in ms: the median duration, and the CPU time of the server's process for the
+ * The cost of one call in one round, in ms: the median duration, and the CPU time of the server process that serves the
  * connection.
  */
 export type SingleCalls = Readonly<Record<Way, { readonly ms: number; readonly cpuMs: number }>>
@@ -34,8 +35,9 @@ const BATCH = 32
 const BLOCK = 25
 
 /**
- * Measures single calls, one after another on one connection: the short functions and the full ones, in turns of a few
- * calls, so that all ways meet the same noise. CPU time is the better measure on a machine with other work.
+ * Measures single calls, one after another on one connection. Billing's short SQL functions (for usual calls) and its
+ * full SQL functions are called in turns, a few calls each, so that all of them meet the same noise. CPU time is the
+ * better measure on a machine with other work.
  */
 export async function measureSingleCalls(
   url: string,
@@ -199,7 +201,10 @@ async function ask(client: Client, text: string, values: unknown[]): Promise<voi
 
 const places = (count: number) => Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ')
 
-/** Returns a reader of the CPU time, in ms, of the server's process for this connection, on this machine. */
+/**
+ * Returns a function that reads the CPU time, in ms, of the server process that serves this connection. The process
+ * runs on this machine.
+ */
 async function watchBackend(client: Client): Promise<() => number> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   const file = `/proc/${rows[0]?.pid}/schedstat`

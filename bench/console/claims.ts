@@ -1,4 +1,5 @@
-// The time from the claim of a request in a worker until the row of its model on an operator's page shows it.
+// Measures the time from the claim of a request in a worker until an operator's page shows the request in the row of
+// its model.
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { ensureChromium } from '#scripts/servers/ensure-chromium.ts'
 import { CHROMIUM_VARIABLE, openBrowser, openPage } from '#test/console/support/browser.ts'
@@ -54,8 +55,8 @@ try {
 }
 
 /**
- * Returns the Unix time of a request's claim: the request's id begins with the time of its arrival, and billing has
- * recorded how long the request waited.
+ * Returns the Unix time of a request's claim, in ms. It is the time of the request's arrival, with which its id begins
+ * (UUIDv7), plus its wait, which billing has recorded.
  */
 async function claimedAt(id: string): Promise<number> {
   const arrivedMs = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)

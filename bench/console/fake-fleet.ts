@@ -12,12 +12,16 @@ const REPORT_MS = 2_000
 const OBSERVED_MS = 12_000
 const BUCKETS: readonly number[] = []
 
-/** How many reports are skipped after each one while no console observes, so that they come every 14 s. */
+/**
+ * The number of reports that are skipped after each sent report while no console observes. So each process then sends a
+ * report every 14 s.
+ */
 const SKIPPED = 6
 
 /**
- * Publishes the messages of these gateways and workers, each worker with one engine: the load each second and, while a
- * console observes, a report every 2 s. The messages are spread over time, and their numbers change each time.
+ * Publishes the messages that these gateways and workers would send, each worker with one engine. Each process sends
+ * its load each second. While a console observes, it also sends a report every 2 s. Each process begins to send at a
+ * random moment, and the figures in its messages change with each message.
  */
 export function startFleet(
   { bus, subscriber }: { bus: Redis; subscriber: Redis },
@@ -95,6 +99,7 @@ export function startFleet(
       accepted: made * 3,
       busy: made,
       unserved: 0,
+      awaited: 0,
       waiting: count(20),
       waitingTokens: count(8_000),
       unservedAgoMs: null,

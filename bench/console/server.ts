@@ -1,11 +1,11 @@
-// The server's part of the console's bounds: 200 models, 500 workers and 10 gateways that only publish, and ten
-// viewers.
+// Measures the server of the console, and compares the figures with their bars, the limits that the server must keep.
+// There are 200 models, ten viewers, and 500 workers and 10 gateways that only publish.
 //
 //   npm run bench:console [-- --models 200 --workers 500 --gateways 10 --viewers 10 --seconds 30]
 //
 // Prints the console's CPU, memory and Redis commands with viewers and after they have left, and the bytes a second of
 // each view. The console is measured after viewers have watched for half a minute, because V8 compiles until then. The
-// publishers are in this process. Exit code 1 if a bar is missed.
+// publishers are in this process. The exit code is 1 if a bar is missed.
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -41,14 +41,15 @@ const models = Array.from({ length: Number(values.models) }, (_, index) => `mode
 const VIEWS: readonly ViewName[] = ['now', 'workers', 'requests', `model:${models[0] ?? ''}`]
 const WARM_UP_MS = 30_000
 /**
- * The time in which the console notices that no page is open, and gateways and workers go back to a report every 15 s.
+ * The pause after the last viewer has left. It is long enough that the console notices that no page is open, and that
+ * the gateways and workers of the fake fleet send fewer reports again (`fake-fleet.ts`).
  */
 const SETTLE_MS = 15_000
 /** About the size of all fields of one settlement. */
 const SETTLEMENT_BYTES = 500
 /** The bars of views, in KB/s to each viewer. */
 const VIEW_BARS: Readonly<Partial<Record<ViewName, number>>> = { now: 20, workers: 60 }
-/** The commands that publish the messages; the console does not cause them. */
+/** The commands that publish the messages of the fake fleet; the console does not cause them. */
 const PUBLISHED = ['publish']
 
 await setup()
@@ -69,7 +70,9 @@ const app = await startApp('console', {
   NODE_OPTIONS: '--max-semi-space-size=4',
   LOG_LEVEL: 'warn',
 })
-// Each model has a settlement, because the error for a missing stream costs its reader more.
+// Each model's settlement stream gets one entry, so that it exists. The console asks Redis for facts about each of
+// these streams. For a stream that does not exist Redis returns an error, which costs the console more than an ordinary
+// answer.
 for (const model of models)
   await bus.xadd(settlementStreamKey(model), '*', 'settlement', 'x'.repeat(SETTLEMENT_BYTES))
 const fleet = startFleet({ bus, subscriber }, { models, workers, gateways })

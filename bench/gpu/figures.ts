@@ -40,7 +40,7 @@ export type LoadFigures = {
   /** For each stream, the time from its first text to its last, divided by the number of tokens after the first. */
   readonly perTokenMs: readonly number[]
   readonly tokensPerEvent: number
-  /** Streams that ended before their token limit, because the model wrote an end token. */
+  /** The number of streams that ended before their token limit, because the model wrote an end token. */
   readonly short: number
   readonly problems: readonly string[]
   readonly streams: readonly StreamFigures[]

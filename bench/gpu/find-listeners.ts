@@ -14,7 +14,7 @@ export function findListeners(port: number): number[] {
     .filter((pid) => readLinks(pid).some((link) => sockets.has(link)))
 }
 
-/** Returns the listening sockets, in the format of descriptors' links. */
+/** Returns the sockets that listen on the port, named as in the links of `/proc/PID/fd`. */
 function readSockets(table: string, port: number): string[] {
   const [, ...lines] = readFileSync(`/proc/net/${table}`, 'utf8').trim().split('\n')
   return lines.flatMap((line) => {

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { offerStreams, type Side } from './offer-streams.ts'
 
-/** How many times as long as the other prompts this prompt is. */
+/** This prompt is this many times as long as the other prompts. */
 const LONGER = 5
 const TOKENS = 16
 
 /**
- * Sends one long prompt three times, one after another. Returns the cached tokens, and each time to the first token.
+ * Sends one long prompt three times, one after another. Returns a text with the cached tokens and the time to the first
+ * token of each request.
  */
 export async function repeatPrompt(side: Side, words: number): Promise<string> {
   const prompt = `${randomUUID()} ${'kalomi nerusa tevoka '.repeat(Math.ceil((words * LONGER) / 3))}`

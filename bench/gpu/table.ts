@@ -1,4 +1,6 @@
-/** Rows of figures, in the order of their first value. Several values in one cell come from the rounds. */
+/**
+ * A table of figures. The rows are in the order in which they were first added. A cell has one value for each round.
+ */
 export class Table {
   readonly #sides: readonly string[]
   readonly #rows = new Map<string, Map<string, string[]>>()

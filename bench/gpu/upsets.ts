@@ -71,7 +71,8 @@ export async function overload({ side, engine, words, tokens, threads, slots }: 
 }
 
 /**
- * Measures the longest gap when two workers share the streams and one is killed. Checks that all streams are complete.
+ * Lets two workers share the streams, and kills one of the workers. Measures the longest gap within a stream, and
+ * checks that all streams are complete.
  */
 export async function killWorker({ side, engine, words, threads, slots, cluster }: Upset): Promise<Outcome> {
   const [worker] = cluster.workers
@@ -120,8 +121,8 @@ async function holdStream(side: Side, words: number, signal: AbortSignal): Promi
 }
 
 /**
- * Waits until the number of generations in the engine satisfies `isWanted`, and returns it. Throws if that takes too
- * long.
+ * Waits until the number of generations in the engine satisfies `isWanted`, and returns the number. Throws if the wait
+ * takes too long.
  */
 async function untilRunning(client: EngineClient, isWanted: (count: number) => boolean): Promise<number> {
   const endMs = performance.now() + LONGEST_MS

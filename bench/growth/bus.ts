@@ -11,7 +11,7 @@ import { readThreadsCpuUs } from '../harness/process-cpu.ts'
 const SIZES = [10, 100, 500]
 /** The share of gateways among the processes, as in a cell with 36 gateways and 500 workers. */
 const GATEWAY_SHARE = 0.07
-/** The number of beats, which is large because the CPU time of a process has a resolution of 10 ms. */
+/** The least number of beats in one measurement. It is large, so that other work of the server matters little. */
 const BEATS = 2_000
 const PINGS = 10_000
 const STREAMS_OF_A_GATEWAY = 20
@@ -20,9 +20,11 @@ const BEAT = JSON.stringify({ id: 'a'.repeat(36), form: 2, kind: 'worker', name:
 type Process = { readonly id: string; readonly kind: 'gateway' | 'worker' }
 
 /**
- * Prints the cost of the heartbeats and pulses of 10, 100 and 500 processes. For heartbeats: Redis' deliveries and CPU
- * when each process beats once, with one channel per kind and with one channel for all. For pulses: how many pulses one
- * worker publishes. Call `setup` of test/support first.
+ * Prints the cost of the heartbeats and pulses of 10, 100 and 500 processes. Call `setup` of test/support first.
+ * - For heartbeats it prints how many messages each process receives, and the CPU time of Redis, when each process
+ *   sends one heartbeat. This is measured twice: with one channel per kind of process, and with one channel for all
+ *   processes.
+ * - For pulses it prints how many pulses one worker publishes, and how many streams they list.
  */
 export async function benchBus(print: (line: string) => void): Promise<void> {
   const server = await createRedis()
@@ -72,7 +74,10 @@ function toProcesses(size: number): Process[] {
   }))
 }
 
-/** Lets every process beat, round by round. Resolves with the server's deliveries and CPU time per round. */
+/**
+ * Publishes several heartbeats in the name of every process. Resolves with the number of messages that the Redis server
+ * delivers, and its CPU time, for one heartbeat of every process.
+ */
 async function beatAll(
   server: { url: string; pid(): number },
   redis: Redis,
@@ -96,7 +101,10 @@ async function beatAll(
   }
 }
 
-/** Opens a connection that discards what it receives, because the subscribers share this machine with the server. */
+/**
+ * Opens a connection that subscribes to the channels. It discards what it receives, so that the subscribers use little
+ * of this machine, which they share with the server.
+ */
 async function subscribe(url: string, channels: readonly string[]): Promise<Socket> {
   const { hostname, port, password } = new URL(url)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -119,8 +127,8 @@ async function subscribe(url: string, channels: readonly string[]): Promise<Sock
 }
 
 /**
- * Counts the pulses of a worker's second round. If `flowing` is true, all of its streams have sent an event since the
- * first round; otherwise no stream has.
+ * Calls a worker's `pulse` twice, and returns how many pulses the second call publishes and how many streams they list.
+ * If `flowing` is true, every stream sends an event between the two calls; otherwise none does.
  */
 function countPulses(gateways: number, flowing: boolean): { pulses: number; streams: number } {
   const pulses: (readonly StreamState[])[] = []

@@ -1,14 +1,15 @@
-/** Rows of one statement. Such a statement takes seconds, and its temporary table fits into memory. */
+/** The number of rows of one statement. Such a statement takes seconds, and its temporary table fits into memory. */
 const PORTION = 500_000
 
 /**
- * Adds `rows` settled requests, evenly spaced in time, each with its reservation, usage and ledger entry, to a database
- * of billing that has keys and a price of `model`. The months in this time get their partitions, numbers and ids as
- * billing would give them, so the reconciliation still finds nothing. `run` runs statements one after the other in one
- * session without time limits. Takes about a minute for a million rows on two cores.
+ * Adds `rows` settled requests to a database of billing that has keys and a price of `model`. The requests are evenly
+ * spaced from `fromMs` to `untilMs`, each with its reservation, usage and ledger entry. Makes the partitions of all
+ * months of this period. Numbers and ids are as billing would give them, so the reconciliation still finds nothing.
+ * `run` runs statements one after the other in one session without time limits. Takes about a minute for a million rows
+ * on two cores.
  *
- * Every request has 100 tokens of input and 100 of output. Its cost is charged to the accounts of the keys in turn,
- * which must have enough credits.
+ * Every request has 100 tokens of input and 100 of output. The keys make the requests in turn. Each request is charged
+ * to the account of its key, which must have enough credits.
  */
 export async function addLedgerRows(
   run: (statements: readonly string[]) => Promise<unknown>,
@@ -67,7 +68,8 @@ function addPortion(portion: {
       )
       select id, account_id, key_id, '${model}', price_version, 1, 'completed', 100, 0, 100, cost, cost, false, 'bench', at
       from history order by n`,
-    // The second statement of a month continues the first one's numbers. The identity column gives no number here.
+    // If several statements add rows of one month, each statement continues the `seq` numbers of the statement before
+    // it. The numbers are given here, not by the identity column.
     `insert into ledger (seq, kind, ref, debit_account, credit_account, amount, posted_at) overriding system value
       select greatest(first_seq(h.month), coalesce(m.reached, 0)) + row_number() over (partition by h.month order by h.n),
         'charge', h.id, h.account_id, s.id, h.cost, h.at

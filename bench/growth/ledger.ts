@@ -13,10 +13,11 @@ const BLOCKS = 12
 const READS = 20
 
 /**
- * Prints the cost of a reservation, a settlement and the operators' reads, first without settled requests, then with
- * each number of `sizes` of them, spread over the last eleven months. The cost is the duration, and the server's CPU
- * time for the connection beside the CPU time of a one-row commit in the same turns. Call `setup` of test/support
- * first. A million rows take a minute.
+ * Prints the cost of a reservation, a settlement and the operators' reads: first without settled requests, then with
+ * each number of settled requests in `sizes`, spread over the last eleven months. The cost of a call is its duration
+ * and its CPU time in the server's process. The CPU time is also printed as a multiple of the CPU time of a one-row
+ * commit, which is measured alternately with the calls. Call `setup` of test/support first. A million rows take a
+ * minute.
  */
 export async function benchLedger(print: (line: string) => void, sizes: readonly number[]): Promise<void> {
   const database = await openBenchDatabase({ accounts: ACCOUNTS, settled: 0 })

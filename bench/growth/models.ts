@@ -12,16 +12,22 @@ import { readFamilyCpuUs, readThreadsCpuUs } from '../harness/process-cpu.ts'
 
 const SIZES = [10, 100, 1_000]
 const PINGS = 10_000
-/** The pause after the watermarks of all models have appeared, in which the one-time work of the start ends. */
+/**
+ * The pause after the watermarks of all models have appeared. Work that happens only once at the start ends within it.
+ */
 const SETTLE_MS = 5_000
-/** Longer than the slowest period at which an idle model is checked. */
+/** Longer than the longest interval between two checks of an idle model. */
 const WATCHED_MS = 30_000
 const WATERMARKS_LIMIT_MS = 120_000
 
 /**
- * Prints the cost of a cell of 10, 100 and 1,000 models while no model has a request: CPU of billing, of a gateway, of
- * Redis and of PostgreSQL, Redis commands, and bytes of write-ahead log, each per second. Call `setup` of test/support
- * first.
+ * Prints the cost of a cell of 10, 100 and 1,000 models while no model has a request. These are the figures, each per
+ * second:
+ * - the CPU time of billing, of a gateway, of Redis and of PostgreSQL
+ * - the number of Redis commands
+ * - the bytes of write-ahead log
+ *
+ * Call `setup` of test/support first.
  */
 export async function benchModels(print: (line: string) => void): Promise<void> {
   print(`idle models, each second over ${WATCHED_MS / 1_000} s; a PING is the unit of Redis' CPU`)

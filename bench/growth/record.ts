@@ -5,29 +5,37 @@ import {
   finishKey,
   needsKey,
   virtualTimeKey,
-  waitingBytesKey,
+  waitingSumsKey,
   waitingExpiryKey,
   waitingKey,
 } from '#libs/generation-record/keys.ts'
-import { generationClaim, generationJob, generationLift } from '../../test/support/generation-job.ts'
+import {
+  generationClaim,
+  generationJob,
+  generationLift,
+  liftPlace,
+} from '../../test/support/generation-job.ts'
 import { createRedis } from '../../test/support/redis.ts'
 
 const SIZES = [100, 10_000, 100_000]
 const CALLS = 200
-/** The number of entries of the slow log, which also contains the commands within scripts. */
+/**
+ * The number of entries of the slow log. It is large, because the slow log also contains the commands within scripts.
+ */
 const LOGGED = 50 * CALLS
 const PAGE = 10_000
 /**
- * The tag of the first generation that is already waiting. Such generations come after the ones that the bench adds,
- * and are not overdue.
+ * The generations that wait from the start have tags from `FIRST_TAG` on, and expire at `FAR_MS`. So the generations
+ * that the bench adds come before them, and none expires.
  */
 const FIRST_TAG = 1_000_000
 const FAR_MS = 9_999_999_999_999
 
 /**
  * Prints how long Redis takes for each script, by its own clock, with 100, 10,000 and 100,000 generations waiting, each
- * of another account. Also measures lifts after the virtual time has passed the finishes of all these generations. Call
- * `setup` of test/support first.
+ * of a different account. The last measurement, called "lift that sweeps", is made after the virtual time has passed
+ * the finish tags of all these accounts: each lift then also removes some of these tags. Call `setup` of test/support
+ * first.
  */
 export async function benchRecord(print: (line: string) => void): Promise<void> {
   const server = await createRedis({ 'slowlog-log-slower-than': '0', 'slowlog-max-len': String(LOGGED) })
@@ -41,7 +49,7 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
       await fill(redis, model, size)
       const jobs = Array.from({ length: CALLS }, () => generationJob({ model }))
       const lift = await slowlog(redis, async (at) => {
-        const place = { accountId: `newcomer-${at}`, cost: 1, mostAhead: 10 * size }
+        const place = liftPlace({ accountId: `newcomer-${at}`, mostAhead: 10 * size })
         await record.lift(await generationLift(jobs[at] ?? generationJob({ model }), { place }))
       })
       const claim = await slowlog(redis, async () => await record.claim(model, generationClaim()))
@@ -54,7 +62,7 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
       const count = await slowlog(redis, async () => await countWaiting(model))
       await redis.set(virtualTimeKey(model), String(FIRST_TAG * 10))
       const forget = await slowlog(redis, async () => {
-        const place = { accountId: 'last', cost: 1, mostAhead: 10 * size }
+        const place = liftPlace({ accountId: 'last', mostAhead: 10 * size })
         await record.lift(await generationLift(generationJob({ model }), { place }))
       })
       const parts = { lift, claim, settle, 'count-waiting': count, 'lift that sweeps': forget }
@@ -68,16 +76,16 @@ export async function benchRecord(print: (line: string) => void): Promise<void> 
 }
 
 async function fill(redis: Redis, model: string, size: number): Promise<void> {
-  const member = (n: number) => `1\n1\n1\nchat\naccount-${n}\nid-${n}`
+  const member = (n: number) => `1\n1\n1\n1\nchat\naccount-${n}\nid-${n}`
   await redis.sadd(needsKey(model), 'chat')
-  await redis.hset(waitingBytesKey(model), '', String(size))
+  await redis.hset(waitingSumsKey(model), '', `${size} ${size} ${size}`)
   for (let from = 0; from < size; from += PAGE) {
     const numbers = Array.from({ length: Math.min(PAGE, size - from) }, (_, at) => from + at)
     const pairs = (toPair: (n: number) => [string, string]) => numbers.flatMap(toPair)
     await redis.zadd(waitingKey(model, 'chat'), ...pairs((n) => [String(FIRST_TAG + n), member(n)]))
     await redis.zadd(waitingExpiryKey(model), ...pairs((n) => [String(FAR_MS), member(n)]))
     await redis.zadd(finishKey(model), ...pairs((n) => [String(FIRST_TAG + n + 1), `account-${n}`]))
-    await redis.hset(waitingBytesKey(model), ...pairs((n) => [`account-${n}`, '1']))
+    await redis.hset(waitingSumsKey(model), ...pairs((n) => [`account-${n}`, '1 1 1']))
   }
 }
 

@@ -5,7 +5,7 @@ import type { HostileBody } from './hostile-bodies.ts'
 /** The number of answers by kind of request and status. */
 export type BarrageReport = Record<string, Record<string, number>>
 
-/** Connections of the flood, each second. Half of them send nothing, the other half sends half a header. */
+/** The connections that the flood opens each second. Half of them send nothing, the other half sends half a header. */
 const CONNECTIONS_PER_S = 50
 
 type Target = {
@@ -14,8 +14,9 @@ type Target = {
 }
 
 /**
- * Sends hostile requests on `connections` connections until `signal` aborts: one request after another on each
- * connection, all kinds in turn, and in addition a flood of connections. Then waits for the open requests.
+ * Sends hostile requests on `connections` connections until `signal` aborts. Each connection sends one request after
+ * another, and takes the `bodies` in turn. A flood of further connections runs at the same time. At the end, waits for
+ * the open requests.
  */
 export async function runBarrage(
   options: Target & { bodies: readonly HostileBody[]; connections: number; signal: AbortSignal },
@@ -62,7 +63,7 @@ async function post({ baseUrl, apiKey }: Target, { path, body }: HostileBody, ag
 }
 /**
  * Opens connections at a steady rate and closes each after two seconds. Returns a function that stops the flood and
- * returns the number of connections.
+ * returns how many connections were opened.
  */
 function floodConnections(baseUrl: string): () => number {
   const { port, hostname } = new URL(baseUrl)

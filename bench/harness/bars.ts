@@ -1,7 +1,8 @@
 import { toSpread } from './spread.ts'
 
 /**
- * The limit of a figure: the median of its values must not be above the limit, or not below it if `isFloor` is true.
+ * The limit of a figure, which applies to the median of the figure's values. It is an upper limit, or a lower limit if
+ * `isFloor` is true.
  */
 export type Bar = {
   readonly title: string

@@ -1,5 +1,6 @@
-// The minimum of a server of streams: a bare `node:http` server that writes finished events, one to each open stream at
-// each step. `startFloor` starts it with its events and its step. The server sends its port to the parent process.
+// A `node:http` server that does as little as a server that streams events can do: at each step it writes one prepared
+// event to each open stream. `startFloor` starts this file as a process, with the events and the time of a step. The
+// server sends its port to the parent process.
 import { createServer, type ServerResponse } from 'node:http'
 import { z } from 'zod'
 
@@ -24,7 +25,7 @@ process.once('message', (message) => {
     response.on('close', () => open.delete(response))
   })
 
-  /** Runs one step. A late step is not made up by a shorter one, as in the engine. */
+  /** Runs one step. As in the engine, a late step is not followed by a shorter one. */
   function step() {
     setTimeout(step, stepMs)
     for (const [response, next] of open) {

@@ -4,7 +4,10 @@ import { z } from 'zod'
 import type { FloorSettings } from './floor-server.ts'
 import { readThreadsCpuUs } from './process-cpu.ts'
 
-/** A bare server of streams in a separate process. Its cost is the floor for the cost of a streamed token. */
+/**
+ * The server of floor-server.ts, in a separate process. Its CPU time per event is the floor, the lower limit, for the
+ * CPU time of a streamed token.
+ */
 export type Floor = {
   /** The base URL, as the gateway has one: `/chat/completions` is appended to it. */
   readonly baseUrl: string

@@ -11,7 +11,7 @@ const UNMAP_MS = 2_000
 /**
  * Returns the memory that a process needs, in KiB: the used part of V8's heap right after a garbage collection, plus
  * the resident memory outside that heap. Free space in the heap is left out, because the amount that V8 keeps depends
- * on the earlier load. The process was started with `--inspect=127.0.0.1:<inspectPort>`.
+ * on the earlier load. The process must have been started with `--inspect=127.0.0.1:<inspectPort>`.
  */
 export async function readNeededKib(pid: number, inspectPort: number): Promise<number> {
   const { ask, close } = await openInspector(inspectPort)

@@ -38,9 +38,9 @@ export async function runClosedLoop(options: {
 }
 
 /**
- * Calls at random moments, `ratePerS` on average, without waiting for earlier answers. A latency counts from the moment
- * at which the call was due, so that a stall of this process or of the service shows in all calls that it delayed. Up
- * to a millisecond of each latency is caused by the timer.
+ * Makes calls at random moments, on average `ratePerS` calls a second, without waiting for earlier answers. A latency
+ * counts from the moment at which the call was due, so that a stall of this process or of the service shows in all
+ * calls that it delayed. Up to a millisecond of each latency is caused by the timer.
  */
 export async function runPoisson(options: {
   call: OfferedCall

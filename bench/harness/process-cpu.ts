@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process'
 const TICKS_PER_S = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
 /**
- * Returns the CPU time that the living threads of a process have used so far, in µs. The scheduler accounts it in ns,
- * whereas `/proc/PID/stat` counts whole ticks. Returns 0 for a process that has ended. The time of ended threads is
- * lost.
+ * Returns the CPU time that the living threads of a process have used so far, in µs. It comes from the scheduler, which
+ * counts ns, whereas `/proc/PID/stat` counts whole ticks. Returns 0 for a process that has ended. The time of ended
+ * threads is not included.
  */
 export function readThreadsCpuUs(pid: number): number {
   try {
@@ -18,7 +18,7 @@ export function readThreadsCpuUs(pid: number): number {
   }
 }
 
-/** Returns how long the main thread of a process has been ready to run without a processor so far, in ms. */
+/** Returns for how long, in ms, the main thread of a process has waited for a processor since its start. */
 export function readRunQueueMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
 }

@@ -12,7 +12,8 @@ export const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
 /**
  * Requests one streamed chat completion over plain HTTP and reads it as cheaply as possible, because the client shares
- * the machine with the cluster. Times count from the sending of the request to the first non-empty text.
+ * the machine with the cluster. `firstTextMs` of the result is the time from the sending of the request to the first
+ * non-empty text.
  */
 export async function streamChat(options: {
   baseUrl: string

@@ -8,17 +8,24 @@ export type WatchedStreams = {
   /** Resolves when each stream has `pieces` pieces, or has ended. */
   reach(pieces: number): Promise<void>
   /**
-   * Resolves when all streams have ended. Rejects if one fails, or if one differs from the others by a single
-   * character.
+   * Resolves when all streams have ended. Rejects if a stream fails, or if the text of a stream differs from the other
+   * texts, even by a single character.
    */
   readonly finished: Promise<readonly StreamResult[]>
-  /** Returns, for each stream, the longest time without a piece between the two moments; ascending. */
+  /**
+   * Returns, in ascending order, the longest time between two consecutive pieces, for each stream; 0 for a stream
+   * without such a time. A time counts if its second piece arrived at or after `fromMs`, and not after `untilMs` if
+   * that is given.
+   */
   longestGapsMs(fromMs: number, untilMs?: number): number[]
-  /** Returns, for each stream that has not ended, the time from this moment to its next piece; ascending. */
+  /**
+   * Returns, in ascending order, the time from `fromMs` to the next piece, for each stream that had a piece after
+   * `fromMs`.
+   */
   nextPiecesMs(fromMs: number): number[]
   /**
-   * Returns the times between two consecutive pieces of a stream, if the second piece is between the two moments; over
-   * all streams, ascending.
+   * Returns, in ascending order, the times between two consecutive pieces, over all streams. A time counts if its
+   * second piece arrived at or after `fromMs`, and not after `untilMs` if that is given.
    */
   gapsMs(fromMs: number, untilMs?: number): number[]
 }

@@ -15,14 +15,17 @@ const RATE = 30
 const UNDISTURBED_S = 10
 /** How long the other streams last: until the many streams have continued. */
 const OTHERS_S = 80
-/** Tokens that the streams still write after they were dispatched again. */
+/** The number of tokens that the streams write after they were dispatched again. */
 const REST = 400
-/** Tokens of a chunk. Chunks are large, because a million tokens are generated before anything is measured. */
+/**
+ * The number of tokens in one message of the first engine. It is large, because that engine generates a million tokens
+ * before anything is measured.
+ */
 const INTERVAL = 40
 
 /**
  * Measures the pause of `streams` streams that lose their worker after `tokens` tokens. All continue on another worker,
- * which serves other streams. Compares the other streams' gaps before and after.
+ * which serves other streams. Compares the other streams' gaps before and after the loss.
  */
 export async function measureMany({ streams, tokens }: { streams: number; tokens: number }): Promise<void> {
   const length = tokens + REST
@@ -35,8 +38,8 @@ export async function measureMany({ streams, tokens }: { streams: number; tokens
     kvBlocks: Math.ceil(window / 16) * (streams + OTHERS),
     stepMs: 1_000 / RATE,
     sequenceMs: 0,
-    // These are the prefill speed and the step of a large GPU with a small model. A step with a full share of prompts
-    // takes at most twice as long.
+    // These are the prefill speed and the largest step of a large GPU with a small model. A step that also computes
+    // 1,024 tokens of prompts takes at most twice as long as a step without prompts.
     prefillTokensPerS: 40_000,
     maxNumBatchedTokens: 1_024,
   }

@@ -21,11 +21,16 @@ export type Measured = {
   readonly redis: RedisTraffic
 }
 
-/** Settlements are gathered and committed within this time after the answer. Their cost belongs to the request. */
+/**
+ * The time after a request's answer within which its settlement is gathered and committed. The cost of this work
+ * belongs to the request.
+ */
 const AFTERMATH_MS = 500
 const TOKENS = 3
 
-/** Offers one load of short chats to a cluster. Returns the times and the cost of a finished request. */
+/**
+ * Offers one load of short chats to a cluster. Returns the times of the requests, and the cost per finished request.
+ */
 export async function measureLoad(side: Side, load: RequestLoad): Promise<Measured> {
   const firstTokenMs: number[] = []
   const wholeMs: number[] = []

@@ -39,8 +39,8 @@ export function printLoads(figures: Figures): void {
 }
 
 /**
- * Prints client commands and, in brackets, the commands that scripts executed. Commands that occur in less than one of
- * 50 requests are left out.
+ * Prints client commands and, in brackets, the commands that scripts executed. Commands that occur less than once in 50
+ * requests are left out.
  */
 export function printCommands(commands: CommandFigures): void {
   for (const [side, { counts, finished }] of commands) {

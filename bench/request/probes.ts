@@ -10,7 +10,10 @@ import { ENGINE, MODEL } from './start-side.ts'
 
 export type ProbeName = 'ping' | 'commit' | 'engine'
 
-/** Measures the machine's units: the cost of one round trip that does nothing else, at the pace of the requests. */
+/**
+ * Measures the units of this machine: how long one simple call of Redis, PostgreSQL or an engine takes, at the pace of
+ * the requests.
+ */
 export type Probes = {
   /** Returns the median time of one call at random moments, `ratePerS` on average, in ms. */
   measure(name: ProbeName, load: { ratePerS: number; seconds: number }): Promise<number>
@@ -21,8 +24,9 @@ const PROMPT_TOKENS = 60
 const OUTPUT_TOKENS = 3
 
 /**
- * Opens the probes. `ping` is a Redis PING, the unit R. `commit` is an insert of one row. `engine` is the time from
- * Generate to the first token, on an engine like those in the clusters, with the worker's client.
+ * Opens the probes. `ping` is a Redis PING; its median time is R, the unit of this machine. `commit` is an insert of
+ * one row. `engine` is the time from the call `Generate` to the first token, with the worker's client and an engine
+ * like the engines of the clusters.
  */
 export async function openProbes(servers: { redisUrl: string; postgresUrl: string }): Promise<Probes> {
   await using opened = new AsyncDisposableStack()

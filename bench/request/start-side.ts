@@ -27,7 +27,7 @@ export type Snapshot = {
   readonly redis: RedisTraffic
 }
 
-/** One checkout's whole cluster, with its own Redis and PostgreSQL. */
+/** The whole cluster of one checkout, with its own Redis and PostgreSQL. */
 export type Side = {
   readonly name: string
   readonly root: string

@@ -10,9 +10,10 @@ import { z } from 'zod'
 export type WatchedCommands = ReadonlyMap<string, { calls: number; inside: number }>
 
 /**
- * Watches with MONITOR everything that a Redis executes until `until` resolves. Returns client commands by name, and
- * scripts by the name of their file in the checkout at `root`, with the commands inside them. MONITOR slows the server
- * down, so nothing else is measured at the same time.
+ * Watches with MONITOR everything that a Redis executes until `until` resolves. Returns how often clients called each
+ * command and each script (`calls`), and for a script also how many commands it executed in these calls (`inside`). A
+ * script is listed by the name of its file in the checkout at `root`. MONITOR slows the server down, so nothing else is
+ * measured at the same time.
  */
 export async function watchCommands(options: {
   redisUrl: string

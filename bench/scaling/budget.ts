@@ -8,14 +8,17 @@ const CLASS = 'h100'
 const GPUS = 16
 const SECONDS = 7200
 
-/** The longest generation, the end of an empty pod's processes, and the start of a pod, in seconds. */
+/**
+ * In seconds: how long the longest generation takes, how long the processes of an empty pod take to end, and how long a
+ * pod takes to start.
+ */
 const LONGEST_GENERATION_S = 60
 const TERMINATION_S = 10
 const START_S = 120
 
 const HIGHEST = 90
 
-/** How often each model's need changes, in seconds. */
+/** The time between two changes of each model's need, in seconds. */
 const CHANGE_S = 240
 
 type SimulatedPod = {
@@ -23,7 +26,7 @@ type SimulatedPod = {
   readonly readyS: number
   isCordoned: boolean
   cordonedS: number | null
-  /** Until when a cordoned pod runs a generation. */
+  /** The time until which a cordoned pod runs a generation. */
   busyUntilS: number
   idleReports: number
   deletionCost: number | null
@@ -40,16 +43,18 @@ export type BudgetOutcome = {
   readonly removed: number
   readonly removedBusy: number
   /**
-   * The times at which the pool of the highest priority had to wait for lower pools to give GPUs back. `unmetS` is the
-   * time from the need to the order of the last pod. `drainS` is the longest time that a pod took in this period from
-   * its cordon to its end, without the time until the HPA checked.
+   * The periods in which the pool with the highest priority had to wait for pools of lower priority to give GPUs back.
+   * A period that has not ended when the needs change is left out. `unmetS` is the time from the moment at which that
+   * pool needed more pods until the last missing pod was ordered. `drainS` is about every pod, of any pool, that was
+   * cordoned in this period: the longest time that such a pod took from its cordon until it was gone. The time until
+   * the next check of the HPA is not included.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]
 }
 
 /**
- * Simulates three models of different priority with random needs on 16 GPUs, through the scaler's own rounds, for two
- * hours.
+ * Simulates two hours of three models with different priorities and random needs, on 16 GPUs. The scaler's own code
+ * (`decideRound`) makes the decisions.
  */
 export function simulateBudget(seed: number): BudgetOutcome {
   const random = createRandom(seed * 104_729 + 7)
@@ -132,7 +137,8 @@ function createPool(spec: Pick<PoolSpec, 'pool' | 'priority' | 'gpus' | 'min' | 
       gpuClass: CLASS,
       floors: [],
       order: 1,
-      // A pod has one slot that may be busy all the time, so that the need in replicas is the rate times one second.
+      // Each pod has one slot, which may be busy all the time. The mean service time is one second (`toModel`). So the
+      // need in replicas is equal to the rate of requests per second.
       slots: 1,
       utilization: 1,
       targetWaitMs: 60_000,
@@ -195,8 +201,8 @@ function toView({ spec }: Pool, pod: SimulatedPod, nowS: number): PodView {
 }
 
 /**
- * Returns true if the pod runs a generation. A serving pod always does, until it is cordoned and its last generation
- * has ended.
+ * Returns true if the pod runs a generation. A serving pod always runs one, until it is cordoned and its last
+ * generation has ended.
  */
 function isBusy(pod: SimulatedPod, nowS: number): boolean {
   return pod.readyS <= nowS && pod.busyUntilS > nowS

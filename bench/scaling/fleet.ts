@@ -3,7 +3,10 @@ import type { Random } from './random.ts'
 /** Slots of one pod. */
 export const SLOTS = 32
 
-/** The time from the creation of a pod until it serves: mean seconds, and the spread of the logarithm. */
+/**
+ * The time from the creation of a pod until it serves is lognormal, with this mean in seconds and this standard
+ * deviation of the logarithm.
+ */
 const START_S = 180
 const START_SPREAD = 0.15
 
@@ -23,7 +26,7 @@ export type Pod = {
 }
 
 /**
- * One model's pods. They take from the queue as much as they have room for, and end each generation after a random
+ * One model's pods. They take generations from the queue while they have room, and end each generation after a random
  * time.
  */
 export type Fleet = {
@@ -41,7 +44,7 @@ export type Fleet = {
   end(nowS: number): readonly number[]
   /** Starts one generation on a random pod with room. Returns false if no pod has room. */
   start(nowS: number, serviceS: number): boolean
-  /** Returns the slots of pods that take work, in total and free, and the number of these pods. */
+  /** Returns the number of pods that take work (`ready`), of all their slots, and of their free slots. */
   room(nowS: number): { readonly slots: number; readonly free: number; readonly ready: number }
   readonly counts: { created: number; removed: number; removedBusy: number }
 }

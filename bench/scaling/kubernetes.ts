@@ -4,8 +4,8 @@ import type { Fleet, Pod } from './fleet.ts'
 export const HPA_PERIOD_S = 15
 
 /**
- * Sets a Deployment to this many replicas. A ReplicaSet deletes pods that are not ready first, then pods with the
- * lowest deletion cost, then the newest.
+ * Sets a Deployment to this many replicas. A ReplicaSet first deletes the pods that are not ready, then the pods with
+ * the lowest deletion cost, then the newest pods.
  */
 export function setReplicas(fleet: Fleet, replicas: number, nowS: number): void {
   const alive = fleet.alive()

@@ -28,7 +28,7 @@ const SPEC: PoolSpec = {
   spot: false,
 }
 
-/** The scaler's own decisions, with workers that obey a cordon a second later, and KEDA and the HPA as actuators. */
+/** The scaler's own decisions. The workers obey a cordon a second later; KEDA and the HPA set the number of pods. */
 export function createOurRule(spec: Partial<PoolSpec> = {}): Scaling {
   const pool = { ...SPEC, ...spec }
   let nowMs = 0
@@ -66,7 +66,9 @@ function toDemand(signals: Signals): Demand {
   const ms = unservedS === null ? null : (nowS - unservedS) * 1000
   const unservedAgoMs = ms !== null && ms < 60_000 ? ms : null
   const model = { fresh, repeated, accepted: fresh + repeated - busy - unserved, busy, unserved }
-  const models = { [MODEL]: { ...model, waiting: signals.waiting, waitingTokens: 0, unservedAgoMs } }
+  const models = {
+    [MODEL]: { ...model, awaited: 0, waiting: signals.waiting, waitingTokens: 0, unservedAgoMs },
+  }
   return { id: 'gateway', openStreams: 0, loopDelayMs: 0, models }
 }
 

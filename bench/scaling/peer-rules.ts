@@ -3,15 +3,17 @@ import { HPA_PERIOD_S, setReplicas } from './kubernetes.ts'
 import type { Scaling, Signals } from './simulate.ts'
 
 /**
- * The HPA's defaults: the deviation that it ignores, how long it looks back before it scales down, and how much it adds
- * at once.
+ * The HPA's defaults:
+ * - It changes nothing if the wanted number of pods deviates by at most 10 % from the present number.
+ * - It lowers the number of pods only to the highest number that was wanted in the last 300 s.
+ * - In one step it at most doubles the number of pods or adds 4 pods, whichever is more.
  */
 const TOLERANCE = 0.1
 const DOWN_WINDOW_S = 300
 const UP_FACTOR = 2
 const UP_PODS = 4
 
-/** KEDA goes to zero after this time without load. */
+/** KEDA removes all pods after this time without load. */
 const IDLE_S = 300
 
 /** How long a refusal for lack of a pod counts as load. */
@@ -34,8 +36,8 @@ export function createLlmdRule(): Scaling {
 }
 
 /**
- * Follows a wanted number of pods with KEDA and the HPA and their defaults, which remove pods whether or not they are
- * busy.
+ * Follows a wanted number of pods as KEDA and the HPA do with their default settings. KEDA and the HPA remove pods even
+ * if the pods are busy.
  */
 function createHpaScaling(wantedPods: (signals: Signals) => number): Scaling {
   const history: number[] = []

@@ -2,15 +2,19 @@
 export type Random = {
   /** Returns a number from 0 up to, but not including, 1. */
   uniform(): number
-  /** Returns how many independent events happen if `mean` happen on average. */
+  /** Returns a random number of independent events, of which `mean` happen on average. */
   poisson(mean: number): number
   /**
-   * Returns a number of a lognormal distribution with this mean; `spread` is the standard deviation of the logarithm.
+   * Returns a random number from a lognormal distribution with this mean. `spread` is the standard deviation of the
+   * number's logarithm.
    */
   lognormal(mean: number, spread: number): number
 }
 
-/** Above this mean a normal distribution is close enough to Poisson's, and far cheaper. */
+/**
+ * Above this mean, counts are drawn from a normal distribution, which is close enough to the Poisson distribution and
+ * far cheaper.
+ */
 const LARGE_MEAN = 50
 
 export function createRandom(seed: number): Random {

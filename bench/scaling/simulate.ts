@@ -6,10 +6,10 @@ import type { Trace } from './traces.ts'
 /** A request is refused as busy if the queue before it would take longer than this to drain. */
 const DRAIN_S = 30
 
-/** Each ended generation moves the mean service time by this share. */
+/** The weight of an ended generation in the moving mean of the service time. */
 const MEAN_SHARE = 0.02
 
-/** The signals that a scaling rule may know in one second. Counters count since the start. */
+/** The signals that a scaling rule receives each second. Counters count from the start of the simulation. */
 export type Signals = {
   readonly nowS: number
   readonly waiting: number
@@ -38,7 +38,10 @@ export type Outcome = {
   readonly waitP95S: number
 }
 
-/** Runs one rule on one trace: one model, one pool, clients that repeat refused requests, steps of one second. */
+/**
+ * Runs one scaling rule on one trace, in steps of one second. There are one model and one pool, and clients repeat
+ * refused requests.
+ */
 export function simulate(trace: Trace, createScaling: () => Scaling, seed: number): Outcome {
   const random = createRandom(seed * 7919 + 13)
   const fleet = createFleet(random)

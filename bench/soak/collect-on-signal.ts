@@ -1,5 +1,5 @@
-// Loaded with `--import` into a process of the service. SIGUSR2 starts a full garbage collection, so that a measurement
-// of the process's memory does not depend on when V8 last collected.
+// This file is loaded with `--import` into a process of the service. SIGUSR2 starts a full garbage collection, so that
+// a measurement of the process's memory does not depend on when V8 last collected.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 

@@ -38,14 +38,17 @@ export async function collectGarbage(watched: readonly Watched[]): Promise<void>
     watched.map(async ({ pid, opsUrl }) => {
       if (opsUrl === undefined) return
       process.kill(pid, 'SIGUSR2')
-      // Node handles a signal after requests that were already waiting, so the next request is surely handled after the
-      // signal.
+      // Node may handle a signal after requests that are already waiting. A request that is sent now is handled after
+      // the signal, so its answer shows that the garbage was collected.
       await (await fetch(`${opsUrl}/livez`, { signal: AbortSignal.timeout(5_000) })).text()
     }),
   )
 }
 
-/** Reads every process and the server. Each reading of `/metrics` begins a new period for the event loop's delay. */
+/**
+ * Reads a sample of every process and of the Redis server. Each reading of `/metrics` begins a new period for the event
+ * loop's delay.
+ */
 export async function readSample(
   watched: readonly Watched[],
   { redis, models }: { redis: Redis; models: readonly string[] },

@@ -5,7 +5,10 @@ export type Trend = {
   readonly median: number
   /** The rise of the least-squares line from the first sample to the last. */
   readonly growth: number
-  /** The 5th to the 95th percentile of the distances from the line. A growth smaller than this cannot be seen. */
+  /**
+   * The distance between the 5th and the 95th percentile of the samples' deviations from the least-squares line. A
+   * growth smaller than this cannot be seen.
+   */
   readonly noise: number
 }
 

@@ -7,9 +7,9 @@ import { OWN } from './resources/own.ts'
 export const ACCOUNT_ROOT = '/v1'
 
 /**
- * The operations of a key and of a management key, by id: a key reads its own data; a management key also reads and
- * changes the keys of its account. The shapes are those in the public interface. Billing answers the operations,
- * gateways forward them, and the account page calls them.
+ * The operations that API keys and management keys may call, by id. A key reads its own data. A management key also
+ * reads and changes the API keys of its account. Requests and answers have the shapes of the public interface. Billing
+ * answers the operations, gateways forward them, and the account page calls them.
  */
 export const ACCOUNT = { ...OWN, ...GENERATIONS, ...ACTIVITY, ...KEYS }
 

@@ -23,7 +23,7 @@ const CURSOR = /^\d{1,17}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const MAX_PAGE = 50
 
-/** Returns the query of a list. `of` names the things that the limit counts. */
+/** Returns the schema of a list's query. `of` names the things that the limit counts. */
 export function pageQuery(of: string, { lastId }: { lastId: string }) {
   return z.object({
     limit: z.coerce
@@ -51,7 +51,7 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
   })
 }
 
-/** The times at which a spend limit begins anew. */
+/** How often a spend limit begins anew. */
 export const Reset = z.enum(['daily', 'weekly', 'monthly'], 'expected daily, weekly or monthly')
 
 /** The amounts that were charged to a key or an account, and the key's spend limit. */
@@ -67,7 +67,7 @@ export const SPENDING = {
   }),
 }
 
-/** The amounts of `SPENDING`, exact. */
+/** The amounts of `SPENDING` in nano-credits, which are exact. */
 export const SPENDING_NANO = {
   usage: Nano,
   usage_daily: Nano,
@@ -84,7 +84,7 @@ export const ALLOWED = {
   tokens_per_minute: Count.nullable(),
 }
 
-/** The key of the examples. It is in parts, because answers have the fields in different orders. */
+/** The key that the examples show. It is in parts, because answers have the fields in different orders. */
 export const EXAMPLE_KEY = {
   naming: { label: 'mr_live_mcHg…cCRh', name: 'production' },
   spending: {

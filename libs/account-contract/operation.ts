@@ -6,12 +6,12 @@ export type { AnswerOf } from '#libs/http-contract/operation.ts'
 /** The name of a body in the OpenAPI description, and examples that its schema accepts. */
 type Body = { readonly name: string; readonly examples: Readonly<Record<string, unknown>> }
 
-/** A row of the error table that an operation can have. */
+/** The codes of the errors that an operation can answer with. */
 type Code = Exclude<ApiErrorCode, 'unknown_operation'>
 
 type Own = {
   readonly description: string
-  /** The keys that may call the operation: an API key or a management key, or a management key alone. */
+  /** Who may call the operation: an API key or a management key (`any key`), or a management key alone. */
   readonly by: 'any key' | 'management key'
   readonly answered: Body
   /** The body of the request, if the operation has one. */
@@ -19,16 +19,17 @@ type Own = {
 }
 
 /**
- * An operation of a key. Its schemas accept their own output, so a parsed request may be parsed again without a change.
+ * An operation that keys may call. Its schemas accept their own results: a parsed request may be parsed again and stays
+ * the same.
  */
 export type AccountOperation = (ReadOperation<Code> | ChangeOperation<Code>) & Own
 
 export const { defineRead, defineChange } = defineOperations<Code, Own>()
 
-/** The errors of every operation for any key. */
+/** The errors of every operation that any key may call. */
 export const READ_ERRORS = ['invalid_key', 'model_busy', 'model_unavailable'] as const
 
-/** The errors of every operation for management keys. */
+/** The errors of every operation that only management keys may call. */
 export const MANAGE_ERRORS = ['invalid_key', 'wrong_key', 'model_busy', 'model_unavailable'] as const
 
 export const FREE =

@@ -1,9 +1,12 @@
-/** When a spend limit begins anew, by its period in the admin interface and the database; null: never. */
+/**
+ * The public name of a spend limit's reset, by the period of the limit. The admin interface and the database use the
+ * names of the periods. A limit whose reset is null is never reset.
+ */
 export const RESETS = { day: 'daily', week: 'weekly', month: 'monthly', total: null } as const
 
 const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const
 
-/** Returns the period of a spend limit that begins anew at `reset`. */
+/** Returns the period of a spend limit whose reset has the public name `reset`. */
 export function toPeriod(reset: keyof typeof PERIODS | null): keyof typeof RESETS {
   return reset === null ? 'total' : PERIODS[reset]
 }

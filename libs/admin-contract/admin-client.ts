@@ -7,7 +7,7 @@ const LIMIT_MS = 10_000
 export type AdminClient = {
   /** Returns the parsed answer. Throws an error with billing's text if billing refuses the request. */
   call<Op extends AnsweringOperation>(operation: Op, input: InputOf<Op>): Promise<AnswerOf<Op>>
-  /** Returns null if the resource does not exist. */
+  /** As `call`, but returns null if the resource does not exist. */
   find<Op extends AnsweringOperation>(operation: Op, input: InputOf<Op>): Promise<AnswerOf<Op> | null>
 }
 

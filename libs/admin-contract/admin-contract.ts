@@ -16,7 +16,9 @@ import { SESSIONS } from './resources/sessions.ts'
 import { STATE } from './resources/state.ts'
 import { USAGE } from './resources/usage.ts'
 
-/** The path under which billing serves the operations, and its OpenAPI description as `/openapi.json`. */
+/**
+ * The path under which billing serves the operations. Their OpenAPI description is served below it, as `/openapi.json`.
+ */
 export const ADMIN_ROOT = '/admin/v1'
 
 /**

@@ -39,7 +39,7 @@ export const TimeInput = z.iso.datetime({ offset: true }).transform((text) => ne
 /** A day in UTC. */
 export const Day = z.iso.date()
 
-/** A number in a query. */
+/** A whole number in a query. */
 export function countIn({ min, max }: { min: number; max: number }) {
   return z
     .string()
@@ -92,7 +92,7 @@ function signed(read: (text: string) => bigint): (text: string) => bigint {
   return (text) => (text.startsWith('-') ? -read(text.slice(1)) : read(text))
 }
 
-/** Returns undefined if the text is not an amount, for which readers throw a RangeError. */
+/** Returns undefined if `read` throws, which it does for a text that is not an amount. */
 function attempt(read: () => bigint): bigint | undefined {
   try {
     return read()

@@ -3,7 +3,9 @@ import { z } from 'zod'
 export const Role = z.enum(['owner', 'support', 'ops', 'viewer'])
 export type Role = z.infer<typeof Role>
 
-/** The author of an entry in the audit log: an operator by role, or an account, which uses a management key. */
+/**
+ * The author of an entry in the audit log: the role of an operator, or `account` if a management key made the change.
+ */
 export const AuditRole = z.enum([...Role.options, 'account'])
 export type AuditRole = z.infer<typeof AuditRole>
 

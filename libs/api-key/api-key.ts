@@ -21,17 +21,23 @@ const SHAPES = {
   management: new RegExp(`^${PREFIXES.management}${BODY}$`),
 } as const
 
-/** A new secret: `mr_live_`, 196 random bits and a checksum. Shown to its owner once, stored as its hash only. */
+/**
+ * Returns a new API key: `mr_live_`, 196 random bits and a checksum. It is shown to its owner once, and only its hash
+ * is stored.
+ */
 export function createApiKey(): string {
   return create('api')
 }
 
-/** Likewise, with `mr_manage_`: it manages the API keys of an account, and can never spend. */
+/**
+ * Returns a new management key, which begins with `mr_manage_`. It manages the API keys of an account, and can never
+ * spend.
+ */
 export function createManagementKey(): string {
   return create('management')
 }
 
-/** Returns whether `text` has the form and the checksum of a key. Typos are refused by it without a look-up. */
+/** Returns whether `text` has the form and the checksum of an API key, so that a typo is refused without a look-up. */
 export function isWellFormedApiKey(text: string): boolean {
   return isWellFormed('api', text)
 }
@@ -41,8 +47,8 @@ export function isWellFormedManagementKey(text: string): boolean {
 }
 
 /**
- * SHA-256 of the whole text, under which the key is stored and looked up. A slow hash would not protect 196 random bits
- * any better, and would let callers exhaust the CPU.
+ * Returns the SHA-256 of the whole text, under which the key is stored and looked up. A slow hash would not protect 196
+ * random bits any better, and would let callers exhaust the CPU.
  */
 export function hashApiKey(text: string): Buffer {
   return createHash('sha256').update(text).digest()
@@ -61,7 +67,8 @@ function randomText(length: number): string {
   const characters: string[] = []
   while (characters.length < length) {
     for (const byte of randomBytes(length)) {
-      // Bytes above the largest multiple of 62 would make some characters more likely than others.
+      // The byte values from the largest multiple of BASE up to 255 are skipped. If they were used, the first
+      // characters of the alphabet would come more often than the others.
       if (byte < 256 - (256 % BASE) && characters.length < length)
         characters.push(ALPHABET.charAt(byte % BASE))
     }

@@ -8,7 +8,10 @@ import type { AskResponse__Output } from '#proto/types/millrace/billing/AskRespo
 import type { BillingClient as GrpcClient } from '#proto/types/millrace/billing/Billing.ts'
 import { BillingUnavailable } from './billing-unavailable.ts'
 
-/** Who asks: an API key, about itself and its own requests, or a management key, about its account. */
+/**
+ * The caller of an operation: an API key, which may ask about itself and its own requests, or a management key, which
+ * may ask about its account.
+ */
 export type Asker = { readonly keyId: string } | { readonly managementKeyId: string }
 
 /**
@@ -17,8 +20,9 @@ export type Asker = { readonly keyId: string } | { readonly managementKeyId: str
 export type AccountAnswer = { readonly json: string } | { readonly refusal: ApiError }
 
 /**
- * Asks billing for one operation of the accounts' contract. A change whose answer was lost may have taken effect. Rejects
- * with BillingUnavailable when there is no answer, and with a RangeError when billing does not know such a request.
+ * Asks billing for one operation of the accounts' contract. A change whose answer was lost may have taken effect.
+ * Rejects with BillingUnavailable when there is no answer, and with a RangeError when billing refuses the request as
+ * malformed.
  */
 export type AskAccount = (operation: AccountOperationId, asker: Asker, asked: Asked) => Promise<AccountAnswer>
 

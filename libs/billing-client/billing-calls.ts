@@ -9,21 +9,30 @@ export type ReserveCall = {
   readonly model: string
   /** The gateway's estimate. */
   readonly inputTokens: number
-  /** The wanted number; 0 for embeddings. */
+  /** The wanted number of output tokens; 0 for embeddings. */
   readonly outputTokens: number
   /** The generation's hard deadline, Unix milliseconds. */
   readonly deadlineMs: number
-  /** Lets a small balance hold less than `outputTokens`; absent: the hold never has to grow. */
+  /**
+   * If present, a hold on a small balance may pay for fewer tokens than `outputTokens` and grow later. If absent, the
+   * hold pays at once for all of these tokens, or for as many as the credits pay for.
+   */
   readonly rolling?: RollingHold
 }
 
 /**
- * The output of a hold that may grow while its generation runs. `expectedTokens` (at least 1) is the number of tokens
- * that the answer will probably need. A hold for fewer than `leastTokens` is refused.
+ * A reserve with these fields asks for a hold that may grow while its generation runs. At first the hold pays for one
+ * of these numbers of output tokens:
+ * - all wanted tokens, if they cost at most an eighth of the available credits
+ * - else `expectedTokens` (at least 1), the probable length of the answer, if the credits pay for them
+ * - else as many tokens as the credits pay for. If these are fewer than `leastTokens`, the reserve is refused.
  */
 export type RollingHold = { readonly expectedTokens: number; readonly leastTokens: number }
 
-/** Replaces a hold's amount, once: `inputTokens` is now the number that a worker has counted. */
+/**
+ * Replaces a hold's amount, which is possible once. `inputTokens` is the number that a worker has counted. The amount
+ * so far was computed from the gateway's estimate of this number.
+ */
 export type ReplaceCall = {
   readonly reservationId: string
   readonly inputTokens: number
@@ -33,7 +42,7 @@ export type ReplaceCall = {
 /** Grows a hold while its generation runs. A hold only grows, so calls may be repeated and may arrive in any order. */
 export type ExtendCall = {
   readonly reservationId: string
-  /** The wanted total, not the difference; 0 leaves the amount unchanged. */
+  /** The wanted total of output tokens, not the difference; 0 leaves the amount unchanged. */
   readonly outputTokens: number
   /** Unix milliseconds; null leaves the deadline unchanged. */
   readonly deadlineMs: number | null
@@ -47,14 +56,20 @@ export type HoldAnswer =
       readonly status: 'granted'
       readonly amountNano: NanoCredits
       readonly outputTokens: number
-      /** The available money pays for less than was expected or, in an extend, wanted. */
+      /**
+       * True if the available credits pay for fewer output tokens than the call asks for: fewer than `expectedTokens`
+       * if the call is a `ReserveCall` with `rolling`, else fewer than the call's `outputTokens`.
+       */
       readonly clamped: boolean
       readonly prices: HoldPrices
       /** The grant, signed by billing. The settlement of the generation carries it. */
       readonly receipt: string
     }
   | {
-      /** The amounts are the account's, or belong to the key's spend limit in its present period. */
+      /**
+       * With `insufficient-credits`, the two amounts are the account's. With `key-limit`, they are the amounts of the
+       * key's spend limit in its present period.
+       */
       readonly status: 'insufficient-credits' | 'key-limit'
       readonly availableNano: NanoCredits
       readonly heldNano: NanoCredits
@@ -70,6 +85,8 @@ export type HoldAnswer =
 export type BillingKey = {
   readonly keyId: string
   readonly accountId: string
+  /** The account's share of a saturated model, within `ACCOUNT_WEIGHT`. */
+  readonly weight: number
   readonly sha256: Buffer
   readonly active: boolean
   /** Unix milliseconds; null if the key never expires. */
@@ -77,14 +94,15 @@ export type BillingKey = {
   /** Ids of the models that the key may use; null for all models. */
   readonly models: readonly string[] | null
   /**
-   * Why the key cannot pay for even one token of any priced model; null if it can pay, or if billing does not know yet.
+   * The reason for which the key cannot pay for even one token of any priced model. Null if it can pay, or if billing
+   * does not know yet whether it can.
    */
   readonly shortage: KeyShortage | null
 }
 
 /**
- * Shows before a reservation that a key cannot pay, so that no work is done for a request that would be refused. Only
- * the reservation decides.
+ * The reason for which a key cannot pay, if billing knows it before a reservation. A gateway that has this reason does
+ * no work for a request that would be refused. If billing knows no such reason, the reservation may still be refused.
  */
 export type KeyShortage = {
   /** The amount that is used up: the account's credits, or the key's own spend limit in its period. */

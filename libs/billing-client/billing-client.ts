@@ -31,28 +31,34 @@ import { followStream } from './follow-stream.ts'
 import { createMoneyStream } from './money-stream.ts'
 
 /**
- * The gateway's client of billing. Every call rejects with BillingUnavailable when no answer arrives within its timeout,
- * and with a RangeError when billing refuses it as malformed.
+ * The gateway's client of billing. Every call rejects with BillingUnavailable when no answer arrives within its
+ * timeout, and with a RangeError when billing refuses the call as malformed.
  */
 export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
-  /** Only for a held reservation, and once; a repeated call with the same numbers gets the same answer. */
+  /**
+   * May be called only while the reservation is held, and always with the same `inputTokens` and `outputTokens`: a
+   * repeated call with the same numbers gets the same answer, a call with other numbers gets `conflict`.
+   */
   replace(call: ReplaceCall): Promise<HoldAnswer>
-  /** Only for a held reservation. */
+  /** May be called only for a held reservation. */
   extend(call: ExtendCall): Promise<HoldAnswer>
   /**
-   * Releases a whole hold. For an unknown id it leaves a mark, so that a reserve that arrives later is refused. False:
-   * the hold had been settled or had expired.
+   * Releases a whole hold. Billing records the release of an unknown id, and refuses a reserve with this id that
+   * arrives later. Returns false if the hold had been settled or had expired.
    */
   release(reservationId: string): Promise<boolean>
-  /** Null: unknown, revoked or expired. */
+  /** Returns null if the key is unknown, revoked or expired. */
   lookUpKey(sha256: Buffer): Promise<BillingKey | null>
-  /** `keyId` names the management key. Null: unknown, revoked or expired, or its account is closed. */
+  /**
+   * `keyId` of the result names the management key. Returns null if the key is unknown, revoked or expired, or if its
+   * account is closed.
+   */
   lookUpManagementKey(sha256: Buffer): Promise<BillingKey | null>
   readonly askAccount: AskAccount
   /**
-   * Reports every change of a key until the returned function is called, across restarts of billing. While connected, no
-   * change can be missed; the changes of a gap are reported when it ends.
+   * Reports every change of a key, also across restarts of billing, until the returned function is called. No change is
+   * missed: changes made while the connection is lost are reported when the connection is open again.
    */
   watchKeys(listeners: {
     onChanges: (changes: KeyChanges) => void
@@ -68,10 +74,11 @@ export type BillingClient = {
 }
 
 /**
- * Limits of grpc's own reconnecting, and keep-alive pings that detect a peer that stopped answering. Each stream and
- * each call goes to the next of the connected replicas. Their names are resolved again whenever a connection ends, at
- * most once a second, because after a roll-out the former addresses lead nowhere. The largest message is a year's
- * activity of an account: about 160 bytes for each day and model.
+ * The channel reconnects with pauses of 0.1 to 1 s. Keep-alive pings detect a peer that has stopped answering. Each
+ * stream and each call goes to the next connected replica in turn. The names of the replicas are resolved again
+ * whenever a connection ends, at most once a second, because after a roll-out no replica has its former address. The
+ * size of messages is limited to 16 MiB. The largest one is a year's activity of an account: about 160 bytes for each
+ * day and model.
  */
 const CHANNEL_OPTIONS = {
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
@@ -86,13 +93,14 @@ const CHANNEL_OPTIONS = {
 
 /**
  * The time after which a stream is replaced by a new one, which may go to another replica. Billing bounds the age of
- * its connections and gives their streams longer than this to end (`apps/billing/service.ts`).
+ * its connections. The streams of a connection that has reached this age get more than `STREAM_AGE_MS` to end
+ * (`apps/billing/service.ts`).
  */
 export const STREAM_AGE_MS = 60_000
 
 /**
- * Connects to billing at `address` (`host:port`, or several IP addresses of one family, separated by commas), now or
- * whenever it can be reached. The replicas behind the address share the calls.
+ * Creates a client that connects to billing at `address` (`host:port`, or several IP addresses of one family, separated
+ * by commas) as soon as billing can be reached. The replicas behind the address share the calls.
  */
 export function createBillingClient(options: {
   address: string
@@ -106,8 +114,8 @@ export function createBillingClient(options: {
   /** The age at which a stream is replaced; `STREAM_AGE_MS` unless given. */
   streamAgeMs?: number
   /**
-   * Returns for how many ms money calls are gathered before the next message to billing is sent. Called for each
-   * message; 0 unless given.
+   * Returns the shortest time, in ms, from one message with money calls to the next; 0 unless given. Calls that are
+   * made within this time are gathered into one message. The function is called for each message.
    */
   gatherMs?: () => number
 }): BillingClient {
@@ -118,7 +126,7 @@ export function createBillingClient(options: {
     options: CHANNEL_OPTIONS,
     ...(credentials === undefined ? {} : { credentials }),
   })
-  // Spread, so that the gateways of a roll-out do not renew their streams together.
+  // The age is random, so that gateways that were started together do not renew their streams together.
   const renewAfterMs = () => streamAgeMs * (0.8 + 0.2 * Math.random())
   const money = createMoneyStream({
     open: () => client.money(),

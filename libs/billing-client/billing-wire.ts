@@ -1,3 +1,4 @@
+import { ACCOUNT_WEIGHT } from '#libs/contracts/account-weight.ts'
 import { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import type { Catalog, Catalog__Output } from '#proto/types/millrace/billing/Catalog.ts'
@@ -32,7 +33,7 @@ import type {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** `Settlement` has the same limit. A larger number is a bug of the sender. */
+/** The most tokens in one field, as in `Settlement`. A larger number is a bug of the sender. */
 const MAX_TOKENS = 1_000_000_000
 
 export function toReserveMessage({ rolling, ...call }: ReserveCall): Reserve {
@@ -147,6 +148,7 @@ export function toKeyMessage(key: BillingKey): Key {
   return {
     keyId: key.keyId,
     accountId: key.accountId,
+    weight: key.weight,
     keySha256: key.sha256,
     active: key.active,
     expiresAtMs: String(key.expiresAtMs ?? 0),
@@ -166,12 +168,23 @@ export function fromKeyMessage(message: Key__Output): BillingKey {
   return {
     keyId: readUuid('key_id', message.keyId),
     accountId: readUuid('account_id', message.accountId),
+    weight: readWeight(message.weight),
     sha256: message.keySha256,
     active: message.active,
     expiresAtMs: message.expiresAtMs === '0' ? null : readTime('expires_at_ms', message.expiresAtMs),
     models: message.models?.ids ?? null,
     shortage: message.shortage === null ? null : fromShortageMessage(message.shortage),
   }
+}
+
+/**
+ * A billing service of the last release without the field `weight` sends no weight, which arrives as 0. Then every
+ * account has the default weight.
+ */
+function readWeight(weight: number): number {
+  if (weight === 0) return ACCOUNT_WEIGHT.default
+  if (weight >= ACCOUNT_WEIGHT.min && weight <= ACCOUNT_WEIGHT.max) return weight
+  throw new RangeError(`weight is ${weight}`)
 }
 
 function fromShortageMessage({ ofLimit, availableNano, heldNano }: Shortage__Output): KeyShortage {

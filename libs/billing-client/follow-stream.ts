@@ -5,17 +5,18 @@ const LAST_RETRY_MS = 1_000
 
 /**
  * Reads a server stream, and reopens it with growing pauses whenever it ends. `onMessage` may throw: an unreadable
- * message ends the stream like a lost connection. `onState` is called at each change; the stream counts as connected
- * from its first message on. Returns a function that stops reading.
+ * message ends the stream like a lost connection. `onState` is called whenever the stream becomes connected or is lost.
+ * A stream counts as connected from its first message on. Returns a function that stops reading.
  *
- * A stream is read for `renewAfterMs`. Then another one is opened, on a connection that may lead to another server, and
- * takes over with its first message, so that the end of the older connection loses nothing and changes no state.
+ * A stream is read for `renewAfterMs`. Then a successor is opened, on a connection that may lead to another server. At
+ * its first message the successor takes over, and the older stream is cancelled. So servers may close old connections:
+ * no message is lost, and the state does not change.
  */
 export function followStream<Message>(options: {
   open: () => ClientReadableStream<Message>
   onMessage: (message: Message) => void
   onState: (connected: boolean, reason: string) => void
-  /** Called for each stream. */
+  /** Returns the time for which a stream is read. Called for each stream. */
   renewAfterMs: () => number
 }): () => void {
   const { open, onMessage, onState, renewAfterMs } = options
@@ -26,7 +27,7 @@ export function followStream<Message>(options: {
   let stopped = false
   /** The stream that is read. */
   let stream: ClientReadableStream<Message> | null = null
-  /** The stream that takes over with its first message. */
+  /** The stream that replaces `stream` at its own first message. */
   let successor: ClientReadableStream<Message> | null = null
 
   function changeState(next: boolean, reason: string) {
@@ -66,7 +67,8 @@ export function followStream<Message>(options: {
       if (renewTimer === undefined) renewLater()
       changeState(true, 'connected')
     })
-    // `status` follows every end, also every error; without this listener an error would be thrown.
+    // The event `status` comes at every end of a stream, also after an error, and is handled below. Without this
+    // listener an error would be thrown.
     opened.on('error', () => undefined)
     opened.on('status', ({ details }) => {
       if (stopped) return

@@ -27,30 +27,34 @@ export type MoneyStream = {
 
 const MAX_CALLS_PER_MESSAGE = 512
 /**
- * A number of calls. Waiting for more of them delays the first token and, with 32 requests at once, lowers the
- * throughput.
+ * As soon as this many calls wait, they are sent. A larger number delays the first token and, with 32 requests at once,
+ * lowers the throughput.
  */
 const GATHERED_CALLS = 8
 
 /**
  * One bidirectional stream for all money calls of a process. The calls of one event-loop turn are sent as one message.
- * While `gatherMs` is above 0, calls are gathered until that time after the last message, or until 8 wait. Replies are
- * matched by `seq`.
+ * If `gatherMs` returns more than 0, a message is sent no sooner than that many ms after the previous one, unless 8
+ * calls wait. Replies are matched by `seq`.
  *
- * A stream serves for `renewAfterMs`, then the next one is opened, so that calls reach replicas of billing that have
- * started since. The replies of the former stream are still received.
+ * A stream is used for `renewAfterMs`. Then a new one is opened, so that calls also reach replicas of billing that have
+ * started since. Replies on the former stream are still received.
  *
- * Each call ends within `timeoutMs`. When a working stream breaks (a replica of billing restarts), its unanswered calls
- * are sent once more on a new stream, which is safe because they are idempotent; when no stream can be opened they fail
- * at once. grpc itself limits the rate of connection attempts. At most `maxOutstanding` calls wait; more are refused.
+ * Each call ends within `timeoutMs`. When a working stream breaks, for example because a replica of billing restarts,
+ * its unanswered calls are sent once more on a new stream. That is safe because the calls are idempotent. If no stream
+ * can be opened, the calls fail at once. grpc itself limits the rate of connection attempts. At most `maxOutstanding`
+ * calls wait; more are refused.
  */
 export function createMoneyStream(options: {
   open: () => Stream
   timeoutMs: number
   maxOutstanding: number
-  /** Called for each stream. */
+  /** Returns the time for which a stream is used. Called for each stream. */
   renewAfterMs: () => number
-  /** Returns about how many ms after one message the next may follow. A call made after that time is sent at once. */
+  /**
+   * Returns the shortest time, in ms, from one message to the next. Calls that are made within this time are gathered.
+   * A call that is made after this time is sent at once.
+   */
   gatherMs: () => number
 }): MoneyStream {
   const { open, timeoutMs, maxOutstanding, renewAfterMs, gatherMs } = options
@@ -120,7 +124,10 @@ export function createMoneyStream(options: {
     }
   }
 
-  /** Billing ends the stream after its last reply. All calls on it have ended within `timeoutMs`. */
+  /**
+   * Sends no more calls on the stream, but still receives replies. Billing ends the stream after its last reply. After
+   * `timeoutMs` all calls on the stream have ended, so it is cancelled if it is still open.
+   */
   function retire(old: Stream) {
     stream = null
     old.end()
@@ -141,7 +148,8 @@ export function createMoneyStream(options: {
         waiting?.resolve(waiting.sendings > 1 ? toUnavailable(reply) : reply)
       }
     })
-    // `status` follows every end, also every error; without this listener an error would be thrown.
+    // The event `status` comes at every end of a stream, also after an error, and is handled below. Without this
+    // listener an error would be thrown.
     opened.on('error', () => undefined)
     opened.on('status', ({ details }) => {
       clearTimeout(former.get(opened))
@@ -193,7 +201,10 @@ export function createMoneyStream(options: {
   }
 }
 
-/** OVERLOADED says that this sending of a call had no effect; an earlier sending of the same call may have had one. */
+/**
+ * OVERLOADED means that this sending of a call had no effect. An earlier sending of the same call may have had an
+ * effect, so OVERLOADED becomes UNAVAILABLE.
+ */
 function toUnavailable(reply: MoneyReply__Output): MoneyReply__Output {
   const { failure } = reply
   return failure?.reason === 'OVERLOADED'

@@ -5,9 +5,9 @@ import { followRenewals } from './follow-renewals.ts'
 import { toAuthorities } from './pem-files.ts'
 
 /**
- * Keeps this process's trust equal to the present content of the file of NODE_EXTRA_CA_CERTS, which Node reads only
- * once. Affects every TLS connection that names no authority of its own, such as connections to Redis. Returns a
- * function that stops following.
+ * Keeps the authorities that this process trusts equal to the present content of the file named by NODE_EXTRA_CA_CERTS,
+ * which Node itself reads only once. Affects every TLS connection that names no authority of its own, such as
+ * connections to Redis. Returns a function that stops following.
  */
 export function followExtraAuthorities(options: {
   /** Undefined if NODE_EXTRA_CA_CERTS is not set. */
@@ -19,7 +19,8 @@ export function followExtraAuthorities(options: {
   if (file === undefined || file === '') return () => {}
   const atStart = getCACertificates('extra')
   let others: readonly string[] | null = null
-  // The file may be a system's whole bundle, and parsing hundreds of certificates again would delay requests.
+  // The file is parsed only if its text has changed. It may be a system's whole bundle, and parsing hundreds of
+  // certificates again would delay requests.
   let last: { text: string; authorities: string[] } | null = null
   return followRenewals({
     async read() {
@@ -38,8 +39,10 @@ export function followExtraAuthorities(options: {
 }
 
 /**
- * Returns the default authorities without the authorities of the file. The file's come last and are cut off by
- * position, because the file may repeat trusted ones.
+ * Returns the default authorities without `extra`, the authorities that Node itself has read from the file of
+ * NODE_EXTRA_CA_CERTS. They come last in Node's list, so they are cut off by their position. Removing every authority
+ * that is equal to one of `extra` would be wrong: the file may repeat authorities that Node trusts anyway, and these
+ * must stay.
  */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')

@@ -2,14 +2,15 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * Renewals come days before a certificate ends, and a kubelet needs up to a minute to replace the files of a Secret.
+ * The pause between two readings. A pause of this length is short enough: renewals come days before a certificate ends,
+ * and a kubelet itself needs up to a minute to replace the files of a Secret.
  */
 const REREAD_MS = 10_000
 
 /**
- * Reads certificates again every 10 s and calls `use` when they differ from those in use. When `read` rejects, its
- * error is logged once for each reason, and the certificates in use stay. Contents are compared, because a kubelet
- * replaces a Secret's files by a link, which a file watch may miss. Returns a function that stops reading.
+ * Reads certificates again every 10 s and calls `use` when they differ from the certificates in use. When `read`
+ * rejects, its error is logged once for each reason, and the certificates in use stay. Contents are compared, because a
+ * kubelet replaces a Secret's files by a link, which a file watch may miss. Returns a function that stops reading.
  */
 export function followRenewals<Certificates>(options: {
   /** Rejects when the files cannot be used, as `readPair` and `readAuthorities` do. */

@@ -21,8 +21,8 @@ export async function readAuthorities(file: string): Promise<string[]> {
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
 /**
- * Returns the certificates in the text of a file, each as PEM in OpenSSL's form. Throws an error that names the file
- * when it has no certificate or an unreadable one: OpenSSL would accept such a file and then trust no peer.
+ * Returns the certificates in the text of a file, each as PEM in OpenSSL's form. Throws if the file has no certificate
+ * or an unreadable one; the error names the file. OpenSSL would accept such a file and then trust no peer.
  */
 export function toAuthorities(text: string, file: string): string[] {
   const certificates = text.match(CERTIFICATE) ?? []

@@ -33,8 +33,9 @@ export type ChatTemplate = {
 
 export type ChatRenderer = {
   /**
-   * Returns the prompt up to the beginning of the model's turn, in pieces. Encoded independently, the pieces contain no
-   * control token but the template's own. Throws a ChatTemplateError.
+   * Returns the prompt up to the beginning of the model's turn, in pieces. If each piece is encoded by itself, the
+   * result contains no control token except the template's own. Throws a ChatTemplateError if the template cannot
+   * render the chat.
    */
   render: (chat: Chat) => string[]
   /** Returns whether the ids of these pieces contain a control token that is not in their text. */
@@ -53,15 +54,16 @@ export class ChatTemplateError extends Error {
 }
 
 /**
- * `writeCalls` writes calls as the model does, for templates that print no calls. `now` returns the date for templates
- * that print a date.
+ * `writeCalls` writes tool calls as the model does, for templates that print no calls. `now` returns the date for
+ * templates that print a date.
  */
 export type RenderOptions = { readonly writeCalls?: WriteCalls; readonly now?: () => Date }
 
 /**
- * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`). If the template's
- * shapes are known, messages that it would lose or refuse are first changed to fit it. Throws if the source cannot be
- * parsed. A model without a template refuses each chat instead, because it may still serve embeddings.
+ * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`). If
+ * `chatTemplate.shapes` is given, messages that the template would leave out or refuse are first changed so that the
+ * template prints them. Throws if the source cannot be parsed. If the model has no template, as is common for embedding
+ * models, `render` refuses each chat.
  */
 export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOptions = {}): ChatRenderer {
   const { source, toolSource = null, addedTokens, shapes = PLAIN_SHAPES } = chatTemplate
@@ -94,7 +96,7 @@ export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOp
   }
 }
 
-/** Probes which messages a template can print, in some milliseconds. Throws if the source cannot be parsed. */
+/** Probes which messages a template can print, which takes some milliseconds. Throws if the source cannot be parsed. */
 export function probeShapes(
   chatTemplate: ChatTemplate,
   { writeCalls = null, now }: RenderOptions,

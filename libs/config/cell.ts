@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The name of a cell that shares no server with another one. */
+/** The cell of an installation that shares no server with another one. */
 const DEFAULT_CELL = 'main'
 
 /** The field of every app that uses Redis. */
@@ -17,9 +17,9 @@ export const CellFields = {
 let joined = DEFAULT_CELL
 
 /**
- * Names the cell of this process, before it opens anything; `runApp` does. The cell is a state of the process and no
- * argument, because a process belongs to one cell for its whole life, and a part that was not given the name would
- * silently work in another cell.
+ * Sets the cell of this process; `runApp` calls it before anything is opened. The cell is a state of the process, not
+ * an argument, for two reasons. A process belongs to one cell for its whole life. And if a caller forgot such an
+ * argument, the called code would silently work in another cell.
  */
 export function joinCell(cell: string = DEFAULT_CELL): void {
   joined = cell

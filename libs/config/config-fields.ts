@@ -5,7 +5,7 @@ import { parseHostPort } from './host-port.ts'
 
 export const Port = z.coerce.number('expected a port number').int().min(0).max(65_535)
 
-/** The address on which a process listens: a name or an IP address, of IPv6 with or without brackets. */
+/** The address on which a process listens: a name or an IP address. An IPv6 address may have brackets. */
 export const ListenHost = z.string().transform((text) => text.replace(/^\[(.*)\]$/, '$1'))
 
 /** `host:port`, or `[address]:port` for IPv6. With port 0 the kernel chooses a free port. */
@@ -14,8 +14,9 @@ export const HostPort = z
   .refine((text) => parseHostPort(text) !== null, 'expected host:port, or [address]:port for IPv6')
 
 /**
- * Returns whether user name and password of a URL can be decoded. A raw `%` cannot always, and code that tolerates one
- * reads `%25` beside it as another password.
+ * Returns whether the user name and the password of a URL can be decoded. A `%` that is not written as `%25` may make
+ * this impossible. Such a URL must be refused. To use its password without decoding is no solution: the password would
+ * be wrong if it also contains a `%25`.
  */
 export function hasReadableLogin(text: string): boolean {
   if (!URL.canParse(text)) return false
@@ -34,7 +35,7 @@ export const ENCODED_LOGIN =
 
 export const RedisUrl = z
   .string()
-  // Checked first, because URLs are read as if they had no newlines and tabs, and the password would be another one.
+  // Checked first, because newlines and tabs are dropped when a URL is parsed, which would change the password.
   .refine((text) => !/\s/.test(text), ENCODED_LOGIN)
   .pipe(z.url({ protocol: /^rediss?$/, error: 'expected a redis:// or rediss:// URL' }))
   .refine(hasReadableLogin, ENCODED_LOGIN)
@@ -44,7 +45,7 @@ export const RedisUrl = z
     return /^(?:\/\d*)?$/.test(pathname) && search === '' && hash === ''
   }, 'expected nothing after the host and its port but the number of a database, such as /2')
 
-/** An address without a login, because none of its clients sends one. */
+/** A URL without user name and password, because no client of these addresses sends them. */
 export const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' })
   .refine((text) => {
@@ -54,8 +55,9 @@ export const HttpUrl = z
   }, 'expected no user name and no password in the URL')
 
 /**
- * How long a connection without a request stays open. It must be longer than the time after which a proxy in front
- * closes its idle connections: otherwise the proxy may send a request just when this side closes.
+ * How long a connection without a request stays open. The time must be longer than the time after which a proxy in
+ * front of this process closes its idle connections. Otherwise the proxy may send a request just when this process
+ * closes the connection.
  */
 export const KeepAliveTimeoutS = z.coerce.number().int().min(1).max(86_400).default(72)
 
@@ -83,8 +85,9 @@ export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
 export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).default(60_000)
 
 /**
- * How long other processes count a process as alive after its last sign of life. Every process must have the same
- * value. It may be short, because a wrong judgement only pauses a generation. Gateways get 7 s more.
+ * How long other processes count a process as alive after its last sign of life. For a gateway, 7 s are added. Every
+ * process must have the same value. A short time is safe: if a live worker is wrongly counted as dead, its generations
+ * only pause.
  */
 export const PresenceTtlMs = z.coerce.number().int().min(1_000).max(60_000).default(3_000)
 
@@ -107,7 +110,10 @@ export const OpsFields = {
   OPS_HOST: ListenHost.default('127.0.0.1'),
 }
 
-/** Checks in `superRefine` that a set variable's companions are set too. */
+/**
+ * Returns a check for `superRefine` of zod. It demands that if a variable is set, the variables that `needs` lists for
+ * it are set too.
+ */
 export function setTogether(needs: Readonly<Record<string, readonly string[]>>) {
   return (config: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     for (const [name, needed] of Object.entries(needs)) {

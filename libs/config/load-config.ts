@@ -13,9 +13,9 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads an app's configuration from the environment through the app's one schema, an object. Empty variables count as
- * absent, because shells and compose files cannot unset a variable. The value of a variable that may contain a secret
- * can also be in a file, whose path is in `NAME_FILE`: see `readSecretFiles`.
+ * Reads an app's configuration from the environment. `schema` is the app's one schema, an object. Empty variables count
+ * as absent, because shells and compose files cannot unset a variable. The value of a variable that may contain a
+ * secret can also be in a file whose path is in `NAME_FILE`: see `readSecretFiles`.
  *
  * Throws a ConfigError that names each wrong variable and shows its value, unless it may contain a secret.
  */
@@ -42,8 +42,8 @@ export function loadConfig<Schema extends z.ZodType>(
 const SECRET = /TOKEN|SECRET|PASSWORD|URL/
 
 /**
- * Considers only names of the schema, because the environment also has variables of other programs. A schema variable
- * called `NAME_FILE` is a variable of its own, not the file of `NAME`.
+ * Returns the variables whose values may be in files. Only names of the schema count, because the environment also has
+ * variables of other programs. A schema variable called `NAME_FILE` is a variable of its own, not the file of `NAME`.
  */
 function listSecrets(schema: z.ZodType): string[] {
   assert(schema instanceof z.ZodObject, 'a configuration has named variables')

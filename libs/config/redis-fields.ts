@@ -8,8 +8,8 @@ export type RedisServerPlace =
   | {
       readonly mode: 'sentinel'
       /**
-       * User, password, TLS and database of the servers. The host of the URL is the name under which the sentinels know
-       * them.
+       * The URL gives the user, the password, TLS and the database of the Redis servers. Its host is no address, but
+       * the name under which the sentinels know the servers.
        */
       readonly url: string
       /** The sentinels' addresses as `host:port`. With a `rediss` URL the sentinels are reached over TLS too. */
@@ -20,7 +20,10 @@ export type RedisServerPlace =
 /** The place of a Redis and how it is reached. */
 export type RedisPlace =
   | RedisServerPlace
-  /** `urls` are the nodes that are asked first. User, password and TLS are taken from the first URL. */
+  /**
+   * `urls` are some nodes of the Cluster. The client asks them for all nodes. User, password and TLS are taken from the
+   * first URL.
+   */
   | { readonly mode: 'cluster'; readonly urls: readonly [string, ...string[]] }
 
 /** Reads one URL, or several separated by commas. */
@@ -42,8 +45,8 @@ export const QueueRedisFields = {
   ...CellFields,
   QUEUE_REDIS_MODE: z.enum(['single', 'sentinel', 'cluster']).default('single'),
   /**
-   * The URL of the server. A Cluster has the URLs of one or several nodes, separated by commas. With Sentinel the host
-   * is the master's name.
+   * The URL of the server. With a Cluster, the URLs of one or several nodes, separated by commas. With Sentinel, the
+   * host in the URL is the master's name.
    */
   QUEUE_REDIS_URL: RedisUrls,
   /** Addresses as `host:port`, separated by commas. */

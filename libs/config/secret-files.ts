@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 
-/** The limit of a file, larger than any token, key or list of URLs. */
+/** The largest file that is read. Every token, key and list of URLs is shorter. */
 const MAX_BYTES = 64 * 1024
 
 /**
@@ -15,8 +15,8 @@ export type ReadSecrets = {
 /**
  * Reads secrets from files: for each of `names`, `NAME_FILE` may have the path of a file with the value of `NAME`. A
  * mounted file is safer than a variable, because other processes can read the environment of a process. One newline at
- * the end is not part of the value. It is a problem if a file cannot be read, is empty or is longer than 64 KiB, or if
- * a variable is set together with its file.
+ * the end is not part of the value. A problem is returned if a file cannot be read, is empty or is longer than 64 KiB,
+ * and if both `NAME` and `NAME_FILE` are set.
  */
 export function readSecretFiles(
   names: readonly string[],

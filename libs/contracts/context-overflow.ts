@@ -1,9 +1,10 @@
 /**
  * Returns the public message of a `context_length_exceeded`. Agents compact or trim their history when they recognize
- * an overflow. Most recognize it by fixed words of the message, not by the code:
- * - "prompt is too long": LangChain;
- * - "exceeds the context window": errors within a stream of LangChain, opencode;
- * - "This model's maximum context length is": LiteLLM, vLLM's own text.
+ * an overflow. Most recognize it by fixed words of the message, not by the code. These are the words, and the clients
+ * that search for them:
+ * - "prompt is too long": LangChain, in an answer with the status 400.
+ * - "exceeds the context window": LangChain, in an error within a stream; and opencode.
+ * - "This model's maximum context length is": LiteLLM. vLLM's own message has the same words.
  *
  * So a change of a word here is a change of the interface. `tokens` is the length of the prompt; null if it is not
  * known.
@@ -14,7 +15,7 @@ export function toOverflowMessage({
   tokens = null,
 }: {
   readonly contextWindow: number
-  /** Without an article: the prompt, or one of the inputs to embed. */
+  /** The words for the text that is too long, without an article: the prompt, or one of the inputs to embed. */
   readonly subject?: string
   readonly tokens?: number | null
 }): string {

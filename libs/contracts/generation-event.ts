@@ -1,6 +1,6 @@
 /**
  * One typed piece of a generation's output. A worker publishes it and every endpoint renders it. Events come once per
- * token, so the codecs of `libs/event-bus` check them, which are faster than a schema.
+ * token, so they are checked by the codecs of `libs/event-bus`, which are faster than a schema.
  */
 export type GenerationEvent =
   | GenerationClaimed
@@ -20,20 +20,29 @@ export type GenerationEvent =
   | GenerationEnd
   | GenerationError
 
-/** A worker runs the generation. The first event of an epoch, unless the generation is declined or fails before. */
+/**
+ * A worker has claimed the generation. An epoch begins with this event, unless the generation is declined or fails
+ * before a worker sends it.
+ */
 export type GenerationClaimed = {
   readonly type: 'generation-claimed'
   readonly worker: string
   /**
-   * The number of prompt tokens that the worker counted, template and tools included. Every epoch has the count of the
-   * first claim.
+   * The number of prompt tokens, template and tools included, as the worker of the first claim has counted them. The
+   * number is the same in every epoch.
    */
   readonly promptTokens: number
-  /** The number of token ids of earlier epochs that this epoch continues after; 0 in epoch 1 and after a restart. */
+  /**
+   * The number of token ids that earlier epochs have generated and after which this epoch continues. It is 0 in epoch
+   * 1, and in an epoch that generates the whole output again.
+   */
   readonly after: number
   /** True if a grammar constrains the output. Such a generation can be restarted, but not continued. */
   readonly guided: boolean
-  /** The generation's wait in this epoch, by the clock of the queue Redis; absent in claims of older workers. */
+  /**
+   * How long the generation waited in this epoch, by the clock of the queue Redis. The field is absent if the worker
+   * that sent the claim runs an older release.
+   */
   readonly waitedMs?: number
 }
 
@@ -57,7 +66,7 @@ export type GenerationDeclined = {
 }
 
 /**
- * How far a generation may have caused the death or the hang of its engine.
+ * Says whether a generation may have caused the death or the hang of its engine.
  * - `none`: the engine is alive, had not begun the generation, or was killed by another generation.
  * - `present`: the engine ran the generation, among others.
  * - `suspect`: no other generation on the engine can have been the cause.
@@ -78,8 +87,8 @@ export type VectorsReady = {
 }
 
 /**
- * The hold pays for few more tokens than were generated. Sent again until the gateway answers with a larger hold, or
- * with a final answer.
+ * The worker needs a larger hold: the present one pays for only few tokens beyond the generated ones. The worker
+ * repeats this event until the hold is large enough or the gateway answers that no larger hold will come.
  */
 export type GenerationShort = {
   readonly type: 'generation-short'
@@ -94,6 +103,8 @@ export const FINISH_REASONS = ['stop', 'length', 'tool-calls'] as const
 export type GenerationEnd = {
   readonly type: 'generation-end'
   readonly finishReason: (typeof FINISH_REASONS)[number]
+  /** The stop string that ended the answer's text; absent if none did. */
+  readonly stopString?: string
   /** The usage of all epochs, with the tokens that earlier epochs generated. */
   readonly usage: Usage
 }

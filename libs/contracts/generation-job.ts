@@ -13,11 +13,14 @@ export const Hold = z.object({
   /** Absent in jobs of older gateways. */
   cachedInputPriceNano: Int64Text.optional(),
   /**
-   * The output tokens that the amount was granted for, beside the estimated input. On a small balance they are fewer
-   * than the caller's limit, and the hold grows while the generation runs.
+   * The number of output tokens that the hold's amount pays for, in addition to the estimated input. With a small
+   * balance the number may be below the caller's limit; the hold can grow while the generation runs.
    */
   outputTokens: z.int().min(0),
-  /** True if the account's credits limited the amount. A prompt too long for it fails with `insufficient_credits`. */
+  /**
+   * True if the account's credits limited the hold's amount. A prompt that this amount cannot pay fails with
+   * `insufficient_credits`.
+   */
   clamped: z.boolean(),
   /** The hold as billing granted and signed it; only billing reads it. */
   receipt: z.string(),
@@ -32,12 +35,12 @@ export type Hold = z.infer<typeof Hold>
 export const GenerationJob = z.object({
   id: z.string(),
   model: z.string(),
-  /** Boot id of the gateway that waits for the events; names its one channel on the bus. */
+  /** Boot id of the gateway that waits for the events. It names the gateway's one channel for events. */
   gateway: z.string(),
   /** The gateway's number for this generation's stream of events; never reused within a boot. */
   stream: z.int(),
   hold: Hold,
-  /** The owner of the prompt. Engines keep the cached prefixes of tenants apart. */
+  /** The owner of the prompt. Engines keep the cached prefixes of one account, or of one key, apart from all others. */
   tenant: z.object({ accountId: z.string(), keyId: z.string() }),
   /** The caller's output limit, or the model's if the caller sets none. Credits may lower it. 0 for embeddings. */
   maxOutputTokens: z.int().min(0),

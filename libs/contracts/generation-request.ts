@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 /**
- * The request to which every generation endpoint translates its body. It has no OpenAI field names and no HTTP, and is
- * a schema because all of it is sent through Redis. Unknown fields are ignored, as in the job.
+ * The form of request to which every generation endpoint translates the HTTP body that it receives. It contains no
+ * OpenAI field names and nothing of HTTP. It is a schema because all of it is sent through Redis. Unknown fields are
+ * ignored, as in the job.
  */
 
 export const ToolCall = z.object({

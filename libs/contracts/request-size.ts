@@ -9,24 +9,26 @@ import type {
 import { hasMoreCharacters, textBytes, textCharacters } from './text-size.ts'
 
 /**
- * The size of a request. It is counted once, where the body is prepared, because no stream waits there for the count.
+ * The size of a request. It is counted once, on the thread that prepares the body. A large body is prepared outside of
+ * the event loop's thread, so that no stream waits for the count.
  */
 export type RequestSize = {
-  /** The bytes of all text in the request. */
+  /** The bytes of all text in the request, plus an estimate of the bytes that a template adds to a list of tools. */
   readonly bytes: number
   /**
-   * The bytes of the text that may be in the prompt: all text except the answer's schema, and about as many bytes as
-   * the template adds.
+   * The bytes of the text that may be in the prompt: `bytes` without the text from which the answer's grammar is made
+   * (a schema, a pattern, choices or a grammar).
    */
   readonly promptBytes: number
   /**
    * The cost of compiling the request's grammars, in input tokens: an engine does nothing else while it compiles. The
-   * hold and the fair order of the queue, which weigh work in advance, count these tokens. They are never charged.
+   * hold and the cost in the fair order are estimates of the work, and include these tokens. The tokens are never
+   * charged.
    */
   readonly grammarTokens: number
   /**
-   * A hash of the request's grammars if they take an engine long to compile; null if it has only small grammars or
-   * none.
+   * A hash of the request's grammars, if an engine takes long to compile them. Null if the request has no grammar, or
+   * only small ones.
    */
   readonly grammar: string | null
 }
@@ -79,7 +81,10 @@ function sourceOf(format: ReturnType<typeof countedFormat>): unknown {
   }
 }
 
-/** A schema that is present as an object and as text is counted in the longer form: every digit costs tokens. */
+/**
+ * A schema that is present as an object and as text is counted in the longer form. The text may have more digits than
+ * the object, and every digit costs tokens.
+ */
 function countedTool(tool: ToolDefinition) {
   const { parametersText: text, ...others } = tool
   return text === undefined ? tool : { ...others, parameters: longer(text, tool.parameters) }
@@ -94,8 +99,12 @@ const longer = (text: string, schema: object | null) =>
   hasMoreCharacters(schema, text.length) ? schema : text
 
 /**
- * Returns whether the engine constrains a tool's calls to its schema. It does if the tool is forced or strict, or if
- * the format constrains the output.
+ * Returns whether the engine constrains the calls of a tool to the tool's schema. That depends on `toolChoice`:
+ * - the name of a tool: only the calls of this tool are constrained.
+ * - `required`: the calls of every tool are constrained.
+ * - `auto`: if the output format is text, only the calls of strict tools are constrained. Otherwise the calls of every
+ *   tool are constrained.
+ * - `none`: no calls are constrained, because there are none.
  */
 export function isConstrained(
   { name, strict }: Pick<ToolDefinition, 'name' | 'strict'>,
@@ -106,8 +115,8 @@ export function isConstrained(
 }
 
 /**
- * An empty request, whose size is subtracted: the names of the fields are not the caller's text, and would distort the
- * ratio of tokens to bytes of small requests.
+ * An empty request. Its size is subtracted from the size of each chat, because the names of the fields are not the
+ * caller's text. They would distort the ratio of tokens to bytes of small requests.
  */
 const EMPTY_CHAT: Omit<ChatRequest, 'messages'> & { messages: [] } = {
   kind: 'chat',

@@ -20,8 +20,8 @@ export type SettlementTiming = {
 }
 
 /**
- * Encodes a timing as comma-separated values in the order of the type, such as `14200,124,410,5900,stop,,0,1`. The
- * values have no names, to save memory: a settlement is kept in Redis for an hour. Later versions append values.
+ * Encodes a timing as comma-separated values in the order of the type's fields, such as `14200,124,410,5900,stop,,0,1`.
+ * The values have no names, to save memory: a settlement is kept in Redis for an hour. Later versions append values.
  */
 export function encodeTiming(timing: SettlementTiming): string {
   const { waitedMs, ahead, firstTokenMs, ranMs, finishReason, errorCode, reasoningTokens, streamed } = timing
@@ -46,7 +46,10 @@ export function decodeTiming(text: string): SettlementTiming {
   }
 }
 
-/** At most 2^31 - 1, PostgreSQL's largest integer: 24 days in milliseconds. */
+/**
+ * Returns null for a text that is not a number of at most ten digits. A number above 2^31 - 1, PostgreSQL's largest
+ * integer (24 days in milliseconds), becomes 2^31 - 1.
+ */
 function toCount(text: string | undefined): number | null {
   if (text === undefined || !/^\d{1,10}$/.test(text)) return null
   return Math.min(Number(text), 2_147_483_647)

@@ -1,6 +1,6 @@
 /**
- * Estimates how many slots a model's load needs and how long its queue takes. The scaler turns the result into
- * replicas, and the console shows how many slots are missing; both use this arithmetic.
+ * Estimates how many slots a model's load needs and how long the generations in its queue will wait. The scaler turns
+ * the number of slots into replicas, and the console shows how many slots are missing; both use this arithmetic.
  */
 
 /** Slots suffice if they empty a queue within this time, which is the default drain bound of gateways. */
@@ -11,7 +11,7 @@ const TARGET_WAIT_MS = 30_000
  * - the running generations;
  * - requests per second × mean service time (Little's law).
  *
- * While the service time is unknown, it is the running generations, which is a lower bound.
+ * While the service time is unknown, the result is the running generations, which is a lower bound.
  */
 export function busySlots(load: { perS: number; running: number; meanMs: number | null }): number {
   return load.meanMs === null ? load.running : Math.max(load.running, (load.perS * load.meanMs) / 1_000)
@@ -22,7 +22,7 @@ export function busySlots(load: { perS: number; running: number; meanMs: number 
  * - one slot per waiting generation;
  * - waiting generations × mean service time ÷ target wait.
  *
- * While the service time is unknown, it is one slot per waiting generation, which is an upper bound.
+ * While the service time is unknown, the result is one slot per waiting generation, which is an upper bound.
  */
 export function queueSlots(queue: { waiting: number; meanMs: number | null; targetWaitMs: number }): number {
   return queue.meanMs === null
@@ -55,8 +55,8 @@ export function shortOfSlots({ waiting, running, slots, askedPerS, meanMs }: Slo
 }
 
 /**
- * Returns how long the last generation that waits now will wait, in ms: waiting generations without a free slot ÷ drain
- * rate. The drain rate is the larger of two rates:
+ * Returns how long the last of the generations in the queue will wait, in ms: waiting generations without a free slot ÷
+ * drain rate. The drain rate is the larger of two rates:
  * - the measured rate at which generations end;
  * - slots ÷ mean service time, the rate at which generations end if all slots are busy.
  *

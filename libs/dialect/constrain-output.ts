@@ -23,11 +23,13 @@ export class ConstraintError extends Error {
 type ConstrainedRequest = Pick<ChatRequest, 'tools' | 'toolChoice' | 'parallelToolCalls' | 'outputFormat'>
 
 /**
- * Returns the grammar that the engine applies to a chat's output; null if there is none. Forced calls override the
- * output format. If the model may choose, its turn is either calls or an answer in the format, because clients that run
- * tools in a loop send the format of the last turn with every turn before it. The engine itself exempts reasoning
- * between tags from the grammar; harmony's reasoning is the first message of the output and part of the grammar. Throws
- * a ConstraintError if calls are forced and the family has no tool calls.
+ * Returns the grammar that the engine applies to a chat's output; null if the output has no grammar. If the caller
+ * forces calls, the output format is ignored. If the model may choose whether it calls a tool, its output is either
+ * calls or an answer in the output format. Calls are allowed although the caller asked for an output format: clients
+ * that run tools in a loop send the output format with every request, but mean it for the last answer.
+ *
+ * The engine itself exempts reasoning between tags from the grammar. Harmony's reasoning is the first message of the
+ * output and part of the grammar. Throws a ConstraintError if calls are forced and the family has no tool calls.
  */
 export function constrainOutput(
   request: ConstrainedRequest,
@@ -41,8 +43,8 @@ export function constrainOutput(
 }
 
 /**
- * Returns the format in which a request's calls are written: the family's own, or `json` if a grammar constrains the
- * calls and the family's format has none.
+ * Returns the format in which a request's calls are written. This is the family's own format. The exception is `json`,
+ * if the calls must follow a grammar and no grammar exists for the family's format.
  */
 export function callsFormat(
   request: Pick<ChatRequest, 'toolChoice' | 'outputFormat'>,
@@ -88,9 +90,10 @@ function toOutput(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls
 }
 
 /**
- * Returns the grammar for a model that may choose to call. From the beginning of a call on, it allows the offered
- * tools: strict tools with arguments that fit their schema, other tools with any object. Returns null if no tool is
- * strict, or if the format does not mark the beginning of a call.
+ * Returns the grammar for a model that may choose whether it calls a tool. From the beginning of a call on, the grammar
+ * allows the offered tools: strict tools with arguments that fit their schema, other tools with any object. Returns
+ * null if the model cannot or must not call tools, if no tool is strict, or if the format does not mark the beginning
+ * of a call.
  */
 function toStrict(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls']): Output | null {
   const { tools, toolChoice } = request
@@ -149,13 +152,17 @@ function toArgumentsSchema({ parameters, parametersText }: ToolDefinition): Json
   return toEngineSchema(hasType ? schema : { ...schema, type: 'object' })
 }
 
-/** Returns the schema with the numbers of its text. Names made of digits come first, as in every JavaScript object. */
+/**
+ * Returns the schema that `text` contains, in which numbers keep their spelling; without `text`, returns `schema`. In
+ * both, property names that are made of digits come first, as in every JavaScript object.
+ */
 function exactSchema(schema: JsonSchema, text: string | undefined): JsonSchema {
   const exact = text === undefined ? schema : parseExact(text)
   return isJsonObject(exact) ? exact : schema
 }
 
 /**
- * Returns a schema for the same values that the engine's grammar library can read, less some bounds: see `fitBounds`.
+ * Rewrites `schema` so that the engine's grammar library can read it. The result allows the same values, except that
+ * bounds which the library cannot represent are left out (`fitBounds`).
  */
 const toEngineSchema = (schema: JsonSchema): JsonSchema => fitBounds(toCurrentDraft(nameReferences(schema)))

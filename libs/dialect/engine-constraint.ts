@@ -1,8 +1,8 @@
 import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 
 /**
- * A grammar for the whole output. An engine that is configured with its model's end of thinking (vLLM's
- * `--reasoning-parser`) applies the grammar after the thinking, any other engine from the first token.
+ * A grammar for the whole output. An engine that can recognize the end of its model's thinking (vLLM's option
+ * `--reasoning-parser`) applies the grammar after the thinking. Any other engine applies it from the first token.
  */
 export type EngineConstraint =
   | ({ readonly type: 'answer' } & AnswerShape)
@@ -16,7 +16,7 @@ export type EngineConstraint =
       readonly output: Exclude<EngineConstraint, { type: 'after-thinking' }>
     }
 
-/** JSON that fits the schema, or another text; after a header if the format has one. */
+/** JSON that fits `schema`, or text that fits `text`. If `header` is present, the answer begins with it. */
 export type AnswerShape = { readonly header?: string } & (
   | { readonly schema: JsonSchema }
   | { readonly text: TextShape }

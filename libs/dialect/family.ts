@@ -39,8 +39,8 @@ export const ModelFamily = z
     /** The form of call ids: some templates reject other ids. */
     callIds: z.enum(['opaque', 'nine-characters', 'name-and-number']),
     /**
-     * Tokens that end a turn, in addition to the end tokens of the model's config.json and generation_config.json. A
-     * token that a model's tokenizer lacks is ignored.
+     * Tokens that end a turn of the conversation, in addition to the end tokens of the model's config.json and
+     * generation_config.json. A token that a model's tokenizer lacks is ignored.
      */
     stopTokens: z.array(z.string().min(1)).default([]),
     /** The publisher's recommendation, for models without generation_config.json. */

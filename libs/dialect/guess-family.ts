@@ -16,9 +16,9 @@ type Rule = { readonly family: string; readonly all: readonly string[]; readonly
 
 /**
  * A chat template belongs to the first family whose `all` texts it contains and whose `none` text it does not contain.
- * Families whose texts are unique come first, families whose texts other templates also contain come last. There is a
- * rule for each family, not for each format, because families of one format differ in other texts: reasoning tags,
- * control tokens of a turn.
+ * The list begins with families whose texts no other template contains, and ends with families whose texts other
+ * templates contain too. There is a rule for each family, not for each format, because families of one format differ in
+ * other texts, such as reasoning tags and the control tokens of a turn.
  */
 const RULES: readonly Rule[] = [
   { family: 'gpt-oss', all: ['<|channel|>', '<|message|>'] },
@@ -47,10 +47,10 @@ const RULES: readonly Rule[] = [
   { family: 'qwen3', all: ['<tool_call>', '<think>'], none: '<tool_calls>' },
 ]
 
-/** Other templates with `<tool_call>` write calls as lists or as tags. */
+/** Templates with `<tool_call>` that do not match this rule write calls as lists or as tags. */
 const HERMES: Rule = { family: 'hermes', all: ['<tool_call>', '"arguments"'], none: '<tool_calls>' }
 
-/** Families of the same format, distinguished by config.json. */
+/** Families that have the same format as `hermes`. The `model_type` of config.json distinguishes them. */
 const HERMES_BY_TYPE = [
   { family: 'qwen3-instruct', type: 'qwen3' },
   { family: 'qwen2.5', type: 'qwen2' },

@@ -4,19 +4,20 @@ export type StopMatcher = {
    * whose last character is in `text` counts only if `mayStop` is true.
    */
   readonly push: (text: string, mayStop?: boolean) => string
-  /** The stop string that was found; after it, `push` returns no text. */
+  /** Returns the stop string that was found, or null. Once one is found, `push` returns no text. */
   readonly matched: () => string | null
   /**
-   * Returns the buffered text and starts over. Must be called before other output, because no stop string continues
-   * after it.
+   * Returns the buffered text and starts over. Must be called before any output that is not text, because a stop string
+   * does not continue after such output.
    */
   readonly flush: () => string
 }
 
 /**
- * Finds the stop string that ends first (of several that end together, the longest), and buffers only the longest
- * suffix that may begin one. Each stop string is a Knuth-Morris-Pratt automaton: one step per character, so the result
- * does not depend on how the text is cut, and no stop string makes it slow.
+ * Finds the stop string that ends first; if several end at the same character, the longest of them. Buffers only the
+ * longest suffix of the text that may be the beginning of a stop string. Each stop string is a Knuth-Morris-Pratt
+ * automaton, which takes one step per character. So the result does not depend on how the text is cut, and no stop
+ * string makes the matcher slow.
  */
 export function createStopMatcher(stops: readonly string[]): StopMatcher {
   // The longest comes first: of several stop strings that end at one character, the first in this order wins.
@@ -37,7 +38,8 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
           let state = automaton.state
           while (state > 0 && stop.charCodeAt(state) !== unit) state = borders[state - 1] ?? 0
           if (stop.charCodeAt(state) === unit) state += 1
-          // A stop string that ends too early does not count, but its end may be the beginning of a later one.
+          // A stop string that ends while `mayStop` is false does not count. Its end may still be the beginning of a
+          // later stop string.
           if (state === stop.length && !mayStop) state = borders[state - 1] ?? 0
           automaton.state = state
           if (state === stop.length) {

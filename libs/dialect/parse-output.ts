@@ -14,27 +14,32 @@ import { createTextWithCalls, markersOf } from './syntax/text-with-calls.ts'
 
 export type OutputParser = {
   /**
-   * Returns the events that these ids add. `stopped`: a stop string was found or the only call is over; the rest was
-   * not read, the engine can be stopped, and `finish` is still to be called.
+   * Returns the events that these ids add. `stopped` is true if a stop string was found or the only allowed call is
+   * over. Then the remaining ids were not read, and the engine can be stopped; `finish` must still be called.
    */
   readonly push: (ids: ArrayLike<number>) => { readonly events: GenerationEvent[]; readonly stopped: boolean }
   /** Returns the events of the buffered rest. Called once, at the end of the output. */
   readonly finish: () => GenerationEvent[]
-  /** Returns whether a stop string or the only call has ended the output. After `finish` its events are included. */
+  /**
+   * Returns whether a stop string or the end of the only allowed call has ended the output. After `finish`, a stop
+   * string in the buffered rest counts too.
+   */
   readonly isStopped: () => boolean
+  /** Returns the stop string that ended the answer's text, or null. */
+  readonly stopString: () => string | null
   /** After `finish`: returns whether the output ended in the middle of a call, whose arguments are then not JSON. */
   readonly isCut: () => boolean
-  /** Tokens of reasoning read so far, without its tags. */
+  /** The number of reasoning tokens read so far, without the tags. */
   readonly reasoningTokens: () => number
-  /** Tool calls that have started. */
+  /** The number of tool calls that have started. */
   readonly toolCalls: () => number
 }
 
 /**
- * Turns a generation's output from token ids into events: drops end ids and special tokens, decodes bytes to text,
+ * Turns a generation's output from token ids into events. It drops end ids and special tokens, decodes bytes to text,
  * separates tool calls, reasoning and answer, and stops at stop strings in the answer's text. Each id passes all steps
- * by itself, so the events do not depend on how the engine cuts its output into chunks, and a replay after the loss of
- * a worker repeats them, tool-call ids included. Deltas of one kind are merged within a push.
+ * by itself. So the events do not depend on how the engine cuts its output into chunks, and a replay after the loss of
+ * a worker repeats the same events, tool-call ids included. Deltas of one kind are merged within a push.
  */
 export function createOutputParser(options: {
   readonly generationId: string
@@ -103,6 +108,7 @@ export function createOutputParser(options: {
       return collector.take()
     },
     isStopped,
+    stopString: stops.matched,
     isCut: () => isCut,
     reasoningTokens: () => reasoningTokens,
     toolCalls: collector.toolCalls,
@@ -135,9 +141,9 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
   const syntax = tools.length === 0 ? null : format
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
   const single = options.singleCall
-  // Unmarked calls stand at the beginning of the answer, so they are searched for after the reasoning is split off.
-  // Marked calls are searched for first, because models call within their reasoning too. Markup of calls that is only
-  // mentioned there stays reasoning.
+  // Unmarked calls stand at the beginning of the answer, so the reasoning is split off first. Marked calls are found
+  // before the reasoning is split off, because models make calls within their reasoning as well. Markup of calls that
+  // the reasoning only mentions stays reasoning.
   const inner = syntax?.list?.unmarked === true ? createTextWithCalls(sink, { syntax, tools, single }) : null
   const onAnswer = inner?.push ?? sink.onText
   const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, onText: onAnswer })
@@ -180,7 +186,10 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
   }
 }
 
-/** Passes the text around calls to the parsers of tags, which end their buffered text where a call begins. */
+/**
+ * Passes the text outside of calls to the parsers of tags. At the beginning of a call it interrupts these parsers,
+ * because a tag that begins before a call cannot continue after the call.
+ */
 function behindTags(
   sink: HarmonySink,
   tags: {
@@ -202,8 +211,8 @@ function behindTags(
 
 /**
  * Passes the parts of an output to the collector, and the answer's text only up to a stop string. Text that may begin a
- * stop string is buffered until other text, a call or a thought follows, and is passed before it. After a stop string
- * nothing more is passed.
+ * stop string is buffered. The buffered text is passed once the text that follows shows that it begins no stop string,
+ * or before a call or reasoning is passed. After a stop string nothing more is passed.
  */
 function withStops(collector: Collector, stops: StopMatcher, mayStop: () => boolean): HarmonySink {
   const behindText = <Arguments extends readonly unknown[]>(pass: (...args: Arguments) => void) =>

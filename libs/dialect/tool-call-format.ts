@@ -31,7 +31,7 @@ export type MessageSyntax = {
 
 /** The grammar of calls, letter by letter as the chat template shows them to the model. */
 export type CallGrammar = {
-  /** The text with which every call begins, and no other text. If absent, optional calls cannot be constrained. */
+  /** A text with which every call begins and no other text does. If absent, optional calls cannot be constrained. */
   readonly trigger?: string
   /** The text around all calls. */
   readonly section?: { readonly begin: string; readonly end: string }
@@ -40,7 +40,10 @@ export type CallGrammar = {
   /** The text of a call after its arguments. */
   readonly end: string
   readonly separator: string
-  /** Set for formats of messages, in which the thinking comes first, and an answer has a header too. */
+  /**
+   * Set for formats whose output is a sequence of messages: the thinking comes first, and the answer begins with a
+   * header.
+   */
   readonly messages?: {
     readonly thinking: { readonly begin: string; readonly end: string }
     readonly answerHeader: string

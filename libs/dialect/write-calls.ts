@@ -4,8 +4,8 @@ import { TOOL_CALL_FORMATS } from './formats.ts'
 import type { JsonValue } from './syntax/write-values.ts'
 
 /**
- * Returns a function that writes calls as the models of a family write them, for chat templates that print none; null
- * for a family without calls. The values of `args` come from JSON or from `parseExact`.
+ * Returns a function that writes calls as the models of a family write them; null for a family without calls. The
+ * function is for chat templates that print no calls. The values of `args` come from JSON or from `parseExact`.
  */
 export function openCallWriter(
   format: ModelFamily['toolCalls'],

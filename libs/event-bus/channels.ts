@@ -7,8 +7,8 @@ export const gatewayChannel = (gateway: string) => `${keyPrefix()}gateway:${gate
 export const workerChannel = (worker: string) => `${keyPrefix()}worker:${worker}`
 
 /**
- * The channel of the heartbeats of all gateways, or of all workers. Each kind needs only the heartbeats of the other:
- * with one channel for both, each process would receive the heartbeats of all.
+ * The channel of the heartbeats of all gateways, or of all workers. Gateways need only the heartbeats of workers, and
+ * workers only the heartbeats of gateways. With one channel for both, each process would receive all heartbeats.
  */
 export const heartbeatChannel = (kind: 'gateway' | 'worker') => `${keyPrefix()}heartbeats:${kind}s`
 

@@ -14,7 +14,7 @@ export function appendEvent<Type extends EventType>(parts: unknown[], event: Eve
   parts.push(code, toValue(event))
 }
 
-/** An event of another release, or a damaged event. Only its own stream fails. */
+/** An event that cannot be read, because another release sent it or it is damaged. Only its own stream fails. */
 export type Unreadable = { readonly type: 'unreadable'; readonly code: unknown }
 
 /** Returns the event that `appendEvent` wrote; `worker` is the sender of the frame. */
@@ -101,15 +101,18 @@ const CODECS = {
   },
   'generation-end': {
     code: 6,
-    toValue({ finishReason, usage }) {
+    toValue({ finishReason, stopString, usage }) {
       const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage
-      return [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens]
+      const values = [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens]
+      return stopString === undefined ? values : [...values, stopString]
     },
     fromValue(value) {
-      const [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens] = readArray(value)
+      const [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens, stopString] =
+        readArray(value)
       return {
         type: 'generation-end',
         finishReason: readOneOf(finishReason, FINISH_REASONS),
+        ...(stopString !== undefined && { stopString: readText(stopString) }),
         usage: {
           promptTokens: readNumber(promptTokens),
           cachedTokens: readNumber(cachedTokens),

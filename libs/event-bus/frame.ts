@@ -4,7 +4,7 @@ import { FrameError, readArray, readNumber, readText } from './frame-values.ts'
 
 /**
  * A frame is one pub/sub message from one worker to one gateway: many events of many generations, as one flat JSON
- * array. An array of objects would take 31 instead of 20 bytes per token, and longer to read.
+ * array. An array of objects would take 31 instead of 20 bytes per token, and would take longer to read.
  *
  *   [ KIND, worker, number, (stream, epoch, seq, code, value, ids)* ]
  *
@@ -31,13 +31,15 @@ export type Frame = {
 }
 
 /**
- * Once a second a worker sends each gateway a pulse: the numbers of its first kept and its last frame, and the last seq
- * of each stream that has ended or was silent. A pulse that answers a question lists the streams that were asked about.
+ * Once a second a worker sends a pulse to each gateway for which it has streams to list. The pulse has the numbers of
+ * the worker's first kept frame and last frame. It lists the running streams that have had no event since the previous
+ * second and, in some of the pulses, the ended streams; each stream with its last seq. If a gateway asks a worker about
+ * certain streams, the worker answers with a pulse that lists them.
  *
  *   [ KIND, worker, firstKept, lastNumber, (stream, epoch, lastSeq, state)* ]
  *
- * So the gateway notices when the last frame of a stream was lost, and when the worker does not know a stream. A stream
- * that is missing from a pulse means nothing.
+ * From a pulse the gateway notices that the last frame of a stream was lost, or that the worker does not know a stream.
+ * If a pulse does not list a stream, this says nothing about the stream.
  */
 export type Pulse = {
   readonly worker: string
@@ -56,7 +58,7 @@ export type StreamState = {
   readonly state: (typeof STREAM_STATES)[number]
 }
 
-/** The order is the order of their codes. */
+/** The index of a state is its code in a pulse. */
 const STREAM_STATES = ['ended', 'running', 'claiming', 'unknown'] as const
 
 /** A message on a gateway's channel. */
@@ -96,8 +98,9 @@ export function encodePulse({ worker, firstKept, lastNumber, streams }: Pulse): 
 }
 
 /**
- * Throws a FrameError for any other text. An entry without a stream, an epoch and a seq is left out, because its stream
- * cannot be known; the gap that the entry leaves fails that stream alone.
+ * Decodes a frame or a pulse. Throws a FrameError for any other text. An entry of a frame is left out if its stream,
+ * epoch or seq is not a number, because its stream cannot be known. The missing entry is a gap in its stream, so only
+ * that stream fails.
  */
 export function decodeGatewayMessage(text: string): GatewayMessage {
   const parts = parseArray(text)
@@ -129,7 +132,7 @@ function readPulse(parts: readonly unknown[]) {
   const streams: StreamState[] = []
   for (let at = PULSE_START; at < parts.length; at += PULSE_STRIDE) {
     const state = STREAM_STATES[readNumber(parts[at + 3])]
-    // A state of another release that is unknown here means nothing.
+    // A stream whose state only another release knows is left out.
     if (state === undefined) continue
     streams.push({
       stream: readNumber(parts[at]),

@@ -5,14 +5,19 @@ import { FORM } from '#libs/generation-record/keys.ts'
 export const EngineState = z.object({
   model: z.string(),
   /**
-   * True if the worker pulls generations: the engine is healthy, the worker is not stopping, and the model's queue is
-   * not paused.
+   * True if the worker pulls generations: the engine is healthy, the worker is neither stopping nor cordoned, and the
+   * model's queue is not paused.
    */
   ready: z.boolean(),
   slots: z.int(),
   running: z.int(),
   /** Mean time from claim to end of the last generations; null until a generation has ended. */
   meanGenerationMs: z.number().nullable(),
+  /**
+   * The number of tokens, of prompts and outputs together, that one slot processes in a second. It is null until a
+   * generation has ended, and null if the worker runs an earlier release, which does not send the field.
+   */
+  slotTokensPerS: z.number().nullable().default(null),
   /** The engine's context window in tokens. */
   contextWindow: z.int(),
   /** The name of the format in which the model writes tool calls. */

@@ -1,17 +1,18 @@
 import type { ProcessKind } from './heartbeat.ts'
 
 /*
- * The states of a peer. Only the last two are reported, and a heartbeat leads from each state back to the first.
+ * The states of a peer. Only the last two are reported, and a heartbeat leads from each state back to the first. A peer
+ * *was heard* if this process has received a heartbeat of it.
  *
  * HEARD
  *   The last heartbeat is younger than the allowed silence: `ttlMs` for a worker, 7 s more for a gateway, because the
- *   death of a gateway ends the generations that it runs, while the generations of a worker go on elsewhere. A peer
- *   that is watched but was never heard counts as heard when this process began to listen.
+ *   death of a gateway ends the generations that it runs, while the generations of a worker go on elsewhere. For a
+ *   watched peer that was never heard, the silence begins when this process begins to listen.
  *   - The allowed silence is over: SILENT.
  *
  * SILENT
  *   Either the peer or the bus may be at fault. Verdict `echo`: this process sends a message to itself.
- *   - An echo comes back that is younger than the end of the silence: DOUBTED.
+ *   - An echo arrives after the end of the allowed silence: DOUBTED.
  *   - The peer is of this process's own kind and nobody watches it: no check, and after `cutOffMs` it is forgotten.
  *
  * DOUBTED
@@ -27,8 +28,8 @@ import type { ProcessKind } from './heartbeat.ts'
  *
  * MISSING
  *   The peer's key is gone. A Redis that failed over or restarted may also have lost the key. Verdict `look` again at
- *   once.
- *   - The queue Redis has answered for one whole silence, and the peer was heard before: DEAD.
+ *   the next check.
+ *   - The peer was heard before, and the queue Redis has answered for as long as the allowed silence: DEAD.
  *   - The peer was never heard, so it may be about to write its first key: DEAD only after 2 s without the key.
  *
  * CUT OFF
@@ -38,8 +39,8 @@ import type { ProcessKind } from './heartbeat.ts'
  *   Reported once. The judgement may be wrong, for example about a frozen process; the peer's next heartbeat revives
  *   it.
  *
- * A peer moves to a worse state only after this process has listened for `listenFirstMs`, and not in a turn in which
- * this process stalled, because it has not yet read the heartbeats of that time.
+ * A peer moves to a worse state only after this process has listened for `listenFirstMs`, and not directly after a
+ * stall of this process (`isStalled`), because the heartbeats that arrived during the stall are not read yet.
  */
 
 /** A peer as its last messages and the last looks at its key show it. */
@@ -67,7 +68,7 @@ export type Clocks = {
   readonly checkedMs: number
   /** The time of the last echo over the bus. */
   readonly echoMs: number
-  /** Since when the queue Redis has answered without a failure; null while it does not. */
+  /** The time since which the queue Redis has answered without a failure; null while it does not answer. */
   readonly storeAnswersSinceMs: number | null
 }
 
@@ -77,13 +78,16 @@ export type JudgeLimits = {
   readonly gatewayExtraMs: number
   readonly listenFirstMs: number
   readonly cutOffMs: number
-  /** A check that is later than the one before by more than this shows that this process stalled. */
+  /** If more time than this has passed since the previous check, this process stalled. */
   readonly stallMs: number
 }
 
 export type Verdict = 'echo' | 'look' | 'forget' | 'cut-off' | 'dead'
 
-/** How long the key of a process that was never heard must be missing, because the process may be about to write it. */
+/**
+ * If no heartbeat of a process was ever received, the process counts as dead only after its liveness key has been
+ * missing for this time, because the process may be about to write the key for the first time.
+ */
 const SECOND_LOOK_MS = 2_000
 
 /** Returns a verdict for each peer whose state asks for an action. Changes nothing. */

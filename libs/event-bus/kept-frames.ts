@@ -18,8 +18,9 @@ export type KeptFrames = {
 }
 
 /**
- * `head` is the index of the first kept frame, whose number is `first`. Texts and times are in arrays, not in one
- * object per frame, because there are many frames.
+ * The kept frames to one gateway. `texts` has the texts of the frames, and `keptMs` has the times since which they are
+ * kept. These are two arrays, not one object per frame, because there are many frames. The first kept frame has the
+ * index `head` in both arrays and the number `first`. `last` is the number that was issued last.
  */
 type Link = { first: number; last: number; head: number; texts: string[]; keptMs: number[] }
 
@@ -28,8 +29,8 @@ const EXPIRE_EVERY_MS = 1_000
 const COMPACT_AT = 1_024
 
 /**
- * Frames are kept for `keepMs` and up to `keepBytes` over all gateways; beyond that the oldest are dropped. They are
- * the published strings themselves, which take at most twice their UTF-8 bytes of memory.
+ * Frames are kept for `keepMs` and up to `keepBytes` over all gateways; beyond that the oldest are dropped. A kept
+ * frame is the published string itself, which takes at most twice its UTF-8 bytes of memory.
  */
 export function createKeptFrames(options: {
   keepMs: number

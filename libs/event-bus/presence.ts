@@ -23,25 +23,30 @@ import { createRecentDeaths } from './recent-deaths.ts'
  * LISTENING
  *   Heartbeats and echoes arrive, and the time of each is noted. The peers are judged four times a second.
  *   - An echo comes after more than two beats without one, so this process was cut off: the allowed silence of all
- *     peers begins again, and the queue Redis must answer for one whole silence again.
+ *     peers begins again, and the queue Redis must again answer for as long as the whole allowed silence.
  *   - A check comes more than a beat late: STALLED.
  *   - No echo for 3 s: AWAY.
  *
  * STALLED
- *   The messages of the stall are still unread. In this turn no peer is judged and the bus does not count as away.
- *   - The same turn: the allowed silence of all peers and the echo's clock begin again, LISTENING.
+ *   The messages that arrived during the stall are still unread. In this check no peer can be found dead, and the bus
+ *   does not count as away.
+ *   - At once, in the same check: the allowed silence of all peers and the echo's clock begin again, LISTENING.
  *
  * AWAY
  *   The bus is away, or a connection is dead without having failed. `busAwayMs` returns for how long. Both connections
  *   to the bus are opened again every 3 s, unless they are being opened already.
- *   - An echo comes: LISTENING, with the clocks begun again as above.
+ *   - An echo comes: LISTENING. The clocks begin again as above.
  */
 
 export type Presence = {
   /** Judges `id` from now on, even if it was never heard. Each call needs one `unwatch`. */
   watch(id: string): void
   unwatch(id: string): void
-  /** A message to `id` reached no subscriber: reads the liveness key of `id` at once, and again after 2 s. */
+  /**
+   * Must be called when a message to `id` reached no subscriber. Reads the liveness key of `id` at once, although the
+   * allowed silence has not ended. Does nothing if `id` was declared dead, or if its key is already known to be
+   * missing.
+   */
   suspect(id: string): void
   /** Sends a heartbeat at once, without waiting for the next second. */
   announce(): void
@@ -50,11 +55,15 @@ export type Presence = {
   /** Returns for how long this process has not received its own echo; 0 while the last echo is less than 3 s old. */
   busAwayMs(): number
   /**
-   * Returns the boot ids of the gateways among the last 512 deaths of the last 10 min, without gateways that were heard
-   * again.
+   * Returns the boot ids of gateways that were declared dead within the last 10 min and not heard again. Only the last
+   * 512 deaths, of gateways and workers together, are remembered.
    */
   buried(): readonly string[]
-  /** Returns the last heartbeat of each process of the other kind that is not silent. */
+  /**
+   * Returns the last heartbeat of each process that was heard within the last `ttlMs`. A gateway receives the
+   * heartbeats of workers, and a worker receives the heartbeats of gateways. While `receiveOwnKind` is in effect, the
+   * result also has the processes of this process's own kind.
+   */
   peers(): readonly Heartbeat[]
   /** Deletes the liveness key and stops, so that peers notice the end of this process sooner. */
   stop(): Promise<void>
@@ -70,8 +79,10 @@ const CHECK_MS = 250
 /** A timer may fire a little early. The beat is sent nevertheless, not only at the next check. */
 const BEAT_SLACK_MS = 50
 /**
- * The longest stall that is ignored: one beat. A stall plus a heartbeat that was already a second old must not look
- * like three seconds of silence.
+ * A stall of this process that lasts at most one beat is ignored. Checks are `CHECK_MS` apart, so with such a stall the
+ * time between two checks is at most 1.25 s. A peer's last heartbeat may already be 1 s old at the first of the two
+ * checks, so at the second the peer seems silent for at most 2.25 s. That is less than the 3 s after which a worker
+ * counts as silent (`ttlMs` by default).
  */
 const OWN_STALL_MS = 1_000
 const BUS_AWAY_MS = 3_000
@@ -109,8 +120,8 @@ class Peer implements JudgedPeer {
 }
 
 /**
- * Written also when Redis refuses other writes because its memory is full: a full Redis must not look like a death.
- * KEYS: the liveness key. ARGV: its TTL in ms.
+ * Writes the liveness key, even when Redis refuses other writes because its memory is full: a full Redis must not look
+ * like a death. KEYS: the liveness key. ARGV: its TTL in ms.
  */
 const WRITE_LIVENESS = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
@@ -118,7 +129,7 @@ return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
 /**
  * Joins the bus and watches the peers. Resolves when this process is subscribed and has tried to write its liveness
  * key; a write that fails is logged and repeated with the next beat. `onDeath` and `onCutOff` are called once for each
- * silence.
+ * silence of a peer.
  */
 export async function createPresence(options: {
   self: { id: string; kind: ProcessKind; name: string }
@@ -233,7 +244,10 @@ export async function createPresence(options: {
     sendEcho()
   }
 
-  /** Sends an echo. A failed publish is already logged for the heartbeat, and a lost echo is noticed by its absence. */
+  /**
+   * Sends an echo. A failure is not logged here, because heartbeats then fail too, and their failures are logged. A
+   * lost echo is noticed because it does not arrive.
+   */
   function sendEcho() {
     bus.publish(ownEcho, '').catch(() => undefined)
   }
@@ -341,7 +355,7 @@ export async function createPresence(options: {
     },
     announce: sendHeartbeat,
     receiveOwnKind() {
-      // The change is not awaited, because while the bus is unreachable it waits.
+      // The change of the subscription is not awaited, because it would wait while the bus is unreachable.
       const onError = (error: unknown) =>
         log.warn({ err: error, channel: ownBeats }, 'subscription not changed')
       subscriber.subscribe(ownBeats).catch(onError)

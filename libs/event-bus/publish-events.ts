@@ -13,9 +13,10 @@ import { createKeptFrames } from './kept-frames.ts'
 
 export type EventPublisher = {
   /**
-   * Queues a group of events of one stream for `gateway`: the output of one push of the parser, with all its token ids
-   * on the first event. The group is published at the end of this event-loop turn; for a late gateway within 25 ms,
-   * unless it is `urgent`. A stream's urgent groups must come before its other groups. Never throws.
+   * Queues a group of events of one stream for `gateway`. A group is the output of one push of the parser. Its first
+   * event has all token ids of that push. The group is published at the end of this event-loop turn. For a late gateway
+   * it is published within 25 ms, unless it is `urgent`. A stream's urgent groups must come before its other groups.
+   * Never throws.
    */
   send(gateway: string, group: readonly FrameEntry[], urgent?: boolean): void
   /** Publishes the state of these streams, after the queued events. */
@@ -35,13 +36,14 @@ export type EventPublisher = {
 /** The most characters of a frame. Redis disconnects a subscriber whose output buffer suddenly grows by much more. */
 const MAX_FRAME_CHARS = 256 * 1024
 /**
- * The most bytes that are sent again at once, which also limits the subscriber's output buffer. The gateway asks for
- * the next page after it has read this one.
+ * The size of a page: when a gateway asks for kept frames, about this many bytes of them are published at once. The
+ * gateway asks for the next page after it has read one. So Redis never has to buffer more than about one page of kept
+ * frames for the gateway's connection.
  */
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
 /**
  * How long events for a late gateway are merged: longer than one step of most engines, so that the events of two steps
- * are in one frame. A timer may be 1 ms late.
+ * are in one frame. A timer may be 1 ms late, so events wait for up to 25 ms.
  */
 const MERGE_MS = 24
 const KEEP_MS = 300_000
@@ -51,11 +53,13 @@ export const KEEP_BYTES = 64 * 1024 * 1024
 /**
  * Publishes all events of one event-loop turn for one gateway as one frame: the cost of a message is paid per turn and
  * gateway, not per token. `setImmediate` runs after all sockets of this turn were read, so no event waits for a timer.
- * A frame is split at 256 kB, between groups.
+ * Before a frame would grow beyond 256 kB, a new frame begins; the events of one call of `send` (a group) stay
+ * together.
  *
- * For a late gateway the events of up to 25 ms form one frame: most of the time that such a gateway spends on a token
- * goes into writes to its sockets, one for each stream and frame. Urgent groups do not wait and have frames of their
- * own, so that a stream that begins does not shorten the merging of the other streams.
+ * For a late gateway the events of up to 25 ms form one frame. The reason is that a gateway writes once to each
+ * stream's socket for each frame, and these writes are most of its work for a token. A group that is sent as `urgent`
+ * does not wait, and is not in the merged frame. A stream's groups are urgent up to its first output. So they do not
+ * shorten the merging of the other streams.
  *
  * Frames are kept until the gateway acknowledges them, for 5 min and up to 64 MiB. A publish that failed, or that the
  * gateway did not receive, is repeated when the gateway asks for it.
@@ -78,7 +82,7 @@ export function createEventPublisher(options: {
   const kept = createKeptFrames({ keepMs: KEEP_MS, keepBytes, nowMs })
   /** The frames of this event-loop turn, by gateway. */
   let pending = new Map<string, PendingFrame>()
-  /** The frames for late gateways, each with its timer. `pending` has no frame for the same gateways. */
+  /** The frames for late gateways, each with its timer. A gateway that has a frame here has none in `pending`. */
   const merging = new Map<string, MergingFrame>()
   let scheduled = false
   let failures = 0

@@ -6,12 +6,17 @@ import { createWorkerLink, type WorkerLink } from './worker-link.ts'
 
 export type EventReceiver = {
   take(message: GatewayMessage): void
-  /** Asks every worker for the frames that it has published meanwhile, because messages may have been missed. */
+  /**
+   * Asks every worker for its frames from the first missing one on. Must be called when messages may have been missed.
+   */
   catchUp(): void
-  /** Opens the inbox of a new generation. Open it before it is queued: subscribe, then enqueue. */
+  /** Opens the inbox of a new generation. Call it before the generation is queued, so that no event is missed. */
   open(): StreamInbox
   openStreams(): number
-  /** Loses every stream whose current epoch `worker` runs or is expected to run, and forgets the frames of `worker`. */
+  /**
+   * Marks as lost every stream whose current epoch `worker` runs or is expected to run. Forgets which frames of
+   * `worker` were received.
+   */
   loseWorker(worker: string, reason: LossReason): void
   loseAll(reason: LossReason): void
   /** Records that the stream's generation is settled, so that its worker need not keep the stream any longer. */
@@ -21,8 +26,8 @@ export type EventReceiver = {
 }
 
 /**
- * An open stream. `knownTick` is the tick at which the stream's worker last sent an event of the stream or listed it in
- * a pulse.
+ * An open stream. `tick` is called once a second. `knownTick` is the number of these calls at the time when the
+ * stream's worker last sent an event of the stream or listed it in a pulse.
  */
 type OpenStream = { readonly inbox: StreamInbox; readonly feed: InboxFeed; knownTick: number }
 
@@ -33,10 +38,12 @@ const QUIET_TICKS = 3
  * Distributes the messages of a gateway's channel to the inboxes of its generations. Stream numbers count up and are
  * never reused, so a late event cannot reach the wrong inbox.
  *
- * When a worker's frames or a stream's events have a gap, the missing frames are requested at once, and each second
- * until the gap is filled. Events behind a gap are dropped; their frames are sent again together with the missing ones.
+ * When a worker's frames or a stream's events have a gap, the missing frames are requested at once, and again each
+ * second until the gap is filled. Events behind a gap are dropped; their frames are sent again together with the
+ * missing ones.
  *
- * `onLate` is called with the number of events that were dropped because they do not belong to a current run.
+ * `onLate` is called with the number of events that were dropped for one of these reasons: their stream is not open or
+ * has ended, they belong to another epoch than the current one, or another worker runs this epoch.
  */
 export function createEventReceiver(options: {
   control: Pick<ControlSender, 'stop' | 'resend' | 'ask' | 'acknowledge'>
@@ -182,7 +189,7 @@ export function createEventReceiver(options: {
   }
 }
 
-/** Returns the question to the worker of a stream whether it runs the stream; null if there is no reason to ask. */
+/** Returns a stream's worker and the question whether it runs the stream; null if there is no reason to ask. */
 function toQuestion(
   { inbox, feed, knownTick }: OpenStream,
   ticks: number,
@@ -200,8 +207,9 @@ function toQuestion(
 const mayRun = ({ state }: StreamState) => state === 'running' || state === 'claiming'
 
 /**
- * Collects the streams that a worker must stop, and sends them at the end of the current work. Each stream is sent at
- * most once between two ticks, because its frames still arrive until the worker has read the message.
+ * Collects, for each worker, the streams that it must stop, and sends it one message about all of them in the next
+ * microtask. The request to stop a stream is repeated only after the next call of `tick`, because frames of the stream
+ * still arrive until the worker has read the first request.
  */
 function createStops(send: ControlSender['stop']) {
   let waiting = new Map<string, StreamEpoch[]>()

@@ -8,10 +8,10 @@ import { observeChannel, reportsChannel } from './channels.ts'
 import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
 
 /**
- * The reports of workers and gateways for operators. They repeat nothing of the heartbeats and the load signals. Each
- * process sends a report every 15 s, and every 2 s while a console observes. Counters count since the start of the
- * sender, so the next report makes up for a lost one. Readers ignore unknown fields and skip reports with another `v`.
- * A field that a report lacks counts as unknown, never as 0.
+ * The reports of workers and gateways for operators. They contain nothing that heartbeats or the messages of
+ * `scaling-signals.ts` contain. Each process sends a report every 15 s, and every 2 s while a console observes.
+ * Counters count since the start of the sender, so the next report makes up for a lost one. Readers ignore unknown
+ * fields and skip reports with another `v`. A field that a report lacks counts as unknown, never as 0.
  */
 
 const V = z.literal(1)
@@ -54,8 +54,8 @@ const EngineReport = z.object({
   /** Why the engine does not load; null without a problem. */
   problem: z.string().nullable(),
   /**
-   * The parts of a conversation that the model's chat template cannot print; null without a template, or until it is
-   * loaded.
+   * The parts of a conversation that the model's chat template cannot print. Null if the model has no template, or if
+   * the model is not loaded yet.
    */
   refuses: z.array(z.string()).nullable().default(null),
 })
@@ -67,7 +67,7 @@ export type WorkerReport = z.infer<typeof WorkerReport>
 const ByCode = z.record(z.string(), count)
 
 const ModelReport = z.object({
-  /** `off`: disabled in the catalog. `fixed`: the catalog fixes the answer to callers. */
+  /** `off`: disabled in the catalog. `fixed`: the catalog gives the model a fixed state (`fixedState`). */
   catalog: z.enum(['on', 'off', 'fixed']),
   /** Requests for a generation. This counter and the next six count since the start of the gateway. */
   asked: count,
@@ -94,7 +94,7 @@ const TenantReport = z.object({
   model: z.string(),
   waiting: count,
   running: count,
-  /** Counted since the start of the gateway. */
+  /** The requests that were refused since the start of the gateway. */
   refused: count,
 })
 export type TenantReport = z.infer<typeof TenantReport>
@@ -133,7 +133,7 @@ const GatewayReport = z.object({
   kind: z.literal('gateway'),
   /** Every model of the gateway's catalog. */
   models: z.record(z.string(), ModelReport),
-  /** The 20 tenants with the most requests that are open or were refused lately. */
+  /** The 20 pairs of account and model with the most requests that are open or were refused lately. */
   tenants: z.array(TenantReport),
   /** The 200 oldest open generations. */
   open: z.array(OpenReport),
@@ -174,7 +174,8 @@ const WATCHED_MS = 2_000
 
 /**
  * Sends reports on every server of the bus until it is stopped, the first report at once. `build` makes a report.
- * `watched` is true if a console has observed this process since the previous report, `begins` if it did not before.
+ * `watched` is true while a console observes this process. `begins` is true only for the first report after a console
+ * has begun to observe.
  */
 export async function startReporter(deps: {
   servers: readonly { readonly bus: Redis; readonly subscriber: Redis }[]

@@ -5,8 +5,8 @@ import { capacityChannel, demandChannel, modelStatesChannel } from './channels.t
 
 /**
  * The messages about load that gateways, workers and scalers send each other once a second. They have their own
- * channels, because heartbeats go to every process. Counters count since the start of the sender, so the next message
- * makes up for a lost one. Readers ignore unknown fields.
+ * channels, because heartbeats also go to processes that do not need these messages. Counters count since the start of
+ * the sender, so the next message makes up for a lost one. Readers ignore unknown fields.
  */
 
 const count = z.int().min(0)
@@ -14,7 +14,7 @@ const count = z.int().min(0)
 /** One model's load as one gateway sees it. */
 const ModelDemand = z.object({
   /**
-   * Requests that are not marked as a client's repetition. This counter and the next four count since the start of the
+   * Requests that are not marked as a client's repetition. This counter and the next five count since the start of the
    * gateway.
    */
   fresh: count,
@@ -25,6 +25,8 @@ const ModelDemand = z.object({
   busy: count,
   /** Requests that were refused because no worker was ready. */
   unserved: count,
+  /** Requests that were queued while no worker was ready. They count as accepted, too. */
+  awaited: count.default(0),
   /** The number of generations that no worker has claimed yet. */
   waiting: count,
   /** The estimated prompt tokens of the waiting generations. */
@@ -50,8 +52,8 @@ export type Demand = z.infer<typeof Demand>
 
 /**
  * `loading`: the worker is not connected to the engine, or the engine is not healthy yet. `ready`: the worker pulls
- * tickets. `cordoned`: it takes nothing more, runs what it has, and may come back. `draining`: it takes nothing more
- * and will stop. `sick`: the engine was restarted three times within ten minutes.
+ * jobs. `cordoned`: it takes nothing more, runs what it has, and may come back. `draining`: it takes nothing more and
+ * will stop. `sick`: the engine was restarted three times within ten minutes.
  */
 export const WorkerPhase = z.enum(['loading', 'ready', 'cordoned', 'draining', 'sick'])
 export type WorkerPhase = z.infer<typeof WorkerPhase>
@@ -89,15 +91,19 @@ export const Capacity = z.object({
 export type Capacity = z.infer<typeof Capacity>
 
 /**
- * `serving`: workers are ready. `warming`: none is ready, one is starting or will be. `stopped`: at zero, and a request
- * starts one. `starved`: no GPU was found for 10 min. `off`: the model is allowed no worker.
+ * `serving`: workers are ready. `warming`: no worker is ready; one is starting or will be started. `stopped`: the model
+ * has no worker, and a request starts one. `starved`: no GPU was found for 10 min. `off`: no pool of the model may have
+ * a worker: each pool either has the maximum 0, or has no replica and was paused by an operator.
  */
 export const ModelState = z.object({
   model: z.string(),
   state: z.enum(['serving', 'warming', 'stopped', 'starved', 'off']),
   ready: count,
   target: count,
-  /** The predicted time until the next worker is ready, in ms; null if no worker is starting. */
+  /**
+   * The predicted time until the next worker is ready, in ms; if no worker is starting, the duration of a start. Null
+   * unless the state is `warming` or `stopped`.
+   */
   etaMs: z.number().min(0).nullable(),
 })
 export type ModelState = z.infer<typeof ModelState>

@@ -3,8 +3,8 @@ import type { Unreadable } from './event-codecs.ts'
 import type { ReceivedEntry } from './frame.ts'
 
 /*
- * An inbox is the gateway's end of one generation's stream. It lives through epochs: the attempts to run the
- * generation, each after another claim. Its state is the state of the present epoch. Token ids outlive epochs, so that
+ * An inbox is the gateway's end of one generation's stream. It exists through all epochs of the generation; an epoch is
+ * one attempt to run it, by one claim. The inbox has the state of the present epoch. Token ids outlive epochs, so that
  * the next worker continues after them.
  *
  * WAITING (`open`, no worker)
@@ -35,21 +35,22 @@ import type { ReceivedEntry } from './frame.ts'
  *
  * From several states:
  *   - `lose`, from WAITING and RUNNING: LOST, with the caller's reason.
- *   - `raise`, from all but CLOSED: WAITING in the next epoch; a worker that may still run is asked to stop. With
- *     `restart`, ids and unread events are dropped.
+ *   - `raise`, from all but CLOSED: WAITING in the next epoch; a worker that may still run the generation is asked to
+ *     stop. With `restart`, ids and unread events are dropped.
  *   - `close`, from all: CLOSED.
  */
 
 /**
- * An event that the gateway reads from a generation's stream. A loss comes in order, after all events received before
- * it.
+ * An event that the gateway reads from a generation's stream. The event `stream-lost` comes in order, after all events
+ * that were received before the loss.
  */
 export type InboxEvent = GenerationEvent | StreamLost
 export type StreamLost = { readonly type: 'stream-lost'; readonly reason: LossReason }
 
 /**
  * The reason for which this epoch brings no more events.
- * - `worker-dead`, `bus-away`, `deadline`, `settled`, `no-worker`, `gateway-stopping`: found by the caller of `lose`.
+ * - `worker-dead`, `bus-away`, `deadline`, `settled`, `no-worker`, `not-started`, `gateway-stopping`: found by the
+ *   caller of `lose`.
  * - `frames-lost`: the worker no longer keeps a frame that did not arrive.
  * - `not-running`: the worker does not run the epoch.
  * - `misfit`: the worker did not continue after the ids of this inbox.
@@ -65,11 +66,13 @@ export type LossReason =
   | 'deadline'
   | 'settled'
   | 'no-worker'
+  | 'not-started'
   | 'gateway-stopping'
 
 /**
- * The consumer's side of an inbox: events in order, each once, in batches as they arrived. The iteration ends after
- * `close`, but not after a loss: `raise` starts the next epoch in the same inbox. Allows only one consumer.
+ * The consumer's side of an inbox. It yields the events in order, each event once, in the batches in which they
+ * arrived. The iteration ends after `close`, but not after a loss: `raise` starts the next epoch in the same inbox.
+ * Allows only one consumer.
  */
 export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** The gateway's number for the stream. */
@@ -80,21 +83,21 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** Returns all token ids that were accepted, over all epochs. Later ids do not change the array. */
   ids(): Uint32Array
   /**
-   * Sets the worker that has claimed the epoch, according to the record. The worker is asked each second until one of
-   * its events arrives.
+   * Sets the worker from which this inbox expects the epoch's events. According to the record, this worker has claimed
+   * the epoch. The gateway asks it about the stream each second, until an event arrives.
    */
   expect(claim: { readonly worker: string; readonly nonce: string }): void
   /**
-   * Starts the next epoch and returns its number. From here on no event of an earlier epoch is accepted, so the ids
-   * that `ids` returns afterwards are final. Accepted events stay readable, except at a `restart`, which drops the ids
-   * and every unread event.
+   * Starts the next epoch and returns its number. From here on no event of an earlier epoch is accepted, so earlier
+   * epochs add no more token ids to this inbox. Without `restart`, the inbox keeps all token ids, and its accepted
+   * events can still be read. With `restart`, all token ids and all unread events are dropped.
    */
   raise(options: { readonly restart: boolean }): number
   /** Ends the epoch with a `stream-lost` event, unless it is over. */
   lose(reason: LossReason): void
   /**
-   * Resolves when this epoch is lost or the inbox is closed. For a caller that waits before any worker can run the
-   * epoch.
+   * Resolves when this epoch is lost or the inbox is closed. It is meant for a caller that waits before any worker can
+   * run the epoch.
    */
   untilOver(): Promise<void>
   close(): void
@@ -102,14 +105,17 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
 
 /**
  * How an event was received. `gap`: an earlier event is missing, so this one is not accepted and must come again.
- * `stray`: the event is not part of the current run, and its sender must stop.
+ * `stray`: the event is not accepted, because it has another epoch or another worker, or comes after the end of the
+ * epoch or of the inbox. Its sender must stop running the generation.
  */
 export type Acceptance = 'accepted' | 'repeated' | 'gap' | 'stray'
 
 /** The subscriber's side of an inbox. */
 export type InboxFeed = {
   accept(entry: ReceivedEntry, worker: string): Acceptance
-  /** Passes the accepted events to the consumer. All events delivered in one turn of the event loop form one batch. */
+  /**
+   * Passes the accepted events to the consumer. All events delivered in one iteration of the event loop form one batch.
+   */
   deliver(): void
   /** The seq of the last event that was accepted in this epoch. */
   lastSeq(): number
@@ -132,7 +138,7 @@ type Waiter = (result: IteratorResult<readonly InboxEvent[]>) => void
 
 /**
  * Opens an inbox in its first epoch. `onClose` is called once. `onStop` is called when the epoch's worker must stop:
- * the epoch was lost, or it was raised while its worker may still run.
+ * either the epoch was lost, or `raise` was called while its worker may still run.
  */
 export function createStreamInbox(
   stream: number,

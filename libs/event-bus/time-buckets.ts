@@ -1,7 +1,7 @@
 /**
- * Counts durations in fixed buckets, four to each doubling from 1 ms to 17 min. Processes count into them from their
- * start and report the counts; a reader adds the counts of many processes, and computes quantiles from the difference
- * between two reports.
+ * These functions count durations in fixed buckets from 1 ms to 17 min. There are four buckets for each doubling of the
+ * duration. Each process counts from its start on and reports its counts. A reader adds the counts of many processes,
+ * and computes quantiles from the difference between two reports.
  */
 
 const PER_DOUBLING = 4
@@ -19,8 +19,8 @@ export function countTime(buckets: TimeBuckets, ms: number): void {
 }
 
 /**
- * Returns the duration, in ms, within which the fraction `part` of the counted durations lies: at most 19 % above the
- * true quantile. Null without any durations.
+ * Returns a duration, in ms, that the fraction `part` of the counted durations does not exceed. Between 1 ms and 17
+ * min, the result is at most 19 % above the true quantile. Returns null if no duration was counted.
  */
 export function quantileMs(buckets: readonly number[], part: number): number | null {
   const all = buckets.reduce((sum, count) => sum + count, 0)

@@ -5,8 +5,9 @@ import { keyPrefix } from '#libs/generation-record/keys.ts'
  * Embedding vectors travel from a worker to a gateway as binary keys on the bus; a `vectors-ready` event names the
  * keys.
  *
- * They are not stored beside the record on the queue Redis, which would write all of them, tens of MiB a request, to
- * its append-only file. If vectors are lost, as a frame may be, the generation fails and costs nothing.
+ * They are not stored beside the record on the queue Redis, because that Redis would write all of them, tens of MiB a
+ * request, to its append-only file. The bus may lose vectors. The gateway then counts the epoch as lost, and a worker
+ * runs the generation again. If the generation fails in the end, it costs nothing.
  */
 export type VectorsPlace = {
   readonly gateway: string
@@ -18,10 +19,10 @@ export type VectorsPlace = {
   readonly first: number
 }
 
-/** How long vectors that are not taken stay: longer than a worker waits for its gateway. */
+/** How long vectors are kept if no gateway takes them: longer than a worker waits for its gateway. */
 const KEEP_MS = 30_000
 
-/** A gateway's keys share a hash tag, because like its channel they belong to one server. */
+/** The keys of one gateway share a hash tag, because all of them are on one server, as the gateway's channel is. */
 export function vectorsKey({ gateway, stream, epoch, worker, first }: VectorsPlace): string {
   return `${keyPrefix()}vectors:{${gateway}}:${stream}:${epoch}:${worker}:${first}`
 }

@@ -2,18 +2,22 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { workerChannel } from './channels.ts'
+import { CountId } from './token-counts.ts'
 
 /** A gateway's stream, up to and including an epoch. */
 const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
 export type StreamEpoch = z.infer<typeof StreamEpoch>
 
-/** A stream that a worker claimed with this nonce, as the record says; the nonce is empty if the gateway knows none. */
+/**
+ * A stream of which a gateway asks a worker whether the worker runs it. `nonce` is the nonce of the worker's claim,
+ * according to the record; it is empty if the gateway does not know the nonce.
+ */
 const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
 export type AskedStream = z.infer<typeof AskedStream>
 
 /** The hold of a stream whose worker asked for a larger one. */
 const AnsweredHold = StreamEpoch.extend({
-  /** An int64 amount as text; what it was before if nothing more can be paid. */
+  /** An int64 amount as text; the former amount if nothing more can be paid. */
   amountNano: z.string().regex(/^\d{1,19}$/),
   /** True if no larger hold will come. */
   isFinal: z.boolean(),
@@ -46,6 +50,7 @@ const WorkerControl = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('vectors-taken'), key: z.string() }),
   AnsweredHold.extend({ type: z.literal('hold'), gateway: z.string() }),
+  CountId.extend({ type: z.literal('count') }),
   Offer.extend({ type: z.literal('offer') }),
   z.object({ type: z.literal('drain') }),
   z
@@ -61,9 +66,9 @@ const WorkerControl = z.discriminatedUnion('type', [
 type WorkerControl = z.infer<typeof WorkerControl>
 
 /**
- * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber, and never
- * rejects, because every message is sent again while there is a reason for it. Only an offer is not: a generation whose
- * offer is lost waits for its job.
+/**
+ * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber. It never
+ * rejects, because the gateway sends each message except `count` and `offer` again as long as there is a reason for it.
  */
 export type ControlSender = {
   /** Asks the worker to stop these streams, up to and including the epoch. */
@@ -78,6 +83,8 @@ export type ControlSender = {
   vectorsTaken(worker: string, key: string): Promise<boolean>
   /** Answers a `generation-short`. */
   hold(worker: string, answered: AnsweredHold): Promise<boolean>
+  /** Asks the worker to count the tokens of the prompt with this id; not sent again. */
+  count(worker: string, id: string): Promise<boolean>
   /** Offers a waiting generation to the worker, which claims it by its id if it has room. */
   offer(worker: string, offer: Offer): Promise<boolean>
 }
@@ -114,6 +121,7 @@ export function createControlSender(options: {
       await send(worker, { type: 'acknowledge', gateway, number, settled: [...settled] }),
     vectorsTaken: async (worker, key) => await send(worker, { type: 'vectors-taken', key }),
     hold: async (worker, answered) => await send(worker, { type: 'hold', gateway, ...answered }),
+    count: async (worker, id) => await send(worker, { type: 'count', gateway, id }),
     offer: async (worker, offer) => await send(worker, { type: 'offer', ...offer }),
   }
 }
@@ -124,9 +132,10 @@ export async function sendDrain(redis: Redis, worker: string): Promise<boolean> 
 }
 
 /**
- * Asks `worker` to take nothing more while it finishes its running generations. Resolves with true if a subscriber
- * received the message. A scaler gives its term and a duration of at most 10 min, and renews its cordon; an operator
- * (`term` and `forMs` null) cordons until `sendUncordon`. A worker ignores other combinations.
+ * Cordons `worker`: it takes nothing more and runs what it has. Resolves with true if a subscriber received the
+ * message. A scaler gives its term and a duration of at most 10 min, and renews its cordon. For an operator `term` and
+ * `forMs` are null, and the cordon lasts until `sendUncordon`. A worker ignores other combinations of `term` and
+ * `forMs`.
  */
 export async function sendCordon(
   redis: Redis,
@@ -137,8 +146,8 @@ export async function sendCordon(
 }
 
 /**
- * Ends the cordon of this scaler's term or of an earlier term; with null, the operator's cordon. Resolves as
- * `sendCordon`.
+ * Ends a cordon. `term` is a scaler's term: the cordon ends if a scaler gave it in this term or in an earlier one. With
+ * null, the operator's cordon ends. Resolves like `sendCordon`.
  */
 export async function sendUncordon(redis: Redis, worker: string, term: number | null): Promise<boolean> {
   return (await publish(redis, worker, { type: 'uncordon', term })) > 0
@@ -156,6 +165,7 @@ export type ControlHandlers = {
   onAcknowledge: (gateway: string, number: number, settled: readonly number[]) => void
   onVectorsTaken: (key: string) => void
   onHold: (gateway: string, answered: AnsweredHold) => void
+  onCount: (count: CountId) => void
   onOffer: (offer: Offer) => void
   onDrain: () => void
   /** The term is null for an operator's cordon, which has no end of its own. */
@@ -192,6 +202,8 @@ function handle(message: WorkerControl, handlers: ControlHandlers): void {
       return handlers.onVectorsTaken(message.key)
     case 'hold':
       return handlers.onHold(message.gateway, message)
+    case 'count':
+      return handlers.onCount(message)
     case 'offer':
       return handlers.onOffer(message)
     case 'drain':

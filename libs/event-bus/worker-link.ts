@@ -12,9 +12,12 @@ export type WorkerLink = {
   applyPulse(pulse: { readonly firstKept: number; readonly lastNumber: number }): void
   /** True if a frame before this number (without a number, any frame) is missing. */
   isMissing(before?: number): boolean
-  /** Asks for missing frames. Frames that were not requested before are requested at once. */
+  /** Asks the worker for missing frames. Frames that were not requested before are requested at once. */
   requestMissing(occasion: 'frame' | 'pulse' | 'tick'): void
-  /** Asks for all frames from the first missing one on, because some may have been lost without a trace. */
+  /**
+   * Asks the worker to publish every frame again, from the first missing frame on. This includes frames of which this
+   * link does not know yet, because these frames may be lost too.
+   */
   requestRest(): void
   /** Acknowledges a stream as settled with the next message. */
   addSettled(stream: number): void
@@ -33,8 +36,9 @@ const IDLE_AFTER = 60
 const ACKNOWLEDGE_AT = 256
 
 /**
- * A link expects frames from number 1 on, even if the first frame that arrives has a higher number: earlier frames may
- * contain events that are needed, and frames that were acknowledged are no longer kept by the worker.
+ * A link expects frames from number 1 on, even if the first frame that arrives has a higher number, because earlier
+ * frames may contain events that are needed. The worker no longer keeps frames that were acknowledged. Its pulse shows
+ * which frame is the first kept one, and the link no longer expects the frames before it.
  */
 export function createWorkerLink(options: {
   worker: string
@@ -45,7 +49,7 @@ export function createWorkerLink(options: {
   let asked = { from: 0, upTo: 0 }
   let acknowledged = 0
   let settled: number[] = []
-  /** Streams that were acknowledged as settled, with the second of their last acknowledgement. */
+  /** The streams that were acknowledged as settled. The value is `second` at the stream's last acknowledgement. */
   const settledSent = new Map<number, number>()
   let second = 0
   let heardSecond = 0

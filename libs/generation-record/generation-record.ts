@@ -5,7 +5,7 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { encodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { withNextWrite } from '#libs/redis/connect-redis.ts'
 import {
-  ALL_BYTES,
+  ALL_ACCOUNTS,
   idsKey,
   modelPrefix,
   needsKey,
@@ -15,7 +15,7 @@ import {
   settlementMarkKey,
   settlementStateKey,
   settlementStreamKey,
-  waitingBytesKey,
+  waitingSumsKey,
 } from './keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
 import {
@@ -30,27 +30,42 @@ import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
 
-/** How many bytes of jobs may wait, for one account and for all accounts of a model. */
+/**
+ * The most bytes that the waiting jobs of a model may have: `accountBytes` for the jobs of one account, `modelBytes`
+ * for all jobs.
+ */
 export type Bounds = { readonly accountBytes: number; readonly modelBytes: number }
 
-/** Every lift of one epoch carries the same job, needs, tag, ids and prompt count. */
+/** The facts that decide a generation's place in the fair order. Costs are whole tokens. */
+export type Place = {
+  readonly accountId: string
+  /** The account's share of the model, relative to the other accounts whose generations wait: 1 or more. */
+  readonly weight: number
+  /**
+   * The expected tokens of prompt and output, plus `fixedCost`. The settlement replaces the expected tokens by the used
+   * ones.
+   */
+  readonly cost: number
+  /** The part of the cost that does not depend on the used tokens. Every generation that runs pays it. */
+  readonly fixedCost: number
+  /** A first lift is answered `busy` if the generations before its tag cost more than this. */
+  readonly mostAhead: number
+}
+
+/** The arguments of a lift. All lifts of one epoch carry the same job, needs, ids and prompt count. */
 export type Lifting = {
   readonly job: PackedJob
   readonly epoch: number
   readonly needs: Needs
-  /** The tag of the first lift's answer; null in the first lift, which issues it. */
+  /** The tag that the first lift returned; null in the first lift, in which the script issues the tag. */
   readonly tag: number | null
-  /**
-   * `cost`: expected tokens / weight. `mostAhead`: a first lift with more generations before its tag is answered
-   * `busy`.
-   */
-  readonly place: { readonly accountId: string; readonly cost: number; readonly mostAhead: number }
+  readonly place: Place
   readonly bounds: Bounds
   /** The time until the generation's deadline. */
   readonly remainingMs: number
-  /** The output so far, after which this epoch continues; empty in epoch 1 and at a restart. */
+  /** The token ids of the output so far. This epoch continues after them. Empty in epoch 1 and after a restart. */
   readonly ids: Uint32Array
-  /** The exact number of prompt tokens from the first claim; null before it. */
+  /** The number of prompt tokens that a worker counted at the first claim; null before that claim. */
   readonly promptTokens: number | null
   readonly engineDeaths: EngineDeaths
   readonly seats: Seats
@@ -71,18 +86,24 @@ export const NO_SEATS: Seats = { taken: [], sought: [] }
 
 export type Lift =
   /**
-   * `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts. `ahead`: how many generations wait
-   * at that tag or before it. `warmWorker`: the worker of the seat that was found; its engine has probably cached
-   * the beginning of the conversation. For 250 ms only an offer may claim such a generation, until `unreserve` or a repeated lift. Absent if
-   * none was found.
+   * - `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts.
+   * - `ahead`: how many other generations wait at that tag or before it.
+   * - `costAhead`: the estimated cost of these generations, if this call has admitted the generation; else null.
+   * - `warmWorker`: the worker of the seat that was found; its engine has probably cached the beginning of the
+   *   conversation. Absent if no seat was found. The generation is then reserved: for 250 ms only an offer may claim it,
+   *   unless `unreserve` or a repeated lift ends the reservation.
    */
   | {
       readonly status: 'waiting'
       readonly tag: number
       readonly ahead: number
+      readonly costAhead: number | null
       readonly warmWorker?: string
     }
-  /** Only for a first lift. Nothing was created, and no tag was issued. */
+  /**
+   * Only a first lift can be answered `busy`. It has then created no record and issued no tag. `ahead`: the cost of the
+   * generations that would wait before this one.
+   */
   | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
   /** A worker has claimed this epoch. */
   | { readonly status: 'claimed'; readonly worker: string; readonly nonce: string }
@@ -94,12 +115,14 @@ export type Claiming = {
   /** The worker's boot id. */
   readonly worker: string
   /**
-   * Each claim has its own nonce, which is never reused. A claim that is repeated for want of an answer keeps its
-   * nonce.
+   * Each claim has its own nonce, which is never reused. A claim that got no answer is repeated with the same nonce.
    */
   readonly nonce: string
   readonly serves: Serves
-  /** Gateways that presence has declared dead. Each of their generations that the claim meets is settled at 0. */
+  /**
+   * The boot ids of gateways that presence has declared dead. A claim that finds one of their generations settles it at
+   * 0.
+   */
   readonly buried: readonly string[]
   /** The generation and epoch that were offered to the worker; absent in a claim of the fairest generation. */
   readonly offer?: { readonly id: string; readonly epoch: number }
@@ -117,7 +140,7 @@ export type Claim =
       readonly engineDeaths: EngineDeaths
       /** The time until the deadline; may be ≤ 0. */
       readonly remainingMs: number
-      /** How many more generations wait that this worker serves; 0 in the answer to a repeated claim. */
+      /** The number of further waiting generations that this worker serves; 0 in the answer to a repeated claim. */
       readonly waiting: number
       /** How long the generation has waited in this epoch. */
       readonly waitedMs: number
@@ -138,8 +161,9 @@ export type Claim =
     }
 
 /**
- * Who settles. A worker settles only a generation that it has claimed, and only for a gateway that is dead. `again`:
- * the settlement's entry in the stream may be lost, so it is appended once more even if the record is settled.
+ * The process that settles a generation. A worker settles only a generation that it has claimed, and only for a gateway
+ * that is dead. `again`: the settlement's entry in the stream may be lost, so it is appended once more even if the
+ * record is settled.
  */
 export type Settler =
   | { readonly role: 'gateway'; readonly again?: boolean }
@@ -147,8 +171,9 @@ export type Settler =
 
 export type Settled = {
   /**
-   * `settled`: an earlier call has settled the generation. `stale`: the record is in a later epoch, or the generation
-   * is not this worker's.
+   * - `recorded`: this call has settled the generation.
+   * - `settled`: an earlier call has settled it.
+   * - `stale`: the record is in a later epoch, or the worker that settles has not claimed the generation.
    */
   readonly status: 'recorded' | 'settled' | 'stale'
   /** The worker that had claimed the generation and must be stopped. */
@@ -158,9 +183,11 @@ export type Settled = {
 }
 
 /**
- * The settlements that billing has committed: all entries of the run `runId` up to `committedMs` of Redis' time. A run
- * ends, and the next one gets another id, when acknowledged settlements may be lost: the server restarted, a replica
- * was promoted, or billing noticed that the stream had lost entries.
+ * How far billing has committed the settlements in a model's stream. A run of the stream is a period in which Redis
+ * loses no acknowledged settlement. A new run with another id begins when settlements may have been lost: the server
+ * restarted, a replica was promoted, or billing noticed that the stream had lost entries. `runId` is the id of the
+ * present run. Billing has committed all settlements that were appended in this run up to the Redis time
+ * `committedMs`. If `committedMs` is null, no such time is known.
  */
 export type SettlementMark = { readonly runId: string; readonly committedMs: number | null }
 
@@ -171,25 +198,30 @@ export type SettlementMark = { readonly runId: string; readonly committedMs: num
  */
 export type GenerationRecord = {
   /**
-   * Brings the record to at least this epoch, and puts it among the waiting ones. A record that does not exist is
-   * created. A repeated lift keeps the place. While Redis' memory is full, a first lift is refused with an OOM error;
-   * other lifts are not.
+   * Sets the record to the epoch of `lifting`, and adds the generation to the waiting ones. A record that does not
+   * exist is created. Nothing changes if the record is settled, is in a later epoch, or is already claimed in this
+   * epoch. A repeated lift keeps the generation's place. While Redis' memory is full, a first lift is refused with an
+   * OOM error; other lifts are not.
    */
   lift(lifting: Lifting): Promise<Lift>
   /**
-   * Hands out the waiting generation with the lowest tag that the worker serves, or the offered generation. A claim of
-   * an offered generation leaves the place of all other generations in the fair order as it is.
+   * Gives the worker the generation with the lowest tag, among the waiting generations that it serves, or the offered
+   * generation. A claim of an offered generation does not change the place of any other generation in the fair order.
    */
   claim(model: string, claiming: Claiming): Promise<Claim>
-  /** Lets every claim find a generation whose seat was found, so without an offer. */
+  /** Ends the reservation of a generation, so that every claim may find it. */
   unreserve(model: string, id: string): Promise<void>
   /**
-   * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client waits for the
-   * answer, so the command is sent together with another one, such as the lift of another generation (`withNextWrite`).
+   * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client of the API waits
+   * for this command. So the command is sent together with the connection's next other command (`withNextWrite`), such
+   * as the lift of another generation.
    */
   settle(model: string, settlement: Omit<Settlement, 'by'>, as: Settler): Promise<Settled>
   readMark(model: string): Promise<SettlementMark>
-  /** Returns the ids whose generation is settled or has no record. For a worker that is cut off from the bus. */
+  /**
+   * Returns each of `ids` whose generation is settled or has no record. A worker that is cut off from the bus calls
+   * this function.
+   */
   settledOf(model: string, ids: readonly string[]): Promise<ReadonlySet<string>>
   /** Returns the bytes of all waiting jobs. */
   waitingBytes(model: string): Promise<number>
@@ -292,7 +324,8 @@ export function createGenerationRecord(options: {
     },
 
     async waitingBytes(model) {
-      return Number((await redis.hget(waitingBytesKey(model), ALL_BYTES)) ?? 0)
+      const sums = await redis.hget(waitingSumsKey(model), ALL_ACCOUNTS)
+      return sums === null ? 0 : Number(sums.split(' ', 1)[0])
     },
 
     async redisTimeMs() {
@@ -303,7 +336,7 @@ export function createGenerationRecord(options: {
     },
   }
 
-  /** Reads the side keys, which the script does not return, and parses the job. */
+  /** Reads the large request and the ids, which the script does not return, and parses the job. */
   async function readClaimed(model: string, { text, integer }: Reply): Promise<Claim> {
     const [id, epoch, jobText, gateway, stream] = [text(0), integer(1), text(2), text(3), integer(4)]
     const [remainingMs, waiting, waitedMs] = [integer(5), integer(6), integer(7)]
@@ -325,7 +358,10 @@ export function createGenerationRecord(options: {
   }
 }
 
-/** Each call that is answered `again` has settled up to 64 generations of dead gateways. */
+/**
+ * The most calls of the script for one claim. Each call that is answered `again` has removed 64 generations from the
+ * waiting ones, because they have expired or their gateways are dead.
+ */
 const MAX_CLAIM_CALLS = 64
 
 const SETTLED_OF_BATCH = 256
@@ -341,7 +377,9 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     encodeNeeds(needs),
     tag === null ? '' : String(tag),
     place.accountId,
+    String(place.weight),
     String(place.cost),
+    String(place.fixedCost),
     String(place.mostAhead),
     String(bounds.accountBytes),
     String(bounds.modelBytes),
@@ -365,7 +403,11 @@ function readLift(answer: unknown): Lift | 'request' {
   const { status, text, number, integer } = readReply(answer)
   switch (status) {
     case 'waiting':
-      return { status, tag: number(0), ahead: integer(1), ...(text(2) !== '' && { warmWorker: text(2) }) }
+    case 'waiting': {
+      const costAhead = integer(2) < 0 ? null : integer(2)
+      const seat = text(3) === '' ? {} : { warmWorker: text(3) }
+      return { status, tag: number(0), ahead: integer(1), costAhead, ...seat }
+    }
     case 'claimed':
       return { status, worker: text(0), nonce: text(1) }
     case 'busy': {

@@ -1,17 +1,18 @@
 import { currentCell } from '#libs/config/cell.ts'
 
 /**
- * All key names of the queue Redis. The keys of one model share the hash tag `{model}`, so that a Redis Cluster keeps a
- * model in one slot and spreads models over nodes.
+ * All key names of the queue Redis. The keys of one model share the hash tag `{model}`, so that a Redis Cluster keeps
+ * all keys of a model on one node, and spreads the models over its nodes.
  *
- * All names begin with the form and the cell: `mr2:main:`. The name of the cell keeps cells apart that share a server,
- * because the numbers of Redis' databases do not: pub/sub ignores them, and a Cluster has only one.
+ * All names begin with the release's form (`FORM`) and the cell's name: `mr2:main:` for the form 2 and the cell `main`.
+ * The cell's name keeps cells that share a server apart. The numbers of Redis databases could not do this: pub/sub
+ * ignores them, and a Cluster has only one database.
  */
 
 /**
- * The number of the form of records, queued jobs, frames and heartbeats in this release. Keys and channels of one form
- * share a prefix, and heartbeats carry the number, so that releases of different forms run side by side without seeing
- * each other.
+ * The number of this release's form, which is the format of its records, queued jobs, frames and heartbeats. The prefix
+ * of keys and channels contains the number, and heartbeats carry it, so that releases of different forms run side by
+ * side without seeing each other.
  */
 export const FORM = 2
 
@@ -29,7 +30,7 @@ export const recordKey = (model: string, id: string) => `${modelPrefix(model)}g:
  */
 export const jobKey = (model: string, id: string) => `${modelPrefix(model)}j:${id}`
 
-/** A large request, compressed, beside its record. */
+/** The compressed request, if it is too large to be stored in the job. */
 export const promptKey = (model: string, id: string) => `${modelPrefix(model)}p:${id}`
 
 /** The ids after which this epoch continues, as unsigned 32 bit integers, little endian. */
@@ -45,16 +46,19 @@ export const waitingKey = (model: string, needs: string) => `${modelPrefix(model
 export const needsKey = (model: string) => `${modelPrefix(model)}needs`
 
 /**
- * Sorted set of all waiting generations by expiry (Redis ms); an expired one no longer counts. Its size is the queue's
- * length.
+ * Sorted set of all waiting generations by the time at which they expire (Redis ms). The length of the queue is the
+ * size of this set without its expired generations.
  */
 export const waitingExpiryKey = (model: string) => `${modelPrefix(model)}waiting-expiry`
 
-/** Hash: account → bytes of its waiting generations; `ALL_BYTES` → bytes of all waiting generations. */
-export const waitingBytesKey = (model: string) => `${modelPrefix(model)}waiting-bytes`
-export const ALL_BYTES = ''
+/**
+ * Hash: account → the bytes, the cost and the number of its waiting generations, separated by spaces. The field
+ * `ALL_ACCOUNTS` has the same sums for all accounts together.
+ */
+export const waitingSumsKey = (model: string) => `${modelPrefix(model)}waiting-sums`
+export const ALL_ACCOUNTS = ''
 
-/** Sorted set: account → the tag at which its last generation ends. */
+/** Sorted set: account → the tag at which it has used its share. */
 export const finishKey = (model: string) => `${modelPrefix(model)}finish`
 
 /** The virtual time: the highest tag that was claimed. */
@@ -72,37 +76,45 @@ export const seatAgesKey = (model: string) => `${modelPrefix(model)}seat-ages`
 /** Stream of the model's settlements, consumed by billing. */
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 
-/** `<run id> <Redis ms>`, written by billing: its database has committed the entries of that run up to that time. */
+/**
+ * Text `<run id> <Redis ms>`, written by billing: its database has committed all entries of the settlement stream that
+ * were appended up to this time in the run with this id. `SettlementMark` explains what a run is.
+ */
 export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
 
 /**
- * Hash, written by billing: the stream's incarnation, which changes when entries were lost, and the counts of billing's
- * last observation of the stream.
+ * Hash, written by billing (`observe.lua` of billing). It has the incarnation of the model's settlement stream, which
+ * changes when entries of the stream were lost. It also has facts about the stream's entries. Billing compares these
+ * facts with the stream, and so notices that entries were lost.
  */
 export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
 /**
- * BullMQ's key prefix for the model's queue, which has one job for each waiting generation. The queue is named
+ * BullMQ's key prefix for the model's queue, which normally has one job for each waiting generation. The queue is named
  * `JOB_QUEUE`.
  */
 export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`
 export const JOB_QUEUE = 'generations'
 
 /**
- * The secret from which the names of tenants are made. Engines keep the cached prefixes of tenants apart by these names.
+ * The secret from which the salts are made. A salt is the name under which an engine keeps the cached prefixes of one
+ * account, or of one key.
  */
 export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
 
 /**
- * Sorted set of the requests that ended because they kill engines, by time (Redis ms). Each member begins with its
- * account.
+ * Sorted set of the requests that were ended because they had killed engines, by the time at which they were ended
+ * (Redis ms). Each member begins with its account.
  */
 export const killersKey = () => `${keyPrefix()}killers`
 
-/** The queue's own random id. It shares a slot with `databaseClaimKey`. */
+/** The queue's own random id. In a Redis Cluster it is on the same node as `databaseClaimKey`. */
 export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
 
-/** The database that billing charges this queue's settlements in, while its claim lasts. */
+/**
+ * The database that has claimed this queue: only the billing of that database charges the queue's settlements. The
+ * value is the database's id and its address without a login. The key expires if billing does not renew it.
+ */
 export const databaseClaimKey = () => `${keyPrefix()}{billing:}database`
 
 /** Exists while the process with this boot id is alive. */

@@ -1,7 +1,7 @@
 /**
  * The abilities that a generation needs of its worker. `features` are single words (`chat`, `embedding`, `continue` …).
- * A worker that does not know a word never gets the generation. `window`: the least context window in tokens; 0 means
- * any.
+ * A worker that does not know one of these words never gets the generation. `window`: the least context window in
+ * tokens; 0 means any.
  */
 export type Needs = { readonly features: readonly string[]; readonly window: number }
 
@@ -15,9 +15,10 @@ export function encodeNeeds({ features, window }: Needs): string {
 }
 
 /**
- * Rounds up to an eighth of a power of two. So there are few sets, and the context windows of real engines (32,768 and
- * 40,960) are classes of their own. With powers of two alone, a generation of 36,000 tokens would never reach an engine
- * with 40,960.
+ * Rounds `tokens` up to a multiple of p ÷ 8, where p is the largest power of two that is not above `tokens`. So there
+ * are few sorted sets of waiting generations (`waitingKey`), and the context windows of real engines (32,768 and
+ * 40,960) are not rounded. With powers of two alone, a generation of 36,000 tokens would never reach an engine with
+ * 40,960.
  */
 function toWindowClass(tokens: number): number {
   const step = 2 ** Math.max(0, Math.floor(Math.log2(tokens)) - 3)

@@ -12,14 +12,14 @@ const inflate = promisify(inflateRaw)
 const INLINE_REQUEST_BYTES = 8_192
 
 /**
- * Bounds the memory of a request that is unpacked. The stored JSON can be longer than the body that it was translated
- * from: one byte may become an escape of six characters, and `1e20` becomes 21 digits.
+ * The most bytes of a compressed request after decompression. The JSON of a request can be longer than the body from
+ * which it was translated: one byte may become an escape of six characters, and `1e20` becomes 21 digits.
  */
 const MAX_REQUEST_BYTES = 6 * LARGEST_BODY_BYTES
 
 /** A job as it is stored. The gateway packs a job once and passes the result to each of its lifts. */
 export type PackedJob = RecordFields & {
-  /** The other fields as JSON, without a large request. */
+  /** The fields that the record does not have, as JSON, without a large request. */
   readonly jobText: string
   /** A large request, compressed; else empty. */
   readonly requestBytes: Buffer
@@ -48,24 +48,25 @@ export function repackHold(packed: PackedJob, hold: GenerationJob['hold']): Pack
 }
 
 /**
- * Marks the jobs that this release stores. The mark is the hash of the job's schema, so a release with another schema
- * has another mark. A job with this mark was checked by its gateway and is not checked again; any other job is parsed.
+ * This release stores each job with this mark. The mark is the hash of the job's schema, so a release with another
+ * schema has another mark. A job with this mark was checked by its gateway, so the worker does not check it again. The
+ * worker checks any other job against the schema.
  */
 const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
   .digest('base64url')
 
-/** The deaths of engines at which earlier epochs of a generation were present. */
+/** The engine deaths at which a generation was present in its earlier epochs. */
 export const EngineDeaths = z.object({
   count: z.int().min(0),
-  /** The largest number of tokens given by any of these epochs. */
+  /** The most tokens that the generation had produced in one of these epochs. */
   mostTokens: z.int().min(0),
 })
 export type EngineDeaths = z.infer<typeof EngineDeaths>
 
 export const NO_ENGINE_DEATHS: EngineDeaths = { count: 0, mostTokens: 0 }
 
-/** The stored text of one epoch: the job, and the facts that are needed to read the side keys. */
+/** The stored text of one epoch: the job, and the fields that are needed to read the large request and the ids. */
 const StoredJob = z.object({
   /** Absent in jobs of releases that did not mark them. */
   form: z.string().optional(),

@@ -12,12 +12,12 @@ export type RunScript = (
 ) => Promise<unknown>
 
 /**
- * Runs the scripts beside this file by their hash. A server that does not know a script, because it is new or was
- * restarted, receives the script's text in a second call.
+ * Runs the scripts of the folder `scripts` by their hash. A script may be unknown to a server, because the server is
+ * new or was restarted. The server then receives the script's text in a second call.
  *
- * Node runs timers before it reads sockets. So after a late turn of the event loop, a call whose answer has already
- * arrived may be taken for a time-out. Only in that case the script is called once more, which is safe because scripts
- * may be repeated.
+ * Node runs timers before it reads sockets. So if the event loop was blocked, a call can time out although its answer
+ * has already arrived. A time-out that fires much too late is a sign of this. Only then the script is called once more,
+ * which is safe because scripts may be repeated.
  */
 export function createRunScript(redis: Redis | Cluster): RunScript {
   async function run(name: ScriptName, keys: readonly string[], args: readonly (string | Buffer)[]) {
@@ -43,12 +43,12 @@ export function createRunScript(redis: Redis | Cluster): RunScript {
   }
 }
 
-/** If a time-out fires this much too late, the event loop was late. */
+/** A time-out that fires this many ms too late shows that the event loop was blocked. */
 const LATE_MS = 50
 
 /**
- * While memory is full, Redis refuses every script without `allow-oom` before its first command. So new work is
- * refused, and admitted work goes on.
+ * While memory is full, Redis refuses to begin a script that may write, unless the script has `allow-oom`. Of the
+ * scripts that may write, only `first-lift` lacks this flag, so new work is refused, and admitted work goes on.
  */
 const SCRIPTS = {
   'first-lift': toScript('', 'shared', 'seats', 'lift'),

@@ -8,8 +8,9 @@ type UnaryMethod<Request, Response> = (
 ) => ClientUnaryCall
 
 /**
- * Makes a unary call and returns a promise of its answer. Rejects with grpc's ServiceError, whose `code` is the status,
- * also when `timeoutMs` has passed and when `signal` cancels the call. `method` must be bound to its client.
+ * Makes a unary call and returns a promise of its answer. Rejects with grpc's ServiceError, whose `code` is the status.
+ * It rejects with this error too when `timeoutMs` has passed and when `signal` cancels the call. `method` must be bound
+ * to its client.
  */
 export async function callUnary<Request, Response>(
   method: UnaryMethod<Request, Response>,

@@ -19,14 +19,15 @@ const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
 type ProtoFile = 'billing.proto' | 'externalscaler.proto' | 'vllm_engine.proto'
 
 /**
- * Cached, because a worker and a simulator load a file once for each engine, and loading takes tens of milliseconds.
+ * The loaded files. They are cached because a worker and a simulator need a file once for each engine, and loading
+ * takes tens of milliseconds.
  */
 const trees = new Map<ProtoFile, unknown>()
 
 /**
- * Loads one file of `proto/`, once in a process, and returns its package tree.
- * The caller gives the generated `ProtoGrpcType` of that file. This is the only cast between a file read at run time
- * and its types; it is correct because both are made from the same file with the same options.
+ * Loads one file of `proto/`, once in a process, and returns its package tree. The caller gives the generated
+ * `ProtoGrpcType` of that file. The package tree is read at run time and cast to the generated type; no other place has
+ * such a cast. The cast is correct because the tree and the type are made from the same file with the same options.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function loadProto<ProtoGrpcType>(file: ProtoFile): ProtoGrpcType {

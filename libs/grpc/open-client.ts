@@ -3,8 +3,9 @@ import { ChannelCredentials, type ChannelOptions, type Client } from '@grpc/grpc
 import { formatHostPort, readHostPort } from '#libs/config/host-port.ts'
 
 /**
- * Options of every channel. The peers are inside the cluster, so the proxy of `http_proxy`, `https_proxy` and
- * `grpc_proxy`, which grpc-js uses for loopback addresses too, is left out, and DNS is not asked for a service config.
+ * Options of every channel. The peers are inside the cluster, so no proxy is used, and DNS is not asked for a service
+ * config. Without the first option, grpc-js uses the proxy of `http_proxy`, `https_proxy` or `grpc_proxy`, for loopback
+ * addresses too.
  */
 const CHANNEL_OPTIONS = {
   'grpc.enable_http_proxy': 0,
@@ -12,9 +13,10 @@ const CHANNEL_OPTIONS = {
 } as const satisfies ChannelOptions
 
 /**
- * Opens a client of `address`, which is connected by its first call. This is the only place that makes channels. The
- * address is `host:port`; or several IP addresses of one family, separated by commas, which the calls of a balancing
- * client share. Plaintext unless `credentials` are given.
+ * Opens a client of `address`. The client connects at its first call. This is the only place that makes channels. The
+ * address is `host:port`, or several IP addresses of one family, separated by commas. The calls are spread over the
+ * addresses only if the caller asks for it with the option `grpc.service_config`. The channel is plaintext unless
+ * `credentials` are given.
  */
 export function openGrpcClient<Opened extends Client>(
   Service: new (target: string, credentials: ChannelCredentials, options: ChannelOptions) => Opened,

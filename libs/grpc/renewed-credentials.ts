@@ -1,8 +1,11 @@
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js'
 
-// The certificate providers of grpc-js (`experimental`) do the same, but their connections listen for one error only.
-// The alert of a server whose certificate was just refused is a second error, and would end the process.
+// grpc-js itself has credentials whose certificates can be replaced
+// (`experimental.createCertificateProviderServerCredentials` and `createCertificateProviderChannelCredentials`). They
+// are not used here, because the client's credentials of grpc-js can end the process. They listen for only one error of
+// each TLS connection. If the client refuses the certificate of a server, this is the first error. The server's alert,
+// which arrives afterwards, is a second error, for which nothing listens.
 
 /**
  * Credentials of a server whose certificates can be replaced: connections that begin later use the new certificates.
@@ -46,8 +49,8 @@ export class RenewedChannelCredentials extends ChannelCredentials {
   }
 
   /**
-   * The connector delegates to the latest certificates, because a channel asks for one connector and uses it for all of
-   * its connections.
+   * The returned connector reads the latest certificates for each connection, because a channel asks for a connector
+   * once and uses it for all of its connections.
    */
   override _createSecureConnector(...target: Parameters<Connect>): ReturnType<Connect> {
     const latest = () => this.#current._createSecureConnector(...target)

@@ -2,7 +2,8 @@ import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js'
 
 /**
  * Binds `server` to `address` (`host:port`, port 0 for a free one) and resolves with the port. The server speaks
- * plaintext unless `credentials` are given, because engines support nothing else and are called within a pod.
+ * plaintext unless `credentials` are given. The simulator gives none: real engines speak plaintext alone, because they
+ * are called within a pod.
  */
 export async function bindGrpc(
   server: Server,

@@ -1,9 +1,11 @@
 import { Metadata, status } from '@grpc/grpc-js'
 
 /**
- * The time limit of one call. A deadline of grpc-js is a date of the wall clock, which grpc-js compares again when it
- * sends a call that waited for its connection: a clock that steps in between ends the call at once, or lets the server
- * work on it for hours. So a call gets no deadline: this timer cancels it, and `metadata` has the limit for the server,
+ * The time limit of one call, instead of a deadline of grpc-js. Such a deadline is a date of the wall clock. grpc-js
+ * compares it with the clock again when it sends a call that waited for its connection. If the clock steps in between,
+ * the call ends at once, or the server works on it for hours.
+ *
+ * So the call gets no deadline, and the timer of this limit cancels it. `metadata` contains the limit for the server,
  * as the duration that gRPC sends anyway (PROTOCOL-HTTP2.md, `grpc-timeout`).
  */
 export type TimeLimit = {

@@ -57,8 +57,8 @@ export function describeDocument({
 }
 
 /**
- * `io: 'input'` describes requests before zod transforms them. Schemas of answers have no transforms; for them, `input`
- * also allows additional properties.
+ * With `io: 'input'`, the schemas of requests describe a request before zod transforms it. The schemas of answers have
+ * no transforms; `io: 'input'` only makes them allow additional properties.
  */
 function describeSchemas(registry: z.core.$ZodRegistry<{ id?: string | undefined }>) {
   const { schemas } = z.toJSONSchema(registry, { io: 'input', uri: toReference })

@@ -12,7 +12,11 @@ type Described<Code extends string> = {
   /** The headers that the operation reads; all others are ignored. */
   readonly headers: z.ZodObject
   readonly body: z.ZodType
-  /** The errors of this operation, in addition to the errors of every operation or every change of the contract. */
+  /**
+   * The errors that the operation may answer with. Two kinds of errors may be left out here, because the OpenAPI
+   * description of the whole contract (such as the admin contract) adds them: errors that all operations of the
+   * contract share, and errors that all its change operations share.
+   */
   readonly errors: readonly Code[]
 }
 
@@ -43,8 +47,8 @@ export type AnsweringOperation<Code extends string = string> = ReadOperation<Cod
 export type Operation<Code extends string = string> = AnsweringOperation<Code> | ExportOperation<Code>
 
 /**
- * The input of an operation in one object. The names in path, query and body never collide. A GET has no body, so all
- * of its fields outside the path are its query.
+ * The input of an operation in one object. The names in path, query and body never collide. A GET has no body, so each
+ * field of its input is either in the path or in the query.
  */
 export type InputOf<Op extends Operation> = Flat<
   FieldsOf<Op['params']> & FieldsOf<Op['query']> & FieldsOf<Op['body']>
@@ -78,7 +82,8 @@ const CHANGE = { kind: 'change', status: 200 } as const
 const EXPORT = { kind: 'export', method: 'GET' } as const
 
 /**
- * Returns the functions that define the operations of one contract. `Own` has the fields that only its operations have.
+ * Returns the functions that define the operations of one HTTP contract, such as the admin contract. `Own` has the
+ * fields that only the operations of this contract have.
  */
 export function defineOperations<Code extends string, Own extends object>() {
   type Read = ReadOperation<Code> & Own

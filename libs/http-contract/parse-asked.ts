@@ -17,7 +17,10 @@ export type ParsedOf<Op extends Operation> = {
   readonly body: z.output<Op['body']>
 }
 
-/** Throws `toError` of the problems in the first part that is wrong. */
+/**
+ * Validates the parts of a request: path, query, headers, body. Throws the error that `toError` makes from the problems
+ * of the first wrong part.
+ */
 export function parseAsked<Op extends Operation>(
   operation: Op,
   { params, query, headers = {}, body }: Asked,

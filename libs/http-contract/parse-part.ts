@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * Parses a part of the value that `context` is about, at `path` in it. If the part is wrong, adds its first issue to
- * `context`, with the path in the whole value, and returns undefined. A caller is shown one issue only, so no more are
- * collected.
+ * Parses `part`, which stands at `path` in the value that `context` checks. If the part is wrong, adds its first issue
+ * to `context`, with the path in the whole value, and returns undefined. A caller is shown one issue only, so no more
+ * are collected.
  */
 export function parsePart<Schema extends z.ZodType>(
   schema: Schema,

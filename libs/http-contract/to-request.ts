@@ -11,7 +11,7 @@ export type HttpRequest = {
 
 /**
  * Returns the HTTP request of an operation. Fields of `input` that are undefined are not sent. The server validates all
- * others, so an input that a person typed may be passed on unchanged.
+ * other fields, so an input that a person typed may be passed on unchanged.
  */
 export function toRequest(
   { method, path, params, query, kind }: Operation,

@@ -29,8 +29,8 @@ export function toJobId(generation: string, epoch: number, number: number): stri
 
 export type JobQueue = {
   /**
-   * Adds a job, which one worker with room takes. If a job with this id waits already, nothing changes. If the promise
-   * rejects, the job may have been added all the same, which does no harm.
+   * Adds a job. One worker with a free slot takes it. If a job with this id waits already, nothing changes. If the
+   * promise rejects, the job may still have been added. That does no harm.
    */
   add(job: QueuedJob): Promise<void>
   /** Adds a job that no worker takes before `makeDue`, or before the delay has passed and a worker looks for a job. */
@@ -38,8 +38,8 @@ export type JobQueue = {
   /** Ends the delay of a job. Rejects if the job is not delayed any more, for example because it was removed. */
   makeDue(job: QueuedJob): Promise<void>
   /**
-   * Adds a job unless other jobs of its model wait, because those lead a worker to its generation as well. Returns true
-   * if the job was added.
+   * Adds a job unless other jobs of its model wait, because any of these jobs leads a worker to the waiting
+   * generations. Returns true if the job was added.
    */
   addIfNoneWaits(job: QueuedJob): Promise<boolean>
   /** Removes the job if it still waits. */
@@ -47,7 +47,7 @@ export type JobQueue = {
   close(): Promise<void>
 }
 
-/** Returns the dates of new jobs. */
+/** Returns the date of a new job. */
 export const jobDate = (): string => new Date(wallClockMs()).toISOString()
 
 /**
@@ -57,17 +57,22 @@ export const jobDate = (): string => new Date(wallClockMs()).toISOString()
 const TIDY_AFTER_MS = 10_000
 /** A younger job is not removed, because it may belong to a generation that is being lifted. */
 const SURPLUS_AGE_MS = 3_000
-/** A call of `clean` keeps Redis busy for less than 5 ms. */
+/** The most jobs that one call of `clean` removes, so that the call keeps Redis busy for less than 5 ms. */
 const MOST_CLEANED = 500
 
 /**
  * The producer's side of the BullMQ queues, one queue for each model, over one shared connection.
  *
- * A job is a turn, not a right: the worker that takes a job claims the fairest waiting generation, which may be another
- * one than the job's. So it changes nothing if a job is lost, doubled or left over. Jobs are left over in three cases:
- * a generation ended while it waited, after its job had led a worker to another generation; a worker claimed a
- * generation without a job; a gateway died. While all workers are full, such jobs would stay. So a while after each
- * change, if there are more jobs than waiting generations, the surplus is removed, the oldest jobs first.
+ * A job is a turn, not a right: the worker that takes a job claims the first waiting generation in the fair order, and
+ * this may differ from the job's generation. So no generation is lost or run twice if a job is lost, doubled or left
+ * over. Jobs are left over in three cases:
+ * - A generation ended while it waited, after its job had led a worker to another generation.
+ * - A worker claimed a generation without a job.
+ * - A gateway died.
+ *
+ * While all workers are full, such jobs would stay in the queue. So `TIDY_AFTER_MS` after a job was added or removed,
+ * the jobs are compared with the waiting generations. If there are more jobs, the surplus is removed, the oldest jobs
+ * first.
  */
 export function createJobQueue(options: {
   redis: Redis | Cluster

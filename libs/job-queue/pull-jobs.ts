@@ -16,7 +16,7 @@ export type Turn = {
 export type JobPull = {
   /**
    * Resolves with a job when there is one. Resolves with null after about 5 s at the latest, and when the pull is
-   * closed. Never rejects. Allows only one call at a time: each job goes to one of the workers that wait.
+   * closed. Never rejects. Allows only one call at a time. If several workers wait, each job goes to one of them.
    */
   next(): Promise<Turn | null>
   /** Takes a job if one waits, else resolves with null. Never rejects. */
@@ -31,20 +31,20 @@ export type JobPull = {
 /** The pause after an error of Redis. */
 const PAUSE_MS = 500
 const WAIT_S = 5
-/** A job that is done is completed by the next look for a job, or after this time: no client waits for it. */
+/** A finished job is completed when the worker looks for its next job, or after this time: no client waits for it. */
 const COMPLETE_AFTER_MS = 20
-/** BullMQ puts a job back that a worker has had for one to two times this long. A claim takes far less. */
+/** BullMQ puts back a job that a worker has had for one to two times this long. A claim takes far less. */
 const STALLED_AFTER_MS = 5_000
 /**
- * BullMQ fails a job that was left behind this often by a worker that died. A job is only a turn, so it is never
- * failed.
+ * BullMQ fails a job if more workers than this have died while they had it. A job is only a turn and must not fail, so
+ * the number is too large to be reached.
  */
 const NEVER = 1_000_000
 
 /**
  * The consumer's side of one model's queue. BullMQ's worker is used without a processor and without locks. Jobs are
- * fetched one by one when there is room for a generation, and the generation's record decides who runs what. If a
- * worker dies, BullMQ's check for stalled jobs puts back the jobs that it had.
+ * fetched one by one, when a slot is free. The records of the generations, not the jobs, decide which worker runs which
+ * generation. If a worker dies, BullMQ's check for stalled jobs puts back the jobs that this worker had.
  *
  * `redis` must be a `patient` connection (`connect-redis.ts`); BullMQ opens one more for its blocking reads.
  */
@@ -57,7 +57,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     autorun: false,
     skipLockRenewal: true,
     maxStalledCount: NEVER,
-    // For jobs that an operator has added, too.
+    // This option holds for jobs that an operator has added, too.
     removeOnComplete: { count: 0 },
     stalledInterval: STALLED_AFTER_MS,
     skipVersionCheck: true,
@@ -100,8 +100,10 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
   }
 
   /**
-   * One script completes a job and takes the next one. That saves most looks: BullMQ leaves a marker behind each job that
-   * it gives out, so the worker's next wait for a job ends at once, and mostly in vain.
+   * Completes a finished job and looks for the next job with one script. Whenever BullMQ gives a worker a job, it also
+   * leaves a marker in the queue. The marker ends the worker's next wait for a job at once. So after each job this
+   * worker looks for another job, and mostly finds none. This seldom costs a command of its own, because the command
+   * that completes the finished job also looks for the next one.
    */
   async function takeNext(): Promise<Job | undefined> {
     const done = finished.pop()
@@ -135,7 +137,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
       } catch (error) {
         if (closed) return null
         log.warn({ err: error, model }, 'no job was received')
-        // A wait that was given up while the master was being looked for leaves its connection closed.
+        // If the wait was given up while its client was looking for the master, the client's connection stays closed.
         await backend.reconnectBlocking().catch(() => {})
         await sleep(PAUSE_MS)
       }

@@ -12,7 +12,8 @@ type RawJson = { readonly rawJSON: string }
  * Parses like `JSON.parse`, except for numbers that JavaScript would spell differently (`1.0`, `1e5`, integers beyond
  * 2^53). These become `JSON.rawJSON` objects, which `JSON.stringify` writes in their original spelling, and which
  * cannot be sent to a thread. A number too large for a double becomes Infinity, as with `JSON.parse`. Throws a
- * SyntaxError. A text that may contain such numbers takes about ten times as long as with `JSON.parse`.
+ * SyntaxError if the text is not JSON. A text that may contain such numbers takes about ten times as long as with
+ * `JSON.parse`.
  */
 export function parseExact(json: string): unknown {
   if (!mayChange(json)) return JSON.parse(json)

@@ -4,8 +4,8 @@ import { toPointer, type Subschema } from './subschemas.ts'
 
 /**
  * Finds a schema that refers back to itself for the same value (`{"$ref":"#"}`, a → b → a), so that following its
- * references never ends. Through `properties` or `items` a schema may refer to itself, as schemas of trees and lists
- * do. The depth-first search keeps its own stack, because a chain of references may be as long as the schema.
+ * references never ends. A schema is allowed to refer to itself through `properties` or `items`, as schemas of trees
+ * and lists do. The depth-first search keeps its own stack, because a chain of references may be as long as the schema.
  */
 export function findLoop(subschemas: readonly Subschema[], references: References): SchemaProblem | null {
   if (references.size === 0) return null

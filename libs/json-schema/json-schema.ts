@@ -7,7 +7,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns whether a schema allows no numbers but integers. Its bounds are then bounds of integers. */
+/** Returns whether a schema allows integers but no other numbers. Its bounds are then bounds of integers. */
 export function allowsIntegersAlone({ type }: JsonSchema): boolean {
   return type === 'integer' || (Array.isArray(type) && type.includes('integer') && !type.includes('number'))
 }

@@ -2,13 +2,13 @@ import type { JsonSchema, SchemaProblem } from './json-schema.ts'
 import type { References } from './references.ts'
 import type { Subschema } from './subschemas.ts'
 
-/** Levels of objects and arrays in any schema that a request carries: deeper JSON can exhaust the stack. */
+/** The most levels of objects and arrays in any schema that a request carries: deeper JSON can exhaust the stack. */
 export const MAX_LEVELS = 100
 
 /**
- * How much the grammars of one request have used of the limits that apply to all of them together. The limits are
- * shared because an engine compiles one grammar after the other, and does nothing else meanwhile. The checks add to
- * these counts.
+ * The amounts that the grammars of one request contain, added up by the checks so far. The limits of these amounts
+ * apply to all grammars of a request together, because an engine compiles one grammar after the other, and does nothing
+ * else meanwhile.
  */
 export type GrammarUse = {
   values: number
@@ -29,12 +29,15 @@ export const noGrammars = (): GrammarUse => ({
   referredLevels: 0,
 })
 
-/** The most characters in all schemas and other grammars of a request. Measured: one text of 500,000 keeps an engine from all other work for 30 s. */
+/**
+ * The most characters in all schemas and other grammars of a request. Measured: a grammar with one string of 500,000
+ * characters keeps an engine from all other work for 30 s.
+ */
 export const MAX_GRAMMAR_CHARACTERS = 200_000
 
 /**
- * Bounds within which an engine compiles grammars in a reasonable time. `levels` holds for each schema, the other bounds
- * for all schemas of a request together.
+ * Bounds within which an engine compiles grammars in a reasonable time. `levels` is the bound of each single schema.
+ * The other bounds are for all schemas of a request together.
  */
 const GRAMMAR_LIMITS: Limits = {
   /** vLLM refuses deeper schemas, counted in the same way. */
@@ -44,7 +47,10 @@ const GRAMMAR_LIMITS: Limits = {
   characters: MAX_GRAMMAR_CHARACTERS,
 }
 
-/** The most levels of all schemas that a `$ref` names. Measured: 4,000 to 8,000 kill the engine's process. */
+/**
+ * The most levels that all schemas named by a `$ref` may have together. Measured: the number of levels at which the
+ * engine's process begins to die is between 4,000 and 8,000.
+ */
 const MAX_REFERRED_LEVELS = 2_000
 
 type Limits = {
@@ -60,8 +66,9 @@ export function isWithinLevels(schema: JsonSchema, levels: number): boolean {
 }
 
 /**
- * Rejects schemas that are too expensive for the engine to compile. `text` is the schema's JSON if its numbers may have
- * more digits than the parsed schema; long numbers in it count as characters.
+ * Returns a problem if the schema is too expensive for the engine to compile. `text` is the schema's JSON. The caller
+ * gives it if the JSON may have numbers with more digits than in the parsed schema. Long numbers in `text` count as
+ * characters.
  */
 export function checkSize(schema: JsonSchema, use: GrammarUse, text = ''): SchemaProblem | null {
   for (const [number] of text.matchAll(LONG_NUMBER)) use.characters += number.length
@@ -102,9 +109,9 @@ function findExceeded(
 }
 
 /**
- * Rejects schemas whose references lead too deep. The grammar library's compiler enters each schema that a `$ref` names
- * once, from within another one, in an unspecified order. So it goes at most as deep as the sum of the levels of these
- * schemas.
+ * Returns a problem if the schemas' references lead too deep. The grammar library's compiler enters the target of each
+ * `$ref` from within another schema, and each target only once. The order in which it enters the targets is not
+ * specified, so in the worst case the compiler goes as deep as the sum of the levels of all targets.
  */
 export function checkReferredLevels(
   subschemas: readonly Subschema[],

@@ -11,8 +11,9 @@ export function resolveReference(root: unknown, reference: string): unknown {
 }
 
 /**
- * Resolves each `$ref`, and returns the first unsupported one as `problem`. Only `#` and `#/…` are supported: engines
- * fetch nothing, and their grammar library (xgrammar) reads neither anchors nor an `$id` inside a schema.
+ * Resolves each `$ref`, and returns the first unsupported reference or `$id` as `problem`. Only `$ref` with `#` or
+ * `#/…` is supported: engines fetch nothing, and their grammar library (xgrammar) reads neither anchors nor an `$id`
+ * inside a schema.
  */
 export function checkReferences(
   root: JsonSchema,

@@ -49,8 +49,8 @@ const SCHEMA_KEYWORDS = new Set([
 ])
 
 /**
- * Returns the schema and all schemas within it, parents first; `true` and `false` are left out. A `$ref` inside an
- * `enum` or as the name of a property is not a keyword.
+ * Returns the schema and all schemas within it, parents first; `true` and `false` are left out. The values of an `enum`
+ * and the names of properties are not schemas, so a `$ref` among them is not taken for a reference.
  */
 export function collectSubschemas(root: JsonSchema): Subschema[] {
   const found: Subschema[] = [{ schema: root, parent: null, keys: [], inPlace: false }]

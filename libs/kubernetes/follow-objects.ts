@@ -17,8 +17,8 @@ export type FollowedObjects<Kind> = {
   /** Returns the last known state, by uid. Empty before the first list. */
   current(): ReadonlyMap<string, Kind>
   /**
-   * Returns for how long the state has not followed the server, in ms; 0 while a watch is open, Infinity before the
-   * first list.
+   * Returns how old the result of `current` is: the time since the last watch ended, in ms. Returns 0 while a watch is
+   * open, and Infinity before the first watch.
    */
   behindMs(): number
   stop(): Promise<void>
@@ -34,9 +34,9 @@ const LAST_PAUSE_MS = 5_000
 
 /**
  * Lists the objects of `path` and follows their changes until `stop`. A watch that ends is resumed from its last object
- * or bookmark; after 410 (too old) the objects are listed again. Failures are logged, and retried without limit with
- * pauses of 0.2 to 5 s. An object that does not fit `schema` is left out and logged. `onChange` is called after the
- * first list and after each change.
+ * or bookmark; after 410 (too old) the objects are listed again. Other failures are logged. After each failure there is
+ * another attempt, without limit, with pauses of 0.2 to 5 s. An object that does not fit `schema` is left out and
+ * logged. `onChange` is called after the first list and after each change.
  */
 export function followObjects<Kind extends { metadata: z.infer<typeof ObjectMeta> }>(options: {
   client: KubernetesClient
@@ -52,7 +52,7 @@ export function followObjects<Kind extends { metadata: z.infer<typeof ObjectMeta
   const stopping = new AbortController()
   let objects = new Map<string, Kind>()
   let resourceVersion: string | null = null
-  /** Null while a watch is open. */
+  /** The time since which the state has not followed the server; null while a watch is open. */
   let behindSinceMs: number | null = -Infinity
 
   const toPath = (query: Record<string, string>) => {

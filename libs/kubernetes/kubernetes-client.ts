@@ -23,9 +23,9 @@ export type KubernetesClient = {
   /** Sends a merge patch (RFC 7396), in which null removes a field. Resolves and rejects as `get`. */
   patch(path: string, body: object): Promise<unknown>
   /**
-   * Yields the lines of a streamed answer, parsed. `onOpen` is called when the answer begins, within 10 s. Ends when
-   * the server ends the answer. Throws a KubernetesError; throws also when `signal` aborts, and when nothing arrived
-   * for `idleMs`.
+   * Yields the parsed lines of a streamed answer. `onOpen` is called when the answer begins. Ends when the server ends
+   * the answer. Throws a KubernetesError for a status other than 2xx. Also throws if the answer does not begin within
+   * 10 s, if nothing arrives for `idleMs`, and when `signal` aborts.
    */
   stream(
     path: string,
@@ -37,16 +37,19 @@ export type KubernetesClient = {
 }
 
 const REQUEST_MS = 10_000
-/** The kubelet replaces a pod's token when 80 % of its hour have passed, and keeps the file at the same path. */
+/**
+ * The time after which the next request reads the token's file again. A pod's token is valid for an hour. After 80 % of
+ * that hour the kubelet writes a new token to a file at the same path.
+ */
 const TOKEN_FRESH_MS = 30_000
-/** Larger than any object of the server: etcd refuses objects above 1.5 MiB. */
+/** The most bytes of one line, which has one object. etcd refuses objects above 1.5 MiB. */
 const MOST_LINE_BYTES = 8 << 20
-/** Larger than one line, because a list has up to `limit` objects. */
+/** The most bytes of one body. It is larger than a line, because a list has up to `limit` objects. */
 const MOST_BODY_BYTES = 64 << 20
 
 /**
- * Creates a client. `ca` is PEM; without it the system's authorities are trusted. The token file is read again every 30
- * s, and when the server refuses the token.
+ * Creates a client. `ca` is PEM; without it the system's authorities are trusted. Before a request the token file is
+ * read again if the last reading is more than 30 s ago, or if the server has refused the token since.
  */
 export function createKubernetesClient(options: {
   url: string

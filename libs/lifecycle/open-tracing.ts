@@ -3,8 +3,8 @@ import { createTracing, type Tracing } from '#libs/telemetry/tracing.ts'
 import type { Releasers } from './releasers.ts'
 
 /**
- * Opens the tracing of an app as its environment configures it. The remaining spans are sent after everything else has
- * ended.
+ * Opens the tracing of an app as its environment configures it. Call it before the app opens its other resources:
+ * tracing is then released after them, and sends the spans that have not been sent yet.
  */
 export async function openTracing(
   app: string,

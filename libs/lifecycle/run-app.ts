@@ -17,21 +17,22 @@ export type AppContext<Config> = {
 
 /**
  * Runs one app: reads its configuration from the environment, then calls `start`, which opens the app's resources and
- * registers a release for each. For a wrong configuration, also one that `start` finds, the app prints one sentence on
- * standard error and exits with 1. On SIGTERM, SIGINT or a failed start the resources are released in reverse order,
- * each within its own limit, and the process exits: with 0 after a signal, with 1 after a failure. A second SIGINT, as
- * a person at a terminal sends it, exits at once. Further SIGTERMs have no effect, because a supervisor that restarts
- * during a drain, such as a kubelet, sends another one.
+ * registers a release for each. If the configuration is wrong, or if `start` throws a ConfigError, the app prints one
+ * sentence on standard error and exits with 1. On SIGTERM, SIGINT or a failed start the resources are released in
+ * reverse order, each within its own time limit. The process then exits: with 0 after a signal, with 1 after a failure.
+ * On a second SIGINT, as a person at a terminal sends it, the process exits at once. A second SIGTERM has no effect,
+ * because a supervisor that is itself restarted during the app's drain, such as a kubelet, sends SIGTERM again.
  *
- * An unhandled rejection or exception is a bug. It is logged and ends the process with 1, because a process in an
- * unknown state must not handle money.
+ * An unhandled rejection or exception is a bug. It is logged, and the app stops as after a failure, because a process
+ * in an unknown state must not handle money.
  */
 export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?: string }>>(
   app: { name: string; schema: Schema; environment: Environment },
   start: (context: AppContext<Readonly<z.infer<Schema>>>) => Promise<void>,
 ): Promise<void> {
-  // V8's young generation is mostly a few MB, and waking helper threads to collect it costs more than they save:
-  // without them a request took 5 % less CPU time at 200/s, over all processes (loads of `npm run bench:request`).
+  // V8's young generation is mostly a few MB. Waking helper threads to collect it costs more than the threads save.
+  // Without them a request takes 5 % less CPU time over all processes, measured at 200 requests/s with the loads of
+  // `npm run bench:request`.
   setFlagsFromString('--no-parallel-scavenge')
   keepOutProxies()
   const config = loadConfigOrExit(app.name, app.schema, app.environment)
@@ -49,7 +50,7 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?
   let stopping = false
   let interrupts = 0
 
-  /** Releases all resources and exits. A failure during the release exits at once. */
+  /** Releases all resources and exits. If something fails while they are released, the process exits at once. */
   async function stop(reason: string, exitCode: number) {
     if (stopping) {
       if (exitCode === 0) return
@@ -88,8 +89,9 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string; CELL?
 }
 
 /**
- * All addresses of an app are its own cluster's. With NODE_USE_ENV_PROXY Node's `fetch` uses the proxies of the
- * environment, for loopback addresses too, and reads at each request which hosts are excepted.
+ * Keeps `fetch` from using proxies, because all addresses of an app are in its own cluster. With NODE_USE_ENV_PROXY,
+ * Node's `fetch` uses the proxies of the environment, for loopback addresses too. At each request it reads from
+ * `no_proxy` and `NO_PROXY` which hosts it must reach without a proxy; `*` means all hosts.
  */
 function keepOutProxies(): void {
   // oxlint-disable-next-line node/no-process-env -- the variables are Node's
@@ -109,8 +111,9 @@ function loadConfigOrExit<Schema extends z.ZodType>(name: string, schema: Schema
 const MOST_CHARACTERS = 500
 
 /**
- * Turns console output of libraries into log lines, from now on. Libraries print errors that nobody listens for, with
- * all properties of the error.
+ * Turns console output of libraries into log lines, from now on. If nobody listens for an error of a library, the
+ * library prints the error with all of its properties, which may be secret. A log line has only the fields of
+ * `toLoggableError`.
  */
 function logConsole(log: Logger): void {
   const toLine = (values: readonly unknown[]) => ({

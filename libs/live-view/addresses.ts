@@ -1,7 +1,8 @@
 /** The addresses of the live picture; all are for GET. This module runs in browsers too. */
 
 /**
- * Server-sent events: one `snapshot`, then a `delta` each second. A reader that was too slow gets a `snapshot` again.
+ * This address answers with server-sent events: one `snapshot`, then a `delta` each second. A reader that was too slow
+ * gets a `snapshot` again.
  */
 export const streamAddress = (view: ViewName) => `${LIVE}stream?view=${encodeURIComponent(view)}`
 

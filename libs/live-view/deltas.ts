@@ -12,8 +12,8 @@ export type Parts = Readonly<Record<string, unknown>>
 export type Snapshot<View> = { readonly asOf: string; readonly view: View }
 
 /**
- * `changed` has the whole of each new row, and of each changed row only the changed fields. `gone` has the ids of
- * removed rows.
+ * `changed` has each new row with all its fields, and each changed row with its id and only the changed fields. `gone`
+ * has the ids of removed rows.
  */
 export type Changes<One extends Row = Row> = {
   readonly changed: readonly (Partial<One> & Row)[]

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
 /**
- * The live picture of a cluster as the console serves it: rows of models, workers, tenants and requests. The page and
- * `millrace top` read them; both ignore unknown fields. Numbers are rounded to three digits. The rates and means of
- * models and engines keep their last sent value while they are within 2 % of it, so that noise is not sent again.
- * `null` means unknown, never 0.
+ * The live picture of a cluster as the console serves it: rows of models, workers, tenants (`TenantNow`) and requests.
+ * The console's page and `millrace top` read them; both ignore unknown fields. Numbers are rounded to three significant
+ * digits. A new rate or mean of a model or an engine is sent only if it differs by more than 2 % from the last sent
+ * value, so that noise is not sent. `null` means unknown, never 0.
  */
 
 const count = z.number()
@@ -19,8 +19,8 @@ const ByCode = z.record(z.string(), z.number())
 
 /**
  * `ok`: workers keep up. `short`: more slots are needed. `warming`: no worker is ready, one is starting. `unserved`: no
- * worker is ready. `switched-off`: the catalog has disabled the model. `fixed`: the catalog fixes the answer to
- * callers.
+ * worker is ready, and none is starting. `switched-off`: the catalog has disabled the model. `fixed`: the catalog gives
+ * the model a fixed state (`fixedState`), in which its requests are always refused.
  */
 export const ModelNowState = z.enum(['ok', 'short', 'warming', 'unserved', 'switched-off', 'fixed'])
 export type ModelNowState = z.infer<typeof ModelNowState>
@@ -51,8 +51,8 @@ export const ModelNow = z.object({
 export type ModelNow = z.infer<typeof ModelNow>
 
 /**
- * A model in the list of all models, with only the fields that a line shows, because hundreds of lines change each
- * second.
+ * A model in the list of all models. It has only the fields that a line of the list shows, because hundreds of lines
+ * change each second.
  */
 export const ModelLine = ModelNow.pick({
   id: true,
@@ -71,7 +71,8 @@ export const ModelLine = ModelNow.pick({
 export type ModelLine = z.infer<typeof ModelLine>
 
 /**
- * `silent`: it sent messages within the last 10 min, and sends none now. The other states are the phases of `Capacity`.
+ * `silent`: the worker has sent messages within the last 10 min, and sends none now. The other states are the phases of
+ * `Capacity`.
  */
 export const EngineNowState = z.enum(['ready', 'loading', 'cordoned', 'draining', 'sick', 'silent'])
 export type EngineNowState = z.infer<typeof EngineNowState>
@@ -86,7 +87,7 @@ export const WorkerNow = z.object({
   name: z.string(),
   model: z.string(),
   state: EngineNowState,
-  /** Since when this console has seen the engine in this state; UTC. */
+  /** The time since which this console has seen the engine in this state; UTC. */
   since: z.string(),
   running: count,
   slots: count,
@@ -101,7 +102,10 @@ export const WorkerNow = z.object({
   seenMs: count,
   node: z.string().nullable(),
   pool: z.string().nullable(),
-  /** From the worker's reports; null for a worker that sends none, such as a worker of an older release. */
+  /**
+   * This field and all following fields come from the worker's reports. They are null for a worker that sends none,
+   * such as a worker of an older release.
+   */
   host: z.string().nullable(),
   version: z.string().nullable(),
   /** Requests that the engine has accepted and not begun. */
@@ -127,7 +131,7 @@ export const ProcessNow = z.object({
   pid: count,
   version: z.string(),
   startedAt: z.string(),
-  /** Age of the process's last report in ms if that is more than twice the interval, else 0. */
+  /** Age of the process's last report in ms if that is more than twice the interval of the reports, else 0. */
   seenMs: count,
   /** This field and the next two are null for workers. */
   openStreams: unknownAsNull,
@@ -168,7 +172,9 @@ export const EndedRequest = z.object({
   accountId: z.string(),
   model: z.string(),
   /**
-   * `failed`: a group of refusals or failures. `slow`: one of the slowest. `sample`: one of `weight` similar requests.
+   * - `failed`: a group of refusals or failures.
+   * - `slow`: one of the slowest of the other requests.
+   * - `sample`: a request that was chosen from the rest. The row stands for `weight` requests of the rest.
    */
   kind: z.enum(['failed', 'slow', 'sample']),
   outcome: z.enum(['completed', 'cancelled', 'failed']),
@@ -179,7 +185,7 @@ export const EndedRequest = z.object({
   endedAt: z.string(),
   /** Time from the request's arrival to its end, in ms. */
   totalMs: count,
-  /** Null if the request was never claimed; the next fields are null if it has no output. */
+  /** Null if the request was never claimed. The next three fields are null if it has no output. */
   waitedMs: unknownAsNull,
   firstTokenMs: unknownAsNull,
   promptTokens: unknownAsNull,
@@ -202,8 +208,8 @@ export const ClusterNow = z.object({
   endsPerS: count,
   failedPerS: count,
   /**
-   * The share of the generations ended within the last 60 s that failed through a fault of this service; null if none
-   * ended.
+   * The number of generations that failed through a fault of this service, divided by the number of all generations
+   * that ended, both within the last 60 s; null if no generation ended.
    */
   failedShare: unknownAsNull,
   /** `used_memory` divided by `maxmemory` of the fullest queue Redis; null if it has no limit. */
@@ -217,7 +223,8 @@ export const Problem = z.object({
   /** `<name> <subject>`. */
   id: z.string(),
   /**
-   * The alert's name without `Millrace`, if an alert of `deploy/helm/millrace/files/rules` reports the same problem.
+   * The name of the kind of problem. If an alert of `deploy/helm/millrace/files/rules` reports the same problem, this
+   * name is the alert's name without `Millrace`.
    */
   name: z.string(),
   severity: z.enum(['page', 'ticket']),

@@ -33,8 +33,8 @@ const Sources = z.object({
 
 /**
  * The parts of each view. A part that is an array of rows is a table, and a delta has only its changed rows. Any other
- * part is a value, and a delta has the whole value if it changed. Only snapshots have histories; a viewer appends the
- * values of deltas to them.
+ * part is a value, and a delta has the whole value if it changed. Histories and sparklines are sent in snapshots only.
+ * A viewer that draws them appends the newest numbers itself after each delta.
  */
 export const NowView = z.object({
   sources: Sources,

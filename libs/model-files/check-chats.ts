@@ -41,8 +41,9 @@ export type ChatDifference = {
 }
 
 /**
- * Renders every conversation of the reference unchanged and compares its token ids. Returns the differences. Parts of a
- * conversation that the template drops or refuses are no difference, because transformers drops or refuses them too.
+ * Renders every conversation of the reference without adapting it to the template, and compares the token ids of its
+ * prompt with the ids of the reference. Returns the differences. A part of a conversation that the template drops or
+ * refuses is no difference, because transformers drops or refuses it too.
  */
 export async function checkChats(
   { tokenizer, template }: Pick<Model, 'tokenizer' | 'template'>,

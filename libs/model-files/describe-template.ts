@@ -6,7 +6,7 @@ import type { Model } from './model.ts'
 
 /**
  * Describes the parts of a conversation that a model's chat template cannot print, and how conversations are changed to
- * fit it. Returns null without a template.
+ * fit the template. Returns null if the model has no template.
  */
 export function describeTemplate(
   { template }: Pick<Model, 'template'>,

@@ -15,7 +15,7 @@ const TIMEOUT_MS = 60_000
 
 /**
  * Fetches the model's files from the engine at `address` (`host:port`) with vLLM's GetTokenizer, which streams a zip in
- * chunks and sends its SHA-256 with the last one. Opens a connection for this call. Throws a ModelFetchError if the
+ * chunks and sends its SHA-256 with the last chunk. Opens a connection for this call. Throws a ModelFetchError if the
  * engine does not answer, if it has no such files (it was started with a Hugging Face id instead of a folder), or if
  * the archive is incomplete, damaged or larger than the limits.
  */
@@ -44,7 +44,7 @@ export async function fetchModelFiles(
 }
 
 export class ModelFetchError extends Error {
-  /** The engine did not answer, for instance because it is still starting. */
+  /** True if the engine did not answer, for instance because it is still starting. */
   readonly isTransient: boolean
 
   constructor(message: string, cause: unknown) {
@@ -56,7 +56,10 @@ export class ModelFetchError extends Error {
 
 const UNANSWERED: ReadonlySet<unknown> = new Set([status.UNAVAILABLE, status.DEADLINE_EXCEEDED])
 
-/** Leaves the loop early, which cancels the call, when the chunks exceed `packedBytes`. */
+/**
+ * Returns the joined chunks. Throws if their SHA-256 is not the one that the engine sent in the last chunk. If the
+ * chunks together exceed `packedBytes`, cancels the call and throws.
+ */
 async function receive(
   chunks: AsyncIterable<GetTokenizerChunk__Output> & { cancel(): void },
   packedBytes: number,

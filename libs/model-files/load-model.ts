@@ -15,16 +15,19 @@ export type LoadedModel = Model & {
   readonly family: ModelFamily
   /** The folder of the model's files; null if they were fetched from an engine. */
   readonly folder: string | null
-  /** The ids that end a turn, by the model's own files or by its family. */
+  /** The ids that end a turn of the conversation, by the model's own files or by its family. */
   readonly endIds: ReadonlySet<number>
-  /** Defaults for parameters that a request omits: generation_config.json's, or the family's without that file. */
+  /**
+   * Defaults for parameters that a request omits. They come from generation_config.json, or from the family if the
+   * model does not have this file.
+   */
   readonly samplingDefaults: SamplingDefaults
 }
 
 /**
  * Loads the manifest `<modelsFolder>/<name>.json`, the family that it names, and the model's files. The files come from
  * the manifest's folder, or from `fetchFiles` if the manifest names no folder. A chat template that the manifest names
- * replaces the templates in these files. Throws an error that names the file.
+ * replaces the templates in these files. If a file or the manifest cannot be used, rejects with an error that names it.
  */
 export async function loadModel(
   modelsFolder: string,

@@ -16,7 +16,7 @@ export type ModelSettings = {
   readonly generationDefaults: SamplingDefaults | null
 }
 
-/** Throws an error that names the file which has another shape than Hugging Face documents. */
+/** Throws an error if a file does not have the form that Hugging Face documents. The error names the file. */
 export function readModelSettings(files: ModelFiles): ModelSettings {
   const tokenizer = readFile(files, 'tokenizer_config.json', TokenizerConfig)
   const config = readFile(files, 'config.json', ModelConfig)
@@ -80,8 +80,8 @@ function toSpecialTokens(config: z.infer<typeof SpecialTokens>): Record<string, 
 }
 
 /**
- * The precedence is: chat_template.jinja, then chat_template.json (which image processors have), then
- * tokenizer_config.json.
+ * Takes the chat templates from the first of these files that has one: chat_template.jinja, then chat_template.json
+ * (which image processors have), then tokenizer_config.json.
  */
 function toTemplates(
   files: ModelFiles,

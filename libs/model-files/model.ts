@@ -8,7 +8,10 @@ import { readModelSettings } from './model-settings.ts'
 export type Model = {
   readonly tokenizer: Tokenizer
   readonly template: ChatTemplate
-  /** Ids that end a turn by tokenizer_config.json, config.json and generation_config.json together. */
+  /**
+   * The token ids that end a message of the model: all ids that tokenizer_config.json, config.json or
+   * generation_config.json names as an end.
+   */
   readonly eosIds: ReadonlySet<number>
   /** The size of the output layer (config.json): never below the tokenizer's vocabulary, often padded above it. */
   readonly paddedVocabularySize: number
@@ -16,7 +19,7 @@ export type Model = {
   readonly generationDefaults: SamplingDefaults | null
 }
 
-/** Throws an error that names the file which is missing, malformed or needs something unsupported. */
+/** Throws an error if a file is missing or malformed, or needs something unsupported. The error names the file. */
 export async function createModel(files: ModelFiles, toTokenizer = createTokenizer): Promise<Model> {
   const tokenizerJson = files.get('tokenizer.json')
   if (tokenizerJson === undefined) throw new Error('there is no tokenizer.json')

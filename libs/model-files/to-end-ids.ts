@@ -7,9 +7,9 @@ type EndingModel = Pick<Model, 'eosIds' | 'paddedVocabularySize'> & {
 }
 
 /**
- * Returns every id that ends a turn: the model's own end ids, and the ids of the family's stop tokens that this
- * tokenizer has as added tokens. Ids beyond the vocabulary are left out, because an engine refuses every request that
- * names one.
+ * Returns every token id that ends a message of the model: the model's own end ids, and the ids of the family's stop
+ * tokens that this tokenizer has as added tokens. Ids beyond the vocabulary are left out, because an engine refuses
+ * every request that names one.
  */
 export function toEndIds(
   { eosIds, tokenizer, paddedVocabularySize }: EndingModel,

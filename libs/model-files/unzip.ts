@@ -13,10 +13,10 @@ export type ZipLimits = {
 }
 
 /**
- * Returns the files of a zip (PKZIP APPNOTE 4.3) whose names `wants` accepts; the limits count the other files too.
- * Throws a ZipError if the archive is damaged, exceeds its limits, is encrypted or in the zip64 format, or names a file
- * twice. Throws one also for a name that is not a plain file name, because such a name could lead out of the target
- * folder.
+ * Returns the files of a zip (PKZIP APPNOTE 4.3) whose names `wants` accepts. `limits` apply to all entries of the
+ * archive, also to files that are not returned. Throws a ZipError if the archive is damaged, exceeds the limits, is
+ * encrypted or in the zip64 format, names a file twice, or has a name that is not a plain file name, because such a
+ * name could lead out of the target folder.
  */
 export async function unzip(
   archive: Buffer,
@@ -126,7 +126,7 @@ async function unpack(archive: Buffer, entry: Entry): Promise<Buffer> {
 
 async function inflate(packed: Buffer, { name, method, unpackedBytes }: Entry): Promise<Buffer> {
   if (method === 0) return packed
-  // The limits counted the size in the directory entry. A file that is larger than its entry says fails here.
+  // The limits were checked with the size in the directory entry. A file that is larger than that size fails here.
   if (method === 8)
     return await promisify(inflateRaw)(packed, { maxOutputLength: Math.max(1, unpackedBytes) })
   throw new ZipError(`${name} is compressed with the unsupported method ${method}`)

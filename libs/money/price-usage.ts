@@ -6,7 +6,7 @@ const TOKENS_PER_PRICE = 1_000_000n
 
 /**
  * Returns the price of a settlement of these tokens, in nano-credits. Follows the rule of
- * `apps/billing/sql/functions/price_tokens.sql`, with its one rounding up. `cached` is part of `prompt`.
+ * `apps/billing/sql/functions/price_tokens.sql`, which rounds up once. `cached` is part of `prompt`.
  */
 export function priceUsage(
   tokens: { prompt: number; cached: number; completion: number },
@@ -21,7 +21,7 @@ export function priceUsage(
 
 /**
  * Converts nano-credits to a JSON number of credits: the double nearest to the exact decimal. Up to 9,007,199 credits
- * the number keeps all nine decimals; above, only the text of nano-credits is exact.
+ * the number keeps all nine decimals. It is not exact for larger amounts; the text of nano-credits is always exact.
  */
 export function toCreditsNumber(nano: bigint): number {
   return Number(formatCredits(nano))

@@ -19,8 +19,9 @@ export type Asking = {
 export type Ask = (method: string, target: string, asking?: Asking) => Promise<any>
 
 /**
- * Creates the function that sends requests to the page's server. If no answer comes, a read has failed, and the outcome
- * of a change is unknown.
+ * Creates the function that sends requests to the page's server. If no answer comes, the code of the Failure depends on
+ * the method: `unreachable` for a GET, and `outcome_unknown` for any other method, because the server may have made the
+ * change.
  */
 export function createAsk(deps: {
   /** The server's name in sentences, such as `console`. */

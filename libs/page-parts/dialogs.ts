@@ -42,8 +42,8 @@ export function createDialogs(redraw: () => void): Dialogs {
   }
 
   /**
-   * Shows the dialog after the drawing has ended, because lit-html calls this function before it inserts an element,
-   * and before it removes one.
+   * Shows a new dialog, or gives the focus back after a dialog is removed. lit-html calls this function before it
+   * inserts or removes the dialog's element, so the function acts only after the drawing has ended.
    */
   function showModal(element: Element | undefined): void {
     queueMicrotask(() => {
@@ -55,7 +55,7 @@ export function createDialogs(redraw: () => void): Dialogs {
     })
   }
 
-  /** Restores the focus. A removed dialog takes the focus with it. */
+  /** Gives the focus back to the element that had it before the dialog. A removed dialog takes the focus with it. */
   function returnFocus(): void {
     if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
     opener = null

@@ -30,7 +30,8 @@ type Form = {
   /** True if repeating the request has no further effect, so that it may be sent again after a lost answer. */
   readonly mayRepeat: boolean
   /**
-   * Sends the request. Throws a Failure. A returned template is shown in place of the form; otherwise the form closes.
+   * Sends the request. Rejects with a Failure if the request fails. If the result is a template, it is shown in place
+   * of the form; if it is undefined, the form closes.
    */
   run(values: Values): Promise<TemplateResult | undefined>
 }
@@ -38,8 +39,9 @@ type Form = {
 const CONFIRM = 'confirm'
 
 /**
- * Opens a form. While its request is running the button does nothing, so that it is sent once. After a lost answer the
- * form says that the outcome is unknown, and offers to send the request again only if `mayRepeat` is true.
+ * Opens a form. While the form's request is running, the button does nothing, so that the request is sent once. After a
+ * lost answer the form says that the outcome is unknown, and offers to send the request again only if `mayRepeat` is
+ * true.
  */
 export function openForm(app: PageApp, form: Form): void {
   let phase: 'open' | 'sending' | 'unknown' = 'open'

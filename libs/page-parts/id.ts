@@ -3,7 +3,8 @@ import { html, type TemplateResult } from 'lit-html'
 const SHOWN = 8
 
 /**
- * Shows an id shortened to the part that distinguishes it. The title, and the text that is copied, have the whole id.
+ * Shows an id. Of a long id only the first eight and the last four characters are shown. The title, and the text that
+ * is copied, have the whole id.
  */
 export function shortId(id: string): TemplateResult {
   // A UUIDv7 begins with its time, which ids made close together share, so the end is shown too.

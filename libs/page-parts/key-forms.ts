@@ -172,7 +172,7 @@ function nameOf({ name, label }: ShownKey): TemplateResult {
   return html`${name === null ? '' : html`<bdi>${name}</bdi>, `}<code class="id">${label}</code>`
 }
 
-/** Returns the fields of a form. In operators' errors the fields have other names. */
+/** Returns the fields of a form. `param` is the name of a field in the errors of the operators' interface. */
 function limitFields(texts: LimitTexts): readonly Field[] {
   return [
     { name: 'name', label: 'Name', value: texts.name },

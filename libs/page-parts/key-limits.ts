@@ -31,9 +31,9 @@ export function toTexts(key?: LimitedKey): LimitTexts {
 }
 
 /**
- * Returns the fields that differ from `before`, in the form of the interface; an empty text becomes null. Unchanged
- * fields are not sent, so that a change that somebody else makes meanwhile stays. Throws a Failure that names the field
- * if its text is not a number.
+ * Returns the fields that differ from `before`, in the form of the accounts' interface; an empty text becomes null.
+ * Unchanged fields are left out, so that the request does not overwrite a change that somebody else makes meanwhile. If
+ * a text must be a number and is not, throws a Failure that names its field.
  */
 export function toChange(texts: LimitTexts, before: LimitTexts): KeyChange {
   const change: KeyChange = {}

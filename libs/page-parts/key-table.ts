@@ -38,8 +38,8 @@ const MEANINGS: Readonly<Record<ShownKey['status'], Meaning>> = {
 export const PERIODS = { daily: 'today', weekly: 'this week', monthly: 'this month' } as const
 
 /**
- * Lists keys, each with its limit and the amount that it can spend: the lesser of the limit's rest and the account's
- * credits. Without `forms` there are no actions.
+ * Lists keys, each with its limit and the amount that it can spend. The amount that a key can spend is the smaller of
+ * two amounts: the unused part of the limit, and the account's credits. Without `forms` there are no actions.
  */
 export function keyTable({
   keys,
@@ -75,7 +75,7 @@ export function keyTable({
   return table({ caption, columns, rows: keys, key: ({ id }) => id, empty })
 }
 
-/** Returns the lesser amount, but at least zero: an account may be in debt. */
+/** Returns the smaller amount, but at least zero: an account may be in debt. */
 function least(left: string | null, available: string): bigint {
   const [of, all] = [BigInt(left ?? available), BigInt(available)]
   const smaller = of < all ? of : all

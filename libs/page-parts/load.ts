@@ -14,9 +14,10 @@ export type Loading<Value> = {
 }
 
 /**
- * Reads a value, and reads it again every `everyMs` while the page is visible. A later value replaces an earlier one. A
- * failure keeps the value, so that the screen can show both. A failed read is repeated automatically if the failure may
- * pass, because a page on a wall display has no viewer who presses a button.
+ * Reads a value. While the page is visible, reads it again `everyMs` after each answer. Each new value replaces the
+ * earlier one. If a read fails, the earlier value stays, so that the screen can show both the value and the failure. A
+ * failed read is repeated automatically if the failure may pass, because a page on a wall display has no viewer who
+ * presses a button.
  */
 export function load<Value>(
   app: Pick<PageApp, 'redraw'>,

@@ -11,7 +11,7 @@ export function short(value: number): string {
   return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value)
 }
 
-/** Formats a rate: a whole number from ten on, one decimal below ten, `<0.1` below 0.05, and `0`. */
+/** Formats a rate: as a whole number from ten on, with one decimal below ten, as `<0.1` below 0.05, and zero as `0`. */
 export function rate(value: number): string {
   if (value === 0) return '0'
   return value >= 10 ? short(value) : value < 0.05 ? '<0.1' : value.toFixed(1)

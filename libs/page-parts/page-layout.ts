@@ -8,7 +8,10 @@ import { currentTheme, switchTheme } from './theme.ts'
 export type Place = { readonly name: string; readonly path: string }
 
 export type PageLayout = {
-  /** Call it when another screen is shown: it is scrolled to its top, and screen readers read its heading. */
+  /**
+   * Call this function when another screen is shown. It closes a dialog that is open. When the new screen is drawn, the
+   * page is scrolled to the top, and the focus moves to the new screen, so that screen readers read its heading.
+   */
   arrive(): void
   view(parts: {
     readonly places: readonly Place[]

@@ -2,8 +2,8 @@ import { html, type TemplateResult } from 'lit-html'
 import { copy } from './id.ts'
 
 /**
- * Shows the secret of a new key in the dialog that made it. `base` is the API's address, quoted for a shell. `path` is
- * the path of a read that tries the key.
+ * Shows the secret of a new key in the dialog that made the key, with a curl command that tries it. `base` is the API's
+ * address, quoted for a shell. `path` is the path that the command reads.
  */
 export function showSecret(
   secret: string,

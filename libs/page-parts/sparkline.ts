@@ -16,7 +16,10 @@ export function sparkline(values: readonly (number | null)[], sentence: string):
   </svg>`
 }
 
-/** The drawn lines by their values: a table draws hundreds each second, and most values have not changed. */
+/**
+ * Caches the drawn lines by their arrays of values, because a table draws hundreds of lines each second, and most
+ * arrays are the same as before.
+ */
 const drawn = new WeakMap<readonly (number | null)[], string>()
 
 function pointsOf(values: readonly (number | null)[]): string {

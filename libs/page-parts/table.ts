@@ -9,7 +9,7 @@ export type Column<Row> = {
   /** If given, the rows can be sorted by this value. */
   sortBy?(row: Row): number | string | bigint
   readonly isNumber?: boolean
-  /** Columns that a narrow window leaves out: `wide` first, then `medium`. */
+  /** A window that is too narrow leaves this column out: `wide` columns first, then `medium` columns. */
   readonly from?: 'medium' | 'wide'
 }
 
@@ -21,7 +21,10 @@ type Table<Row> = {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   key(row: Row): string
-  /** All values from which a row's cells are drawn. A row is drawn again only if one of them is another object. */
+  /**
+   * All values from which a row's cells are drawn. A row is drawn again only if one of them is another object than
+   * before.
+   */
   drawnFrom?(row: Row): readonly unknown[]
   /** Shown in place of a table without rows. */
   readonly empty: unknown

@@ -4,7 +4,8 @@ const NEXT = { auto: 'light', light: 'dark', dark: 'auto' } as const
 type Theme = keyof typeof NEXT
 
 /**
- * Applies light or dark colours. They follow the system until the viewer chooses; the choice is kept in this browser.
+ * Applies light or dark colours. They follow the system's setting until the viewer chooses; the choice is stored in
+ * this browser.
  */
 export function applyTheme(): void {
   const theme = currentTheme()

@@ -21,7 +21,7 @@ export function toUtcText(at: Date, nowMs: number): string {
   return isNear ? `${day} ${clock.slice(0, 5)}` : `${day} ${at.getUTCFullYear()}`
 }
 
-/** Formats a duration in its largest unit, such as `0.41 s`, `14 s`, `3 min`, `2 d`. */
+/** Formats a duration with one unit, such as `410 ms`, `3.2 s`, `14 s`, `3 min`, `2 d`. */
 export function duration(ms: number | null): string {
   if (ms === null) return '–'
   if (ms === 0) return '0 s'

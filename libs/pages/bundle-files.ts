@@ -6,7 +6,7 @@ import type { BuildOptions, BuildResult, Plugin } from 'esbuild'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A page takes less than a second on an idle machine. */
+/** The time limit for bundling one page, which takes less than a second on an idle machine. */
 const LIMIT_MS = 60_000
 
 /** The specifier of the module that imports every shared module. */
@@ -14,7 +14,8 @@ const SHARED = 'millrace:shared'
 
 const OPTIONS = {
   absWorkingDir: REPOSITORY,
-  // The paths are compared with folders of the repository, and its node_modules may be a link.
+  // Symbolic links are not resolved, because the paths of modules are compared with folders of the repository, and the
+  // repository's node_modules may be a link to a folder elsewhere.
   preserveSymlinks: true,
   bundle: true,
   splitting: true,
@@ -32,7 +33,7 @@ const OPTIONS = {
   write: false,
   metafile: true,
   logLevel: 'silent',
-  // The image has no tsconfig.json, so none may change the output.
+  // The image has no tsconfig.json, so no tsconfig.json may change the output.
   tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
 } as const satisfies BuildOptions
 
@@ -48,13 +49,13 @@ export type BundledFile = {
   readonly needs: ReadonlySet<string>
 }
 
-/** The number of calls in progress: esbuild's process is one for all of them. */
+/** The number of calls in progress. They all use the same process of esbuild. */
 let running = 0
 
 /**
  * Bundles scripts, style sheets and pictures with everything that they import. Modules are joined into few files,
- * because each file costs a request and compresses separately: each script, and each module that is loaded later, has a
- * file with the modules that only it needs; the modules that several of these files need are in one shared file.
+ * because each file costs a request and compresses separately. Each script, and each module that is loaded later, has a
+ * file with the modules that only it needs. The modules that several of these files need are in one shared file.
  * Imports from outside of `folders` are refused, so that a page cannot contain other files of this repository. Throws
  * for such an import, and for each error and warning of esbuild.
  */
@@ -62,7 +63,7 @@ export async function bundleFiles(
   entries: readonly string[],
   folders: readonly string[],
 ): Promise<readonly BundledFile[]> {
-  // esbuild is loaded here, so that a process whose page is not visited does without.
+  // esbuild is loaded here, so that a process does not load it before its page is visited.
   const { build, stop } = await import('esbuild')
   const options = { ...OPTIONS, entryPoints: [...entries] }
   async function buildTwice(): Promise<readonly BundledFile[]> {
@@ -78,7 +79,8 @@ export async function bundleFiles(
   } finally {
     running -= 1
     finished.abort()
-    // esbuild's process is not kept in memory. A call that is still in progress would never end without it.
+    // esbuild's process is stopped, so that it does not stay in memory. It is stopped after the last call, because a
+    // call in progress would never end without it.
     if (running === 0) await stop()
   }
 }
@@ -91,21 +93,22 @@ async function expire(signal: AbortSignal): Promise<never> {
 function refuse({ metafile, warnings }: Natural, folders: readonly string[]): void {
   const isAllowed = (path: string) =>
     folders.some((folder) => !relative(folder, resolve(REPOSITORY, path)).startsWith('..'))
-  // The address of another host is in no folder either.
+  // An address of another host is in no folder, so it is refused too.
   const foreign = Object.entries(metafile.inputs).flatMap(([importer, { imports }]) =>
     imports
       .filter(({ path }) => !isAllowed(path))
       .map(({ path, original = path }) => ({ importer, original })),
   )
-  // A foreign file imports further foreign files: the import that brought in the first one explains more.
+  // A foreign import is an import of a file outside `folders`. The imported file may itself have foreign imports. So a
+  // foreign import in an allowed file is reported first, because it is the cause of the others.
   const first = foreign.find(({ importer }) => isAllowed(importer)) ?? foreign[0]
   if (first !== undefined) throw new Error(`${first.importer} may not import ${first.original}`)
   for (const { text, location } of warnings) throw new Error(`${location?.file}:${location?.line}: ${text}`)
 }
 
 /**
- * Joins the shared modules into one file. esbuild makes a file for every combination of entries that share a module. If
- * every entry imports all shared modules, there is one combination.
+ * Makes a plugin that joins the shared modules into one file. esbuild makes a file for every combination of entries
+ * that share a module. The plugin makes every entry import all shared modules, so there is one combination.
  */
 function joinShared({ metafile }: Natural): Plugin {
   const outputs = Object.values(metafile.outputs)

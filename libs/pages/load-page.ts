@@ -7,8 +7,8 @@ import { compress, type Body } from './compress.ts'
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
- * Matches a file that the HTML document names. A `#` begins a place in the page, and a `:` follows the scheme of an
- * address.
+ * Matches a file that the HTML document names. A reference with `#` names a place in the page, and a reference with `:`
+ * is an address with a scheme; neither is matched.
  */
 const REFERENCE = /\b(src|href)="([^"#:]+)"/g
 

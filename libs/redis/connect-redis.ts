@@ -6,21 +6,23 @@ import { awaitRights, reportRefusals, type OnErrorReply, type Rights } from './r
 import { watchTlsConnections } from './watch-tls-connections.ts'
 
 /**
- * The client of one server or of a Sentinel group's master, or the client of a Cluster. Both have the same commands.
+ * A `Redis` is the client of one server or of the master of a Sentinel group. A `Cluster` is the client of a Redis
+ * Cluster. Both classes have the same commands.
  */
 export type RedisClient = Redis | Cluster
 
 /**
  * The behaviour of a connection while Redis is unreachable.
  * - `fail-fast`: commands fail within 500 ms, so that a request can be refused in time.
- * - `patient`: commands and subscriptions wait until the server is back; for consumers and subscribers. Commands that
- *   were under way when the connection broke are sent again, so only commands that may run twice belong here.
- * - `bounded`: commands wait for the connection that is being opened, and fail if it fails, or after 5 s. Not for
- *   blocking commands.
+ * - `patient`: commands and subscriptions wait until the server is back. It is for consumers and subscribers. Commands
+ *   that were under way when the connection broke are sent again, so only commands that may run twice belong here.
+ * - `bounded`: commands wait for the connection that is being opened. They fail if it cannot be opened, or after 5 s.
+ *   It is not for blocking commands.
  *
  * All three close a connection on which an answer is long overdue, because the server may have vanished without closing
- * it: `patient` after 15 s, which is longer than BullMQ's longest blocking read. Only `patient` repeats a command after
- * a reconnect; elsewhere, code that knows a PUBLISH or a script to be idempotent repeats it.
+ * it. `patient` does so after 15 s, which is longer than BullMQ's longest blocking read. Only `patient` repeats a
+ * command after a reconnect. With the other two, the caller sends a failed PUBLISH or script again, if it knows that
+ * the command is idempotent.
  *
  * A server that answers READONLY was a master and is now a replica. The command fails, and the connection is closed, so
  * that the next connection goes to the new master.
@@ -45,8 +47,8 @@ type Connecting<Place> = {
 watchTlsConnections((socket) => socket.on('error', () => {}))
 
 /**
- * Opens a connection and resolves when Redis has answered and its user has the `rights`, without a time limit. Failed
- * attempts and missing rights are logged.
+ * Opens a connection. Resolves when Redis has answered and the connection's user has the `rights`; there is no time
+ * limit. Failed attempts and missing rights are logged.
  */
 export async function connectRedis(options: Connecting<RedisServerPlace>): Promise<Redis>
 export async function connectRedis(options: Connecting<RedisPlace>): Promise<RedisClient>
@@ -58,7 +60,8 @@ export async function connectRedis(options: Connecting<RedisPlace>): Promise<Red
     redis.once('ready', resolve)
     await promise
   }
-  // A node is connected by its first command, and a second command would be refused until it is connected.
+  // ioredis connects to a node of a Cluster at the first command, and would refuse a second command until it is
+  // connected. So each node gets a PING first.
   if (redis instanceof Cluster) await Promise.allSettled(redis.nodes('master').map((node) => node.ping()))
   const { rights, name, place, log } = options
   if (rights === undefined) return redis
@@ -75,7 +78,10 @@ export function openRedis(options: Connecting<RedisPlace>): RedisClient {
   return open(options, { rights: false })
 }
 
-/** While `asking.rights` is true, refusals are the answers to a question and not logged. */
+/**
+ * Opens a connection. While `asking.rights` is true, error replies of Redis are not logged: the caller is then checking
+ * the rights of the connection's user (`awaitRights`), and expects refusals.
+ */
 function open(
   { place, name, patience, log }: Connecting<RedisPlace>,
   asking: { readonly rights: boolean },
@@ -89,7 +95,9 @@ function open(
       ? openCluster(place.urls, { name, patience, onRefusal })
       : openServer(place, { name, patience, onRefusal })
   const report = reportFailures(name, log)
-  redis.on('error', report)
+  redis.on('error', (error) => {
+    if (!(asking.rights && error instanceof ReplyError)) report(error)
+  })
   if (redis instanceof Cluster) {
     redis.on('node error', report)
     // This event is the only sign of a Cluster without slots, or of nodes that all refuse the login.
@@ -112,30 +120,58 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 }
 
 /**
- * Sends the commands of one callback, and of the promises that settle after it, in one write, which the server reads,
- * logs and answers at once. Commands sent in `withNextWrite` wait for the next such write. The nodes of a Cluster are
- * ioredis' own clients and do not gather writes.
+ * The client of one server. It gathers commands into writes: the commands that one callback of the event loop issues
+ * are one write, and the commands that the promise callbacks after it issue are another write. The server reads, logs
+ * and answers the commands of one write together. Commands of `withNextWrite` wait for another command, at most
+ * `MOST_WAIT_MS`. The nodes of a Cluster are ioredis' own clients and do not gather commands.
  */
 class Server extends Redis {
-  /** The stream whose writes are corked until this turn ends or `#lateFlush` fires. */
+  /** The stream whose writes are corked until `#flush` runs. */
   #gathering: Redis['stream'] | null = null
-  /** Set while all corked commands may wait. */
+  /** The timer that ends the wait. It is set while all corked commands may wait. */
   #lateFlush: NodeJS.Timeout | undefined
   /** True while `withNextWrite` calls its `send`. */
   #mayWait = false
+  /** The channels to which this client has subscribed. */
+  readonly #channels = new Set<string>()
 
   override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
     const [command] = sent
-    // After a reconnect ioredis subscribes again and ignores the answers, so a failed one would end the process as an
-    // unhandled rejection. A refusal by the server is reported here. A connection that is lost again or closed on
-    // purpose is noticed elsewhere.
-    if (SUBSCRIBES.has(command.name)) {
-      command.promise.catch((error: unknown) => {
-        if (error instanceof ReplyError) this.emit('error', error)
-      })
+    const channels = command.args.map(String)
+    if (command.name === 'subscribe') {
+      // After a reconnect ioredis subscribes again and ignores the answers, so a failed answer would end the process as
+      // an unhandled rejection. A refusal by the server is reported here. Any other error needs no report: the
+      // connection was closed on purpose, or was lost again and ioredis opens the next one.
+      command.promise.then(
+        () => this.#keep(channels),
+        (error: unknown) => {
+          if (!(error instanceof ReplyError)) return
+          this.emit('error', error)
+          this.#subscribeLater(channels)
+        },
+      )
+    } else if (command.name === 'unsubscribe') {
+      for (const channel of channels) this.#channels.delete(channel)
     }
     if (this.status === 'ready') this.#gatherWrites()
     return super.sendCommand(...sent)
+  }
+
+  #keep(channels: readonly string[]): void {
+    for (const channel of channels) this.#channels.add(channel)
+  }
+
+  /**
+   * Subscribes again to the refused channels to which this client was subscribed before. When a user loses the right to
+   * a channel, the server closes the user's connections. ioredis then connects and subscribes again, and forgets a
+   * channel that the server refuses.
+   */
+  #subscribeLater(refused: readonly string[]): void {
+    const retry = () => {
+      const channels = refused.filter((channel) => this.#channels.has(channel))
+      if (channels.length > 0 && this.status !== 'end') this.subscribe(...channels).catch(() => undefined)
+    }
+    setTimeout(retry, SUBSCRIBE_AGAIN_MS).unref()
   }
 
   withNextWrite<Result>(send: () => Result): Result {
@@ -175,25 +211,27 @@ class Server extends Redis {
 }
 
 /**
- * Sends the commands that `send` issues before it returns together with the connection's next other command, or after
- * 20 ms. Use it for commands whose answer is not urgent. It saves a write, which wakes up the server, and an answer,
- * which wakes up this process: for settlements that is 7 % of a request's CPU time at 200 requests/s. For a Cluster the
- * commands are sent at once.
+ * Delays the commands that `send` issues before it returns. They are sent together with the next command that the
+ * connection sends anyway, but at the latest after 20 ms. Use this function for commands whose answer is not urgent.
+ * The delay saves a write, which wakes up the server, and an answer, which wakes up this process: for settlements that
+ * is 7 % of a request's CPU time at 200 requests/s. For a Cluster the commands are sent at once.
  */
 export function withNextWrite<Result>(redis: RedisClient, send: () => Result): Result {
   return redis instanceof Server ? redis.withNextWrite(send) : send()
 }
 
 /**
- * The longest wait: four times the pause between two requests at 200/s, and half of the time for which billing gathers
- * settlements.
+ * The longest time for which commands of `withNextWrite` wait for another command. At 200 requests/s a request comes
+ * every 5 ms, so another command nearly always comes within this time. For settlements the wait is half of the time for
+ * which billing gathers them (`gatherMs` in `apps/billing/main.ts`, 40 ms).
  */
 const MOST_WAIT_MS = 20
 
 /** The most bytes of one write. Without a bound, a burst of a thousand requests would be one write of megabytes. */
 const MOST_GATHERED_BYTES = 16_384
 
-const SUBSCRIBES = new Set(['subscribe', 'psubscribe', 'ssubscribe'])
+/** A refused subscription is tried again after this time. */
+const SUBSCRIBE_AGAIN_MS = 1_000
 
 type Behaviour = {
   readonly name: string
@@ -236,8 +274,8 @@ function openCluster(
   const cluster = new Cluster(nodes, {
     clusterRetryStrategy: retryDelayMs,
     enableOfflineQueue,
-    // The slots are read this often, so that a promoted replica is found even while no command goes to the failed
-    // master's slots.
+    // The map of the Cluster's hash slots is read this often, so that a promoted replica is found even while no command
+    // goes to the failed master's slots.
     slotsRefreshInterval: 1_000,
     scaleReads: 'master',
     // A command whose connection was closed may have run, so only `patient` sends it again.
@@ -266,11 +304,13 @@ const retryDelayMs = (attempt: number) => Math.min(attempt * 100, 1_000)
 
 const COMMON = {
   connectTimeout: CONNECT_MS,
-  // A half-open connection never confirms its end; after this time a new connection is opened without that.
+  // A half-open connection never confirms its end; after this time a new connection is opened without the confirmation.
   disconnectTimeout: 250,
 } as const
 
-/** ioredis asks this of each error reply: whether the connection is to be opened again. */
+/**
+ * Returns a function that ioredis calls with each error reply. It returns true if the connection must be opened again.
+ */
 const toReconnect = (onErrorReply: OnErrorReply) => (error: Error) => {
   onErrorReply(error)
   return error.message.startsWith('READONLY')

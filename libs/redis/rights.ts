@@ -7,17 +7,22 @@ import type { RedisClient } from './connect-redis.ts'
 export type Rights = {
   /** Commands with arguments that a server accepts. They are never run. */
   readonly commands: readonly (readonly [string, ...string[]])[]
-  /** All keys and channels of the commands begin with it. */
+  /** The text with which all keys and channels of the commands begin. */
   readonly prefix: string
+  /** The beginning of a rule for keys: `~`, or `%R~` if the process only reads. */
+  readonly keyRule: '~' | '%R~'
+  /** Channels to which the user must be able to subscribe. */
+  readonly channels?: readonly string[]
 }
 
 const LOOK_EVERY_MS = 1_000
 const LOG_EVERY_MS = 10_000
 
 /**
- * Resolves once the user of this connection has all `rights`. While some are missing it logs them, as the access rules
- * that would give them. Nothing else may use the connection meanwhile. A server that does not answer has no part in
- * this: the connection reports it.
+ * Checks the rights of the connection's user every second, and resolves once the user has all `rights`. While rights
+ * are missing, it logs them every 10 s, as the access rules that would give them. Nothing else may use the connection
+ * meanwhile. An error that is not a refusal, such as a lost connection, does not count as a missing right: the
+ * connection reports it.
  */
 export async function awaitRights(
   redis: RedisClient,
@@ -39,36 +44,41 @@ export async function awaitRights(
 }
 
 /**
- * Returns the access rules that the user lacks. A server checks the rights of a command when a transaction takes it,
- * and a transaction that is discarded runs nothing.
+ * Returns the access rules that the user lacks. The commands of `rights` are put into a transaction that is then
+ * discarded: a server checks the rights of each command when the command is added, and runs none of them. A
+ * subscription cannot be part of a transaction, so each channel of `rights` is subscribed to and then unsubscribed.
  */
-export async function findMissing(redis: Redis, { commands, prefix }: Rights): Promise<string[]> {
-  const begun = await refusalOf(redis.call('MULTI'), prefix)
+export async function findMissing(redis: Redis, rights: Rights): Promise<string[]> {
+  const { commands, channels = [] } = rights
+  const begun = await refusalOf(redis.call('MULTI'), rights)
   if (begun !== null) return [begun]
   const refusals = await Promise.all(
-    commands.map(async ([command, ...args]) => await refusalOf(redis.call(command, ...args), prefix)),
+    commands.map(async ([command, ...args]) => await refusalOf(redis.call(command, ...args), rights)),
   )
-  const discarded = await refusalOf(redis.call('DISCARD'), prefix)
-  // The transaction would stay open.
-  if (discarded !== null) redis.disconnect(true)
-  return [...refusals, discarded].flatMap((rule) => rule ?? [])
+  const discarded = await refusalOf(redis.call('DISCARD'), rights)
+  const subscribed: (string | null)[] = []
+  for (const channel of channels) subscribed.push(await refusalOf(redis.subscribe(channel), rights))
+  const ended = subscribed.includes(null) ? await refusalOf(redis.unsubscribe(...channels), rights) : null
+  // Otherwise the transaction would stay open, or the subscriptions.
+  if (discarded !== null || ended !== null) redis.disconnect(true)
+  return [...new Set([...refusals, discarded, ...subscribed, ended].flatMap((rule) => rule ?? []))]
 }
 
-async function refusalOf(answer: Promise<unknown>, prefix: string): Promise<string | null> {
+async function refusalOf(answer: Promise<unknown>, rights: Rights): Promise<string | null> {
   try {
     await answer
     return null
   } catch (error) {
-    return error instanceof Error && error instanceof ReplyError ? toRule(error.message, prefix) : null
+    return error instanceof Error && error instanceof ReplyError ? toRule(error.message, rights) : null
   }
 }
 
-/** Returns the access rule that a server's refusal asks for; null for every other error. */
-function toRule(message: string, prefix: string): string | null {
+/** Returns the access rule that would give the missing right; null if the message is not a refusal. */
+function toRule(message: string, { prefix, keyRule }: Rights): string | null {
   if (!isRefusal(message)) return null
   const command = /run the '([^']+)' command/i.exec(message)?.[1]
   if (command !== undefined) return `+${command}`
-  return /channel/i.test(message) ? `&${prefix}*` : `~${prefix}*`
+  return /channel/i.test(message) ? `&${prefix}*` : `${keyRule}${prefix}*`
 }
 
 /** Returns whether a server refused a command, or a command of a script, by its access rules. */
@@ -80,7 +90,7 @@ export type OnErrorReply = (error: Error & { command?: { name: string } }) => vo
 
 /**
  * Returns a function that logs commands which the access rules of the server refuse, each command at most every 10 s.
- * Their callers only see that a command failed, and try again.
+ * The caller of a refused command only sees that it failed, and tries again, so nothing else shows the cause.
  */
 export function reportRefusals({
   log,

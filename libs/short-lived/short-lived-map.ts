@@ -1,11 +1,12 @@
-/** Holds a value until it is deleted. */
+/** Refers to a value until the value is deleted. */
 type Box<Value> = { value: Value | null }
 
 /**
  * A Map for values that come and go, such as the values of requests. When a Map outgrows its table, V8 links the old
- * table to the next table. Once an old table is in the old generation, garbage or not, it keeps all later tables and
- * their values alive until the next full collection. Each request's objects are then copied twice by collections that
- * should have freed them. Here the tables hold boxes, and a deleted value's box is empty.
+ * table to the next table. Once an old table is in the old generation of V8's heap, it keeps all later tables and their
+ * values alive until the next full collection, even if the old table itself is garbage. Each request's objects are then
+ * copied twice by collections that should have freed them. In this Map, a table refers only to boxes, and the box of a
+ * deleted value is empty.
  */
 export class ShortLivedMap<Key extends string | number, Value extends object> {
   readonly #boxes = new Map<Key, Box<Value>>()

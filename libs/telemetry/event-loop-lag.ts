@@ -12,8 +12,9 @@ const PERIOD_MS = 50
 export const IDLE_MONITOR_PERIOD_MS = 60_000
 
 /**
- * Replaces prom-client's metrics of the event loop by two: how late the loop was since the last scrape, without the
- * period of the samples. prom-client samples 100 times a second, which is half of the cost of an idle process.
+ * Replaces prom-client's metrics of the event loop by two metrics of how late the loop was since the last scrape: the
+ * 99th percentile and the maximum. The timer period is subtracted from both values. prom-client's own metrics need 100
+ * samples a second, which take half of the processor time of an idle process.
  */
 export function measureEventLoopLag(registry: Registry): void {
   for (const { name } of registry.getMetricsAsArray()) {
@@ -34,7 +35,8 @@ export function measureEventLoopLag(registry: Registry): void {
       return p99S
     },
   })
-  // The reader of the first gauge sets this one, so this one is registered, and collected, after it.
+  // The `read` of the first gauge also sets this gauge. prom-client collects gauges in the order of their registration,
+  // so this gauge is registered second.
   const longest = gauge({
     name: 'nodejs_eventloop_lag_max_seconds',
     help: 'How late the event loop was since the last scrape, at most',

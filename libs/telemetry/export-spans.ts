@@ -14,8 +14,8 @@ import type { Tracing } from './tracing.ts'
 import { VERSION } from './version.ts'
 
 /**
- * The most spans that wait. Further spans are dropped, so that tracing cannot fill a process's memory while the
- * collector is unavailable.
+ * The most spans that may wait to be sent. Further spans are dropped, so that tracing cannot fill a process's memory
+ * while the collector is unavailable.
  */
 const MOST_SPANS = 4_096
 const SPANS_PER_EXPORT = 512

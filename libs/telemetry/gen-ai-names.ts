@@ -4,10 +4,12 @@
  * Development; if a metric is renamed, only this file changes. Names follow OpenTelemetry's rules for Prometheus: `.`
  * becomes `_`, and the unit `s` becomes the suffix `_seconds`.
  *
- * Every boundary of the conventions is included, so dashboards written for them work. Two kinds of boundaries are
- * added. Boundaries above the last boundary of the conventions are for requests that wait for a worker and generations
- * that take 10 minutes. The objectives (2 s to the first token, 80 ms per output token) are boundaries too, because an
- * alert cannot measure an objective between two boundaries.
+ * Every bucket boundary of the conventions is included, so dashboards written for them work. Two kinds of boundaries
+ * are added:
+ * - Boundaries above the last boundary of the conventions. They are for generations that take up to 10 minutes, and for
+ *   requests that wait long for a worker.
+ * - The objectives (2 s to the first token, 80 ms per output token), because an alert cannot measure an objective that
+ *   lies between two boundaries.
  */
 const OPERATION_S = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const LONGER_OPERATION_S = [...OPERATION_S, 163.84, 327.68, 655.36]
@@ -35,8 +37,8 @@ export const GEN_AI = {
     buckets: FIRST_TOKEN_S,
   },
   /**
-   * Measured by the gateway: the time after the first token divided by the tokens after it, for successful responses
-   * only.
+   * Measured by the gateway: the time from the first token to the end of the response, divided by the number of tokens
+   * after the first one. Only successful responses with at least two tokens count.
    */
   timePerOutputToken: {
     name: 'gen_ai_server_time_per_output_token_seconds',

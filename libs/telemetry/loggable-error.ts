@@ -26,12 +26,14 @@ const OMITTED = '(omitted: it may quote a text of the request)'
 /**
  * Converts an error to the fields that a log may contain. ioredis attaches the whole command to its errors, with
  * passwords and published data; pg attaches the row and the parameters; other libraries attach the request. Only type,
- * message, code, syscall, constraint and stack are kept, each bounded, also for causes and for the errors in an
- * AggregateError.
+ * message, code, syscall, constraint and stack are kept, each shortened to a largest length. A limited number of the
+ * error's causes, and of the errors in an AggregateError, is kept in the same form.
  *
- * A message may contain credentials, which are redacted, or a quoted input, in which case the message is left out.
- * Messages that are left out: of a SyntaxError (`JSON.parse` quotes its input), of a ZodError (only codes and paths are
- * kept), and of an error that is marked with `quotesRequest`.
+ * A message may contain credentials or quote an input. Credentials are redacted. These messages are left out or
+ * replaced:
+ * - The message of a SyntaxError is left out if it may quote the input, as messages of `JSON.parse` do.
+ * - For a ZodError, only the codes and paths of its issues are kept.
+ * - The message of an error that is marked with `quotesRequest` is left out.
  */
 export function toLoggableError(error: unknown): LoggableError {
   return describe(error, MOST_CAUSES)
@@ -132,8 +134,9 @@ function toFrames({ stack = '', message }: Error): string {
 }
 
 /**
- * Matches a stack line, which ends with a place in a file. The stack may contain an original message that was replaced
- * later; its lines must not count as frames.
+ * Matches a line of a stack that is a frame: it ends with a place in a file. If the message of an error was replaced
+ * after the error was made, the stack still begins with the earlier message, which may have several lines. The lines of
+ * this message must not count as frames.
  */
 const FRAME = /^ {4}at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/
 

@@ -18,7 +18,8 @@ export function createLogger(app: string, level: string, destination?: Destinati
     timestamp: pino.stdTimeFunctions.isoTime,
     hooks: {
       logMethod([first, ...others], method) {
-        // Without this, pino would use the message of an error that comes alone as the message of the line.
+        // An error that is the only argument is put into a field. Otherwise pino would use its message as the message
+        // of the line.
         const given: unknown = first
         const fields = given instanceof Error ? { err: given } : given
         const safe = [fields, ...others].map((value) => toSafe(value, MOST_DEPTH))

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { RandomIdGenerator, type IdGenerator } from '@opentelemetry/sdk-trace'
 
 /**
- * Returns the id of the span with this key. Every process computes the same id, so a span can be linked without being
- * received.
+ * Returns the id of the span with this key. Every process computes the same id, so a process can link to a span that it
+ * has not received.
  */
 export function toSpanId(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 16)

@@ -68,8 +68,8 @@ export type StartOptions = SpanOptions & {
   /** The W3C text that another process sent. */
   readonly parent?: string | undefined
   /**
-   * Unique within the trace. The span's id is made from the key, so that later spans of the trace can be linked to this
-   * span.
+   * A text that is unique within the trace. The span's id is made from it, so that later spans of the trace can be
+   * linked to this span.
    */
   readonly key?: string
   /** Keys of spans of the parent's trace, which other processes may have made. */

@@ -11,9 +11,9 @@ export type Tracing = {
 export const NO_TRACING: Tracing = { start: () => NO_SPAN, close: async () => undefined }
 
 /**
- * Traces a share of the requests and sends their spans as OTLP over HTTP. Without an endpoint nothing is traced and no
- * package is loaded, because the packages are a sixth of a process's modules. There is no context manager: code without
- * a span at hand is not traced.
+ * Traces a share of the requests and sends their spans as OTLP over HTTP. Without an endpoint nothing is traced, and
+ * the packages of OpenTelemetry are not loaded, because they are a sixth of the modules that a process loads. There is
+ * no context manager: a function that adds to a trace receives the span as an argument.
  */
 export async function createTracing(options: {
   app: string

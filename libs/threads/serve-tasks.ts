@@ -2,8 +2,8 @@ import { getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 
 /**
- * The messages of a thread: `ready` before its first task, then one reply for each task. `usedMs` is the thread's
- * processor time so far.
+ * A message from a thread. The first message of a thread is `ready`; the later ones are the replies, one for each task.
+ * `usedMs` is the processor time that the thread has used so far.
  */
 export type Reply<Answer = unknown> = Outcome<Answer> & { readonly usedMs: number }
 
@@ -13,8 +13,8 @@ type Outcome<Answer = unknown> =
   | { readonly status: 'failed'; readonly error: unknown }
 
 /**
- * Called on the thread. Answers each task with the plain data that `handle` returns or resolves with. Messages have no
- * type, so the module names the type of its tasks.
+ * Serves the tasks of the worker thread that calls this function. Answers each task with the plain data that `handle`
+ * returns or resolves with. Messages have no type, so the caller names the type of its tasks.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function serveTasks<Task>(handle: (task: Task) => unknown): void {
@@ -32,7 +32,8 @@ export function serveTasks<Task>(handle: (task: Task) => unknown): void {
 
 /**
  * Lowers this thread's priority; on Linux each thread has its own. When all cores are busy, this thread gets a third of
- * the time of an event loop, so that streams do not wait for it. When a core is free, the thread loses nothing.
+ * the processor time that an event loop gets, so that streams do not wait for it. When a core is free, the thread loses
+ * nothing.
  */
 function yieldToEventLoops(): void {
   if (process.platform === 'linux') setPriority(0, Math.min(LOWEST, getPriority(0) + STEPS))

@@ -8,19 +8,28 @@ export type TaskPool<Task> = {
   /** Runs a task as `TaskThread.run` does. All tasks without an owner share one queue and may use all threads. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[], owner?: TaskOwner): Promise<Answer>
+  /** True if at least one thread has started. */
+  isStarted(): boolean
   close(): Promise<void>
 }
 
 /**
- * Creates up to `size` threads for one kind of task, so that a long task delays no other task. The first thread starts
- * at once. A further thread starts when a task arrives while all threads are busy. Tasks wait in one queue per owner,
- * `limits.waiting` in all, and owners take turns. One owner uses at most all threads but one. So with several threads,
- * the tasks of one owner do not delay the tasks of other owners. With one thread, they delay them by the running task.
+ * Creates a pool of up to `size` threads for one kind of task, so that a long task does not delay the others. The first
+ * thread starts at once. A further thread starts when a task arrives while all threads are busy. Each owner has its own
+ * queue of waiting tasks, and free threads take tasks from the queues in turn. In all queues together, at most
+ * `limits.waiting` tasks wait.
+ *
+ * One owner uses at most `size - 1` threads, so that its tasks leave a thread for the tasks of other owners. If `size`
+ * is 1, each owner may use the one thread, and a task waits until the running task has ended. Tasks without an owner
+ * may use all threads.
  */
 export function createTaskPool<Task>(
   options: Parameters<typeof createTaskThread>[0] & {
     readonly size: number
-    /** How many tasks of one owner may wait; by default `limits.waiting`, as for all owners together. */
+    /**
+     * The most tasks of one owner that may wait. By default there is only the common limit of all owners,
+     * `limits.waiting`.
+     */
     readonly waitingOfOwner?: number
   },
 ): TaskPool<Task> {
@@ -102,6 +111,7 @@ export function createTaskPool<Task>(
         giveBack(id, thread)
       }
     },
+    isStarted: () => threads.some((thread) => thread.isStarted()),
     async close() {
       closed = true
       for (const [owner, queue] of queues) {

@@ -1,6 +1,8 @@
-// This is our own code in place of piscina (5.3.2). In piscina a task with a signal, which is needed for a deadline, is
-// not counted in the bounded queue (`maxQueue`). A deadline starts when the task is queued and not when it begins.
-// Tasks with and without a signal overtake each other, and threads have no name in profiles.
+// This code is used in place of piscina, because piscina (5.3.2) behaves as follows:
+// - A deadline needs an AbortSignal, and tasks with a signal are not counted in the bounded queue (`maxQueue`).
+// - A deadline starts when its task is queued, not when the task begins.
+// - Tasks with and without a signal overtake each other.
+// - Threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { toMs, type Reply } from './serve-tasks.ts'
@@ -8,12 +10,14 @@ import { toMs, type Reply } from './serve-tasks.ts'
 /** One thread that does one task after the other, for work that would block an event loop. */
 export type TaskThread<Task> = {
   /**
-   * Resolves with the module's answer to a task. Both are plain data; the objects in `transfer` move to the thread.
-   * Messages have no type, so the caller names the type of the answer. Throws a TaskThreadError if the task was not
-   * done, and an ordinary error if the module threw.
+   * Resolves with the module's answer to a task. The task and the answer are plain data; the objects in `transfer` move
+   * to the thread. Messages have no type, so the caller names the type of the answer. Throws a TaskThreadError if the
+   * task was not done, and an ordinary error if the module threw.
    */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[]): Promise<Answer>
+  /** False while the thread starts. A task that is given to `run` meanwhile waits until the thread has started. */
+  isStarted(): boolean
   close(): Promise<void>
 }
 
@@ -21,17 +25,20 @@ export type TaskThreadLimits = {
   /** Tasks that may wait while one is done. */
   readonly waiting: number
   /**
-   * Processor time for one task. A thread that uses more, or that takes ten times as long by the clock, is stopped. The
-   * two limits differ because on a machine that is short of processors, or was frozen, a task may wait longer than it
-   * works.
+   * The processor time that one task may use, in ms. The thread is stopped in two cases: its task has used more than
+   * `taskMs` of processor time, or the task began more than ten times `taskMs` ago. The second limit is longer, because
+   * a task may wait for a processor most of the time, on a machine that is short of processors or was frozen.
    */
   readonly taskMs: number
   readonly heapMib: number
 }
 
 /**
- * Why a task was not done. `too-many`: too many tasks wait already. `too-hard`: the task exceeded its time or memory
- * limit. `not-started`: its thread did not start. `unwanted`: nobody waits for the task any more.
+ * The reason why a task was not done.
+ * - `too-many`: too many tasks wait already.
+ * - `too-hard`: the task exceeded its time or memory limit.
+ * - `not-started`: its thread did not start.
+ * - `unwanted`: nobody waits for the task any more.
  */
 type Reason = keyof typeof MESSAGES
 
@@ -53,18 +60,23 @@ export class TaskThreadError extends Error {
 }
 
 /**
- * Starting a thread loads the module's imports, which takes half a second, and many times that on a machine that is
- * short of processors.
+ * The longest time that a thread may take to start. A start loads the module's imports, which takes half a second, and
+ * many times that on a machine that is short of processors.
  */
 const START_MS = 60_000
 
-/** A task may take this many times its processor time by the clock. */
+/** The longest time by the clock that a task may take, as a multiple of `taskMs`. */
 const MOST_WAITING = 10
 
 /**
- * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *starting*, *idle*, *busy* with one task,
- * or *ending* because a task exceeded its time. It starts at once, so that the first task need not wait for the start.
- * After the thread has ended, the next task starts it again, so there is never more than one.
+ * Runs `module`, which calls `serveTasks`, on a thread. There is at most one thread at a time, in one of these states:
+ * - *starting*
+ * - *idle*
+ * - *busy* with one task
+ * - *ending*, because a task exceeded its time or because the thread did not start in time
+ *
+ * The first thread starts at once, so that the first task need not wait for the start. After a thread has ended, the
+ * next task starts a new thread.
  */
 export function createTaskThread<Task>(options: {
   /** The thread's name in logs and profiles. */
@@ -139,7 +151,11 @@ export function createTaskThread<Task>(options: {
     busy.begin(thread)
   }
 
-  /** Checks the task when it may have used its processor time, and again after the rest of that time. */
+  /**
+   * Ends the thread when the task has used `taskMs` of processor time, or at `untilMs`. The first check comes `taskMs`
+   * after the start, because a task needs at least this long to use `taskMs` of processor time. If the task has then
+   * used less, the next check comes after the remaining part of `taskMs`.
+   */
   function watch(task: Work, untilMs: number, usedByTaskMs = 0) {
     const restMs = Math.max(limits.taskMs - usedByTaskMs, 1)
     timer = setTimeout(
@@ -187,6 +203,7 @@ export function createTaskThread<Task>(options: {
       const cause = reply.status === 'failed' ? reply.error : reply
       throw new Error(`a task failed on thread '${name}'`, { cause })
     },
+    isStarted: () => state === 'ready',
     async close() {
       closed = true
       for (const work of waiting.splice(0)) work.fail(new TaskThreadError('too-many'))

@@ -1,6 +1,7 @@
 /**
- * GPT-2's alphabet, in which a byte-level vocabulary writes its tokens, indexed by byte. Printable Latin-1 bytes are
- * their own characters; the 68 other bytes are U+0100 and up, in order.
+ * The characters in which a byte-level vocabulary writes its tokens (GPT-2's alphabet): one character for each byte;
+ * the index is the byte. The character of a printable Latin-1 byte is that byte's own character. The other 68 bytes, in
+ * order, have the characters from U+0100 on.
  */
 export const CHARACTER_OF_BYTE: readonly string[] = (() => {
   const printable = (byte: number) =>

@@ -35,14 +35,18 @@ export type AddedToken = {
   readonly id: number
   readonly text: string
   readonly special: boolean
-  /** True if it also replaces characters that the vocabulary lacks: its id in a prompt may come from plain text. */
+  /**
+   * True for the token that also stands for characters that the vocabulary lacks. So its id in a prompt may come from
+   * plain text.
+   */
   readonly isUnknown?: boolean
 }
 
 /**
  * Creates the tokenizer that a tokenizer.json describes. Throws if the file has another shape than Hugging Face
- * documents, or needs an unsupported step. Without `cache` nothing is kept; a cache belongs to one tokenizer.
- * `wrapEncoder` may take over texts from the encoder of this tokenizer.json, and gives them the same ids.
+ * documents, or needs an unsupported step. `cache` keeps the ids of pieces, and must not be shared with another
+ * tokenizer; without it, none are kept. `wrapEncoder` receives the encoder of this file and returns the encoder to use,
+ * which must return the same ids.
  */
 export async function createTokenizer(
   json: string,

@@ -1,7 +1,7 @@
 /**
  * Returns how many of the last bytes of `bytes[0, end)` begin an incomplete UTF-8 character (0 to 3). Bytes that cannot
- * become a character do not count, because a lenient decoder replaces them independently of what follows: decoding
- * the bytes before the tail and the rest separately gives the same text as decoding them together.
+ * become a character do not count: a lenient decoder replaces them, whatever follows. So if the bytes before this tail
+ * and the bytes from the tail on are decoded separately, the text is the same as if they were decoded together.
  */
 export function incompleteTail(bytes: Uint8Array, end: number): number {
   for (let length = 1; length <= 3 && length <= end; length++) {
@@ -13,7 +13,7 @@ export function incompleteTail(bytes: Uint8Array, end: number): number {
   return 0
 }
 
-/** The length in bytes of the character that `lead` begins; 0 for a byte that begins none. */
+/** Returns the length in bytes of the character that `lead` begins, or 0 if `lead` begins no character. */
 function characterLength(lead: number): number {
   if (lead < 0xc2) return 0
   if (lead < 0xe0) return 2
@@ -21,7 +21,10 @@ function characterLength(lead: number): number {
   return lead < 0xf5 ? 4 : 0
 }
 
-/** Some leads restrict the second byte, to exclude overlong forms, surrogates and values above U+10FFFF. */
+/**
+ * Returns false if the second byte cannot follow the lead byte. Some lead bytes restrict it, to exclude overlong forms,
+ * surrogates and values above U+10FFFF.
+ */
 function validPrefix(bytes: Uint8Array, start: number, length: number): boolean {
   if (length < 2) return true
   const lead = bytes[start] ?? 0

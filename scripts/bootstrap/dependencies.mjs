@@ -20,9 +20,9 @@ export function checkPlatform() {
 
 /**
  * Installs the packages of the lock file with `npm ci`, unless they are installed already, and generates proto/types/.
- * With `{ dev: false }` it installs only the packages that a running cluster needs; an installation with the other
- * packages as well stays as it is. It then generates the types only after an installation, because no cluster needs
- * them.
+ *
+ * With `{ dev: false }` it needs only the packages of a running cluster. If all packages are installed, they stay. The
+ * types are then generated only after an installation, because no cluster needs them.
  */
 export async function ensureDependencies({ dev }) {
   const reason = whyInstall({ dev })

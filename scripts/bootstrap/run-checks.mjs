@@ -9,7 +9,7 @@ const FOLDERS = ['apps', 'libs', 'test', 'scripts', 'bench']
 
 const CACHE = join(REPOSITORY, 'node_modules/.cache/checks')
 
-// One checker: several checkers would each read the same types.
+// TypeScript runs with one checker, because each further checker would read the same types again.
 const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1']
 const INCREMENTAL = ['--incremental', '--tsBuildInfoFile', join(CACHE, 'types.tsbuildinfo')]
 
@@ -37,8 +37,8 @@ const IMPORTS = {
 
 /**
  * The environment of the checks. The compiler and the linter are Go programs. With one thread, and with a heap that may
- * grow to five times the memory in use, they take a third and two thirds of the processor time that they take by
- * default.
+ * grow to five times the memory in use, the compiler takes a third and the linter two thirds of the processor time that
+ * it takes by default.
  */
 const ENVIRONMENT = { GOMAXPROCS: '1', GOGC: '400' }
 

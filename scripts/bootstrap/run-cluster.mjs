@@ -4,8 +4,8 @@ import { NODE, REPOSITORY } from './repository.mjs'
 
 /**
  * Runs the cluster under the installed Node and resolves with its exit code. The cluster runs in its own process group
- * and stops at the end of a pipe. A signal may arrive in this process several times, because the terminal, npm and the
- * shell each pass it on. The pipe ends only once, even if this process is killed.
+ * and stops when a pipe from this process ends. A signal may arrive in this process several times, because the
+ * terminal, npm and the shell each pass it on. The pipe ends only once, even if this process is killed.
  */
 export async function runCluster(options) {
   const child = spawn(NODE, ['scripts/cluster/main.ts', JSON.stringify(options)], {
@@ -39,7 +39,8 @@ export async function runCluster(options) {
 function watchCaller(gone) {
   if (process.env.npm_lifecycle_event === undefined) return undefined
   const callers = [process.ppid, parentOf(process.ppid)]
-  // Without a shell in between, the second caller is the caller of npm, which may end while the cluster runs.
+  // If there is no shell between npm and this process, the second caller is the caller of npm. It may end while the
+  // cluster runs.
   if (nameOf(callers[0]).startsWith('npm')) callers.pop()
   const isAlone = () =>
     process.ppid !== callers[0] || (callers.length > 1 && parentOf(callers[0]) !== callers[1])

@@ -6,8 +6,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM']
 let isInterrupted = false
 
 /**
- * Runs a program under the installed Node, in this terminal, and resolves with its exit code. `within` is a command
- * that runs the command appended to it.
+ * Runs a program under the installed Node, in this terminal, and resolves with its exit code. `within` is an outer
+ * command, to which Node and the program are appended as arguments.
  */
 export async function runNode(args, env = {}, within = []) {
   const [command, ...rest] = [...within, NODE, ...args]

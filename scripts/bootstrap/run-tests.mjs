@@ -8,8 +8,8 @@ import { runNode } from './run-node.mjs'
 const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/compiled')
 
 /**
- * Runs Vitest with these arguments, as an argument of `within` if given. Resolves with the numbers of passed and failed
- * tests, and their cost.
+ * Runs Vitest with these arguments. `within` is an outer command that runs it, as in `runNode`. Resolves with the
+ * numbers of passed and failed tests, and their cost.
  */
 export async function runTests(args, within = []) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-counts-'))

@@ -6,8 +6,8 @@ import type { ClusterOptions } from './cluster-options.ts'
 import { SANDBOX_ENGINES } from './sandbox-models.ts'
 
 /**
- * Paths are relative to the repository, in which the apps run, because its absolute path may contain a comma, the
- * separator.
+ * The paths are relative to the root of the repository, where the apps run. An absolute path could contain a comma,
+ * which separates the paths in CATALOG_FILE.
  */
 const CATALOG_FILES = ['deploy/catalog.demo.json', 'deploy/catalog.sandbox.json']
 export const CATALOG = CATALOG_FILES.join(',')
@@ -24,8 +24,8 @@ const ENGINES = [
 ] as const
 
 /**
- * Returns the values of SIMULATOR_ENGINES and WORKERS: one simulated engine and one worker per line of the table. If a
- * real engine is given, it serves the chat model, with one worker.
+ * Returns the values of SIMULATOR_ENGINES and WORKERS: one simulated engine and one worker for each entry of `ENGINES`.
+ * If a real engine is given, it takes the place of the simulated engines of the chat model, with one worker.
  */
 export async function planModels(
   engine: ClusterOptions['engine'],

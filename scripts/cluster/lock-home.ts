@@ -19,15 +19,18 @@ const ClusterFile = z.strictObject({
 type ClusterFile = z.infer<typeof ClusterFile>
 
 export type HomeLock = {
-  /** Writes a process to the file, so that a later start can end it if this process and the guard are both killed. */
+  /**
+   * Adds a started process to cluster.json. If this process and its guard (`createGuard`) are both killed, the next
+   * start ends the processes that cluster.json names.
+   */
   record(process: Member): void
   release(): void
 }
 
 /**
- * Makes this process the only one that runs the cluster of `home`. Throws a SetupError with the address if another
- * process runs it. Processes left by a killed runner are ended first, if both their number and their start time match
- * the file.
+ * Makes this process the only one that runs the cluster of `home`. If another process runs it, throws a SetupError with
+ * the address of the running cluster. A runner that was killed may have left processes. Each process that cluster.json
+ * names is ended first, if a process with its id and its start time still runs.
  */
 export async function lockHome(home: string, address: string): Promise<HomeLock> {
   const path = join(home, 'cluster.json')

@@ -13,7 +13,10 @@ import { createProcessList } from './process-list.ts'
 import { loadSecrets } from './secrets.ts'
 import { startCluster } from './start-cluster.ts'
 
-/** Signals within this time after the first one belong to the same Ctrl-C, which a shell or npm has passed on too. */
+/**
+ * Signals within this time after the first signal belong to the same Ctrl-C, because a shell or npm may pass the signal
+ * on as well.
+ */
 const SAME_REQUEST_MS = 1_000
 
 class StopRequest extends Error {}

@@ -10,10 +10,12 @@ import type { ProcessUser } from '../servers/start-process.ts'
 export type PostgresPlace = { binaries: PostgresBinaries; directory: string; user: ProcessUser | undefined }
 
 /**
- * Decides which PostgreSQL runs, as which user, and where its data are: where an earlier start left them, else in
- * `home`/postgres. If PostgreSQL must not run as root and its user cannot reach `home` (for example below /root), the
- * data are in `elsewhere`/postgres. Existing data are never ignored in favour of an empty folder: throws a SetupError
- * if no installation has the version of the data, or if no possible user of PostgreSQL may use them.
+ * Decides which PostgreSQL runs, as which user, and in which folder its data are. Data of an earlier start stay where
+ * they are. New data are in `home`/postgres. If PostgreSQL must not run as root and its user cannot reach `home` (for
+ * example below /root), new data are in `elsewhere`/postgres.
+ *
+ * Existing data are never ignored in favour of an empty folder. Throws a SetupError if no installation has the version
+ * of the data, or if no possible user of PostgreSQL may use them.
  */
 export function placePostgres(options: {
   home: string

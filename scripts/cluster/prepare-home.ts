@@ -2,14 +2,18 @@ import { accessSync, constants, existsSync, mkdirSync, readdirSync, statfsSync, 
 import { dirname, join } from 'node:path'
 import { SetupError } from '../servers/setup-error.ts'
 
-/** The subfolders and their modes. The user that PostgreSQL runs as passes through the two with mode 0711. */
+/**
+ * The subfolders and their modes. Two have the mode 0711, so that the user that PostgreSQL runs as can reach the files
+ * below them.
+ */
 const FOLDERS = { logs: 0o700, redis: 0o700, postgres: 0o711, tools: 0o711 }
 const FILES = ['cluster.json', 'secrets.json', 'account.json', 'client.env']
 const NEEDED_BYTES = 300 * 1024 * 1024
 
 /**
- * Makes the state folder and its subfolders, or checks that they can be used. Throws a SetupError for a folder that
- * contains other files or cannot be written, and for a full disk.
+ * Makes the state folder `home` and its subfolders, or checks that they can be used. Throws a SetupError if the state
+ * folder contains files that do not belong to a cluster, if it cannot be written, or if its disk has less than 300 MB
+ * free.
  */
 export function prepareHome(home: string): void {
   try {
@@ -43,9 +47,9 @@ export function prepareHome(home: string): void {
 }
 
 /**
- * Makes a folder and the missing ones above it, one at a time, because mkdir's own recursion never ends on file systems
- * that return ENOENT for a new name, such as /proc. With mode 0711 the user that PostgreSQL runs as passes through to
- * its data, and no other user can list the folder.
+ * Makes a folder and the missing folders above it, one at a time, because mkdir's own recursion never ends on file
+ * systems that return ENOENT for a new name, such as /proc. With mode 0711 the user that PostgreSQL runs as can reach
+ * PostgreSQL's data, and no other user can list the folder.
  */
 function makeFolders(path: string): void {
   if (existsSync(path)) return

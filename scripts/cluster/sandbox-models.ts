@@ -6,7 +6,7 @@ const COMMON = { files: 'demo', kind: 'chat', maxNumSeqs: 64, kvBlocks: 2_048 } 
 
 /**
  * The engines of the models in deploy/catalog.sandbox.json, in the form of the simulator's configuration. Models that
- * are not listed here need no engine. docs/sandbox.md describes the answers.
+ * are not listed here need no engine. docs/sandbox.md describes how each model answers.
  */
 export const SANDBOX_ENGINES = [
   { model: 'test/upstream-error', ...COMMON, behaviour: { type: 'fails-before-text' } },

@@ -18,7 +18,7 @@ import type { Secrets } from './secrets.ts'
 
 const DATABASE = 'millrace'
 const MODELS_DIR = join(REPOSITORY, 'models')
-/** The drain time after a Ctrl-C. Longer answers are cut off, with an error for the caller. */
+/** The drain time after a Ctrl-C. Answers that take longer are cut off, with an error for the caller. */
 const DRAIN = { DRAIN_GRACE_MS: '5000' }
 const LOG_KEPT_BYTES = 16 * 1024 * 1024
 
@@ -33,9 +33,9 @@ type Context = {
 }
 
 /**
- * Starts every part, servers before their clients, with as many at once as that order allows. Resolves with the URLs of
- * billing's admin interface and of the console when all are ready. Started processes are in `list`, also when this
- * function rejects.
+ * Starts every part of the cluster, servers before their clients, and as many parts at once as that order allows. When
+ * all parts are ready, resolves with the URLs of billing's admin interface and of the console. Each process is added to
+ * `context.list` after its start. If this function rejects, the caller finds the processes to stop in that list.
  */
 export async function startCluster(context: Context): Promise<{ adminUrl: string; consoleUrl: string }> {
   const { options, secrets } = context

@@ -4,7 +4,7 @@ import { quantile, rate, select, sumBy } from './expressions.ts'
 const tokensPerS = sumBy('namespace', `rate(${select('gen_ai_client_token_usage_sum')}[1h])`)
 const gpusInUse = sumBy('namespace', `avg_over_time(${select('millrace_scaler_gpus', 'state="used"')}[1h])`)
 
-/** For the platform team: the slots that each model needs and has, and the work of the GPUs. */
+/** The dashboard for the platform team. It shows the slots that each model needs and has, and the work of the GPUs. */
 export const CAPACITY: Dashboard = {
   name: 'capacity',
   title: 'Capacity',

@@ -8,7 +8,7 @@ const QUEUE_WAIT = 'millrace_worker_queue_wait_seconds'
 const FIRST_CHUNK = 'gen_ai_client_operation_time_to_first_chunk_seconds'
 const TOKENS = 'gen_ai_client_token_usage_sum'
 
-/** For a model's owner: how long each step of a request takes, and the work of the engines. */
+/** The dashboard for a model's owner. It shows how long each step of a request takes, and the work of the engines. */
 export const MODEL_DASHBOARD: Dashboard = {
   name: 'model',
   title: 'One model',

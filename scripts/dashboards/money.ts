@@ -1,7 +1,7 @@
 import type { Dashboard } from './dashboard.ts'
 import { rate, select, sumBy } from './expressions.ts'
 
-/** For finance: earned and held amounts, and whether the books agree. */
+/** The dashboard for finance. It shows earned and held amounts, and whether the books agree. */
 export const MONEY: Dashboard = {
   name: 'money',
   title: 'Money',

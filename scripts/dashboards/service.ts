@@ -8,7 +8,7 @@ const MODEL = 'gen_ai_request_model'
 const bad = select('millrace:slo_bad:rate5m', 'slo="availability"')
 const all = select('millrace:slo_all:rate5m', 'slo="availability"')
 
-/** For the person on call: whether the service works, and if not, which part fails. */
+/** The dashboard for the person on call. It shows whether the service works, and if not, which part fails. */
 export const SERVICE: Dashboard = {
   name: 'service',
   title: 'Service',

@@ -5,7 +5,10 @@ import { findExecutable } from './find-executable.ts'
 
 const run = promisify(execFile)
 
-/** How long to wait for another package manager: a fresh machine installs its updates when it starts. */
+/**
+ * The longest wait for another package manager that is running, in seconds. A fresh machine, for example, installs its
+ * updates when it starts.
+ */
 const LOCK_LIMIT_S = 60
 const UPDATE_LIMIT_MS = 120_000
 const INSTALL_LIMIT_MS = 600_000
@@ -25,8 +28,9 @@ export function findApt(): string | undefined {
 }
 
 /**
- * Installs the first of `choices` that is available, after an update of the package lists. Waits for another package
- * manager that runs at the same time. Rejects if none can be installed.
+ * Updates the package lists, then installs the first of `choices` that can be installed. Each choice is a list of
+ * packages that are installed together. If another package manager is running, each of the two steps waits for it, at
+ * most about `LOCK_LIMIT_S`. Rejects if none of the choices can be installed.
  */
 export async function installWithApt(
   apt: string,
@@ -54,8 +58,9 @@ export async function installWithApt(
   throw failure
 
   /**
-   * Updates the package lists. If that fails, the old lists are used. The update is repeated, because apt does not wait
-   * for the lock of the lists.
+   * Updates the package lists. If another program has the lock of the lists, the update is repeated, because apt does
+   * not wait for this lock. If the update fails for another reason, or the lock is not free within about
+   * `LOCK_LIMIT_S`, the old lists are used.
    */
   async function updateLists(): Promise<void> {
     const tries = Math.ceil((LOCK_LIMIT_S * 1_000) / pauseMs)

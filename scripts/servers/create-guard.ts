@@ -10,8 +10,9 @@ export type Guard = {
 }
 
 /**
- * Starts a small process that outlives this one, also after a SIGKILL, and then ends the remaining process groups. The
- * kernel closes the pipe between the two whenever this process ends. The guard does not keep the event loop alive.
+ * Starts a small process, the guard, that outlives this process even if this process is killed with SIGKILL. When this
+ * process has ended, the guard ends the process groups that it still watches. It notices the end because the kernel
+ * closes the pipe between the two processes. The guard does not keep the event loop of this process alive.
  */
 export function createGuard(): Guard {
   const guard = spawn(process.execPath, [fileURLToPath(new URL('guard.ts', import.meta.url))], {
@@ -21,7 +22,8 @@ export function createGuard(): Guard {
   })
   guard.unref()
   const { stdin } = guard
-  // Without the guard everything still runs and stops in order. Only killing this process then leaves orphans.
+  // If the guard cannot start, everything still runs and stops in order. But if this process is killed, the processes
+  // that it started go on.
   guard.on('error', () => {})
   stdin.on('error', () => {})
   if ('unref' in stdin && typeof stdin.unref === 'function') stdin.unref()

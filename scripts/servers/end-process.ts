@@ -14,8 +14,8 @@ export const GuardedGroup = z.strictObject({ name: z.string(), identity: Process
 export type GuardedGroup = z.infer<typeof GuardedGroup>
 
 /**
- * Ends a process group that need not be a child of this process: sends the signal, waits for the grace, then kills the
- * group. Does nothing if the leader has ended. Never throws.
+ * Ends a process group, which need not be a child of this process. Sends the signal of `stop`, and kills the group if
+ * its leader still runs after `stop.graceMs`. Does nothing if the leader has already ended. Never throws.
  */
 export async function endProcess({ identity, stop }: GuardedGroup): Promise<void> {
   if (!isRunning(identity)) return

@@ -4,8 +4,8 @@ import { lastErrorLine } from './last-error-line.ts'
 import { sayWhile, type Say } from './say.ts'
 
 /**
- * The names of the program. The headless shell is first: it draws, lays out and enforces policies with the same code as
- * the others, at a third of their processor time.
+ * The names under which Chromium may be installed. The headless shell is first: it draws and lays out pages and
+ * enforces content security policies with the same code as the others, at a third of their processor time.
  */
 const NAMES = [
   'chromium-headless-shell',

@@ -45,8 +45,8 @@ export async function ensurePostgres(options: {
 }
 
 /**
- * Installs into a folder next to the final folder, which it then renames, so that an interrupted installation leaves
- * nothing.
+ * Installs into a temporary folder, and renames it to the final folder at the end, so that an interrupted installation
+ * leaves nothing.
  */
 async function install({
   tools,
@@ -61,7 +61,7 @@ async function install({
   const draft = mkdtempSync(join(tools, 'postgresql-'))
   try {
     cpSync(PACKAGE, draft, { recursive: true })
-    // Install scripts are enabled, because the package's script makes the links between its libraries.
+    // Install scripts are enabled, because a script of the package makes links between the package's own libraries.
     const args = ['ci', '--include=optional', '--ignore-scripts=false', '--loglevel=error', '--no-progress']
     await promisify(execFile)('npm', args, { cwd: draft, signal, timeout: 300_000 })
     // All users may read the folder, because PostgreSQL runs as another user if this process is root.

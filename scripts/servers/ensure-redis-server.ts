@@ -23,9 +23,13 @@ type SetUp = {
 }
 
 /**
- * Returns the path of a redis-server that runs on this machine: from the PATH (7 or newer), else one that an earlier
- * call installed into `tools`, else from Debian's package (as root), else compiled into `tools`. `say` reports every
- * long step. Throws a SetupError that names the missing programs.
+ * Returns the path of a redis-server that runs on this machine: the first of these that can be had.
+ * - the redis-server on the PATH, if its version is 7 or newer
+ * - the redis-server that an earlier call installed into `tools`
+ * - the redis-server of the distribution's package, which is installed now if this process is root
+ * - a redis-server that is compiled now into `tools`
+ *
+ * `say` reports every long step. Throws a SetupError that names the missing programs.
  */
 export async function ensureRedisServer(options: SetUp): Promise<string> {
   const { tools } = options

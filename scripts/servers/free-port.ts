@@ -4,8 +4,9 @@ import { createServer, type ListenOptions, type Server } from 'node:net'
 import { promisify } from 'node:util'
 
 /**
- * The first port. Ports are below the kernel's ephemeral range (32768 and up by default on Linux), because an outgoing
- * connection could take a port of that range between this check and the port's use, or while its server restarts.
+ * The lowest port to use. All ports are below the kernel's ephemeral range (32768 and up by default on Linux). An
+ * outgoing connection could take a port of that range after `freePort` has returned it and before the server listens
+ * there, or while the server restarts.
  */
 const FIRST_PORT = 12_000
 /** The least number of ports below the ephemeral range. A run of the tests uses some hundreds. */
@@ -35,9 +36,9 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Claims a port. Resolves with true if no other process has claimed it. Without the claim, another process could take
- * the port before its server listens, or while that server restarts. The claim is a socket in Linux' abstract
- * namespace, which ends with this process in any case.
+ * Claims a port for this process. Resolves with true if no other process has claimed it. Without the claim, another
+ * process could take the port before this process's server listens there, or while that server restarts. The claim is a
+ * socket in Linux' abstract namespace, so it always ends with this process, even if the process is killed.
  */
 export async function claimPort(port: number): Promise<boolean> {
   const claim = await listen({ path: `\0millrace-port-${port}` })
@@ -47,7 +48,7 @@ export async function claimPort(port: number): Promise<boolean> {
 
 /**
  * Returns the last port below `range`, a text in the form of `ip_local_port_range`. If too few ports are below the
- * range, returns Linux' default limit, and an outgoing connection may take a port that is meant for a server.
+ * range, returns Linux' default limit; an outgoing connection may then take a port that is meant for a server.
  */
 export function lastPortBelow(range: string): number {
   const last = Number(range.split(/\s/u)[0]) - 1

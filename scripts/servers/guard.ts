@@ -1,5 +1,6 @@
-// The program that `createGuard` starts. It reads process groups from its input, one a line. When the input ends, the
-// owner has ended; the guard then ends the remaining groups, beginning with the group that was started last.
+// The program that `createGuard` starts. Each line of its input names a process group to watch, or a group to watch no
+// longer. When the input ends, the process that called `createGuard` has ended. The guard then ends the groups that it
+// still watches, the group that was started last first.
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { GuardedGroup, endProcess } from './end-process.ts'

@@ -31,7 +31,10 @@ export async function startPostgres(options: {
   /** Aborts a start that is still running. */
   signal?: AbortSignal | undefined
   user?: ProcessUser | undefined
-  /** True if the data must survive kill -9 but not a power cut: nothing is flushed from the kernel to the disk. */
+  /**
+   * True if the data need not survive a power cut: nothing is flushed from the kernel to the disk. The data survive
+   * kill -9.
+   */
   throwaway: boolean
   /** Settings in addition to POSTGRES_SETTINGS. */
   settings?: Readonly<Record<string, string>> | undefined
@@ -74,8 +77,8 @@ export async function startPostgres(options: {
 const POSTGRES_ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C' }
 
 /**
- * Makes the data in a folder next to the final folder, which it then renames, so that an interrupted initdb leaves no
- * data.
+ * Makes the data in a temporary folder, and renames it to the final folder at the end, so that an interrupted initdb
+ * leaves no data.
  */
 export async function makePostgresData(
   options: Pick<

@@ -42,9 +42,9 @@ export type ProcessOptions = {
 let guard: Guard | undefined
 
 /**
- * Starts a process in its own process group and puts it under the guard. A Ctrl-C in the terminal does not reach the
- * group, so its owner decides the order of stopping; the guard ends the group if its owner ends first. Rejects if the
- * command cannot be started.
+ * Starts a process in its own process group and puts the group under the guard (`createGuard`). A Ctrl-C in the
+ * terminal does not reach the group, so the caller decides when each group stops. If the calling process ends before
+ * the group, the guard ends the group. Rejects if the command cannot be started.
  */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const { name, logFile, stop: stopPlan } = options
@@ -110,9 +110,9 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
 }
 
 /**
- * Polls `probe` until it resolves with true. Rejects with the last log lines if the process ends first or `limitMs`
- * have passed, and with the signal's reason if the signal aborts. In both cases the process is stopped, because the
- * caller has no handle on it yet.
+ * Polls `probe` until it resolves with true. Rejects with the last log lines if the process ends before that, or if
+ * `limitMs` have passed. Rejects with the signal's reason if the signal aborts. A process that still runs is stopped
+ * before the rejection, because the caller has no handle yet with which to stop it.
  */
 export async function waitUntilReady(
   running: RunningProcess,

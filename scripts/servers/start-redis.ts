@@ -5,7 +5,7 @@ export type RedisServer = RunningProcess & { url: string }
 
 /**
  * The settings that the queue Redis needs everywhere: queued work survives a restart (AOF) and is never evicted. There
- * are no snapshots, because the AOF is the one copy.
+ * are no snapshots, because the AOF contains all data.
  */
 export const REDIS_SETTINGS: Readonly<Record<string, string>> = {
   appendonly: 'yes',

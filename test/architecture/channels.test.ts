@@ -3,7 +3,7 @@ import { sourceFiles } from './source-files.ts'
 
 const FACTORY = 'libs/grpc/open-client.ts'
 
-/** A value with which a channel can be made; a type is none. */
+/** Matches the import of a value with which a channel can be made. A type does not count. */
 const CHANNEL_VALUE =
   /^import \{[^}]*(?<!type )\b(?:ChannelCredentials|Channel|credentials|makeClientConstructor)\b[^}]*\} from '@grpc\/grpc-js'/m
 
@@ -16,7 +16,7 @@ test('every channel of gRPC is made by one factory, which keeps proxies of the e
 test('addresses are taken apart in one place', () => {
   const BY_HAND = /split\(['"]:['"]\)|lastIndexOf\(['"]:['"]\)|includes\(':'\) \? `\[/
   const files = sourceFiles('{apps,libs,scripts}/**/*.{ts,mjs}').filter(({ text }) => BY_HAND.test(text))
-  // Groups of an IPv6 address are no host and port.
+  // `to-network.ts` splits the groups of an IPv6 address, not a host and a port.
   const allowed = ['apps/gateway/http/to-network.ts', 'libs/config/host-port.ts']
   expect(files.map(({ path }) => path)).toEqual(allowed)
 })

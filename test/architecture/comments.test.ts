@@ -3,9 +3,9 @@ import { sourceFiles, type SourceFile } from './source-files.ts'
 
 /** A comment names its thing: "The frames of this turn", not "Of this turn" or "What goes out in this turn". */
 const KINDS = {
-  /** Begins with a word after which mostly a fragment comes, with neither its thing nor a verb. */
+  /** Matches an opening word that mostly begins a fragment, without a thing or a verb. */
   opening: /^(?:Of|What|Whether)\b/,
-  /** Refers to a thing by a pronoun, which sends the reader back to look for it. */
+  /** Matches a pronoun in place of a thing, which sends the reader back to look for it. */
   pointer: /\b(?:those of|that of|that one(?=[,.;:)]|$| (?:is|was|has|of|gets|may|must)\b))/i,
 } as const
 

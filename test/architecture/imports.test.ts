@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { expect, test } from 'vitest'
 import { sourceFiles, type SourceFile } from './source-files.ts'
 
-/** Which lib may import which. A lib that is not here may not exist. */
+/** The libs that each lib may import. A lib that is not listed may not exist. */
 const LIBS: Readonly<Record<string, readonly string[]>> = {
   'account-contract': ['contracts', 'http-contract'],
   'admin-contract': ['contracts', 'http-contract', 'money'],
@@ -44,7 +44,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   tokenizer: [],
 }
 
-/** Which top folder may import which; libs and apps have rules of their own besides. */
+/** The top folders that each top folder may import. Libs and apps have further rules. */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   apps: ['apps', 'libs', 'proto'],
   libs: ['libs', 'proto'],
@@ -53,10 +53,10 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   test: ['test', 'apps', 'libs', 'proto', 'scripts', 'bench'],
 }
 
-/** Every way to name a module: import, import type, export from, import() as a value and as a type. */
+/** Matches every way to name a module: import, import type, export from, import() as a value and as a type. */
 const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g
 
-/** An import or export from proto/types that Node does not remove with the types. */
+/** Matches an import or export from proto/types that is not removed together with the types. */
 const VALUE_OF_TYPES = /(?:^(?:import|export)\b(?! type )[^'"]*|\bimport\()'#proto\/types\//m
 
 test('every import follows the table', () => {
@@ -104,7 +104,7 @@ function forbiddenImports({ path, text }: SourceFile): string[] {
     .map((target) => `${path} imports ${target}`)
 }
 
-/** The imported file's path in the repository; undefined for a package. */
+/** Returns the imported file's path in the repository; undefined for a package. */
 function toPath(importer: string, specifier: string): string | undefined {
   if (specifier.startsWith('#')) return specifier.slice(1)
   return specifier.startsWith('.') ? posix.join(posix.dirname(importer), specifier) : undefined
@@ -120,7 +120,7 @@ function isAllowed(importer: string, target: string): boolean {
   return true
 }
 
-/** Every lib that `lib` imports, directly or through others. */
+/** Returns every lib that `lib` imports, directly or through other libs. */
 function reachable(lib: string): Set<string> {
   const seen = new Set<string>()
   const open = [...(LIBS[lib] ?? [])]

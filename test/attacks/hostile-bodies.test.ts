@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import {
   largeHostileBodies,
@@ -7,9 +7,9 @@ import {
 } from '../../bench/harness/hostile-bodies.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chatOk } from '../support/chat.ts'
-import type { TestAccount } from '../support/cluster.ts'
+import { test, type Endpoint } from '../support/cluster-test.ts'
 import { IS_LONG, runs } from '../support/long.ts'
-import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import type { SharedCluster } from '../support/shared-cluster.ts'
 import { startChatOk } from '../support/start-chat.ts'
 
 const MODELS = { chat: 'demo-chat', embedding: 'demo-embed' }
@@ -21,29 +21,21 @@ const BODIES = IS_LONG ? [...SMALL, ...largeHostileBodies(MODELS)] : SMALL
 const CONNECTIONS = runs(8, 100)
 const TIMES = runs(2, 10)
 
-let cluster: SharedCluster
-let neighbour: TestAccount
+const bodiesOnThread = async (cluster: SharedCluster) =>
+  await cluster.metric(cluster.gateways[0], 'millrace_http_bodies_total', { place: 'thread' })
 
-beforeAll(async () => {
-  cluster = await sharedCluster()
-  neighbour = await cluster.createAccount('100')
-})
-
-const bodiesAt = async (place: string) =>
-  await cluster.metric(cluster.gateways[0], 'millrace_http_bodies_total', { place })
-
-async function createPoorKey(): Promise<string> {
-  const { id } = await cluster.admin.call(ADMIN.createAccount, { name: 'attacker' })
-  return (await cluster.admin.call(ADMIN.createKey, { account: id, name: 'attacker' })).secret
+async function createPoorKey({ admin }: SharedCluster): Promise<string> {
+  const { id } = await admin.call(ADMIN.createAccount, { name: 'attacker' })
+  return (await admin.call(ADMIN.createKey, { account: id, name: 'attacker' })).secret
 }
 
 /** Sends each body several times, on several connections. Resolves with the statuses. */
-async function sendAll(apiKey: string, bodies: readonly HostileBody[]): Promise<number[]> {
+async function sendAll({ baseUrl, apiKey }: Endpoint, bodies: readonly HostileBody[]): Promise<number[]> {
   const waiting = Array.from({ length: TIMES }, () => bodies).flat()
   const statuses: number[] = []
   async function follow() {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const response = await fetch(cluster.baseUrl + next.path, {
+      const response = await fetch(baseUrl + next.path, {
         method: 'POST',
         headers: { authorization: `Bearer ${apiKey}` },
         body: next.body,
@@ -56,35 +48,41 @@ async function sendAll(apiKey: string, bodies: readonly HostileBody[]): Promise<
   return statuses
 }
 
-test.each([
+test.for<[string, (cluster: SharedCluster) => Promise<string>]>([
   ['without credits', createPoorKey],
-  ['with credits', async () => (await cluster.createAccount('1')).apiKey],
-])('an account %s sends bodies made to be dear: its neighbour’s streams are whole', async (_, createKey) => {
-  const apiKey = await createKey()
-  const streams = Array.from({ length: 3 }, () =>
-    startChatOk({ baseUrl: cluster.baseUrl, apiKey: neighbour.apiKey, content: 'Talk [[tokens=600]]' }),
-  )
-  await Promise.all(streams.map(async ({ firstText }) => await firstText))
-  const statuses = await sendAll(apiKey, BODIES)
-  // A 200 is for a valid schema whose pattern has thousands of groups, from an account with credits.
-  for (const status of statuses) expect([200, 400, 402, 429, 503]).toContain(status)
-  expect(statuses).toHaveLength(TIMES * BODIES.length)
-  for (const { answer } of streams) {
-    expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 601 })
-  }
-  await expectBalancedBooks(cluster, [neighbour])
-})
+  ['with credits', async (cluster) => (await cluster.createAccount('1')).apiKey],
+])(
+  'an account %s sends bodies made to be dear: its neighbour’s streams are whole',
+  async ([, createKey], { cluster, account, endpoint }) => {
+    const apiKey = await createKey(cluster)
+    const streams = Array.from({ length: 3 }, () =>
+      startChatOk({ ...endpoint, content: 'Talk [[tokens=600]]' }),
+    )
+    await Promise.all(streams.map(async ({ firstText }) => await firstText))
+    const statuses = await sendAll({ baseUrl: cluster.baseUrl, apiKey }, BODIES)
+    // A 200 is for a valid schema whose pattern has thousands of groups, from an account with credits.
+    for (const status of statuses) expect([200, 400, 402, 429, 503]).toContain(status)
+    expect(statuses).toHaveLength(TIMES * BODIES.length)
+    for (const { answer } of streams) {
+      expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 601 })
+    }
+    await expectBalancedBooks(cluster, [account])
+  },
+)
 
-test('no body of many values and none with a schema is prepared on the event loop', async () => {
+test('no body of many values and none with a schema is prepared on the event loop', async ({ cluster }) => {
   const { apiKey } = await cluster.createAccount('1')
-  const before = await bodiesAt('thread')
-  const statuses = await sendAll(apiKey, SMALL.slice(0, 5))
+  const before = await bodiesOnThread(cluster)
+  const statuses = await sendAll({ baseUrl: cluster.baseUrl, apiKey }, SMALL.slice(0, 5))
   const read = statuses.filter((status) => status === 400).length
   expect(read).toBe(TIMES * 5)
-  expect(await bodiesAt('thread')).toBeGreaterThanOrEqual(before + read)
+  expect(await bodiesOnThread(cluster)).toBeGreaterThanOrEqual(before + read)
 })
 
-test('an account whose bodies are refused too often is 429 with a time to wait, and nobody else is', async () => {
+test('an account whose bodies are refused too often is 429 with a time to wait, and nobody else is', async ({
+  cluster,
+  endpoint,
+}) => {
   const { apiKey } = await cluster.createAccount('1')
   const send = async () =>
     await fetch(`${cluster.baseUrl}/chat/completions`, {
@@ -98,6 +96,6 @@ test('an account whose bodies are refused too often is 429 with a time to wait, 
     return `${status} ${headers.get('retry-after')}`
   }
   await expect.poll(statusAndWait, { interval: 1 }).toMatch(/^429 \d+$/)
-  const answer = await chatOk({ baseUrl: cluster.baseUrl, apiKey: neighbour.apiKey, content: 'Hi' })
+  const answer = await chatOk({ ...endpoint, content: 'Hi' })
   expect(answer.text).toBe('You said: Hi')
 })

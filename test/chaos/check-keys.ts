@@ -1,32 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 
-/** The keys that a model or a cluster has for good, whatever it served. Every other key must expire. */
+/** Matches the keys that a model or a cluster keeps for ever. Every other key must expire. */
 const LASTING = [
   /^mr2:main:\{[^}]+\}:(settlements|settlements:(mark|confirmed|state|dead)|virtual|finish)$/u,
-  // One for the whole cluster.
+  // The whole cluster has one such key.
   /^mr2:main:prefix-secret$/u,
   /^mr2:main:\{billing:\}queue$/u,
-  // BullMQ's own of each queue.
+  // BullMQ's own keys of each queue.
   /^mr2:main:\{[^}]+\}:generations:(meta|id|events|marker|stalled)$/u,
 ]
 
-/** Of each model: there when something waits, and only then. */
+/** Matches keys of a model that exist only while something waits. */
 const EMPTY_AT_REST = [
-  /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-bytes)$/u,
+  /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-sums)$/u,
   /:generations:(wait|active|prioritized|delayed|failed|completed|paused|waiting-children)$/u,
-  // A job.
+  // The key of a job.
   /:generations:[0-9a-f-]+\.[\d.]+$/u,
 ]
 
-/** The mark of what the fault `bad-entry` writes. */
+/** The id of the entry that the fault `bad-entry` writes. */
 export const BAD_ENTRY = 'written-by-a-fault'
 
 const REST_LIMIT_MS = 45_000
 
 /**
- * The problems of the queue Redis when nothing runs: sets of waiting work and of jobs that do not empty, and keys that
- * would stay for ever although nothing owns them.
+ * Returns the problems of the queue Redis when nothing runs: sets of waiting generations and of jobs that do not become
+ * empty, and keys that would stay for ever although nothing owns them.
  */
 export async function checkKeys(url: string): Promise<{ problems: string[]; keys: number }> {
   const redis = new Redis(url, { maxRetriesPerRequest: null })
@@ -55,7 +55,7 @@ async function scan(redis: Redis): Promise<string[]> {
   return Array.from(keys).toSorted()
 }
 
-/** Settlements among the dead letters, where only what a fault wrote may be. */
+/** Returns the settlements among the dead letters. Only entries that a fault wrote may be there. */
 async function findPutAside(redis: Redis): Promise<string[]> {
   const keys = (await scan(redis)).filter((key) => key.endsWith(':settlements:dead'))
   const entries = await Promise.all(keys.map(async (key) => await redis.xrange(key, '-', '+')))

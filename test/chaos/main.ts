@@ -1,6 +1,6 @@
-// `npm run chaos -- --minutes 30 [--seed N] [--standby]`: faults over a loaded cluster until the time is over or something is wrong.
-// test/chaos/run-chaos.ts says what is done and checked. The schedule of faults and the requests follow from the seed;
-// what meets what depends on the machine as well.
+// `npm run chaos -- --minutes 30 [--seed N] [--standby]`: disturbs a loaded cluster until the time is over or something
+// is wrong. test/chaos/run-chaos.ts describes what is done and checked. The seed determines the schedule of faults and
+// the requests; which request meets which fault also depends on the machine.
 import { randomInt } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -14,13 +14,13 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '1000000' },
     seed: { type: 'string', default: String(randomInt(1, 1_000_000)) },
-    /** Of one round. */
+    /** The number of faults in one round. */
     faults: { type: 'string', default: '20' },
     'gap-ms': { type: 'string', default: '1000' },
     clients: { type: 'string', default: '16' },
-    /** Disturbs only these: workers, gateways, billings, servers. */
+    /** Disturbs only these parts: workers, gateways, billings, servers. */
     only: { type: 'string', default: SCOPES.join(',') },
-    /** PostgreSQL has a standby, which faults promote. */
+    /** If true, PostgreSQL has a standby, which faults promote. */
     standby: { type: 'boolean', default: false },
     strict: { type: 'boolean', default: false },
     mutant: { type: 'string' },

@@ -16,26 +16,26 @@ import { drawSchedule, type Planned, type Scope } from './schedule.ts'
 
 export type ChaosOptions = {
   readonly seed: number
-  /** No further round begins after this. */
+  /** No round begins after this time. */
   readonly limitMs: number
   readonly mostRounds: number
   readonly faultsPerRound: number
   readonly meanGapMs: number
   readonly clients: number
   readonly scopes: readonly Scope[]
-  /** Goes on after a round with problems. */
+  /** If true, the run continues after a round with problems. */
   readonly keepGoing: boolean
-  /** An error that no fault around it excuses is a problem. */
+  /** If true, an error is a problem unless a fault at about the same time excuses it. */
   readonly strict: boolean
-  /** In place of the faults that the seed draws: those of each round. */
+  /** The faults of each round, in place of faults that the seed draws. */
   readonly planned?: readonly Planned[]
-  /** Only requests with such a name are sent; default: all. */
+  /** Only requests whose name matches are sent; default: all. */
   readonly asks?: RegExp
   /** How long the cluster may take to come to rest; default: until the last hold must have expired. */
   readonly restLimitMs?: number
-  /** PostgreSQL has a standby, which faults promote. */
+  /** If true, PostgreSQL has a standby, which faults promote. */
   readonly hasStandby?: boolean
-  /** For every app. */
+  /** Variables for every app. */
   readonly env?: Readonly<Record<string, string>>
   readonly say: (line: string) => void
 }
@@ -43,12 +43,15 @@ export type ChaosOptions = {
 export type ChaosReport = { readonly problems: readonly string[]; readonly tally: Tally }
 
 const COUNTS = { gateways: 2, workers: 3, billings: 2 }
-/** Processes of the next release: each kind has both, and each reads what the other wrote. */
+/**
+ * Processes that run as the next release. So each kind of process has both releases, and each release reads what the
+ * other wrote.
+ */
 const OTHER_RELEASE_PARTS = ['gateway-2', 'worker-3', 'billing-2']
 const DEADLINE_MS = 60_000
-/** After the deadline an answer must have ended, whatever was frozen meanwhile. */
+/** The longest time of an answer. It must end soon after the deadline, whatever was frozen meanwhile. */
 const HANG_MS = DEADLINE_MS + 30_000
-/** Deadline, grace, and the time that billing waits behind its watermark, also after a change of run id. */
+/** The deadline, the grace, and the time that billing waits behind its watermark, also after a change of the run id. */
 const REST_LIMIT_MS = DEADLINE_MS + 150_000
 const ACCOUNTS = 3
 /** How much faster the engines are while the answers are learned. */
@@ -66,13 +69,13 @@ const ENGINES = ['demo-chat', 'demo-reasoning', 'demo-embed'].map((model) => ({
 }))
 
 const ENV = {
-  // One value in gateway, worker and billing; short, so that holds of killed gateways expire within a round.
+  // The same value in gateway, worker and billing. It is short, so that holds of killed gateways expire within a round.
   HOLD_GRACE_MS: '5000',
 }
 
 /**
- * Rounds of faults over a loaded cluster; after each the load pauses, the cluster heals, and everything is checked.
- * Resolves with the problems when all processes have ended.
+ * Runs rounds of faults on a loaded cluster. After each round the load pauses, the cluster recovers, and everything is
+ * checked. Resolves with the problems when all processes have ended.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { say } = options
@@ -101,7 +104,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     for (let round = 1; round <= options.mostRounds; round += 1) {
       say(`round ${round}, after ${((performance.now() - beganMs) / 60_000).toFixed(1)} minutes`)
       const all = await runRound(world, { round, options, tally })
-      // A wrong charge is there in every later round as well.
+      // A wrong charge is found in every later round as well.
       const found = all.filter((problem) => !problems.includes(problem))
       for (const problem of found) say(`PROBLEM ${problem}`)
       problems.push(...found)
@@ -123,10 +126,10 @@ type World = {
   readonly random: Random
   readonly accounts: readonly TestAccount[]
   readonly asks: ReadonlyMap<Ask, Known>
-  /** The charges that were checked, with what an account had at the beginning. */
+  /** The charges that were checked, and the credits of each account at the beginning. */
   readonly checked: Set<string>
   readonly startNano: ReadonlyMap<string, bigint>
-  /** Every request of earlier rounds too: a late charge must be noticed. */
+  /** All requests, of earlier rounds too, because a late charge must be noticed. */
   readonly asked: Asked[]
 }
 
@@ -134,7 +137,7 @@ async function createWorld(
   cluster: FaultyCluster,
   { books, random, asks: only = /./u }: { books: Books; random: Random; asks: RegExp | undefined },
 ): Promise<World> {
-  // The learner's charges are its own account's.
+  // A separate account pays for the requests that learn the answers.
   const account = await cluster.createAccount(CREDITS)
   const accounts: TestAccount[] = []
   for (let i = 0; i < ACCOUNTS; i += 1) accounts.push(await cluster.createAccount(CREDITS))
@@ -180,7 +183,7 @@ async function runRound(
   })
   const done: Done[] = []
   await runFaults(cluster, { planned, done, say: (line) => say(`  ${line}`) })
-  // Requests that began amid the last faults, and some that follow them.
+  // Waits until requests that began during the last faults can have ended, and some later requests have begun.
   await sleep(2_000)
   const asked = await clients.stop()
   world.asked.push(...asked)

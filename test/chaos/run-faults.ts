@@ -9,24 +9,24 @@ import { disturbJobs } from './disturb-jobs.ts'
 import { runKiller } from './run-killer.ts'
 import { ALL_WORKERS, describe, disturbedBy, labelOf, type Fault, type Planned } from './schedule.ts'
 
-/** A fault still shows so long after its end: a process has to be found again. */
+/** Effects of a fault may appear for this long after its end, because a process has to be found again. */
 export const AFTERMATH_MS = 4_000
 
 /** A fault that happened. */
 export type Done = {
   readonly label: string
-  /** The part that it disturbed. */
+  /** The part that the fault disturbed. */
   readonly disturbed: string
   readonly startMs: number
-  /** When everything was up again; infinite until then. */
+  /** The time at which everything was up again; infinite until then. */
   endMs: number
-  /** What was wrong with it; of killers. */
+  /** The problem that was found; only for killers. */
   problem?: string
 }
 
 /**
- * Makes the faults at their times; one whose target is still down is left out. Resolves when all are over and every
- * part is up; the faults are in `done` from their beginning.
+ * Makes the faults at their times. A fault whose target is still down is left out. Resolves when all faults are over
+ * and every part is up. Each fault is in `done` from its beginning.
  */
 export async function runFaults(
   cluster: FaultyCluster,
@@ -34,7 +34,7 @@ export async function runFaults(
 ): Promise<void> {
   const { planned, done, say } = options
   const beganMs = performance.now()
-  /** Links and engines keep one fault at a time. */
+  /** The targets that are disturbed now: links and engines may have one fault at a time. */
   const busy = new Set<string>()
   const running: Promise<void>[] = []
   for (const { atMs, fault } of planned) {
@@ -61,7 +61,7 @@ export async function runFaults(
       record.endMs = performance.now()
       busy.delete(target)
     })
-    // Its failure is reported below; until then it must not count as unhandled.
+    // The failure is reported below; until then the rejection must not count as unhandled.
     over.catch(() => undefined)
     running.push(over)
   }
@@ -118,7 +118,7 @@ const isBeside = (each: Done, record: Done) => each !== record && each.endMs + A
 async function writeBadEntry(cluster: FaultyCluster): Promise<void> {
   const redis = new Redis(cluster.queueUrl, { maxRetriesPerRequest: 0, retryStrategy: null })
   redis.on('error', () => {})
-  // Where the queue is disturbed at this moment, there is no entry.
+  // If the queue Redis is disturbed at this moment, no entry is written.
   await redis.xadd(settlementStreamKey('demo-chat'), '*', 'id', BAD_ENTRY, 'epoch', '1').catch(() => null)
   redis.disconnect()
 }
@@ -147,11 +147,11 @@ async function changeEngines(
   try {
     await cluster.changeEngines(simulator, change.settings)
     await sleep(ms)
-    // Only the end of `dead` starts an engine that died again.
+    // An engine that died starts again only when `dead` ends.
     if (change.name === 'dies') await cluster.changeEngines(simulator, { ...HEALTHY, dead: true })
     await cluster.changeEngines(simulator, HEALTHY)
   } catch (error) {
-    // It was killed meanwhile, and starts without faults.
+    // A simulator that was killed meanwhile starts without faults, so its error does not matter.
     if (simulator.isUp() && simulator.pids().length === startedAs) throw error
   }
 }

@@ -1,23 +1,23 @@
 import type { Random } from './random.ts'
 
-/** What can be disturbed; numbers as in `worker-1`. */
+/** The numbers of the parts that can be disturbed, such as `worker-1`. */
 export type Counts = { readonly gateways: number; readonly workers: number; readonly billings: number }
 
 export type Fault =
   | { readonly kind: 'kill'; readonly part: string; readonly downMs: number }
   | { readonly kind: 'terminate'; readonly part: string }
   | { readonly kind: 'freeze'; readonly part: string; readonly ms: number }
-  /** The wall clock of an app steps, and steps back after that long. */
+  /** The wall clock of an app steps by `aheadMs`, and steps back after `ms`. */
   | { readonly kind: 'step-clock'; readonly part: string; readonly ms: number; readonly aheadMs: number }
-  /** The queue Redis is killed and has lost its last writes. */
+  /** The queue Redis is killed and loses its last writes. */
   | { readonly kind: 'lose-writes'; readonly part: 'queue'; readonly ms: number }
-  /** Sessions of PostgreSQL may not write for so long, and those that began meanwhile not afterwards either. */
+  /** Sessions of PostgreSQL may not write for `ms`. Sessions that begin within this time stay read-only afterwards. */
   | { readonly kind: 'read-only'; readonly part: 'postgres'; readonly ms: number }
   /** The standby of PostgreSQL becomes the primary. */
   | { readonly kind: 'fail-over'; readonly part: 'postgres'; readonly former: 'killed' | 'read-only' }
-  /** An entry that no release can read is in the settlement stream of a model. */
+  /** An entry that no release can read is written to the settlement stream of a model. */
   | { readonly kind: 'bad-entry'; readonly part: 'queue' }
-  /** All jobs of a model's queue are removed, or there twice, as long as it lasts. */
+  /** All jobs of a model's queue are removed, or duplicated, for `ms`. */
   | { readonly kind: 'lose-jobs' | 'double-jobs'; readonly part: 'queue'; readonly ms: number }
   | { readonly kind: 'cut'; readonly link: string }
   | {
@@ -32,7 +32,7 @@ export type Fault =
       readonly change: EngineChange
       readonly ms: number
     }
-  /** A request is sent that kills each engine that has given so many tokens of it. */
+  /** A request is sent that kills each engine which has given `afterTokens` tokens for it. */
   | {
       readonly kind: 'killer'
       readonly part: typeof ALL_WORKERS
@@ -58,8 +58,8 @@ export const SCOPES: readonly Scope[] = ['workers', 'gateways', 'billings', 'ser
 const WEIGHTS: Readonly<Record<Scope, number>> = { workers: 55, gateways: 15, billings: 12, servers: 18 }
 
 /**
- * How many of a group may be disturbed at once: the others serve, so that a request that need not fail does not
- * fail. A worker is one with its engines.
+ * The number of parts of a group that may be disturbed at once. The others serve, so that a request fails only if it
+ * has to. A worker counts together with its engines.
  */
 const MOST_DISTURBED: Readonly<Record<string, number>> = {
   worker: 2,
@@ -68,7 +68,7 @@ const MOST_DISTURBED: Readonly<Record<string, number>> = {
   server: 1,
 }
 
-/** The faults of one round, by time: drawn from `random` alone. The round lasts until the last one. */
+/** Draws the faults of one round from `random` alone, in order of time. The round lasts until the last fault. */
 export function drawSchedule(
   random: Random,
   options: {
@@ -76,19 +76,19 @@ export function drawSchedule(
     faults: number
     meanGapMs: number
     scopes?: readonly Scope[]
-    /** PostgreSQL has a standby. */
+    /** If true, PostgreSQL has a standby. */
     hasStandby?: boolean
   },
 ): Planned[] {
   const { counts, faults, meanGapMs, scopes = SCOPES, hasStandby = false } = options
   const planned: Planned[] = []
-  /** Of each disturbed one, until when. */
+  /** The time until which each part is disturbed. */
   const until = new Map<string, number>()
   let atMs = meanGapMs
   while (planned.length < faults) {
     const fault = drawFault(random, { counts, scopes, hasStandby })
     if (isTooMuch(fault, until, atMs)) {
-      // Time passes, so that some draw fits at last.
+      // Time passes until a draw fits.
       atMs += meanGapMs / 10
       continue
     }
@@ -105,12 +105,12 @@ function isTooMuch(fault: Fault, until: ReadonlyMap<string, number>, atMs: numbe
   const others = Array.from(until).filter(
     ([other, endMs]) => other !== name && endMs > atMs && groupOf(other) === groupOf(name),
   )
-  // Its second engine must not have died of something else.
+  // Only the killer may kill its second engine, so no other worker may be disturbed at the same time.
   if (others.length > 0 && [name, ...others.map(([other]) => other)].includes(ALL_WORKERS)) return true
   return others.length >= (MOST_DISTURBED[groupOf(name)] ?? 1)
 }
 
-/** The part that a fault disturbs; engines and links belong to their app. */
+/** Returns the part that a fault disturbs. Engines and links belong to their app. */
 export function disturbedBy(fault: Fault): string {
   const name = 'part' in fault ? fault.part : (fault.link.split('→')[0] ?? '')
   return name.replace('simulator', 'worker')
@@ -120,9 +120,9 @@ function groupOf(name: string): string {
   return ['queue', 'bus', 'postgres'].includes(name) ? 'server' : (name.split('-')[0] ?? '')
 }
 
-/** How long a process takes at most to be ready again on a busy machine. */
+/** The longest time until a process is ready again on a busy machine. */
 const START_MS = 6_000
-/** How long a killer takes at most: its tokens, two engines, and those with it that are tried before. */
+/** The longest time of a killer: its tokens, two engines, and the requests beside it that are tried before it. */
 const KILLER_MS = 20_000
 
 function disturbanceMs(fault: Fault): number {
@@ -145,7 +145,7 @@ function disturbanceMs(fault: Fault): number {
     case 'step-clock':
     case 'lose-jobs':
     case 'double-jobs':
-      // It disturbs nothing.
+      // These faults disturb nothing.
       return 0
     case 'freeze':
     case 'read-only':
@@ -224,7 +224,7 @@ const HOUR_MS = 3_600_000
 
 function drawClockStep(random: Random, part: string): Fault {
   const aheadMs = random.pick([-HOUR_MS, -60_000, HOUR_MS] as const)
-  // As long as a gateway may be silent, and longer.
+  // The step may be shorter or longer than a gateway may be silent.
   return { kind: 'step-clock', part, ms: random.int(1_000, 20_000), aheadMs }
 }
 
@@ -265,7 +265,7 @@ function drawPostgresFault(random: Random, hasStandby: boolean): Fault {
 
 export const KILLER = 'a killer of engines'
 
-/** Of a fault, without numbers: `kill worker`, `cut worker→bus`, `engine hangs`. */
+/** Returns the kind and the target of a fault, without numbers: `kill worker`, `cut worker→bus`, `engine hangs`. */
 export function labelOf(fault: Fault): string {
   if (fault.kind === 'engine') return `engine ${fault.change.name}`
   if (fault.kind === 'killer') return KILLER
@@ -273,7 +273,7 @@ export function labelOf(fault: Fault): string {
   return `${fault.kind} ${target.replace(/-\d+/u, '')}`
 }
 
-/** One line for people. */
+/** Describes a fault in one line for people. */
 export function describe(fault: Fault): string {
   const { kind } = fault
   switch (kind) {

@@ -11,7 +11,7 @@ const bad = (problem: string, message: string, over: Values): BadValues => ({
   values: mergeValues(readValues(valuesPath('minimal')), over),
 })
 
-/** Refused by values.schema.json: single values of a wrong kind, and names that do not exist. */
+/** Values that values.schema.json refuses: single values of a wrong kind, and names that do not exist. */
 export const REFUSED_BY_SCHEMA: readonly BadValues[] = [
   bad('a misspelt field', '/gateway', { gateway: { replica: { min: 1 } } }),
   bad('a misspelt field of a model', '/models/llama-8b', model({ maxOutputToken: 10 })),
@@ -69,7 +69,7 @@ export const REFUSED_BY_SCHEMA: readonly BadValues[] = [
   bad('an unknown log level', '/logLevel', { logLevel: 'verbose' }),
 ]
 
-/** Refused by the template `_validate.tpl`: values that contradict each other. */
+/** Values that the template `_validate.tpl` refuses, because they contradict each other. */
 export const REFUSED_BY_RULES: readonly BadValues[] = [
   bad('sentinel mode without sentinels', 'redis.queue.sentinels: mode sentinel needs', {
     redis: { queue: { mode: 'sentinel' } },

@@ -23,14 +23,14 @@ export type Values = z.infer<typeof Values>
 
 export const valuesPath = (set: ValueSet): string => join(CHART, 'ci', `${set}-values.yaml`)
 
-/** The chart's own values, which a user's are merged into. */
+/** Returns the chart's own values, into which a user's values are merged. */
 export const readDefaults = (): Values => readValues(join(CHART, 'values.yaml'))
 
 export function readValues(path: string): Values {
   return Values.parse(parse(readFileSync(path, 'utf8')))
 }
 
-/** As Helm merges: maps field by field, everything else as a whole; null removes a field. */
+/** Merges values as Helm does: maps field by field, everything else as a whole; null removes a field. */
 export function mergeValues(base: Values, over: Values): Values {
   const merged = { ...base }
   for (const [name, value] of Object.entries(over)) {

@@ -9,11 +9,12 @@ import { CHART, VALUE_SETS } from './chart-values.ts'
 import { ofKind, renderSet, type KubeObject } from './helm.ts'
 import { environmentOf, toWorkloads, type Container } from './workloads.ts'
 
-// What the chart sets is what the apps read: each app's own schema parses the environment and the files of its containers.
+// The variables that the chart sets are the variables that the apps read: each app's own schema parses the environment
+// and the files of its containers.
 
 const REPOSITORY = join(CHART, '../../..')
 
-/** What the mounted files of Secrets have; the chart never sees it. */
+/** The contents of the mounted files of Secrets, which the chart never sees. */
 const SECRETS: Readonly<Record<string, string>> = {
   QUEUE_REDIS_URL: 'redis://queue',
   BUS_REDIS_URL: 'redis://bus',
@@ -25,7 +26,7 @@ const SECRETS: Readonly<Record<string, string>> = {
   RECEIPT_SECRETS: 'b'.repeat(32),
 }
 
-/** What Kubernetes sets: fields of the pod, and the API server's address. */
+/** Variables that Kubernetes sets: fields of the pod, and the API server's address. */
 const BY_KUBERNETES = {
   WORKER_NAME: 'pod',
   POD_UID: 'uid',
@@ -33,7 +34,7 @@ const BY_KUBERNETES = {
   KUBERNETES_SERVICE_HOST: '10.0.0.1',
 }
 
-/** Variables of Node itself. */
+/** Matches variables of Node itself. */
 const OF_NODE = /^NODE_(?:OPTIONS|EXTRA_CA_CERTS)$/
 
 describe.each(VALUE_SETS)('the value set %s', (set) => {
@@ -72,7 +73,8 @@ describe.each(VALUE_SETS)('the value set %s', (set) => {
       expect(existsSync(join(REPOSITORY, 'models/families', `${family}.json`))).toBe(true)
     }
     const catalogs = files.filter(([file]) => file === 'catalog.json')
-    // In `cluster` every price is published by hand; else gateways and the Job have one each.
+    // In the set `cluster` every price is published by hand. In the other sets gateways and the Job have one catalog
+    // each.
     expect(catalogs.length).toBe(set === 'cluster' ? 0 : 2)
     for (const [, text] of catalogs) expect(CatalogFile.parse(JSON.parse(text)).models).not.toEqual([])
   })
@@ -102,7 +104,7 @@ async function schemaOf(app: string, of: string): Promise<z.ZodObject> {
   return z.instanceof(z.ZodObject).parse(z.record(z.string(), z.unknown()).parse(module)[name])
 }
 
-/** The environment with the value of each `NAME_FILE` of a Secret as `NAME`. */
+/** Returns the environment, with `NAME` and its value in place of each `NAME_FILE` of a Secret. */
 function withSecrets(container: Container): Record<string, string> {
   return Object.fromEntries(
     Object.entries(environmentOf(container)).map(([variable, value]) => {
@@ -111,13 +113,13 @@ function withSecrets(container: Container): Record<string, string> {
         return [variable, value]
       expect(Object.keys(SECRETS)).toContain(name)
       const mode = environmentOf(container)[name.replace(/URL$/, 'MODE')]
-      // Several servers, where the mode allows them.
+      // The URL names several servers if the mode allows them.
       return [name, mode === 'cluster' ? 'redis://a,redis://b' : (SECRETS[name] ?? '')]
     }),
   )
 }
 
-/** The files of the ConfigMaps, without dashboards. */
+/** Returns the files of the ConfigMaps, without dashboards. */
 const filesOf = (objects: readonly KubeObject[]): (readonly [string, string])[] =>
   ofKind(objects, 'ConfigMap')
     .filter(({ metadata }) => metadata.labels['app.kubernetes.io/component'] !== 'monitoring')

@@ -4,9 +4,9 @@ import { mergeValues, readValues, valuesPath, type Values, type ValueSet } from 
 import { HELMS, ofKind, renderValues, type KubeObject } from './helm.ts'
 import { environmentOf, toWorkloads, type Workload } from './workloads.ts'
 
-// Values that hold for every pod of the chart, whichever part makes it.
+// Tests values that apply to every pod of the chart, whichever part makes it.
 
-/** Together these render each kind of pod that there is. */
+/** Together these sets render every kind of pod. */
 const SETS: readonly (readonly [ValueSet, Values])[] = [
   ['production', { gpuClasses: { h100: {}, l40s: {} }, placeholders: { h100: 1 } }],
   ['dev', {}],

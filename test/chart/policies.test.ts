@@ -4,7 +4,7 @@ import { VALUE_SETS } from './chart-values.ts'
 import { nameOf, ofKind, renderSet, type KubeObject } from './helm.ts'
 import { environmentOf, isSelected, toWorkloads, type Workload } from './workloads.ts'
 
-// What every pod and every pool of the chart promises, whatever the values.
+// Properties that every pod and every pool of the chart has, whatever the values.
 
 const Selector = z.object({ matchLabels: z.record(z.string(), z.string()) })
 const ScaledObject = z.looseObject({
@@ -25,10 +25,10 @@ const scalesOf = (objects: readonly KubeObject[]) =>
 const deployments = (workloads: readonly Workload[]) =>
   workloads.filter(({ object }) => object.kind === 'Deployment')
 
-/** Only there to be evicted. */
+/** True for a placeholder pod, which exists only to be evicted. */
 const isPlaceholder = ({ labels }: Workload) => labels['app.kubernetes.io/component'] === 'placeholder'
 
-/** An address without a login. */
+/** Returns true for an address without a login. */
 function isOpenAddress(text: string): boolean {
   const { protocol, username, password } = new URL(text)
   return protocol.startsWith('http') && username === '' && password === ''
@@ -99,7 +99,7 @@ describe.each(VALUE_SETS)('the value set %s', (set) => {
     for (const { of, container } of containers) {
       const stays = of.object.kind === 'Deployment' && !isPlaceholder(of) && container.name !== 'migrate'
       if (!stays) continue
-      // The worker judges its engine's readiness.
+      // The worker, not a probe, decides whether its engine is ready.
       const wanted =
         container.name === 'engine'
           ? [container.livenessProbe]
@@ -109,7 +109,7 @@ describe.each(VALUE_SETS)('the value set %s', (set) => {
       const { startupProbe } = container
       if (startupProbe === undefined) continue
       const { periodSeconds, failureThreshold = 3 } = startupProbe
-      // Where everything starts at once on a busy node, a start that is cut off and begun anew slows all others.
+      // On a busy node that starts everything at once, each start that is cut off and repeated slows the others.
       expect(periodSeconds * failureThreshold).toBeGreaterThanOrEqual(300)
     }
   })

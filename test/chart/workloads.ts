@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { nameOf, type KubeObject } from './helm.ts'
 
-/** The parts of rendered workloads that the tests look at. */
+/** The parts of rendered workloads that the tests read. */
 
 const Strings = z.record(z.string(), z.string())
 const Quantities = z.record(z.string(), z.union([z.string(), z.number()])).default({})
@@ -71,7 +71,7 @@ const Template = z.object({
 
 /** One kind of pod of the release. */
 export type Workload = {
-  /** Such as `Deployment/mr-gateway`. */
+  /** Kind and name, such as `Deployment/mr-gateway`. */
   readonly name: string
   readonly object: KubeObject
   readonly labels: Readonly<Record<string, string>>
@@ -81,7 +81,7 @@ export type Workload = {
   readonly selector: Readonly<Record<string, string>>
 }
 
-/** Every Deployment, Job and Pod. Throws where one lacks what every pod of the chart has. */
+/** Returns every Deployment, Job and Pod. Throws if one lacks a field that every pod of the chart has. */
 export function toWorkloads(objects: readonly KubeObject[]): Workload[] {
   return objects
     .filter(({ kind }) => ['Deployment', 'Job', 'Pod'].includes(kind))
@@ -108,6 +108,6 @@ export const isSelected = (
   labels: Readonly<Record<string, string>>,
 ): boolean => Object.entries(selector).every(([name, value]) => labels[name] === value)
 
-/** The environment of a container, with values only. */
+/** Returns the variables of a container that have a value. */
 export const environmentOf = ({ env }: Container): Record<string, string> =>
   Object.fromEntries(env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]])))

@@ -7,7 +7,7 @@ import { signIn } from './support/console-server.ts'
 import { startLiveCluster, startStream, type LiveCluster } from './support/live-cluster.ts'
 import { sharedBrowser } from './support/shared-browser.ts'
 
-/** What a page keeps only until it is loaded again. */
+/** A mark in the page that is lost when the page is loaded again. */
 const MARK = 'window.wasNotLoadedAgain'
 
 describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
@@ -15,7 +15,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
   let browser: Browser
 
   beforeAll(async () => {
-    // A token each 50 ms: a stream lasts long enough to be seen.
+    // One token each 50 ms, so that a stream lasts long enough to be seen.
     live = await startLiveCluster({ workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 50 }]] })
     browser = sharedBrowser()
   })
@@ -59,7 +59,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     await page.getByText('Times are known when it has ended.').waitFor()
     await stream.end
     await page.getByRole('heading', { name: 'Charge' }).waitFor()
-    // The times follow the charge; the page shows them without a reload.
+    // The times arrive after the charge; the page shows them without a reload.
     await page.getByRole('heading', { level: 1, name: 'Request completed · length' }).waitFor()
 
     const { settlement, hold, prices, timing } = await live.cluster.admin.call(ADMIN.readRequest, {
@@ -114,7 +114,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     await live.startConsole()
     await page.getByText(/^as of [\d:]+ UTC$/).waitFor()
     expect(await page.locator('.stale').count()).toBe(0)
-    // The session is billing's: it has outlived the console.
+    // Billing has the session, so the session has outlived the console.
     const { id } = await live.cluster.admin.call(ADMIN.createAccount, { name: 'after the restart' })
     await page.getByRole('link', { name: 'Accounts' }).click()
     await page.locator(`a[href="#/account/${id}"]`).waitFor()
@@ -163,7 +163,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
       .getByText('Accounts cannot be read at the moment.')
       .first()
       .waitFor({ timeout: 30_000 })
-    // What was read before stays.
+    // The page keeps the values that it has read before.
     expect(await page.locator('.spendable').count()).toBe(1)
     await live.cluster.restartBilling()
     await expect.poll(async () => page.getByRole('alert').count(), { timeout: 60_000 }).toBe(0)
@@ -174,7 +174,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     const made = await admin.call(ADMIN.createCredential, { name: 'for a while', role: 'viewer' })
     const { page } = await openPage(browser)
     await signIn(page, live.origin, made.token)
-    // This screen asks billing for nothing: only its stream ends.
+    // This screen asks billing for nothing, so only its stream ends.
     await page.goto(`${live.origin}/#/workers`)
     await page.getByText(/^as of [\d:]+ UTC$/).waitFor()
     await admin.call(ADMIN.revokeCredential, { credential: made.id })
@@ -185,24 +185,24 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
 
 const WAIT = { timeout: 60_000 }
 
-/** The row of demo-chat on the screen Now. */
+/** Returns the row of demo-chat on the screen Now. */
 function rowOf(page: Page): Locator {
   return page.locator('tr', { has: page.locator('a[href="#/model/demo-chat"]') })
 }
 
-/** In the order of the arithmetic of docs/billing.md: prices are for 1,000,000 tokens, and the sum is rounded up. */
+/** Computes a cost as docs/billing.md does: prices are for 1,000,000 tokens, and the sum is rounded up. */
 function costOf(parts: readonly (readonly [tokens: number, price: string])[]): bigint {
   const sum = parts.reduce((total, [tokens, price]) => total + BigInt(tokens) * BigInt(price), 0n)
   return (sum + 999_999n) / 1_000_000n
 }
 
-/** Nano-credits as credits, every digit. */
+/** Formats nano-credits as credits, with every digit. */
 function toCredits(nano: string): string {
   const digits = nano.padStart(10, '0')
   return `${digits.slice(0, -9)}.${digits.slice(-9)}`.replace(/\.?0+$/, '')
 }
 
-/** Every number of the receipt by its section and name, without the commas of thousands; times are left out. */
+/** Returns every number of the receipt by its section and name, without the commas of thousands. Times are left out. */
 async function numbersOf(page: Page): Promise<Record<string, readonly string[]>> {
   const found: Record<string, readonly string[]> = {}
   for (const section of ['Charge', 'Hold']) {

@@ -1,15 +1,16 @@
 import { Redis } from 'ioredis'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat, chatOk } from '../support/chat.ts'
+import { test } from '../support/cluster-test.ts'
 import { startOwnGateway } from '../support/own-parts.ts'
-import { sharedCluster } from '../support/shared-cluster.ts'
 
 const MODEL = 'demo-chat'
 
-test('a gateway of another cell on the same Redis sees no worker of this one, and disturbs nothing', async () => {
-  const cluster = await sharedCluster()
-  const account = await cluster.createAccount('10')
+test('a gateway of another cell on the same Redis sees no worker of this one, and disturbs nothing', async ({
+  cluster,
+  account,
+}) => {
   const other = await startOwnGateway(cluster, { CELL: 'north', LOG_LEVEL: 'debug' })
   onTestFinished(other.stop)
   const call = { apiKey: account.apiKey, model: MODEL, content: 'Hello' }

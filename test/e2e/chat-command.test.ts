@@ -1,23 +1,16 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
-import { beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { createChatSession } from '#apps/ctl/chat/chat-session.ts'
 import { createGatewayClient, type GatewayClient } from '#apps/ctl/chat/gateway-client.ts'
 import { COMPILE_CACHE } from '#scripts/servers/compile-cache.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
-import type { TestAccount } from '../support/cluster.ts'
-import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { test as clusterTest } from '../support/cluster-test.ts'
 
 const SLOW = 'millrace/demo-chat'
 
-let cluster: SharedCluster
-let account: TestAccount
-
-beforeAll(async () => {
-  cluster = await sharedCluster()
-  account = await cluster.createAccount('10')
-})
+const test = clusterTest.extend('client', ({ endpoint }) => createGatewayClient(endpoint))
 
 async function millrace(words: readonly string[], stdin: string, env: Record<string, string>) {
   const child = spawn(process.execPath, [join(REPOSITORY, 'scripts/millrace.mjs'), ...words], {
@@ -33,11 +26,10 @@ async function millrace(words: readonly string[], stdin: string, env: Record<str
   return { stdout, stderr }
 }
 
-const openClient = () => createGatewayClient({ baseUrl: cluster.baseUrl, apiKey: account.apiKey })
-
 function openSession(
+  client: GatewayClient,
   model: string,
-  { onWrite = () => undefined, client = openClient() }: SessionOptions = {},
+  onWrite: (written: string) => void = () => undefined,
 ) {
   const state = { written: '' }
   const session = createChatSession({
@@ -58,14 +50,12 @@ function openSession(
   return turn
 }
 
-type SessionOptions = { onWrite?: (written: string) => void; client?: GatewayClient }
-
 /** The line at the end of a turn whose request is charged and measured. */
 const RECEIPT =
   /^You said: Hello\n<dim>waited \d+\.\d s · first token \d+\.\d s · (\d+ tok\/s · )?\d+ \+ \d+ tokens · 0\.\d+ credits · [0-9a-f-]{36}\n/u
 
-test('a piped prompt prints the answer alone, and a refusal its message', async () => {
-  const env = { OPENAI_BASE_URL: cluster.baseUrl, OPENAI_API_KEY: account.apiKey }
+test('a piped prompt prints the answer alone, and a refusal its message', async ({ endpoint }) => {
+  const env = { OPENAI_BASE_URL: endpoint.baseUrl, OPENAI_API_KEY: endpoint.apiKey }
   const { stdout, stderr } = await millrace(['chat', 'demo-chat'], 'Hello there\n', env)
   expect([stdout, stderr]).toEqual(['You said: Hello there\n', ''])
   const refused = await millrace(['chat', 'nope'], 'Hello\n', env)
@@ -74,24 +64,23 @@ test('a piped prompt prints the answer alone, and a refusal its message', async 
   expect((await millrace(['chat'], 'Hello\n', {})).stderr).toContain('No API key')
 })
 
-test('the times of a request, which billing writes after its charge, are waited for', async () => {
-  const real = openClient()
+test('the times of a request, which billing writes after its charge, are waited for', async ({ client }) => {
   let isEarly = true
-  const client: GatewayClient = {
-    ...real,
+  const early: GatewayClient = {
+    ...client,
     async receipt(id) {
-      const receipt = await real.receipt(id)
+      const receipt = await client.receipt(id)
       if (receipt === null || receipt.status === 'running' || !isEarly) return receipt
       isEarly = false
       return { ...receipt, waited_ms: null, latency: null, generation_time: null }
     },
   }
-  expect(await openSession('demo-chat', { client })('Hello')).toMatch(RECEIPT)
+  expect(await openSession(early, 'demo-chat')('Hello')).toMatch(RECEIPT)
   expect(isEarly).toBe(false)
 })
 
-test('a turn keeps the conversation and ends with its receipt', async () => {
-  const turn = openSession('demo-chat')
+test('a turn keeps the conversation and ends with its receipt', async ({ client }) => {
+  const turn = openSession(client, 'demo-chat')
   expect(await turn('Hello')).toMatch(RECEIPT)
   expect(await turn('/receipt')).toContain('credits')
   expect(await turn('And now?')).toContain('user: Hello')
@@ -106,12 +95,10 @@ test('a turn keeps the conversation and ends with its receipt', async () => {
   expect(await turn('/help')).toContain('/effort')
 })
 
-test('a stopped answer says what was charged for what arrived', async () => {
+test('a stopped answer says what was charged for what arrived', async ({ client }) => {
   const stop = new AbortController()
-  const turn = openSession(SLOW, {
-    onWrite(written) {
-      if (written.length > 20) stop.abort()
-    },
+  const turn = openSession(client, SLOW, (written) => {
+    if (written.length > 20) stop.abort()
   })
   expect(await turn('Talk [[tokens=400]]', stop.signal)).toMatch(/stopped[^]*\+ \d+ tokens · 0\.\d+ credits/u)
 })

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { recordKey, waitingKey } from '#libs/generation-record/keys.ts'
 import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
@@ -7,7 +7,8 @@ import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
 import { chat, chatOk } from '../support/chat.ts'
-import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { test as clusterTest } from '../support/cluster-test.ts'
+import type { SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
 
@@ -16,13 +17,19 @@ const { model } = FILE_MODELS.credits.engine
 const RACE = FILE_MODELS['credits-race'].engine.model
 const PRICES = demoPrices(FILE_MODELS.credits.like)
 
-let cluster: SharedCluster
+/** The request of the race. */
+const ANSWER = { content: 'Talk [[tokens=300]]', tokens: 301 }
 
-beforeAll(async () => {
-  cluster = await sharedCluster()
+/** The credits for ten answers. */
+const test = clusterTest.extend('credits', { scope: 'file' }, async ({ endpoint }) => {
+  // The gateway learns how long the answers of this model are.
+  const call = { ...endpoint, model: RACE, content: ANSWER.content }
+  const answers = await Promise.all(Array.from({ length: 20 }, async () => await chatOk(call)))
+  const input = answers[0]?.promptTokens ?? 0
+  return priceTokens({ input, cachedInput: 0, output: ANSWER.tokens }, PRICES) * 10n
 })
 
-test('without credits the answer is 402 and nothing is enqueued', async () => {
+test('without credits the answer is 402 and nothing is enqueued', async ({ cluster }) => {
   const account = await cluster.createAccount('0.000000001')
   const redis = new Redis(cluster.redisUrl)
   const answer = await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content: 'Hello' })
@@ -34,61 +41,51 @@ test('without credits the answer is 402 and nothing is enqueued', async () => {
 })
 
 describe('fifty at once on credits for ten', () => {
-  const ANSWER = { content: 'Talk [[tokens=300]]', tokens: 301 }
-  let promptTokens: number
-  let credits: bigint
-
-  beforeAll(async () => {
-    // The gateway learns how long the answers of this model are.
-    const probe = await cluster.createAccount('1')
-    const call = { baseUrl: cluster.baseUrl, model: RACE, content: ANSWER.content, apiKey: probe.apiKey }
-    const answers = await Promise.all(Array.from({ length: 20 }, async () => await chatOk(call)))
-    promptTokens = answers[0]?.promptTokens ?? 0
-    credits = priceTokens({ input: promptTokens, cachedInput: 0, output: ANSWER.tokens }, PRICES) * 10n
-  })
-
-  test.each([
+  test.for<[string, Record<string, number>]>([
     ['an honest limit', { max_tokens: 301 }],
     ['no limit', {}],
     ['ten times the limit', { max_tokens: 3_010 }],
-  ])('with %s at least nine get their whole answer, and nothing is overspent', async (_, fields) => {
-    const { baseUrl } = cluster
-    const account = await cluster.createAccount(formatCredits(toNanoCredits(credits)))
-    const call = { baseUrl, model: RACE, content: ANSWER.content, fields, apiKey: account.apiKey }
-    let lowest = credits
-    const answered = new AbortController()
-    const watch = (async () => {
-      while (!answered.signal.aborted) {
-        const { available } = await cluster.balance(account)
-        if (available < lowest) lowest = available
+  ])(
+    'with %s at least nine get their whole answer, and nothing is overspent',
+    async ([, fields], { cluster, credits }) => {
+      const { baseUrl } = cluster
+      const account = await cluster.createAccount(formatCredits(toNanoCredits(credits)))
+      const call = { baseUrl, model: RACE, content: ANSWER.content, fields, apiKey: account.apiKey }
+      let lowest = credits
+      const answered = new AbortController()
+      const watch = (async () => {
+        while (!answered.signal.aborted) {
+          const { available } = await cluster.balance(account)
+          if (available < lowest) lowest = available
+        }
+      })()
+      const answers = await Promise.all(Array.from({ length: 50 }, async () => await chat(call)))
+      answered.abort()
+      await watch
+
+      expect(lowest).toBeGreaterThanOrEqual(0n)
+      const served = answers.filter((answer) => 'text' in answer)
+      const refused = answers.filter((answer) => !('text' in answer))
+      for (const answer of served)
+        expect(answer).toMatchObject({ finishReason: 'stop', completionTokens: ANSWER.tokens })
+      for (const answer of refused) {
+        expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits' } })
       }
-    })()
-    const answers = await Promise.all(Array.from({ length: 50 }, async () => await chat(call)))
-    answered.abort()
-    await watch
+      expect(served.length).toBeGreaterThanOrEqual(9)
 
-    expect(lowest).toBeGreaterThanOrEqual(0n)
-    const served = answers.filter((answer) => 'text' in answer)
-    const refused = answers.filter((answer) => !('text' in answer))
-    for (const answer of served)
-      expect(answer).toMatchObject({ finishReason: 'stop', completionTokens: ANSWER.tokens })
-    for (const answer of refused) {
-      expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits' } })
-    }
-    expect(served.length).toBeGreaterThanOrEqual(9)
-
-    await expectBalancedBooks(cluster, [account])
-    const charged = served.reduce(
-      (sum, { promptTokens: input, cachedTokens: cachedInput, completionTokens: output }) =>
-        sum + priceTokens({ input, cachedInput, output }, PRICES),
-      0n,
-    )
-    expect((await cluster.balance(account)).posted).toBe(credits - charged)
-  })
+      await expectBalancedBooks(cluster, [account])
+      const charged = served.reduce(
+        (sum, { promptTokens: input, cachedTokens: cachedInput, completionTokens: output }) =>
+          sum + priceTokens({ input, cachedInput, output }, PRICES),
+        0n,
+      )
+      expect((await cluster.balance(account)).posted).toBe(credits - charged)
+    },
+  )
 })
 
-/** An account whose credits pay for so many tokens of output after this prompt. */
-async function accountFor({ content, output }: { content: string; output: number }) {
+/** Creates an account whose credits pay for `output` tokens of output after this prompt. */
+async function accountFor(cluster: SharedCluster, { content, output }: { content: string; output: number }) {
   const probe = await cluster.createAccount('1')
   const fields = { max_tokens: 1 }
   const call = { baseUrl: cluster.baseUrl, model: RACE, content }
@@ -98,22 +95,25 @@ async function accountFor({ content, output }: { content: string; output: number
   return { account, credits, call: { ...call, apiKey: account.apiKey } }
 }
 
-const growths = async (answer: string) => {
-  const [gateway] = cluster.gateways
-  return await cluster.metric(gateway, 'millrace_gateway_hold_growths_total', { answer })
-}
+const growths = async (cluster: SharedCluster, answer: string) =>
+  await cluster.metric(cluster.gateways[0], 'millrace_gateway_hold_growths_total', { answer })
 
-test('an answer that is longer than expected is whole: its hold grows up to the balance', async () => {
-  const { account, call } = await accountFor({ content: 'Go on [[tokens=1900]]', output: 1_902 })
-  const before = await growths('granted')
+test('an answer that is longer than expected is whole: its hold grows up to the balance', async ({
+  cluster,
+}) => {
+  const { account, call } = await accountFor(cluster, { content: 'Go on [[tokens=1900]]', output: 1_902 })
+  const before = await growths(cluster, 'granted')
   const answer = await chatOk(call)
   expect(answer).toMatchObject({ finishReason: 'stop', completionTokens: 1_901 })
-  expect((await growths('granted')) - before).toBeGreaterThanOrEqual(2)
+  expect((await growths(cluster, 'granted')) - before).toBeGreaterThanOrEqual(2)
   await expectBalancedBooks(cluster, [account])
 })
 
-test('a key that is revoked meanwhile ends the stream behind its last paid token', async () => {
-  const { account, credits, call } = await accountFor({ content: 'On [[tokens=6000]]', output: 2_048 })
+test('a key that is revoked meanwhile ends the stream behind its last paid token', async ({ cluster }) => {
+  const { account, credits, call } = await accountFor(cluster, {
+    content: 'On [[tokens=6000]]',
+    output: 2_048,
+  })
   const { answer, firstText } = startChatOk(call)
   await firstText
   await cluster.admin.call(ADMIN.revokeKey, { key: account.keyId })
@@ -126,7 +126,7 @@ test('a key that is revoked meanwhile ends the stream behind its last paid token
   expect((await cluster.balance(account)).posted).toBe(credits - priceTokens(usage, PRICES))
 })
 
-test('money clamps the output, and the answer says length', async () => {
+test('money clamps the output, and the answer says length', async ({ cluster }) => {
   const probe = await cluster.createAccount('1')
   const content = 'A long story [[tokens=400]]'
   const { promptTokens } = await chatOk({
@@ -145,26 +145,17 @@ test('money clamps the output, and the answer says length', async () => {
   expect((await cluster.balance(account)).posted).toBeGreaterThanOrEqual(0n)
 })
 
-test('an underestimated prompt gets an exact hold instead of a refusal', async () => {
+test('an underestimated prompt gets an exact hold instead of a refusal', async ({
+  cluster,
+  account,
+  endpoint,
+}) => {
   // The tokenizer cuts this text into single bytes, so the estimate from other prompts is far too low.
-  const account = await cluster.createAccount('10')
   for (let turn = 0; turn < 20; turn += 1) {
-    await chatOk({
-      baseUrl: cluster.baseUrl,
-      apiKey: account.apiKey,
-      model,
-      content: 'the '.repeat(400),
-      fields: { max_tokens: 1 },
-    })
+    await chatOk({ ...endpoint, model, content: 'the '.repeat(400), fields: { max_tokens: 1 } })
   }
   const content = '𒀀𒁀𒂀𒃀'.repeat(60)
-  const answer = await chatOk({
-    baseUrl: cluster.baseUrl,
-    apiKey: account.apiKey,
-    model,
-    content,
-    fields: { max_tokens: 2_000 },
-  })
+  const answer = await chatOk({ ...endpoint, model, content, fields: { max_tokens: 2_000 } })
   expect(answer.text).toBe(`You said: ${content}`)
   await expectBalancedBooks(cluster, [account])
 })

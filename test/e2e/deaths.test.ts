@@ -19,9 +19,9 @@ const QUICK = {
   maxNumSeqs: 256,
   kvBlocks: 40_000,
 }
-/** Fast enough for thousands of inputs, slow enough to be interrupted in the middle of them. */
+/** The engine is fast enough for thousands of inputs, and slow enough to be interrupted in the middle of them. */
 const EMBEDDING = { model: 'demo-embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 } as const
-/** Generations give up early when there is no worker. */
+/** With this setting, generations give up early if there is no worker. */
 const IMPATIENT = { NO_WORKER_LIMIT_MS: '1000' }
 const LONG = 'Talk [[tokens=1800]]'
 
@@ -111,12 +111,19 @@ test('the only engine dies under 256 streams and does not come back: each has a 
   const before = await posted()
   await changeEngine({ engine: model, slowness: 200 })
   onTestFinished(async () => await changeEngine({ engine: model, dead: false, slowness: 1 }))
-  // More tokens than a gateway lets engines read again at once: most of the streams wait for their turn.
+  // These prompts have more tokens than a gateway lets engines read again at once, so most of the streams wait for
+  // their turn.
   const content = `Talk [[tokens=1800]] ${'of the mill '.repeat(80)}`
-  const chats = Array.from({ length: 256 }, () =>
-    startChat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content }),
-  )
-  await Promise.all(chats.map(({ firstText }) => firstText))
+  const chats: ReturnType<typeof startChat>[] = []
+  // Each group begins when the last one has its first text: on a busy machine, a gateway that receives 256 requests at
+  // once may not read the queue's answers in time, and refuses some of them.
+  while (chats.length < 256) {
+    const group = Array.from({ length: 32 }, () =>
+      startChat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content }),
+    )
+    await Promise.all(group.map(({ firstText }) => firstText))
+    chats.push(...group)
+  }
   await changeEngine({ engine: model, dead: true })
   for (const answer of await Promise.all(chats.map((each) => each.answer))) {
     expect(answer).toMatchObject({ streamError: { code: 'upstream_error' } })
@@ -212,7 +219,7 @@ test('a billing that is away while a hold has to grow ends no stream', async () 
     content,
     fields: { max_tokens: 1 },
   })
-  // Pays for about 2 s of output.
+  // The credits pay for about 2 s of output.
   const paid = priceTokens({ input: promptTokens, cachedInput: 0, output: 100 }, demoPrices(ENGINE.model))
   const poor = await cluster.createAccount(formatCredits(paid))
   const { answer, firstText } = startChatOk({ baseUrl, apiKey: poor.apiKey, content })
@@ -258,7 +265,7 @@ test('a worker that receives SIGTERM, the only one, lets running generations end
 
 // This test is the last, because it stops the gateway of the other tests.
 test('a gateway that receives SIGTERM lets running generations end first', async () => {
-  // An idle keep-alive connection must not keep it running until its grace is over.
+  // An idle keep-alive connection must not keep the gateway running until its grace is over.
   expect(await stopAmidStream(cluster.gateways[0])).toEqual(ENDED_FIRST)
   await expectBalancedBooks(cluster, [account])
 })

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat } from '../support/chat.ts'
-import type { TestGateway } from '../support/cluster.ts'
+import { test } from '../support/cluster-test.ts'
 import { startOwnGateway } from '../support/own-parts.ts'
-import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChat } from '../support/start-chat.ts'
 
@@ -13,16 +12,11 @@ const LONG = 'Talk [[tokens=1800]]'
 /** The model's engine runs one generation at a time. */
 const { model } = FILE_MODELS['gateway-stop'].engine
 
-let cluster: SharedCluster
-let gateway: TestGateway
-
-beforeAll(async () => {
-  cluster = await sharedCluster()
-  gateway = await startOwnGateway(cluster, { DRAIN_GRACE_MS: '4000', STREAM_HEADERS_AFTER_S: '60' })
-})
-afterAll(async () => await gateway.stop())
-
-test('a stopping gateway is unready at once, refuses new work, and ends by itself what outlasts its grace', async () => {
+test('a stopping gateway is unready at once, refuses new work, and ends by itself what outlasts its grace', async ({
+  cluster,
+}) => {
+  const gateway = await startOwnGateway(cluster, { DRAIN_GRACE_MS: '4000', STREAM_HEADERS_AFTER_S: '60' })
+  onTestFinished(gateway.stop)
   const [runs, waits] = [await cluster.createAccount('10'), await cluster.createAccount('10')]
   const posted = (await cluster.balance(runs)).posted
   const { baseUrl } = gateway

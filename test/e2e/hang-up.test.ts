@@ -51,7 +51,7 @@ test('hanging up while it runs frees the engine, and what was generated is charg
 })
 
 test('hanging up while it waits in the queue costs nothing, takes its job away, and it never runs', async () => {
-  const first = ask('Talk [[tokens=400]]')
+  const first = ask('Talk [[tokens=1500]]')
   await first.firstText
   const before = (await cluster.balance(account)).openHolds
   const waiting = ask('Talk [[tokens=1400]]')
@@ -62,7 +62,9 @@ test('hanging up while it waits in the queue costs nothing, takes its job away, 
   await expect(waiting.answer).rejects.toThrow('aborted')
   await expect.poll(async () => (await cluster.balance(account)).openHolds).toBe(before)
   await expect.poll(async () => await bull.getWaitingCount()).toBe(0)
-  expect((await first.answer).finishReason).toBe('stop')
+  expect(await running()).toBe(1)
+  first.hangUp()
+  await expect(first.answer).rejects.toThrow('aborted')
 
   const after = await chatOk(call('Next'))
   expect(after.text).toBe('You said: Next')
@@ -70,15 +72,16 @@ test('hanging up while it waits in the queue costs nothing, takes its job away, 
 })
 
 test('a generation whose job is lost while it waits runs all the same', async () => {
-  const first = ask('Talk [[tokens=100]]')
+  const first = ask('Talk [[tokens=1500]]')
   await first.firstText
   const waiting = ask('Still there?')
   await expect.poll(queued).toBe(1)
   await expect.poll(async () => await bull.getWaitingCount()).toBe(1)
   await bull.drain()
   expect(await bull.getWaitingCount()).toBe(0)
+  first.hangUp()
+  await expect(first.answer).rejects.toThrow('aborted')
   expect((await waiting.answer).text).toBe('You said: Still there?')
-  await first.answer
   await expectBalancedBooks(cluster, [account])
 })
 

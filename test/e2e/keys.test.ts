@@ -13,9 +13,9 @@ import { startChatOk } from '../support/start-chat.ts'
 const SLOW = 'millrace/demo-chat'
 
 /**
- * Gateways use a known key for 60 s without a look-up, so only billing's push can change it earlier. Billing receives a
- * notification of the change; pooler.test.ts shows that it does not wait for its next query, which comes up to 5 s
- * later.
+ * Gateways use a known key for 60 s without a look-up, so only billing's push can change it earlier. Billing pushes
+ * when it receives the notification of the change. It does not wait for its next query, which comes up to 5 s later;
+ * pooler.test.ts tests that.
  */
 const PUSHED = { timeout: 4_000, interval: 20 }
 
@@ -70,7 +70,10 @@ async function outcomeOf(asking: PromiseLike<unknown> | undefined): Promise<Aske
 const askEverywhere = async (key: TestKey, model?: string) =>
   await Promise.all(clientsOf(key).map(async (client) => await ask(client, model)))
 
-/** Returns the different statuses of each gateway's own check and of its call to billing: one status if all agree. */
+/**
+ * Returns the different statuses that each gateway's own check and its call to billing give: a single status if all
+ * agree.
+ */
 async function statuses(key: TestKey): Promise<number[]> {
   const listing = clientsOf(key).map(async (client) => await outcomeOf(client.models.list()))
   const answers = [...(await Promise.all(listing)), ...(await askEverywhere(key))]
@@ -128,7 +131,7 @@ test('a spend limit answers 402 and says that it is the limit of the key, while 
 })
 
 test('a spend limit counts what running requests hold, at whatever gateway they run', async () => {
-  // Less output than any hold expects: the hold takes all of it.
+  // The limit pays for less output than a hold expects, so the hold takes all of the limit.
   const limit = priceTokens({ input: 100, cachedInput: 0, output: 240 }, demoPrices(SLOW))
   const key = await createKey({ spendLimit: { amountNano: limit.toString(), period: 'total' } })
   const { answer, firstText } = startChatOk({

@@ -1,29 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
 import { chatOk } from '../support/chat.ts'
-import type { TestAccount } from '../support/cluster.ts'
-import { startOwnWorkers, type OwnWorkers } from '../support/own-parts.ts'
-import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { test as clusterTest } from '../support/cluster-test.ts'
+import { startOwnWorkers } from '../support/own-parts.ts'
 import { UNSERVED_MODELS } from '../support/shared-models.ts'
 
 const { model, like } = UNSERVED_MODELS['many-streams']
 const ENGINE = { model, files: 'demo', maxNumSeqs: 40, stepMs: 2, sequenceMs: 0 }
 
-let cluster: SharedCluster
-let own: OwnWorkers
-let account: TestAccount
+const test = clusterTest.extend('account', { scope: 'file' }, ({ cluster }) => cluster.createAccount('1000'))
 
-beforeAll(async () => {
-  cluster = await sharedCluster()
-  own = await startOwnWorkers(cluster, [[ENGINE], [ENGINE]])
-  account = await cluster.createAccount('1000')
-})
-
-afterAll(async () => await own.stop())
-
-test('200 streams at once over two gateways and two workers are exact to the token and the nano-credit', async () => {
+test('200 streams at once over two gateways and two workers are exact to the token and the nano-credit', async ({
+  cluster,
+  account,
+}) => {
+  const own = await startOwnWorkers(cluster, [[ENGINE], [ENGINE]])
+  onTestFinished(own.stop)
   const before = await cluster.balance(account)
   const answers = await Promise.all(
     Array.from({ length: 200 }, async (_, turn) => {

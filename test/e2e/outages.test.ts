@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
@@ -159,3 +160,31 @@ async function tokensFor(charge: bigint): Promise<number> {
   if (tokens === undefined) throw new Error(`no number of tokens costs ${charge}`)
   return tokens
 }
+
+/** Changes the rights of a user on a server. */
+async function setUser(url: string, ...rules: readonly string[]): Promise<void> {
+  const owner = new Redis(url)
+  await owner.call('ACL', 'SETUSER', ...rules)
+  owner.disconnect()
+}
+
+const refusals = () => cluster.gateways[0]?.logs().split('the Redis user lacks a right').length ?? 0
+
+test('while the user of the queue lacks a right, requests get 503 and the log names it; once it is there they are served', async () => {
+  const before = refusals()
+  await setUser(cluster.redis.url, 'millrace', '-@scripting')
+  expect(await chat(call('Hello'))).toMatchObject({ status: 503 })
+  expect(refusals()).toBeGreaterThan(before)
+  await setUser(cluster.redis.url, 'millrace', '+@scripting')
+  await expect.poll(async () => (await chat(call('Hello'))).status).toBe(200)
+  await posted()
+})
+
+test('while the user of the bus lacks its channels, streams wait and the log names the refusal; once they are there the streams go on', async () => {
+  const before = refusals()
+  await expectSame(async () => {
+    await setUser(bus.url, 'default', 'resetchannels')
+    await expect.poll(refusals).toBeGreaterThan(before)
+    await setUser(bus.url, 'default', 'allchannels')
+  })
+})

@@ -124,8 +124,8 @@ const ask = (content: string) => startChatOk(call(content))
  * Starts as many generations as can run at once, and `count` more, which wait. `end` hangs up the running ones and
  * expects answers to the others.
  */
-async function fill(count: number, tokens = 3_000) {
-  const running = Array.from({ length: maxNumSeqs }, () => ask(`Talk [[tokens=${tokens}]]`))
+async function fill(count: number) {
+  const running = Array.from({ length: maxNumSeqs }, () => ask('Talk [[tokens=3000]]'))
   await Promise.all(running.map(async ({ firstText }) => await firstText))
   const waiting = Array.from({ length: count }, (_, turn) => ask(`Turn ${turn}`))
   await expect.poll(countWaiting).toBe(count)
@@ -228,7 +228,7 @@ test('the user that docs/operators.md gives to such tools can change nothing, an
 })
 
 test('pausing the queue pauses the model: what runs goes on, what comes is answered as without a worker', async () => {
-  const { running, waiting } = await fill(2, 400)
+  const { running, end } = await fill(2)
   await board.call('/api/queues/:queueName/pause')
   expect((await look(board)).isPaused).toBe(true)
   // Until the gateway knows of the pause, it still queues new requests, and they wait.
@@ -236,10 +236,16 @@ test('pausing the queue pauses the model: what runs goes on, what comes is answe
   await expect
     .poll(async () => await chat(impatient()).catch(() => null))
     .toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
-  await expectAllAnswered(running)
-  await expect.poll(countWaiting).toBe(2)
+  const read = running.map(({ textPieces }) => textPieces())
+  await expect.poll(() => running.every(({ textPieces }, at) => textPieces() > (read[at] ?? 0))).toBe(true)
+  for (const { hangUp } of running) hangUp()
+  await Promise.allSettled(running.map(async ({ answer }) => await answer))
+  await expect
+    .poll(async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running', { model }))
+    .toBe(0)
+  expect(await countWaiting()).toBe(2)
   await board.call('/api/queues/:queueName/resume')
-  await expectAllAnswered(waiting)
+  await end()
   await expect.poll(async () => (await chat(call('Hi'))).status).toBe(200)
   await expectEmpty()
   await expectBalancedBooks(cluster, [account])

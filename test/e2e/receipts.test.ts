@@ -76,7 +76,8 @@ test('after a streamed answer its cost is the charge, and its receipt has tokens
   expect(receipt.total_cost).toBeGreaterThan(0)
   expect(receipt.waited_ms).toBeGreaterThanOrEqual(0)
   expect(receipt.latency).toBeGreaterThanOrEqual(receipt.waited_ms ?? Infinity)
-  expect(receipt.generation_time).toBeGreaterThan(0)
+  // On a busy machine a worker may read the whole output at once, within one millisecond.
+  expect(receipt.generation_time).toBeGreaterThanOrEqual(0)
   await expectBalancedBooks(cluster, [account])
 })
 

@@ -13,8 +13,8 @@ import { startChat, startChatOk } from '../support/start-chat.ts'
 import { until } from '../support/until.ts'
 
 /**
- * The cache's blocks are larger than any prompt: no prefix is cached, so equal answers have equal usage. Each engine
- * has fewer slots than there are chats, so each worker has some of the chats.
+ * The cache's blocks are larger than any prompt, so no prefix is cached, and equal answers have equal usage. Each
+ * engine has fewer slots than there are chats, so each worker has some of the chats.
  */
 const ENGINE = {
   model: 'demo-chat',
@@ -24,7 +24,7 @@ const ENGINE = {
   kvBlocks: 64,
   blockSize: 4_096,
 }
-/** Its steps are slow, because its reasoning is only about 20 tokens long. */
+/** The steps of this engine are slow, because its reasoning is only about 20 tokens long. */
 const THINKING = { ...ENGINE, model: 'demo-reasoning', files: 'demo-reasoning', stepMs: 60 }
 const EMBEDDING = { ...ENGINE, model: 'demo-embed', kind: 'embedding' } as const
 
@@ -56,7 +56,7 @@ const GUIDED = {
   },
 }
 const INPUTS = Array.from({ length: 1_200 }, (_, at) => `Input number ${at}`)
-/** Takes about 3 s: long enough to be running when the fault comes. */
+/** An answer of about 3 s, long enough to be running when the fault comes. */
 const LONG = 'Talk [[tokens=150]]'
 const SHORT = 'Talk [[tokens=40]]'
 

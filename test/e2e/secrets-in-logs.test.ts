@@ -69,6 +69,19 @@ test('no secret and no text of a customer is in any log at the level trace, what
   for (const apiKey of [account.apiKey, rotated.secret]) expect(await ask(apiKey)).toBe(200)
   expect(await ask(poor.apiKey)).toBe(402)
   for (const apiKey of [revoked.apiKey, unknown, malformed]) expect(await ask(apiKey)).toBe(401)
+  const message = { model: 'demo-chat', max_tokens: 8, messages: [{ role: 'user', content: WORD }] }
+  for (const path of ['/messages', '/messages/count_tokens']) {
+    const askAs = async (apiKey: string) =>
+      (
+        await fetch(cluster.baseUrl + path, {
+          method: 'POST',
+          headers: { 'x-api-key': apiKey },
+          body: JSON.stringify(message),
+        })
+      ).status
+    expect(await askAs(account.apiKey)).toBe(200)
+    for (const apiKey of [unknown, malformed]) expect(await askAs(apiKey)).toBe(401)
+  }
   const misplaced = await fetch(`${cluster.baseUrl}/models?api_key=${account.apiKey}`)
   expect(misplaced.status).toBe(401)
   const listAs = async (token: string) =>

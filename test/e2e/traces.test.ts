@@ -106,7 +106,7 @@ test('an embedding is traced as well', async () => {
 
 test('the second run of a generation that was handed over is linked to the first', async () => {
   const call = { baseUrl: cluster.baseUrl, apiKey: account.apiKey, model: 'demo-reasoning' }
-  const { firstText, answer } = startChatOk({ ...call, content: 'Talk [[tokens=150]]' })
+  const { firstText, answer } = startChatOk({ ...call, content: 'Talk [[tokens=300]]' })
   await firstText
   const runs = () => collector.spans.filter(({ name }) => name === 'process demo-reasoning')
   const running = await Promise.all(

@@ -1,33 +1,29 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { EVENT_MARKER, NEED_MARKER } from '../fixtures/other-release/markers.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat, chatOk } from '../support/chat.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import { test } from '../support/cluster-test.ts'
 import { OTHER_RELEASE } from '../support/other-release.ts'
 import { startOwnGateway, startOwnWorkers } from '../support/own-parts.ts'
-import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS, UNSERVED_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
 
 const LONG = 'Talk [[tokens=400]]'
 
-let cluster: SharedCluster
-let account: TestAccount
-
-beforeAll(async () => {
-  cluster = await sharedCluster()
-  account = await cluster.createAccount('10')
-})
-
-test('a worker of another release: its unknown fields are ignored, an unknown event ends its own stream alone', async () => {
+test('a worker of another release: its unknown fields are ignored, an unknown event ends its own stream alone', async ({
+  cluster,
+  account,
+  endpoint,
+}) => {
   const { model } = UNSERVED_MODELS['version-skew']
   const other = await startOwnWorkers(cluster, [[{ model, files: 'demo', stepMs: 3 }]], OTHER_RELEASE)
   onTestFinished(() => other.stop())
-  const call = { baseUrl: cluster.baseUrl, apiKey: account.apiKey, model }
+  const call = { ...endpoint, model }
   const beside = startChatOk({ ...call, content: LONG })
   await beside.firstText
   const failed = await chat({ ...call, content: `Hello ${EVENT_MARKER}` })
@@ -41,7 +37,10 @@ test('a worker of another release: its unknown fields are ignored, an unknown ev
   await expectBalancedBooks(cluster, [account])
 })
 
-test('a gateway of another release: its unknown fields are ignored, and what needs its release waits for it', async () => {
+test('a gateway of another release: its unknown fields are ignored, and what needs its release waits for it', async ({
+  cluster,
+  account,
+}) => {
   const { engine } = FILE_MODELS['version-skew']
   const gateway = await startOwnGateway(cluster, OTHER_RELEASE)
   onTestFinished(() => gateway.stop())

@@ -6,7 +6,10 @@ import { subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { waitingExpiryKey } from '#libs/generation-record/keys.ts'
 import { isReady, poolOf, type WatchedPod } from './watch-cluster.ts'
 
-/** A deleted pod, with the number of generations that its worker ran then and had last reported. */
+/**
+ * A deleted pod, with the number of generations that its worker ran at that moment, and the number that it had last
+ * reported.
+ */
 export type Deletion = {
   readonly pod: string
   readonly pool: string
@@ -42,7 +45,7 @@ type Worker = {
   /** The time at which the worker has loaded; null until its pod is ready. */
   loadedAtMs: number | null
   cordon: { term: number | null; untilMs: number } | null
-  /** When each running generation ends. */
+  /** The end of each running generation. */
   ends: number[]
   ended: number
   reported: number | null
@@ -53,9 +56,9 @@ const log = pino({ level: 'silent' })
 const modelOf = ({ metadata }: WatchedPod) => metadata.labels['millrace/model-key'] ?? ''
 
 /**
- * Starts workers in this process that do only what scaling sees, with the real Redis. They report their capacity each
- * second, obey cordons, and pull generations when they have free slots. A worker loads after its pod is ready, and
- * drains once the pod is deleted.
+ * Starts workers in this process, with the real Redis. They do only the work that scaling can see: they report their
+ * capacity each second, obey cordons, and pull generations when they have free slots. A worker loads after its pod is
+ * ready, and drains once the pod is deleted.
  */
 export async function startFakeWorkers(options: {
   queueUrl: string
@@ -104,6 +107,7 @@ export async function startFakeWorkers(options: {
       onVectorsTaken() {},
       onHold() {},
       onOffer() {},
+      onCount() {},
       onDrain() {},
       onCordon(term, forMs) {
         worker.cordon = { term, untilMs: nowMs() + (forMs ?? Infinity) }

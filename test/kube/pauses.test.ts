@@ -6,7 +6,7 @@ import { kubectl } from './lab/cluster.ts'
 import { modelValues, poolName } from './release-values.ts'
 import { openStage, type Stage } from './stage.ts'
 
-// The scaler reads KEDA's annotations by itself: here KEDA says what they mean.
+// The scaler reads KEDA's annotations by itself. These tests show that KEDA gives the annotations the same meaning.
 
 const POOL = poolName('alpha')
 let stage: Stage
@@ -29,7 +29,7 @@ const Hpas = z.object({
 const get = async (...args: string[]): Promise<unknown> =>
   JSON.parse(await kubectl(['get', ...args, '--namespace', stage.namespace, '-o', 'json']))
 
-/** Returns in which directions KEDA holds the number back. */
+/** Returns the directions in which KEDA does not change the number. */
 async function readHpa(): Promise<{ isOutPaused: boolean; isInPaused: boolean }> {
   const [hpa] = Hpas.parse(await get('horizontalpodautoscalers')).items
   if (hpa === undefined) return { isOutPaused: true, isInPaused: true }
@@ -74,7 +74,7 @@ test.each(['paused=F', 'paused=false', 'paused-scale-in=0', 'paused-scale-out=FA
   'KEDA and the scaler take the annotation %s as none',
   async (annotation) => {
     await until(async () => JSON.stringify(await readHpa()) === JSON.stringify(NONE), 120_000, 500)
-    // The other annotation shows that KEDA has seen this one.
+    // When KEDA has acted on the other annotation, it has also seen this annotation.
     await annotate(`autoscaling.keda.sh/${annotation}`)
     const other = annotation.startsWith('paused-scale-in') ? 'paused-scale-out' : 'paused-scale-in'
     await annotate(`autoscaling.keda.sh/${other}=true`)

@@ -11,8 +11,8 @@ import { connectCluster, kubectl, runProgram } from './lab/cluster.ts'
 import { BASE, modelValues, poolName, RELEASE } from './release-values.ts'
 import { watchNamespace, type ClusterWatch } from './watch-cluster.ts'
 
-// A release without scaling that gets it later. No scaler answers, so KEDA changes nothing: each change of a number of
-// replicas is one of Helm, or of a test in the HPA's place.
+// Scaling is switched on in a release that was installed without it. No scaler answers, so KEDA changes nothing: each
+// change of a number of replicas comes from Helm, or from a test in the HPA's place.
 
 const GATEWAY = `${RELEASE}-gateway`
 const POOL = poolName('alpha')
@@ -91,14 +91,14 @@ test.each(HELMS)('%s: an upgrade that switches scaling on keeps the numbers of r
   await upgrade(scaled)
   expect([numbersOf(watch), changesOf(watch), pods()]).toEqual([[4, 3], [], before])
 
-  // As an HPA does.
+  // The test changes the numbers as an HPA does.
   await scale(GATEWAY, 7)
   await scale(POOL, 5)
   await until(async () => watch.pods(POOL).length === 5)
   await upgrade(scaled)
   await upgrade(mergeValues(scaled, { logLevel: 'debug' }))
   expect(numbersOf(watch)).toEqual([7, 5])
-  // With a server-side apply the number has another owner, and need not be named any more.
+  // With a server-side apply the number has another owner, and the manifest need not name it any more.
   expect(await namesNumbers()).toBe(helm === 'helm' ? 0 : 2)
   expect(changesOf(watch)).toEqual([
     [GATEWAY, 4, 7],

@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** The alerts over days cost half a minute of an idle processor. */
+/** The tests of alerts that need days of data take half a minute of an idle processor. */
 const LIMIT_MS = 600_000
 
 /**
- * The path of Prometheus' promtool: of the Kubernetes lab (KUBE_LAB_BIN, else ~/.cache/kube-lab), else from the PATH; null
- * when there is none.
+ * Returns the path of Prometheus' promtool: from the Kubernetes lab (KUBE_LAB_BIN, else ~/.cache/kube-lab), else from
+ * the PATH; null if there is none.
  */
 export function findPromtool(): string | null {
   const inLab = join(process.env['KUBE_LAB_BIN'] ?? join(homedir(), '.cache/kube-lab'), 'promtool')
@@ -16,7 +16,7 @@ export function findPromtool(): string | null {
   return spawnSync('promtool', ['--version']).status === 0 ? 'promtool' : null
 }
 
-/** Runs promtool on files of these contents (JSON is YAML). Throws its output as an Error when it fails. */
+/** Runs promtool on files with these contents (JSON is YAML). If promtool fails, throws an Error with its output. */
 export function runPromtool(
   promtool: string,
   command: readonly string[],

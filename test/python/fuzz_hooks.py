@@ -7,6 +7,7 @@ EMBEDDING = ["demo-embed"]
 LIMITS = {
     "/v1/chat/completions": "max_tokens",
     "/v1/completions": "max_tokens",
+    "/v1/messages": "max_tokens",
     "/v1/responses": "max_output_tokens",
 }
 LONGEST = 4

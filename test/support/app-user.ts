@@ -1,4 +1,6 @@
-/** The rights of the Redis user that docs/operators.md gives to gateways, workers, billing and scalers, one rule each. */
+import { BUS_RULES, QUEUE_RULES } from '#libs/generation-record/rights.ts'
+
+/** The rules of the Redis user that docs/operators.md gives to gateways, workers, billing and scalers. */
 export const APP_RULES = [
   '~mr2:main:*',
   '&mr2:main:*',
@@ -27,10 +29,23 @@ export const appUser = (password: string, but: readonly string[] = []): readonly
 
 const PASSWORD = 'of-the-apps'
 
-/** The setting of a server that has this user at each start; users that commands create are gone after a restart. */
+/**
+ * The setting that creates the apps' user at each start of a server. A user that a command creates is gone after a
+ * restart.
+ */
 export const APP_USER_SETTING = { user: appUser(PASSWORD).join(' ') }
 
-/** Returns the URL with the login of that user. */
+/** Returns the URL with the login of the apps' user. */
 export function asAppUser(url: string): string {
   return Object.assign(new URL(url), { username: 'millrace', password: PASSWORD }).href
+}
+
+/** The setting of a Redis user that has the rights of a scaler on queue and bus, and no others. */
+export const SCALER_USER_SETTING = {
+  user: ['scaler', 'on', `>${PASSWORD}`, '-@all', ...QUEUE_RULES.scaler, ...BUS_RULES.scaler].join(' '),
+}
+
+/** Returns the URL with the login of the scaler's user. */
+export function asScalerUser(url: string): string {
+  return Object.assign(new URL(url), { username: 'scaler', password: PASSWORD }).href
 }

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { Client } from 'pg'
 import { postgresUser } from '#scripts/servers/postgres-user.ts'
 
-/** Files of a running server that have no use in a backup, or that it removes while they are copied. */
+/** Files of a running server that are of no use in a backup, or that the server removes while they are copied. */
 const NOT_BACKED_UP = new Set([
   'pg_wal',
   'postmaster.pid',
@@ -14,13 +14,13 @@ const NOT_BACKED_UP = new Set([
 ])
 
 /**
- * A base backup of a PostgreSQL as it runs, without its write-ahead log, by PostgreSQL's low-level interface (Continuous
- * Archiving, "Making a Base Backup Using the Low Level API"): the PostgreSQL that `ensurePostgres` installs has no
- * pg_basebackup. `to` is an empty folder or none.
+ * Makes a base backup of a running PostgreSQL, without its write-ahead log. Uses PostgreSQL's low-level interface
+ * (Continuous Archiving, "Making a Base Backup Using the Low Level API"), because the PostgreSQL that `ensurePostgres`
+ * installs has no pg_basebackup. `to` is an empty folder, or does not exist yet.
  */
 export async function copyRunningData(options: { url: string; from: string; to: string }): Promise<void> {
   const { url, from, to } = options
-  // A backup must be ended by the session that began it.
+  // The session that began a backup must end it.
   const client = new Client({ connectionString: url })
   await client.connect()
   try {
@@ -34,7 +34,10 @@ export async function copyRunningData(options: { url: string; from: string; to: 
   }
 }
 
-/** Makes the server's user the owner of the folder and all in it, and closes it to other users, as PostgreSQL requires. */
+/**
+ * Makes the server's user the owner of the folder and its content, and closes the folder to other users, as PostgreSQL
+ * requires.
+ */
 export function giveToPostgres(folder: string): void {
   const user = postgresUser()
   if (user !== undefined) {

@@ -2,8 +2,9 @@ import { expect } from 'vitest'
 import type { AccountCalls, TestAccount } from './cluster.ts'
 
 /**
- * Waits until nothing is held, then checks every question of billing's reconciliation. The limit is long, because a new
- * billing process claims the unacknowledged settlements of a killed one only after 30 s.
+ * Waits until nothing is held, then checks that every count of billing's reconciliation is zero. The limit is long,
+ * because the settlements that a killed billing process had not acknowledged are claimed by a new process, but only
+ * after 30 s.
  */
 export async function expectBalancedBooks(
   cluster: AccountCalls,

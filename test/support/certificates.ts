@@ -43,8 +43,8 @@ export type MountedSecret = {
 }
 
 /**
- * Mounts copies of these files as a kubelet mounts a Secret: a renewal replaces the link to the folder that contains
- * all files.
+ * Mounts copies of these files as a kubelet mounts a Secret: the paths lead through a link to a folder with all files,
+ * and a renewal replaces that link.
  */
 export function mountSecret(files: TestCertificate & { ca: string }): MountedSecret {
   const folder = scratchFolder('secret')

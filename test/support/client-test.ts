@@ -1,5 +1,5 @@
-import { test as base } from 'vitest'
 import type { TestAccount } from './cluster.ts'
+import { test as clusterTest } from './cluster-test.ts'
 import { createRecordingFetch, type Exchange } from './recording-fetch.ts'
 import { sharedCluster, type SharedCluster } from './shared-cluster.ts'
 
@@ -13,16 +13,19 @@ export type ClientAccess = {
   readonly exchanges: readonly Exchange[]
 }
 
+/** The demo models repeat it in hundreds of steps, so its answer comes in pieces even where a process stands still. */
+export const LONG_TEXT = 'Piece by piece, please. '.repeat(60).trim()
+
 /**
- * Tests of clients, which use the shared cluster's gateway that refuses at once. Each file has its own account, and
- * each test its own `fetch`.
+ * The `test` function for the tests of client libraries. They run on the shared cluster, through `hastyGateway`, the
+ * gateway that refuses requests at once if no slot is free. Each file has its own account, and each test its own
+ * `fetch`.
  */
-export const test = base
+export const test = clusterTest
   .extend('cluster', { scope: 'worker' }, async () => {
     const cluster = await sharedCluster()
     return { ...cluster, baseUrl: cluster.hastyGateway.baseUrl }
   })
-  .extend('account', { scope: 'file' }, ({ cluster }) => cluster.createAccount('100'))
   .extend('access', ({ cluster, account }): ClientAccess => {
     const { fetch, exchanges } = createRecordingFetch()
     return { cluster, account, baseUrl: cluster.baseUrl, apiKey: account.apiKey, fetch, exchanges }

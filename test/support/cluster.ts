@@ -6,6 +6,7 @@ import { createBillingDatabase } from './billing-template.ts'
 import { freePort } from './free-port.ts'
 import { startApp, type RunningApp } from './processes.ts'
 import { createRedis, type TestRedis } from './redis.ts'
+import { until } from './until.ts'
 
 /** One simulated engine, with a worker on it. Unset fields are the simulator's defaults. */
 export type EnginePlan = {
@@ -22,8 +23,8 @@ export type EnginePlan = {
   maxNumBatchedTokens?: number
   streamInterval?: number
   /**
-   * The version of a servicer that does not report `maxNumSeqs`. The worker then gets `maxNumSeqs` from its
-   * configuration.
+   * If set, the simulator imitates this older servicer version. Its engine does not report `maxNumSeqs`, so the worker
+   * gets `maxNumSeqs` from its configuration.
    */
   servicerVersion?: '0.26.0+0.8.0'
   /** The behaviour of a sandbox model's engine, in place of the demo persona. */
@@ -62,7 +63,7 @@ export type TestCluster = AccountCalls & {
   restartBilling(env?: Readonly<Record<string, string>>): Promise<void>
   /** Starts the engines again after the simulator's process has ended. */
   restartSimulator(): Promise<void>
-  /** Starts a worker again that has ended, on the same engines and under the same index. Resolves when it pulls. */
+  /** Starts an ended worker again, on the same engines and under the same index. Resolves when it takes work. */
   restartWorker(index: number, env?: Readonly<Record<string, string>>): Promise<void>
   /** Returns the sum of a metric over its labels. */
   metric(app: RunningApp, name: string, labels?: Record<string, string>): Promise<number>
@@ -85,7 +86,7 @@ export async function startCluster(options: {
   logLevel?: string
 }): Promise<TestCluster> {
   const plans = options.workers ?? [[{ model: 'demo-chat', files: 'demo' }]]
-  // The apps have the rights of the documents and no more, so every test shows that these are enough.
+  // The apps' Redis user has the rights that the documents name and no more, so every test shows that these are enough.
   const redis = await createRedis(APP_USER_SETTING)
   const appUrl = asAppUser(redis.url)
   const database = await createBillingDatabase()
@@ -219,8 +220,19 @@ export function createAccountCalls(admin: AdminClient): AccountCalls {
       }
     },
     async reconcile() {
-      const { counts } = await admin.call(ADMIN.reconcile, {})
-      return Object.fromEntries(counts.map(({ question, rows }) => [question, rows]))
+      let counts: Record<string, number> = {}
+      await until(async () => {
+        try {
+          const answer = await admin.call(ADMIN.reconcile, {})
+          counts = Object.fromEntries(answer.counts.map(({ question, rows }) => [question, rows]))
+          return true
+        } catch (error) {
+          // Billing makes two comparisons at once, and the files of a run may ask for more.
+          if (error instanceof Error && error.message.includes('Other comparisons')) return false
+          throw error
+        }
+      }, 60_000)
+      return counts
     },
   }
 }

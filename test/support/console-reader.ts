@@ -1,6 +1,6 @@
 /**
- * Returns the `ACL SETUSER` rules of the Redis user that docs/operators.md gives to the console: it reads, and
- * publishes requests to report.
+ * Returns the `ACL SETUSER` rules of the Redis user that docs/operators.md gives to the console. This user may read,
+ * and may publish the console's requests for reports.
  */
 export const consoleReader = (password: string): readonly string[] => [
   'console',
@@ -11,5 +11,5 @@ export const consoleReader = (password: string): readonly string[] => [
     ' ',
   ),
   ...'-@all +hello +ping +info +select +client|setname +cluster|slots +cluster|info'.split(' '),
-  ...'+zcard +xinfo|stream +subscribe +unsubscribe +publish'.split(' '),
+  ...'+multi +discard +zcard +xinfo|stream +subscribe +unsubscribe +publish'.split(' '),
 ]

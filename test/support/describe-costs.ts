@@ -3,9 +3,10 @@ export type FileCost = { project: string; name: string; tests: number; wallMs: n
 const DEAREST = 10
 
 /**
- * Describes how a run used its processor time: a line for each project with the sum of its files in seconds, and the
- * ten most expensive files. Files run in parallel, so the sums exceed the duration of the run. `allCpuMs` is the
- * processor time of the whole run.
+ * Describes how a run of the tests used its processor time. The text has one line for each project, with the processor
+ * seconds and the wall seconds of the project's files added up, and one line for each of the ten most expensive files.
+ * Files run in parallel, so these sums may exceed the duration of the run. `allCpuMs` is the processor time of the
+ * whole run.
  */
 export function describeCosts(files: readonly FileCost[], allCpuMs: number): string {
   const othersMs = Math.max(0, allCpuMs - sum(files.map(({ cpuMs }) => cpuMs)))

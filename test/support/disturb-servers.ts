@@ -14,9 +14,9 @@ type Apps = {
 }
 
 /**
- * Makes the servers of a cluster fail, one way after another, so that a client library's error contains a command or a
- * login. After each failure it waits until the processes have noticed it and are served again. `underStream` runs a
- * stream meanwhile.
+ * Makes the servers of a cluster fail in several ways, one after another. Each failure makes a client library throw an
+ * error that contains a command or a login. After each failure, waits until the processes have noticed it and are
+ * served again. `underStream` runs a stream during a failure.
  */
 export async function disturbServers(options: {
   apps: Apps

@@ -11,8 +11,8 @@ export type DocExample = {
 const FENCE = /^```(\w*)$/u
 
 /**
- * Returns the blocks of a Markdown document in the given languages. A block of language `text` that follows a block
- * after one empty line is its output.
+ * Returns the blocks of a Markdown document in the given languages. A block of the language `text` that follows such a
+ * block, with at most one line between the two, is its output.
  */
 export function readExamples(markdown: string, languages: readonly string[]): DocExample[] {
   const blocks = readBlocks(markdown.split('\n'))
@@ -26,8 +26,8 @@ export function readExamples(markdown: string, languages: readonly string[]): Do
 }
 
 /**
- * Returns true if `printed` matches `expected`. In it, `…` within a line stands for any part of the line, and a line of
- * `…` alone for any number of lines.
+ * Returns true if `printed` matches `expected`. In `expected`, `…` within a line stands for any part of the line, and a
+ * line of `…` alone stands for any number of lines.
  */
 export function matchesOutput(printed: string, expected: string): boolean {
   const pattern = expected

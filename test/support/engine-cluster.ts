@@ -35,8 +35,9 @@ export type EngineCluster = AccountCalls & {
 const CONTEXT_WINDOW = 1_048_576
 
 /**
- * Starts a cluster whose models all use one engine that is already running, such as a real vLLM. The limits of window
- * and output are the engine's. Rejects if the engine's model cannot be loaded.
+ * Starts a cluster whose models all use one engine that is already running, such as a real vLLM. The catalog gives the
+ * models a context window and an output limit of 1,048,576 tokens, so that the engine's own window is the limit.
+ * Rejects if the engine's model cannot be loaded.
  */
 export async function startEngineCluster(options: {
   /** HOST:PORT of the engine's gRPC service. */

@@ -27,8 +27,9 @@ const HARMONY_MARKERS = ['start', 'channel', 'message', 'constrain', 'end', 'cal
 const SPECIAL_TOKENS = [...MAGISTRAL_MARKERS, ...HARMONY_MARKERS.map((name) => `<|${name}|>`)]
 
 /**
- * Writes a folder with these models and one model of each family under the family's name. All have the tokenizer of
- * models/tiny.
+ * Writes a folder with `OPENED_MODEL`, the `SPECIAL_MODELS`, and one model of each of the `FAMILIES` under the family's
+ * name. Returns the folder's path. All models have the tokenizer of models/tiny. For the `SPECIAL_MODELS`, the markers
+ * of their two families (Magistral and gpt-oss) are added to this tokenizer as special tokens.
  */
 export function writeFamilyModels(): string {
   const folder = scratchFolder('models')

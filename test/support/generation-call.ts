@@ -6,12 +6,12 @@ import { NO_SPAN } from '#libs/telemetry/span.ts'
 import { generationJob } from './generation-job.ts'
 import { modelSpec } from './model-spec.ts'
 
-/** Creates a call of real values. A test gives the fields that matter to it. */
+/** Creates a call with realistic values. A test sets only the fields that matter to it. */
 export function generationCall(fields: Partial<GenerationCall> = {}): GenerationCall {
   const { request } = { ...generationJob(), ...fields }
   return {
     id: randomUUID(),
-    caller: { keyId: 'key-1', accountId: 'account-1', models: null, shortage: null },
+    caller: { keyId: 'key-1', accountId: 'account-1', weight: 1, models: null, shortage: null },
     span: NO_SPAN,
     model: modelSpec(),
     request,
@@ -20,6 +20,7 @@ export function generationCall(fields: Partial<GenerationCall> = {}): Generation
     maxOutputTokens: null,
     streamed: true,
     isRepeated: false,
+    startWaitS: null,
     receivedMs: 0,
     signal: new AbortController().signal,
     ...fields,

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
-import { NO_SEATS, type Claiming, type Lifting } from '#libs/generation-record/generation-record.ts'
+import { NO_SEATS, type Claiming, type Lifting, type Place } from '#libs/generation-record/generation-record.ts'
 import { NO_ENGINE_DEATHS, packJob } from '#libs/generation-record/pack-job.ts'
 import { jobDate, toJobId, type QueuedJob } from '#libs/job-queue/job-queue.ts'
 
-/** Creates a job of real values. A test gives the fields that matter to it. */
+/** Creates a job with realistic values. A test sets only the fields that matter to it. */
 export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
   return {
     id: randomUUID(),
@@ -37,6 +37,11 @@ export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
   }
 }
 
+/** Creates a place of an account of weight 1, for one token and without a narrow bound. */
+export function liftPlace(fields: Partial<Place> = {}): Place {
+  return { accountId: 'account-1', weight: 1, cost: 1, fixedCost: 0, mostAhead: 1_000_000, ...fields }
+}
+
 /** Creates a first lift without narrow bounds. */
 export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}): Promise<Lifting> {
   return {
@@ -44,7 +49,7 @@ export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}
     epoch: 1,
     needs: { features: ['chat'], window: 0 },
     tag: null,
-    place: { accountId: 'account-1', cost: 1, mostAhead: 1_000_000 },
+    place: liftPlace(),
     bounds: { accountBytes: 1_000_000_000, modelBytes: 1_000_000_000 },
     remainingMs: 60_000,
     ids: new Uint32Array(),

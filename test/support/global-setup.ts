@@ -1,5 +1,6 @@
-// Runs once in Vitest's main process before the first test that needs servers. Test processes inherit the environment,
-// which contains the servers' URLs. A second project of the same run finds the URLs there.
+// Starts the servers that tests share, in Vitest's main process, and writes their URLs to the environment. Test
+// processes inherit the environment. Vitest calls `setup` for each project that needs servers; the first call starts
+// them, and a later call finds the run's folder in the environment and does nothing.
 import { rmSync } from 'node:fs'
 import { offerSharedCluster } from './offer-shared-cluster.ts'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from './run-folder.ts'

@@ -1,4 +1,4 @@
-import { Client, credentials } from '@grpc/grpc-js'
+import { Client, connectivityState, credentials } from '@grpc/grpc-js'
 import { cancelled, type CallFailure } from '#apps/worker/engine/transport/call-failure.ts'
 import {
   MAX_MESSAGE_BYTES,
@@ -27,6 +27,17 @@ const CHANNEL_OPTIONS = {
  */
 export function createGrpcJsTransport({ address }: { readonly address: string }): Transport {
   const client = new Client(address, credentials.createInsecure(), CHANNEL_OPTIONS)
+  const channel = client.getChannel()
+  let connections = 0
+  const watch = (state: connectivityState) => {
+    if (state === connectivityState.SHUTDOWN) return
+    channel.watchConnectivityState(state, Infinity, () => {
+      const next = channel.getConnectivityState(false)
+      if (next === connectivityState.READY) connections += 1
+      watch(next)
+    })
+  }
+  watch(channel.getConnectivityState(false))
   return {
     unary: async ({ path, requestSerialize, responseDeserialize }, request, options) =>
       await callUnary(
@@ -73,6 +84,7 @@ export function createGrpcJsTransport({ address }: { readonly address: string })
         },
       }
     },
+    connections: () => connections,
     close: () => client.close(),
   }
 }

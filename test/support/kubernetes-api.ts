@@ -49,8 +49,9 @@ type Change = { type: string; collection: string; object: ClusterObject; version
 type Watcher = { collection: string; selector: string | null; response: ServerResponse }
 
 /**
- * Starts a small HTTP server that behaves like the API server: lists with pages, watches with resource versions and
- * bookmarks, and merge patches. A collection exists once an object was put into it, or if `collections` names it.
+ * Starts a small HTTP server that answers like the API server of Kubernetes. It can list a collection in pages, watch a
+ * collection with resource versions and bookmarks, and apply merge patches. A collection exists if `collections` names
+ * it, or once an object was put into it.
  */
 export async function startKubernetesApi(collections: readonly string[]): Promise<KubernetesApi> {
   const stored = new Map<string, Map<string, ClusterObject>>(collections.map((name) => [name, new Map()]))

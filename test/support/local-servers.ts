@@ -9,7 +9,7 @@ import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { makePostgresData, startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
-import { ensureValkey } from './ensure-valkey.ts'
+import { ensureValkey, ensureValkey8 } from './ensure-valkey.ts'
 import { runFolder } from './run-folder.ts'
 import { until } from './until.ts'
 
@@ -20,7 +20,10 @@ export const TOOLS = join(REPOSITORY, '.millrace/tools')
 /** The major version of the PostgreSQL that the tests run on; default: the preferred one of this machine. */
 export const POSTGRES_MAJOR_VARIABLE = 'MILLRACE_TEST_POSTGRES_MAJOR'
 
-/** Settings of a master and of its replica. By default a master waits 5 s for further replicas before it sends its data. */
+/**
+ * Settings of a master and of its replica. With these settings a master sends its data to a new replica at once. By
+ * default it first waits for 5 s, in case further replicas connect.
+ */
 export const REPLICATED = { masterauth: PASSWORD, 'repl-diskless-sync-delay': '0' }
 
 /** Starts this machine's redis-server with its data in `folder`, on `port` or a free port. */
@@ -38,19 +41,23 @@ export async function startLocalRedis(
   })
 }
 
-/** `valkey`: the tests' own Redis servers are Valkey. */
+/** If this variable is `valkey` or `valkey-8`, the Redis servers that tests start for themselves are Valkey. */
 const SERVER_VARIABLE = 'MILLRACE_TEST_REDIS'
+
+/** Returns whether these servers know TLS. PyPI's package of Valkey 9 is built without it. */
+export const redisKnowsTls = (): boolean => process.env[SERVER_VARIABLE] !== 'valkey'
 
 async function ensureServer(): Promise<string> {
   const wanted = process.env[SERVER_VARIABLE] ?? 'redis'
   if (wanted === 'redis') return await ensureRedisServer({ tools: TOOLS, say: console.error })
   if (wanted === 'valkey') return await ensureValkey(TOOLS)
-  throw new Error(`${SERVER_VARIABLE} is ${wanted}: expected redis or valkey`)
+  if (wanted === 'valkey-8') return await ensureValkey8(TOOLS)
+  throw new Error(`${SERVER_VARIABLE} is ${wanted}: expected redis, valkey or valkey-8`)
 }
 
 /**
  * Starts this machine's PostgreSQL with its data in `folder`, on `port` or a free port. By default its data need not
- * survive a power cut: see `startPostgres`.
+ * survive a power cut (`throwaway` of `startPostgres`).
  */
 export async function startLocalPostgres(
   folder: string,
@@ -77,8 +84,9 @@ export async function startLocalPostgres(
 }
 
 /**
- * Waits until `port` is free and returns it, or returns a new port. A child process that a killed server had just
- * forked still listens until it runs for the first time, for tens of milliseconds on a busy machine.
+ * Waits until `port` is free and returns it. If `port` is undefined, returns a free port. The wait is needed because a
+ * server may have forked a child process just before it was killed. This child has the port open too, and gives it up
+ * only when it first gets a processor. On a busy machine that takes tens of milliseconds.
  */
 async function openPort(port: number | undefined): Promise<number> {
   if (port === undefined) return await freePort()
@@ -87,8 +95,9 @@ async function openPort(port: number | undefined): Promise<number> {
 }
 
 /**
- * Copies data that are made once in a run, because initdb takes a second of processor time. If several processes make
- * them at the same time, the data of the first one are kept.
+ * Copies the data of a new PostgreSQL into `data.directory`. initdb makes these data only once in a run of the tests,
+ * because it takes a second of processor time. If several processes make the data at the same time, the data that are
+ * ready first are kept.
  */
 async function copyPostgresData(data: Parameters<typeof makePostgresData>[0]): Promise<void> {
   const made = join(runFolder(), 'postgres-data')

@@ -1,6 +1,6 @@
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 
-/** Creates a chat model of real values. A test gives the fields that matter to it. */
+/** Creates a chat model with realistic values. A test sets only the fields that matter to it. */
 export function modelSpec(fields: Partial<ModelSpec> = {}): ModelSpec {
   return {
     id: 'demo-chat',

@@ -3,9 +3,10 @@ import type { AccountCalls } from './cluster.ts'
 import { startChat } from './start-chat.ts'
 
 /**
- * Fills a model that runs one generation at a time until it is busy for every account. One generation runs, and each
- * waiting one has its own account, because admission counts only the work ahead of a tenant's own turn. `release` hangs
- * up all of them, and so does leaving the scope.
+ * Makes a model busy for every account. The model must run one generation at a time. One generation runs and others
+ * wait, each from its own account: admission counts only the generations whose tags come before the tag of the new
+ * request. So a single account with many generations would find the model busy, but other accounts would not. `release`
+ * hangs up all calls; so does the end of the scope.
  */
 export async function occupy(
   { baseUrl, createAccount, balance }: Pick<AccountCalls, 'createAccount' | 'balance'> & { baseUrl: string },

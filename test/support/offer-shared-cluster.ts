@@ -14,9 +14,9 @@ export const SHARED_CLUSTER_VARIABLE = 'MILLRACE_TEST_SHARED_CLUSTER'
 const UNUSED_MS = 20_000
 
 /**
- * Runs in Vitest's main process, so that the processes of all tests can share one cluster. The cluster runs from the
- * first connection of a test process to the socket until no test process is connected, so that tests of other kinds do
- * not pay for it. Resolves with a function that stops the cluster.
+ * Runs in Vitest's main process, so that all test processes can share one cluster. The cluster starts when the first
+ * test process connects to the socket, so that a run without such tests does not pay for it. It stops when no test
+ * process has been connected for `UNUSED_MS`. Resolves with a function that stops the cluster.
  */
 export async function offerSharedCluster(folder: string): Promise<() => Promise<void>> {
   const path = join(folder, 'shared-cluster.sock')
@@ -46,7 +46,7 @@ export async function offerSharedCluster(folder: string): Promise<() => Promise<
       users.delete(socket)
       if (users.size === 0) unused = setTimeout(stop, UNUSED_MS)
     })
-    // Without reading, the end of the other side would not be noticed.
+    // The socket must be read, or the end of the other side would not be noticed.
     socket.resume()
     starting ??= stopping.then(startSharedCluster)
     void toOffer(starting).then((offer) => socket.write(`${JSON.stringify(offer)}\n`))

@@ -26,7 +26,8 @@ const ORDINARY =
 
 /**
  * Compares real answers with an OpenAPI document: status, headers, content type and body, or every event of a stream.
- * The document leaves objects open for later fields; here they are closed, so that a field without a description fails.
+ * The document allows further fields in its objects, so that fields can be added later. This check does not allow them,
+ * so that a field without a description fails.
  */
 export function createConformance(document: unknown) {
   const { paths } = Document.parse(resolve(document, document))
@@ -42,7 +43,7 @@ export function createConformance(document: unknown) {
     throw new Error(`${JSON.stringify(value).slice(0, 500)} is not as described: ${ajv.errorsText()}`)
   }
 
-  /** The compiled schemas of events. They are kept, because compiling one takes longer than checking many events. */
+  /** Keeps the compiled schemas of events, because compiling one takes longer than checking many events. */
   const dataSchemas = new Map<object, { sentinels: string[]; json: z.infer<typeof Schema> }>()
 
   function assertEvent(schema: z.infer<typeof Schema>, given: unknown) {

@@ -23,7 +23,7 @@ export type CollectedSpan = {
 export type OtlpCollector = {
   readonly url: string
   readonly spans: readonly CollectedSpan[]
-  /** The received bodies, for tests that a text is in none of them. */
+  /** The received bodies. Tests use them to show that a text is in none of them. */
   readonly bodies: readonly string[]
   stop(): Promise<void>
 }

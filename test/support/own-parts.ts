@@ -22,7 +22,7 @@ export async function startOwnGateway(
   return { ...app, baseUrl: `http://127.0.0.1:${port}/v1` }
 }
 
-/** Workers for one test on the shared cluster, for models of `UNSERVED_MODELS`, and their engines. */
+/** Workers for one test on the shared cluster, and their engines. Their models are in `UNSERVED_MODELS`. */
 export type OwnWorkers = {
   workers: readonly RunningApp[]
   simulator: RunningApp

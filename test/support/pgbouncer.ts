@@ -13,7 +13,7 @@ export type TestPgBouncer = {
   stop(): Promise<void>
 }
 
-/** The settings: transaction mode. An unreachable server is reported after seconds, not minutes. */
+/** The settings of transaction mode. With them an unreachable server is reported within seconds, not minutes. */
 const SETTINGS = {
   auth_type: 'scram-sha-256',
   pool_mode: 'transaction',
@@ -26,8 +26,8 @@ const SETTINGS = {
 }
 
 /**
- * Starts a PgBouncer in front of the server of `postgresUrl`, for logins with their passwords, in transaction mode
- * unless `settings` change it. The test stops it; a forgotten one ends with the test process.
+ * Starts a PgBouncer in front of the server of `postgresUrl`, for these logins and their passwords, in transaction mode
+ * unless `settings` change it. The test must stop it; if the test forgets this, PgBouncer ends with the test process.
  */
 export async function startPgBouncer(options: {
   program: PgBouncerProgram

@@ -23,8 +23,8 @@ export type TestPostgres = {
 }
 
 /**
- * What the owner of a database may have made its default, and billing must not depend on. `alter database` and `alter role`
- * take all of them.
+ * Defaults that the owner of a database may have set, and on which billing must not depend. `alter database` and `alter
+ * role` accept all of them.
  */
 export const HOSTILE_DEFAULTS: Readonly<Record<string, string>> = {
   client_encoding: 'LATIN1',
@@ -55,17 +55,18 @@ export const HOSTILE_DEFAULTS: Readonly<Record<string, string>> = {
   client_min_messages: 'debug1',
 }
 
-/** `yes`: every database of the tests has the hostile defaults. `npm run test:servers` sets it. */
+/** If this variable is `yes`, every database of the tests has the hostile defaults. `npm run test:servers` sets it. */
 const HOSTILE_VARIABLE = 'MILLRACE_TEST_HOSTILE_DEFAULTS'
 
 /**
- * `target`: `database NAME` or `role NAME` of the shared server. The settings apply to sessions that begin later.
+ * Sets the hostile defaults of `target`, which is `database NAME` or `role NAME` of the shared server, for sessions
+ * that begin later.
  */
 export async function setHostileDefaults(target: string): Promise<void> {
   const settings = Object.entries(HOSTILE_DEFAULTS).map(
     ([name, value]) => `alter ${target} set ${name} = '${value}'`,
   )
-  // Only newer servers have this limit. It leaves a session the time to remove it.
+  // Only newer servers have this limit. It is long enough for a session to remove it.
   const limit = `do $$ begin
     if current_setting('transaction_timeout', true) is not null then
       alter ${target} set transaction_timeout = '20s';
@@ -94,8 +95,9 @@ export async function copyDatabase(template: string): Promise<TestDatabase> {
 }
 
 /**
- * Creates the database `name` on the shared server and calls `fill` with its URL, unless the database exists. Test
- * processes that call this at the same time take turns. `fill` must leave no session open.
+ * Creates the database `name` on the shared server and calls `fill` with its URL, unless the database exists. If
+ * several test processes call this function at the same time, they run it one after another. `fill` must leave no
+ * session open.
  */
 export async function ensureDatabase(name: string, fill: (url: string) => Promise<void>): Promise<void> {
   const client = new Client({ connectionString: sharedUrl(POSTGRES_URL_VARIABLE) })
@@ -121,8 +123,8 @@ function databaseUrl(name: string): string {
 }
 
 /**
- * Starts a separate PostgreSQL for a test that stops it. It is always a local process. The test stops it; a forgotten
- * one ends with the test process.
+ * Starts a separate PostgreSQL for a test that stops or kills its server. It is always a local process. The test must
+ * stop it at its end; if the test forgets this, the server ends with the test process.
  */
 export async function createPostgres(settings: Readonly<Record<string, string>> = {}): Promise<TestPostgres> {
   const folder = scratchFolder('postgres')
@@ -141,9 +143,9 @@ export async function createPostgres(settings: Readonly<Record<string, string>> 
   }
 }
 
-/** kill -9 of a server and of its sessions, each of which is a process group of its own. */
+/** Kills (kill -9) a server and its sessions, each of which is a separate process group. */
 export async function endWithSessions(server: Awaited<ReturnType<typeof startLocalPostgres>>): Promise<void> {
-  // While it is stopped it starts no sessions.
+  // While the server is stopped by this signal, it starts no sessions.
   server.signal('SIGSTOP')
   const sessions = childrenOf(server.pid)
   await server.kill()

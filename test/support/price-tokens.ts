@@ -5,8 +5,8 @@ import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
 const TOKENS_PER_PRICE = 1_000_000n
 
 /**
- * Computes a price by the rule of `apps/billing/sql/functions/price_tokens.sql`, written a second time, so that tests
- * can compare billing with it.
+ * Computes a price by the rule of `apps/billing/sql/functions/price_tokens.sql`. The rule is written here a second
+ * time, so that tests can compare billing with it.
  */
 export function priceTokens(
   tokens: { input: number; cachedInput: number; output: number },

@@ -14,8 +14,8 @@ export type PseudoTerminal = {
 }
 
 /**
- * Runs a program in a terminal of 100 × 24, which `script` of util-linux makes. `words` must not contain quotes. A
- * forgotten program ends with the test.
+ * Runs a program in a terminal of 100 columns and 24 rows, which the program `script` of util-linux makes. `words` must
+ * not contain quotes. A program that still runs at the end of the test is killed.
  */
 export function openTerminal(
   words: readonly string[],

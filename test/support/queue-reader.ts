@@ -1,6 +1,6 @@
 /**
- * Returns the `ACL SETUSER` rules of the Redis user that docs/operators.md gives to BullMQ's tools: it reads the
- * queues, and writes nothing.
+ * Returns the `ACL SETUSER` rules of the Redis user that docs/operators.md gives to BullMQ's tools. This user may read
+ * the queues and may write nothing.
  */
 export const queueReader = (password: string): readonly string[] => [
   'board',

@@ -39,7 +39,9 @@ export function createRecordingFetch(): { fetch: typeof fetch; exchanges: readon
 }
 
 /**
- * Returns for each retry how much later it came than the previous answer had asked for; negative if it came too early.
+ * Returns one number for each exchange except the first: the ms between the moment from which the previous answer's
+ * `retry-after` allows a request, and the moment when the request was sent. The number is negative if the request was
+ * sent too early. Throws if the previous answer has no `retry-after`.
  */
 export function retryMargins(exchanges: readonly Exchange[]): number[] {
   return exchanges.slice(1).map((exchange, index) => {

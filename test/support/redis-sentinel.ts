@@ -29,8 +29,8 @@ export type TestSentinelGroup = {
 }
 
 /**
- * Creates a master, a replica and three sentinels. The apps log in as a user of the access list, and the sentinels have
- * a password. A master that is silent for 500 ms is replaced.
+ * Creates a master, a replica and three sentinels. The apps log in as an ACL user, and the sentinels have a password. A
+ * master that is silent for 500 ms is replaced.
  */
 export async function createSentinelGroup(): Promise<TestSentinelGroup> {
   const acl = { user: `${USER} on ${JSON.stringify(`>${PASSWORD}`)} ~* &* +@all` }
@@ -70,7 +70,7 @@ export async function createSentinelGroup(): Promise<TestSentinelGroup> {
       replica.signal('SIGCONT')
     },
     async stop() {
-      // The sentinels stop first, because they would judge the other servers dead.
+      // The sentinels stop first; otherwise they would declare the other servers dead.
       await Promise.all(sentinels.map(({ process }) => process.stop()))
       await Promise.all([master.stop(), replica.stop()])
     },

@@ -16,15 +16,17 @@ export type TestRedis = {
 }
 
 /**
- * Returns the URL of the one Redis that all tests share. Use your own key prefixes or model names, and never flush it.
+ * Returns the URL of the one Redis that all tests share. A test uses its own key prefixes or model names, and never
+ * flushes this Redis.
  */
 export function sharedRedis(): string {
   return sharedUrl(REDIS_URL_VARIABLE)
 }
 
 /**
- * Starts a separate Redis for a test that stops it, fills its memory or has workers in the background. It is always a
- * local process, because such tests send signals. The test stops it; a forgotten one ends with the test process.
+ * Starts a separate Redis for a test that stops its server, fills its memory or has workers in the background. It is
+ * always a local process, because such tests send signals. The test must stop it at its end; if the test forgets this,
+ * the server ends with the test process.
  */
 export async function createRedis(settings: Readonly<Record<string, string>> = {}): Promise<TestRedis> {
   const folder = scratchFolder('redis')

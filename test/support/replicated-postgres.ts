@@ -11,8 +11,9 @@ import { until } from './until.ts'
 
 export type ReplicatedPostgres = TestPostgres & {
   /**
-   * The standby becomes the primary and the address leads to it. The former primary was killed before, or it goes on and
-   * accepts no changes: connections to it stay open until `replaceFormer`.
+   * Makes the standby the primary. The database's URL then leads to this new primary. `killed`: kills the former
+   * primary first. `read-only`: the former primary continues and accepts no changes, and connections to it stay open
+   * until `replaceFormer`.
    */
   promote(former: 'killed' | 'read-only'): Promise<void>
   /** Kills the former primary of the last `promote` if it runs, and gives the present one a new standby. */
@@ -22,14 +23,17 @@ export type ReplicatedPostgres = TestPostgres & {
 type Running = Awaited<ReturnType<typeof startLocalPostgres>>
 type Server = { readonly folder: string; running: Running }
 
-/** What a primary that may get a standby has besides the defaults: log for a standby that begins a little later. */
+/**
+ * Settings of a primary that may get a standby. The primary keeps enough write-ahead log for a standby that begins to
+ * stream a little after its base backup.
+ */
 const SETTINGS = { wal_keep_size: '512MB', wal_retrieve_retry_interval: '100ms' }
 
 const STANDBY = 'standby'
 
 /**
- * A PostgreSQL with a standby that has each commit before it is answered. Its URL is an address that leads to the primary,
- * as the Service of an operator of PostgreSQL does.
+ * Creates a PostgreSQL of a primary and a standby. A commit is answered only when the standby has it too. `url` returns
+ * an address that always leads to the present primary, like the Service of a PostgreSQL operator.
  */
 export async function createReplicatedPostgres(): Promise<ReplicatedPostgres> {
   const folder = scratchFolder('postgres')
@@ -40,7 +44,7 @@ export async function createReplicatedPostgres(): Promise<ReplicatedPostgres> {
 
   async function addStandby() {
     standby = await startStandby(primary)
-    // Commits would wait for it.
+    // The standby must stream before it is named; until then commits would wait for it.
     await until(async () => (await count(primary, "state = 'streaming'")) === 1)
     await ask(primary, `alter system set synchronous_standby_names = '${STANDBY}'`)
     await ask(primary, 'select pg_reload_conf()')
@@ -98,7 +102,9 @@ async function startStandby(primary: Server): Promise<Server> {
   const url = primary.running.url('postgres')
   await copyRunningData({ url, from: join(primary.folder, 'data'), to: data })
   writeFileSync(join(data, 'standby.signal'), '')
-  // What the primary set while it ran: a new primary waits for no standby until it has one.
+  // Drops the settings that were changed at the primary by `alter system`, such as the wait for a standby at each
+  // commit. A standby that becomes the primary has no standby of its own at first, so its commits must not wait for
+  // one.
   writeFileSync(join(data, 'postgresql.auto.conf'), '')
   giveToPostgres(data)
   const { username, password } = new URL(url)

@@ -14,6 +14,8 @@ export type ScalerSignals = {
   demands: Demand[]
   /** Publishes one message about one model. Fields that are not given have the values of a model that is warming. */
   publishState(model: string, fields?: Partial<Omit<ModelState, 'model'>>): Promise<void>
+  /** As `publishState`, with the same fields for several models. */
+  publishStates(models: readonly string[], fields?: Partial<Omit<ModelState, 'model'>>): Promise<void>
   stop(): void
 }
 
@@ -25,12 +27,19 @@ export async function connectScaler(url: string): Promise<ScalerSignals> {
   const [subscriber, publisher] = [await connect('scaler-subscriber'), await connect('scaler')]
   const demands: Demand[] = []
   await subscribeSignal({ subscriber, log }, DEMAND, (demand) => demands.push(demand))
+  async function publishStates(
+    models: readonly string[],
+    fields: Partial<Omit<ModelState, 'model'>> = {},
+  ): Promise<void> {
+    const state = { state: 'warming', ready: 0, target: 1, etaMs: 20_000, ...fields } as const
+    const message = { term: 1, models: models.map((model) => ({ model, ...state })) }
+    await publishSignal({ redis: publisher, log }, MODEL_STATES, message)
+  }
+
   return {
     demands,
-    async publishState(model, fields = {}) {
-      const state: ModelState = { model, state: 'warming', ready: 0, target: 1, etaMs: 20_000, ...fields }
-      await publishSignal({ redis: publisher, log }, MODEL_STATES, { term: 1, models: [state] })
-    },
+    publishState: async (model, fields) => await publishStates([model], fields),
+    publishStates,
     stop() {
       subscriber.disconnect()
       publisher.disconnect()

@@ -7,8 +7,8 @@ import { createPostgres, type TestPostgres } from './postgres.ts'
 import { scratchFolder } from './run-folder.ts'
 
 /**
- * Access only over TLS and with a certificate for the user's name. The database `postgres` stays open for the test's
- * set-up.
+ * The access rules of the server (pg_hba.conf). The database `billing` accepts only TLS with a client certificate for
+ * the user's name. The database `postgres` stays open for the test's set-up.
  */
 const ACCESS = [
   'hostnossl postgres all 127.0.0.1/32 scram-sha-256',
@@ -16,7 +16,9 @@ const ACCESS = [
 ]
 
 export type SecurePostgres = TestPostgres & {
-  /** Returns the URL of the database `billing`, with the client's trusted authority and its certificate. */
+  /**
+   * Returns the URL of the database `billing`, with the client's certificate and the authority that the client trusts.
+   */
   secureUrl(client: { host?: string; ca: string; certificate?: TestCertificate }): string
 }
 

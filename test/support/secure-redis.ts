@@ -17,8 +17,8 @@ export type SecureRedis = {
 }
 
 /**
- * Starts one server with a certificate for `localhost`, and a user of the access list: as a single server, as a Cluster
- * of one node, or with a sentinel that has the certificate too.
+ * Starts one server that has a certificate for `localhost` and an ACL user for the apps. Depending on `mode`, it is a
+ * single server, a Cluster of one node, or the master of a sentinel. The sentinel has the same certificate.
  */
 export async function createSecureRedis(
   authority: TestAuthority,

@@ -31,8 +31,9 @@ export const Offer = z.union([
 export type Offer = z.infer<typeof Offer>
 
 /**
- * The one cluster of a run, for all files that only call its interfaces. It has the models of `shared-models.ts`. Each
- * file has its own accounts, and must not compare counts that other files raise.
+ * The one cluster of a run of the tests, for all test files that only call its interfaces. It has the models of
+ * `shared-models.ts`. Each file has its own accounts, and must not compare counters that the requests of other files
+ * increase.
  */
 export type SharedCluster = AccountCalls &
   ClusterAddresses & {
@@ -45,7 +46,10 @@ export type SharedCluster = AccountCalls &
 
 let asked: Promise<SharedCluster> | undefined
 
-/** Resolves when the cluster runs. It stops when no test process that has called this function is left. */
+/**
+ * Resolves when the cluster runs. When all test processes that have called this function have ended, the cluster stops
+ * after 20 s (`offerSharedCluster`).
+ */
 export async function sharedCluster(): Promise<SharedCluster> {
   // The first call starts the cluster; a failed start is not repeated.
   asked ??= ask()

@@ -18,12 +18,14 @@ const QUICKER: Readonly<Record<string, Partial<EnginePlan>>> = {
 const NARROW = { files: 'demo', maxNumSeqs: 1, ...WIDE }
 
 /**
- * Models that only one test file uses, by the file's name. The file may fill its model, or wait until nothing runs on
- * it. A model costs as much as the model of the demo catalog that `like` names.
+ * Models that are each used by only one test file. The key is the name of this file. The file may fill its model, or
+ * wait until nothing runs on its model. The model's catalog entry is a copy of the entry of the demo model that `like`
+ * names, so both cost the same.
  */
 export const FILE_MODELS = {
   agents: { like: 'demo-chat', engine: { model: 'agents/narrow', ...NARROW } },
   'ai-sdk': { like: 'demo-chat', engine: { model: 'ai-sdk/narrow', ...NARROW } },
+  'anthropic-sdk': { like: 'demo-chat', engine: { model: 'anthropic-sdk/narrow', ...NARROW } },
   codex: { like: 'demo-chat', engine: { model: 'codex/narrow', ...NARROW } },
   credits: { like: 'demo-chat', engine: { model: 'credits/quick', files: 'demo', ...QUICK } },
   'credits-race': { like: 'demo-chat', engine: { model: 'credits/race', files: 'demo', ...QUICK } },
@@ -52,7 +54,7 @@ export const FILE_MODELS = {
     like: 'demo-chat',
     engine: { model: 'version-skew/served', files: 'demo', maxModelLen: 16_384, stepMs: 3 },
   },
-  // With 8 slots, 24 generations may wait before the duration of one is known.
+  // With 8 slots, 24 generations may wait before the duration of a generation is known.
   'queue-tools': {
     like: 'demo-chat',
     engine: { model: 'queue-tools/narrow', ...NARROW, maxNumSeqs: 8, stepMs: 10, sequenceMs: 0 },
@@ -70,6 +72,8 @@ export const UNSERVED_MODELS = {
   'many-streams': { like: 'demo-chat', model: 'many-streams/demo' },
   'model-files': { like: 'demo-chat', model: 'model-files/demo' },
   'model-files-thinking': { like: 'demo-reasoning', model: 'model-files/thinking' },
+  // A model at zero in the examples of docs/api.md.
+  'docs-api': { like: 'demo-chat', model: 'demo-cold' },
   'version-skew': { like: 'demo-chat', model: 'version-skew/demo' },
   'warm-conversations': { like: 'demo-chat', model: 'warm-conversations/demo' },
 } as const
@@ -84,7 +88,10 @@ export const SHARED_ENGINES: readonly EnginePlan[] = [
   ...Object.values(FILE_MODELS).map(({ engine }) => engine),
 ]
 
-/** Writes the catalog of the models of single files. Returns the catalogs of all shared models, for CATALOG_FILE. */
+/**
+ * Writes a catalog with the models of `FILE_MODELS` and `UNSERVED_MODELS`. Returns the value of CATALOG_FILE: the paths
+ * of this catalog and of the other catalogs of the cluster.
+ */
 export function writeSharedCatalogs(): string {
   const demo = 'deploy/catalog.demo.json'
   const { models }: { models: { id: string }[] } = JSON.parse(readFileSync(demo, 'utf8'))

@@ -8,7 +8,10 @@ import { startTogether } from './start-together.ts'
 export const REDIS_URL_VARIABLE = 'MILLRACE_TEST_REDIS_URL'
 export const POSTGRES_URL_VARIABLE = 'MILLRACE_TEST_POSTGRES_URL'
 
-/** If the variable is `yes`, a run fails when its servers cannot be containers. `npm run test:containers` sets it. */
+/**
+ * If the variable is `yes`, a test run fails when its servers cannot run as containers. `npm run test:containers` sets
+ * the variable.
+ */
 const MUST_USE_CONTAINERS_VARIABLE = 'MILLRACE_TEST_MUST_USE_CONTAINERS'
 
 type SharedServers = { redisUrl: string; postgresUrl: string; stop(): Promise<void> }
@@ -23,9 +26,11 @@ export function sharedUrl(variable: string): string {
 }
 
 /**
- * Starts one Redis and one PostgreSQL for a whole run: as containers if a Docker engine answers and can start them,
- * else as processes. An engine may answer without having the images or a way to get them; `say` then receives a line
- * with the reason.
+ * Starts one Redis and one PostgreSQL for all tests of a run. They are processes if `POSTGRES_MAJOR_VARIABLE` demands a
+ * version of PostgreSQL, or if no Docker engine answers. Otherwise they are containers. If the containers do not start,
+ * for example because the Docker engine has no images and cannot get them, processes are started instead, and `say`
+ * receives a line with the reason. But if `MUST_USE_CONTAINERS_VARIABLE` is `yes`, and no version is demanded, no
+ * processes are started: the function rejects if no Docker engine answers or the containers do not start.
  */
 export async function startSharedServers(
   say: (line: string) => void = console.error,
@@ -42,7 +47,7 @@ export async function startSharedServers(
   }
 }
 
-/** Starts both as containers. If one of them does not start, the other is removed. */
+/** Starts Redis and PostgreSQL as containers. If one of them does not start, the other is removed. */
 export async function startContainers(images = IMAGES): Promise<SharedServers> {
   const [redis, postgres] = await startTogether([startRedis(images.redis), startPostgres(images.postgres)])
   return {

@@ -4,11 +4,14 @@ import { chat, chatOk, type ChatCall } from './chat.ts'
 function start<Answer>(call: ChatCall, ask: (call: ChatCall) => Promise<Answer>) {
   const abort = new AbortController()
   const firstText = Promise.withResolvers<void>()
+  let textPieces = 0
   const answer = ask({
     ...call,
     signal: abort.signal,
     onPiece: (piece) => {
-      if (piece.includes('"content":"')) firstText.resolve()
+      if (!piece.includes('"content":"')) return
+      textPieces += 1
+      firstText.resolve()
     },
   })
   // Without text there is nothing to wait for: the answer contains the error.
@@ -16,7 +19,7 @@ function start<Answer>(call: ChatCall, ask: (call: ChatCall) => Promise<Answer>)
     () => firstText.resolve(),
     () => firstText.resolve(),
   )
-  return { answer, firstText: firstText.promise, hangUp: () => abort.abort() }
+  return { answer, firstText: firstText.promise, textPieces: () => textPieces, hangUp: () => abort.abort() }
 }
 
 /** Starts a stream that may end in any way. */

@@ -1,8 +1,9 @@
 type Stoppable = { stop(): Promise<unknown> }
 
 /**
- * Returns the servers when all have started. If one fails to start, the others are stopped, and the promise rejects
- * with the first error, or with all errors if a server did not stop either.
+ * Resolves with the servers when all have started. If a server fails to start, the other servers are stopped, and then
+ * the promise rejects: if all of them stopped, with the error of the server that failed first; otherwise with an
+ * `AggregateError` of this error and the errors of the stops.
  */
 export async function startTogether<Servers extends readonly Stoppable[]>(starts: {
   [Index in keyof Servers]: Promise<Servers[Index]>

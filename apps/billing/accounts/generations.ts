@@ -20,7 +20,7 @@ const readGeneration = forAnyKey(ACCOUNT.readGeneration, async ({ query: { id } 
   throw generationNotFound(`Requests of ${made.month} are archived: ask the operator for this one.`)
 })
 
-/** How many running requests the first page lists besides the settled ones. */
+/** The first page lists running requests before the settled ones. It has at most this many running requests. */
 const MAX_RUNNING = 50
 
 const listGenerations = forAnyKey(
@@ -82,8 +82,10 @@ type ReceiptRow = {
 }
 
 /**
- * Returns the receipts of the key's or account's requests, in the order of `ids`. A tombstone has neither key nor
- * account, so no caller sees it.
+ * Returns the receipts of the requests `ids` that belong to the caller's key or account, in the order of `ids`.
+ * *Receipt* has its public sense here: the data of a request that `GET /v1/generation` returns. If a gateway releases a
+ * hold whose id billing does not know, billing writes a row with this id into `reservations` (a tombstone). This row
+ * has no key and no account, so no caller sees it.
  */
 async function readReceipts(
   db: Kysely<Tables>,

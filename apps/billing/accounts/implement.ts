@@ -12,8 +12,8 @@ import type { Scope } from './scope.ts'
 type Call = { readonly db: Kysely<Tables>; readonly now: Date; readonly asker: Asker }
 
 /**
- * Serves one operation and returns its answer in the shape of the contract. Throws an ApiError or an AdminError to
- * refuse the request.
+ * Serves one operation and returns its answer in the shape that `#libs/account-contract` defines. Throws an ApiError or
+ * an AdminError to refuse the request.
  */
 export type Implementation = (asked: Asked, call: Call) => Promise<unknown>
 
@@ -27,8 +27,8 @@ export type Reading = {
 }
 
 /**
- * The context of an operation of a management key. For a change, `db` is its transaction, in which the account's
- * management keys are locked.
+ * The context of an operation that needs a management key. If the operation changes something, `db` is the transaction
+ * of this change, in which the account's management keys are locked.
  */
 export type Managing = KeyContext & { readonly manager: Manager }
 

@@ -15,8 +15,8 @@ type Limited = Pick<
 export const toCredits = (nano: string | bigint) => toCreditsNumber(BigInt(nano))
 
 /**
- * Returns what a key was charged and what it may spend, with the names of the contract. `nano` has the same amounts
- * exactly.
+ * Returns what a key was charged and what it may spend, in fields with the names of `#libs/account-contract`. The
+ * amounts in `nano` are the same amounts in nano-credits, without rounding.
  */
 export function toKeyFields(key: Limited, usage: Usage) {
   const nano = {

@@ -6,8 +6,9 @@ import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { AdminError } from '../admin/admin-error.ts'
 
 /**
- * Converts the limits of a caller's request to the limits of an operator's change. Null removes a limit, and an absent
- * limit stays. `present` is the key that is changed. Throws an AdminError for a reset without a limit.
+ * Converts the limits in a caller's request to limits in the form that the operators' operations use. Null removes a
+ * limit, and an absent limit stays. `present` is the key that is changed; null if the request makes a key. Throws an
+ * AdminError for a `limit_reset` without a limit.
  */
 export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
   const { name, expires_at: expiresAt, models } = wanted
@@ -24,7 +25,9 @@ export function toLimits(wanted: Limits, present: Key | null): KeyLimits {
 }
 
 /**
- * Combines amount and period, of which a request may give one alone. Returns undefined if the request gives neither.
+ * Combines the amount and the period of a spend limit. If a request gives only the period, the key's amount stays. If
+ * it gives only the amount, the key's period stays, or is `total` if the key has none. Returns null if the request
+ * removes the limit, and undefined if it gives neither.
  */
 function toSpendLimit({ limit, limit_reset: reset }: Limits, present: Key | null): KeyLimits['spendLimit'] {
   if (limit === undefined && reset === undefined) return undefined
@@ -59,8 +62,8 @@ const FIELDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Converts the refusal of an operator's change to an error of the public interface. Returns undefined if the error is
- * not a refusal.
+ * Converts an error of an operators' operation to an error of the public interface. Returns undefined for a code
+ * without a counterpart in the public interface.
  */
 export function toRefusal({ code: given, message, param: field }: AdminError): ApiError | undefined {
   const code = CODES[given]

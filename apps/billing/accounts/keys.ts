@@ -14,8 +14,9 @@ import { makeOnce } from './make-once.ts'
 import { isBefore } from './scope.ts'
 
 /**
- * Each operation does the same as the operator's change of the same name. A change and its audit entry, whose actor is
- * the management key, are one transaction.
+ * Each operation that changes a key does the same as the operators' operation of the same name, but only for keys of
+ * the caller's account. A change and its audit entry are one transaction. The actor in the audit entry is the
+ * management key.
  */
 
 const listKeys = forManager(ACCOUNT.listKeys, async ({ query: { limit, cursor } }, { db, now, manager }) => {

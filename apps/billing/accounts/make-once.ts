@@ -7,7 +7,10 @@ import type { NewKey as MadeKey } from '../admin/resources/keys.ts'
 import type { Managing } from './implement.ts'
 import { describeKey } from './key-fields.ts'
 
-/** The most usable keys of an account, and the most new ones in a day, revoked keys included. */
+/**
+ * An account is allowed at most `MAX_KEYS` usable keys, and at most `MAX_NEW_KEYS` keys that were made within the last
+ * 24 hours. Among the latter, revoked keys count too.
+ */
 const MAX_KEYS = 1_000
 const MAX_NEW_KEYS = 1_000
 
@@ -49,7 +52,10 @@ export async function makeOnce(
   return { data: await describeKey(db, key, now), key: secret, replayed: false }
 }
 
-/** Forgets the account's old requests, then returns the request with this idempotency key. */
+/**
+ * First deletes the account's rows of `key_requests` that are older than `REMEMBERED_MS`. Then returns the account's
+ * row with this idempotency key.
+ */
 async function findEarlier({ db, now, manager }: Managing, idempotencyKey: string) {
   const ofAccount = db.deleteFrom('key_requests').where('account_id', '=', manager.accountId)
   await ofAccount.where('created_at', '<', new Date(now.getTime() - REMEMBERED_MS)).execute()

@@ -1,5 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
+import { ACCOUNT_WEIGHT } from '#libs/contracts/account-weight.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { ignoreReadOnly } from '../database/database-errors.ts'
 import type { Tables } from '../database/tables.ts'
@@ -17,8 +18,8 @@ export type Manager = {
 const MINUTE_MS = 60_000
 
 /**
- * Returns the management key with this hash, or null if it is not usable. Records at most once a minute that the key
- * was used, unless the database is read-only.
+ * Returns the usable management key with this hash, or null if there is none. Records at most once a minute that the
+ * key was used, unless the database is read-only.
  */
 export async function findManagementKey(
   db: Kysely<Tables>,
@@ -40,6 +41,8 @@ export async function findManagementKey(
   return {
     keyId: key.id,
     accountId: key.account_id,
+    // Management keys make no generations, so their weight has no effect.
+    weight: ACCOUNT_WEIGHT.default,
     sha256: key.sha256,
     active: true,
     expiresAtMs: key.expires_at?.getTime() ?? null,
@@ -65,14 +68,14 @@ export async function readManager(db: Kysely<Tables>, id: string, now: Date): Pr
 /**
  * Reads the management key as `readManager` does, and locks the management keys of its account, so that changes of the
  * account's keys and revocations of its management keys run one after the other. It does not lock the account's row,
- * for which reservations would wait.
+ * because reservations would wait for that lock.
  */
 export async function lockManager(db: Kysely<Tables>, id: string, now: Date): Promise<Manager> {
   await sql`
     select from management_keys
     where account_id = (select account_id from management_keys where id = ${id}) and revoked_at is null
     order by id for no key update`.execute(db)
-  // A separate statement, so that it sees changes committed while the first statement waited.
+  // This is a separate statement, so that it sees the changes that were committed while the first statement waited.
   return await readManager(db, id, now)
 }
 

@@ -40,7 +40,7 @@ const readKey = forAnyKey(ACCOUNT.readKey, async (_asked, reading) => {
 const readCredits = forAnyKey(ACCOUNT.readCredits, async (_asked, reading) => {
   const { accountId } = await readLimits(reading)
   const { posted, credited, available, held } = await readFunds(reading.db, accountId)
-  // Credits that were credited and are no longer posted were charged.
+  // The charges are the credits that the account has received, less the credits that it still has.
   const used = credited - posted
   return {
     data: {
@@ -61,7 +61,8 @@ const readCredits = forAnyKey(ACCOUNT.readCredits, async (_asked, reading) => {
 export const OWN_KEY_OPERATIONS = { readKey, readCredits }
 
 /**
- * Returns the caller's limits. Before `since` nothing was charged to the key, or to the account of a management key.
+ * Returns the caller's limits. `since` in the result is the time at which the key or account was created, so nothing
+ * was charged to it before.
  */
 async function readLimits({ db, now, manager, scope }: Reading) {
   if (manager === null) {

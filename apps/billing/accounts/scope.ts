@@ -12,8 +12,9 @@ export function isOf({ column, id }: Scope): RawBuilder<SqlBool> {
 }
 
 /**
- * Returns the condition for rows after the last row of the previous page, in a list with the newest row first. A cursor
- * is that last row's time in microseconds and its id; the contract has validated its form.
+ * Returns the condition for rows after the last row of the previous page, in a list with the newest row first. The
+ * cursor contains the time of that last row, in microseconds, and its id. The schema of the operation
+ * (`#libs/account-contract`) has validated the cursor's form.
  */
 export function isBefore(
   cursor: string | undefined,

@@ -39,9 +39,10 @@ const AskedJson = z.object({
 })
 
 /**
- * Serves the operations of callers: reads about their own keys, and changes by management keys. `db` has a few
- * connections of its own, so that only a few operations run at once. The others wait for a connection until they fail,
- * and money functions never wait for them.
+ * Serves the operations that callers may use: an API key reads its own data, and a management key also manages its
+ * account's keys. `db` has a few connections of its own, so that only a few operations run at once. Each further
+ * operation waits for a connection, and fails if it gets none within the pool's time limit. Money functions use other
+ * connections, so they never wait for these operations.
  */
 export function serveCallers(deps: {
   db: Kysely<Tables>

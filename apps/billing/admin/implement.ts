@@ -13,7 +13,10 @@ import type { Reconcile } from '../books/reconcile.ts'
 import { toInvalidRequest } from './admin-error.ts'
 import type { SessionRow } from './sessions.ts'
 
-/** The credential of a request. For a session or a ticket it is the credential that opened it. */
+/**
+ * The credential of a request. If the request has the token of a session, the actor is the credential that opened the
+ * session. If the request has a ticket, the actor is the credential that made the ticket.
+ */
 export type Actor = {
   readonly name: string
   readonly role: Role
@@ -41,7 +44,7 @@ export type AdminContext = {
   readonly actor: Actor
   readonly now: Date
   readonly reconcile: Reconcile
-  /** The number of whole months before the present one that may not be archived. */
+  /** The number of whole months before the present month that must not be archived. */
   readonly keepMonths: number
   readonly adminToken: string
   readonly live: () => LiveState
@@ -62,7 +65,8 @@ export type Changed<Answer> = { readonly answer: Answer; readonly audit: AuditEn
 export type Export = { readonly contentType: string; readonly parts: AsyncIterable<string> }
 
 /**
- * An operation of the contract with the function that serves it. The function throws an AdminError for a wrong request.
+ * An operation of `#libs/admin-contract`, with the function that serves it. The function throws an AdminError for a
+ * wrong request.
  */
 export type Implementation<Op extends Operation = Operation> = { readonly operation: Op } & (
   | { readonly kind: 'read'; serve(asked: Asked, context: AdminContext): Promise<unknown> }

@@ -4,7 +4,8 @@ import { AdminError } from './admin-error.ts'
 import { readArchiveEnd } from '../books/archive-end.ts'
 
 /**
- * Throws an AdminError if a part of the usage from `start` on is archived: sums would be too low, and lists incomplete.
+ * Throws an AdminError if a part of the usage from `start` on is archived, because without this part sums would be too
+ * low and lists incomplete.
  */
 export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void> {
   const archived = await readArchiveEnd(db)
@@ -17,7 +18,12 @@ export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void>
   )
 }
 
-/** Returns the smallest id that a request settled at `start` or later can have; see `late_usage`. */
+/**
+ * Returns a lower bound for the ids of all requests that were settled at `start` or later. An id begins with the time
+ * when its request was made. Most requests are settled within 7 days of that time. The others were made in the months
+ * that the table `late_usage` lists: a month is listed if a request of this month was settled more than 7 days after it
+ * was made.
+ */
 export async function readOldestId(db: Kysely<Tables>, start: Date): Promise<string> {
   const { rows } = await sql<{ id: string }>`
     select first_id(least(

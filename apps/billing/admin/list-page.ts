@@ -4,7 +4,7 @@ import { Id, Text } from '#libs/admin-contract/fields.ts'
 import type { Tables } from '../database/tables.ts'
 import { AdminError } from './admin-error.ts'
 
-/** Cursors are opaque to callers. Each is the base64url text that names the last row of a page. */
+/** Cursors are opaque to callers. A cursor is base64url text that identifies the last row of a page. */
 
 const Seq = z
   .string()

@@ -20,8 +20,8 @@ import { USAGE_OPERATIONS } from './resources/usage.ts'
 import { toSession } from './sessions.ts'
 
 /**
- * The implementation of every operation. The compiler checks that each operation of the contract is implemented, and no
- * other.
+ * The implementation of every operation. The compiler checks that each operation of `#libs/admin-contract` is
+ * implemented, and that no other operation is.
  */
 export const OPERATIONS: { readonly [Id in OperationId]: Implementation<(typeof ADMIN)[Id]> } = {
   whoAmI: implementRead(ADMIN.whoAmI, async (_asked, { actor: { name, role, by }, now }) => {

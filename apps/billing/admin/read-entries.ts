@@ -3,7 +3,10 @@ import type { LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
 import type { LedgerKind, Tables } from '../database/tables.ts'
 import { toCursor } from './list-page.ts'
 
-/** The entries of one query. With portions no query takes long, and a slow reader does not block other work. */
+/**
+ * The most entries that one query reads. The number is small, so that each query ends soon. Between two queries a slow
+ * reader occupies no connection to the database.
+ */
 const PORTION = 1_000
 
 type Range = {

@@ -7,7 +7,7 @@ import type { Operation } from '#libs/admin-contract/operation.ts'
 import type { Asked } from '#libs/http-contract/parse-asked.ts'
 import { toRoute } from '#libs/http-contract/path.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { isDatabaseUnavailable } from '../database/database-errors.ts'
+import { isDatabaseUnavailable, isMissingRight } from '../database/database-errors.ts'
 import { runTransaction } from '../database/run-transaction.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../books/reconcile.ts'
@@ -23,12 +23,15 @@ const MAX_BODY_BYTES = 1024 * 1024
 
 const UPLOAD_LIMIT_MS = 30_000
 
-/** Longer than the slowest answer, a reconciliation from the first entry on, takes to begin. */
+/**
+ * A connection is closed after this time without traffic. No answer takes this long to begin. The slowest answer is the
+ * result of a reconciliation that checks the ledger from its first entry on.
+ */
 const IDLE_LIMIT_MS = 11 * 60_000
 
 const CLAIM_URL = ADMIN_ROOT + ADMIN.claimSession.path
 
-/** The most comparisons at once. Each may use one of the admin interface's few database connections for minutes. */
+/** The most reconciliations at once. Each may use one of the admin interface's few database connections for minutes. */
 const MAX_COMPARISONS = 2
 
 /**
@@ -40,7 +43,7 @@ export function createAdminServer(deps: {
   /** A database with a longer time limit for statements. Default: `db`. */
   archiveDb?: Kysely<Tables>
   reconcile: Reconcile
-  /** The number of whole months before the present one that may not be archived. */
+  /** The number of whole months before the present month that must not be archived. */
   keepMonths: number
   adminToken: string
   /** How long a connection stays open after an answer. */
@@ -57,7 +60,8 @@ export function createAdminServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
-    // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default is longer.
+    // `headersTimeout` must not be longer than `requestTimeout`: Node would swap the two limits. The default of
+    // `headersTimeout` is 60 s.
     http: { headersTimeout: UPLOAD_LIMIT_MS },
     keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,
@@ -209,6 +213,12 @@ function toAdminError(error: unknown): AdminError {
   }
   if (isDatabaseUnavailable(error)) {
     return new AdminError('unavailable', 'The database did not answer in time; try again, or request less.')
+  }
+  if (isMissingRight(error)) {
+    return new AdminError(
+      'unavailable',
+      'The service lacks a right on its database; its log names the right.',
+    )
   }
   return new AdminError('internal_error', 'The service failed; its log has the cause.')
 }

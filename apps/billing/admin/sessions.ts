@@ -44,8 +44,8 @@ export function isOpenAt(now: Date): RawBuilder<SqlBool> {
 }
 
 /**
- * Records at most once a minute that the session was used. A read-only database takes no record, and still serves
- * reads.
+ * Records at most once a minute that the session was used. If the database is read-only, nothing is recorded, and reads
+ * are still served.
  */
 export async function touchSession(db: Kysely<Tables>, session: SessionRow, now: Date): Promise<void> {
   if (now.getTime() - session.last_used_at.getTime() < MINUTE_MS) return

@@ -14,9 +14,10 @@ const WRONG_TICKET = 'The ticket is wrong, taken or too old.'
 export type SignIn = (authorization: string | undefined) => Promise<Actor>
 
 /**
- * Returns the actor of an `Authorization` header. The configured token belongs to an owner and needs no database. All
- * other tokens belong to credentials, sessions and tickets, and are found by their hash. Throws an AdminError for any
- * other header.
+ * Returns a function that returns the actor of an `Authorization` header. The configured token gives the role `owner`
+ * and is checked without the database. Every other token belongs to a credential, a session or a ticket, which is found
+ * in the database by the hash of the token. The returned function throws an AdminError for a header without a valid
+ * token.
  */
 export function createSignIn(deps: { db: Kysely<Tables>; adminToken: string; nowMs: () => number }): SignIn {
   const { db, adminToken, nowMs } = deps
@@ -42,7 +43,8 @@ export function createSignIn(deps: { db: Kysely<Tables>; adminToken: string; now
   }
 
   /**
-   * Returns a token's two possible hashes: for a session of any credential, and for a session of the configured token.
+   * Returns the two hashes that the token of a session may have: one if a credential opened the session, the other if
+   * the configured token opened it.
    */
   const hashesOf = (token: string) =>
     [

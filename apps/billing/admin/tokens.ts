@@ -7,7 +7,7 @@ export const TOKEN_PREFIXES = {
   ticket: 'mr_ticket_',
 } as const
 
-/** A new token with 256 random bits. It is shown once and stored as its hash. */
+/** Returns a new token with 256 random bits. The token is shown once; only its hash is stored. */
 export function createToken(kind: keyof typeof TOKEN_PREFIXES): string {
   return TOKEN_PREFIXES[kind] + randomBytes(32).toString('base64url')
 }
@@ -17,9 +17,9 @@ export function hashToken(token: string): Buffer {
 }
 
 /**
- * Returns the hash of a session's token or ticket. A token without a credential belongs to the configured token and is
- * hashed together with it. So it ends when the configured token changes, and the database has nothing by which the
- * configured token could be guessed.
+ * Returns the hash of a session's token or ticket. If there is no `credentialId`, the session was opened with the token
+ * of the configuration, `adminToken`. The session's token is then hashed together with `adminToken`. So the session
+ * ends when the configuration has another token, and nothing in the database helps to guess `adminToken`.
  */
 export function hashSessionToken(token: string, owner: { credentialId: string | null; adminToken: string }) {
   return owner.credentialId === null

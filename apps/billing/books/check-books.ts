@@ -22,19 +22,19 @@ type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] 
  * Makes the partitions of the coming months, drops old timings, sums up closed hours of usage, reconciles the books
  * every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether any of these tasks is
  * due. One replica does the task, and all replicas show the newest result in their metrics. A failed task is logged and
- * repeated. Returns a function that stops the checks and waits for the current one.
+ * repeated. Returns a function that stops the checks and waits for the current check.
  *
- * The only clock is PostgreSQL's. If that clock was ahead for a while, runs that it dated in the future do not count as
- * done: the books are reconciled all the same, and `dated-in-the-future` is one of the contradictions until those dates
- * have come.
+ * All times are from PostgreSQL's clock. If that clock was ahead for a while, some reconciliations
+ * (`reconciliation_runs`) have dates in the future. They do not count as done, so the books are reconciled again. Until
+ * those dates have come, each reconciliation reports the contradiction `dated-in-the-future`.
  */
 export function checkBooks(options: {
   pool: Pool
   everyMs: number
   checkMs: number
   /**
-   * Returns PostgreSQL's time in Unix ms. It is read each time, because this process may have been suspended since the
-   * last reading.
+   * Returns PostgreSQL's time in Unix ms. Each check reads this time again, because this process may have been
+   * suspended since the previous check.
    */
   readNowMs: () => Promise<number>
   metrics: Pick<BillingMetrics, 'reconciliationRows' | 'reconciledAt'>
@@ -56,7 +56,10 @@ export function checkBooks(options: {
     metrics.reconciledAt.set(newest.at.getTime() / 1_000)
   }
 
-  /** A failure does not delay the seal: until the next try, rows go to the partitions that exist. */
+  /**
+   * Makes the partitions of the coming months. A failure does not delay the seal: until the next try, rows go to the
+   * partitions that exist.
+   */
   async function prepareMonths(now: Date) {
     try {
       const { rows } = await pool.query<{ made: string[] }>('select prepare_months(at => $1) as made', [now])
@@ -79,7 +82,10 @@ export function checkBooks(options: {
     }
   }
 
-  /** A failure does no harm: until the next try, the usage of these hours is read row by row. */
+  /**
+   * Sums up the closed hours of usage. A failure does no harm: until the next try, the usage of these hours is read row
+   * by row.
+   */
   async function roll() {
     try {
       await rollHours(pool, stopping.signal)
@@ -137,8 +143,11 @@ async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<Reconci
 }
 
 /**
- * Counts runs and seals that are dated in the future, and a ledger whose numbering has reached a future month. Such a
- * seal delays the next one until its day, because each seal continues the chain of the seal before.
+ * Counts the reconciliations and the seals with dates in the future. Adds 1 to this count if the highest number of a
+ * ledger entry belongs to a future month: the number of an entry contains the entry's month (`first_seq`).
+ *
+ * Each seal continues the chain of the seal before, so the dates of seals never go back. If a seal is dated in the
+ * future, the next seal is made only after that date.
  */
 async function countFuture(client: PoolClient, now: Date): Promise<ReconciliationCount> {
   const { rows } = await client.query<{ count: number }>(

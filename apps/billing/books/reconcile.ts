@@ -1,12 +1,13 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import { inTransaction } from '../database/open-pool.ts'
 
-/** A question, and the number of rows that contradict it. */
+/** The name of a question (a rule that the books must obey), and the number of rows that contradict the rule. */
 export type ReconciliationCount = { readonly question: string; readonly rows: number }
 
 /**
- * Asks every question of `sql/functions/reconcile.sql`. If `whole` is true, the ledger is checked from its first entry
- * on, else from the newest seal on.
+ * Each question in `sql/functions/reconcile.sql` is a rule that the books must obey. This function returns, for each
+ * question, the number of rows that contradict the rule. If `whole` is true, the ledger is checked from its first entry
+ * on; otherwise from the newest seal on.
  */
 export type Reconcile = (whole: boolean) => Promise<ReconciliationCount[]>
 

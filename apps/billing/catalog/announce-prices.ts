@@ -5,9 +5,9 @@ import type { Tables } from '../database/tables.ts'
 import { notifyWatchers } from './publish-catalog.ts'
 
 /**
- * Every `everyMs`, notifies the catalog's watchers if a price that was published for later has begun. Reservations
- * always use the price of their time; the notification keeps the prices that gateways show up to date. Several replicas
- * may notify of the same price. Returns a function that stops the checks.
+ * Every `everyMs`, notifies the catalog's watchers if a price that was published for later has begun. Reservations need
+ * no notification, because each reservation uses the price that is valid at its time. The notification is for gateways,
+ * which show prices. Several replicas may notify of the same price. Returns a function that stops the checks.
  */
 export function announcePrices(options: {
   db: Kysely<Tables>
@@ -17,7 +17,7 @@ export function announcePrices(options: {
 }): () => Promise<void> {
   const { db, everyMs, nowMs, log } = options
   const stopping = new AbortController()
-  // Watchers that connect after this moment get the catalog of that moment.
+  // Watchers that connect later get the catalog as it is when they connect.
   let notifiedUntil = new Date(nowMs())
 
   async function notifyOfBegun() {

@@ -7,8 +7,8 @@ import { toKysely } from '../database/to-kysely.ts'
 import { publishCatalog } from './publish-catalog.ts'
 
 /**
- * Publishes the catalog files if they have changed since they were last loaded. Otherwise later publications by
- * operators stay. Replicas that start together take turns.
+ * Publishes the catalog files if they have changed since they were last loaded. If they have not changed, the catalog
+ * that operators have published since then stays in force. Replicas that start together do this one after another.
  */
 export async function loadCatalog(options: {
   pool: Pool

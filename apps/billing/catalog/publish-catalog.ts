@@ -14,8 +14,8 @@ export type CatalogChange = {
 export type Publication =
   | { readonly status: 'published'; readonly changes: readonly CatalogChange[] }
   /**
-   * Returned for a change that cannot begin later: only prices and new models can. A model's other fields have no
-   * versions.
+   * Returned for a change that cannot be scheduled for a later time. Only new prices and new models can be scheduled. A
+   * model's other fields have no versions.
    */
   | { readonly status: 'not-schedulable'; readonly change: CatalogChange }
   /** Returned if the model already has a price from exactly that time on; a price never changes. */
@@ -43,10 +43,10 @@ export type KeptModels = 'all' | readonly string[]
 
 /**
  * Makes `models` the catalog from `effectiveAt` on. New and changed models become rows, and changed prices become new
- * price versions. Models that are missing and not in `keep` are disabled, not deleted, because reservations still name
- * them. Publishing the same catalog again changes nothing. If something changed, the catalog's version is raised and
- * watchers are notified. With `dryRun` the function only returns the changes. It runs in the caller's transaction;
- * other publications wait for its end.
+ * price versions. A published model that is neither in `models` nor in `keep` is disabled. It is not deleted, because
+ * reservations still name it. Publishing the same catalog again changes nothing. If something changed, the catalog's
+ * version is raised and watchers are notified. With `dryRun` the function only returns the changes. It runs in the
+ * caller's transaction, and other publications wait until this transaction ends.
  */
 export async function publishCatalog(
   transaction: Kysely<Tables>,

@@ -20,7 +20,7 @@ export type PublishedModel = {
   readonly price: PriceVersion | null
 }
 
-/** Returns all models at the time `at`, also disabled ones, ordered by id. */
+/** Returns all models at the time `at`, disabled models included, ordered by id. */
 export async function readPublishedModels(db: Kysely<Tables>, at: Date): Promise<PublishedModel[]> {
   const rows = await db
     .selectFrom('models as m')
@@ -48,7 +48,7 @@ export async function readPublishedModels(db: Kysely<Tables>, at: Date): Promise
   return rows.map((row) => ({ traits: toTraits(row), price: toPrice(row) }))
 }
 
-/** Returns all models that have a price at the time `at`, also disabled ones, ordered by id. */
+/** Returns all models that have a price at the time `at`, disabled models included, ordered by id. */
 export async function readModels(db: Kysely<Tables>, at: Date): Promise<ModelSpec[]> {
   const published = await readPublishedModels(db, at)
   return published.flatMap(({ traits, price }) => {

@@ -11,8 +11,8 @@ type Build = {
 }
 
 /**
- * Runs one statement of a build. If `isBrief` is true, the statement needs a lock of its table, and waits at most
- * `lockTimeoutMs` for the lock.
+ * Runs one statement of a build. If `isBrief` is true, the statement waits at most `lockTimeoutMs` for the lock of its
+ * table. Otherwise it waits for locks without a limit.
  */
 type Run = (statement: string, isBrief: boolean) => Promise<void>
 
@@ -21,8 +21,8 @@ type Run = (statement: string, isBrief: boolean) => Promise<void>
  * transaction. An index whose build was interrupted is invalid: it is dropped and built again. Finished indexes stay.
  *
  * PostgreSQL cannot build the index of a partitioned table concurrently. So an index is built for each partition, and
- * then attached to the table's own index, which has no content. A partition that is attached later gets its index from
- * the table's.
+ * then attached to the table's own index, which has no content. For a partition that is added later, PostgreSQL itself
+ * creates the index.
  */
 export async function buildIndexes(
   client: PoolClient,
@@ -37,7 +37,7 @@ export async function buildIndexes(
     throw new Error(`${name} may only have "create index concurrently if not exists", found: ${statement}`)
   })
   const run: Run = async (statement, isBrief) => {
-    // A concurrent build waits for locks without a limit, because writers go on meanwhile.
+    // A concurrent build waits for locks without a limit, because other sessions can write while it waits.
     await client.query(`set lock_timeout = ${isBrief ? options.lockTimeoutMs : 0}`)
     await options.run(statement)
   }

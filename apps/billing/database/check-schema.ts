@@ -5,7 +5,7 @@ import { readSchema } from './read-schema.ts'
 
 /**
  * Throws a ConfigError that names the parts of this version's schema that the database lacks. A database that a newer
- * version has migrated lacks nothing. Needs only the rights of the service's role.
+ * version has migrated lacks nothing. Needs only `SCHEMA_RIGHTS`.
  */
 export async function checkSchema(pool: Pool, folder = SQL_FOLDER): Promise<void> {
   const [schema, applied] = await Promise.all([readSchema(folder), readAppliedOrNone(pool)])
@@ -16,15 +16,12 @@ export async function checkSchema(pool: Pool, folder = SQL_FOLDER): Promise<void
   ])
 }
 
-/**
- * Returns no parts if the list cannot be read: an empty database has no list, and in a database of an older version the
- * service's role has no right to read it.
- */
+/** Returns the parts that were run. Returns no parts if the database is empty: it has no list of parts then. */
 async function readAppliedOrNone(pool: Pool): Promise<ReadonlyMap<string, Applied>> {
   try {
     return await readApplied(pool)
   } catch (error) {
-    if (error instanceof DatabaseError && (error.code === '42P01' || error.code === '42501')) return new Map()
+    if (error instanceof DatabaseError && error.code === '42P01') return new Map()
     throw error
   }
 }

@@ -9,16 +9,18 @@ export type DatabaseClock = {
   stop(): Promise<void>
 }
 
-/** A reading that took longer than this is too imprecise, and is used only if it is the first one. */
+/** A reading that took longer than this is too imprecise. It is used only if it is the first reading. */
 const SLOW_MS = 1_000
 
-/** The largest difference between this machine's clock and PostgreSQL's without a warning in the log. */
+/** A warning is logged if this machine's clock and PostgreSQL's differ by more than this. */
 const AGREES_WITHIN_MS = 5_000
 
 /**
- * Reads PostgreSQL's clock every `everyMs`, and carries the time on by the monotonic clock, also while PostgreSQL is
- * unavailable. Everything that billing writes and decides by a date uses this clock: prices that begin, keys, tickets
- * and sessions that expire, months, seals. So replicas agree even if their machines' clocks differ.
+ * Returns a clock that shows PostgreSQL's time. It reads PostgreSQL's clock every `everyMs`. Between two readings, and
+ * while PostgreSQL is unavailable, it adds to the last reading the time that has passed since then on the monotonic
+ * clock. Billing uses this clock for every date that it writes and for every decision by a date: when a price begins,
+ * when a key, ticket or session expires, when a month ends, when the ledger is sealed. So replicas agree even if their
+ * machines' clocks differ.
  */
 export async function createDatabaseClock(options: {
   pool: Pool
@@ -40,7 +42,10 @@ export async function createDatabaseClock(options: {
   const nowMs = () => Math.round(performance.now() + aheadMs)
   compare()
 
-  /** Compares this machine's own clock, which decides nothing here, and logs a warning if it is wrong. */
+  /**
+   * Compares this machine's own clock with PostgreSQL's, and logs a warning if they differ. Nothing else uses this
+   * machine's clock.
+   */
   function compare() {
     const ownAheadMs = Math.round(wallClockMs() - nowMs())
     const agreed = agrees

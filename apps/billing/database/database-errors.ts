@@ -1,10 +1,11 @@
 import { DatabaseError } from 'pg'
 
 /**
- * SQLSTATE classes of errors that another session or a later moment may not have: 08 connection, 28 refused login, 3D
- * missing database (during a restore), 40 conflict, 53 resources, 57 operator intervention (a shutdown, a statement's time
- * limit). Of other classes: a session that may not write (25006), or whose time is over (25P03, 25P04); a lock that is not
- * free (55P03), an object in use (55006); a failed read or write of the server (58030).
+ * SQLSTATE codes of errors after which the same statement may succeed in another session or at a later time.
+ * - Whole classes: 08 connection, 28 refused login, 3D missing database (during a restore), 40 conflict, 53 resources,
+ *   57 operator intervention (a shutdown, a statement's time limit).
+ * - Single codes: 25006, the session may not write; 25P03 and 25P04, the session's time is over; 55P03, a lock is not
+ *   free; 55006, an object is in use; 58030, the server failed to read or write a file.
  */
 const UNAVAILABLE = /^(?:08|28|3D|40|53|57|25006|25P03|25P04|55P03|55006|58030)/
 
@@ -20,14 +21,17 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 }
 
 /**
- * Returns whether the session may not write: the server is a standby, or the session began while the database was
- * read-only. Nothing was done, and another session may be allowed to write.
+ * Returns whether the error means that the session may not write: the server is a standby, or the session began while
+ * the database was read-only. The failed statement has changed nothing, and another session may be allowed to write.
  */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '25006'
 }
 
-/** For `catch` of a note that may be left out: throws every error but a refusal to write. */
+/**
+ * Handles an error in `catch`, after a write that may be left out: ignores the error of a session that may not write,
+ * and throws every other error.
+ */
 export function ignoreReadOnly(error: unknown): void {
   if (!isReadOnly(error)) throw error
 }
@@ -38,8 +42,8 @@ export function isRejectedValue(error: unknown): boolean {
 }
 
 /**
- * Returns whether there was a deadlock, or a row appeared during the transaction: nothing was done, and the transaction
- * may be repeated.
+ * Returns whether the error has one of two causes: a deadlock, or a change of the data while an SQL function of billing
+ * ran (SQLSTATE `serialization_failure`). The transaction has changed nothing and may be repeated.
  */
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')
@@ -51,4 +55,9 @@ export function isConflict(error: unknown): boolean {
  */
 export function isDuplicate(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '23505'
+}
+
+/** Returns whether the role of the session lacks a right. The same query works once the right is granted. */
+export function isMissingRight(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '42501'
 }

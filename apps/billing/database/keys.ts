@@ -7,6 +7,7 @@ type KeyRow = {
   account_id: string
   sha256: Buffer
   active: boolean
+  weight: number
   expires_at: Date | null
   models: string[] | null
   version: bigint
@@ -16,8 +17,8 @@ type KeyRow = {
   limit_spent: bigint
   limit_held: bigint
   /**
-   * The lowest price of one input and one output token among the models that the key may use; null: no model has a
-   * price.
+   * The lowest price of a request: one input token of the cheapest model that the key may use, and for a chat model one
+   * output token in addition. Models that are disabled or cost nothing do not count. Null if no model remains.
    */
   least: bigint | null
 }
@@ -35,7 +36,7 @@ const SELECT_KEYS = `
     ) p
     where m.enabled
   )
-  select k.id, k.account_id, k.sha256, k.expires_at, k.models, k.version,
+  select k.id, k.account_id, a.weight, k.sha256, k.expires_at, k.models, k.version,
     k.status = 'active' and a.status = 'active' as active,
     a.posted, a.held, k.spend_limit, coalesce(b.spent, 0) as limit_spent, coalesce(b.held, 0) as limit_held, c.least
   from api_keys k
@@ -46,8 +47,8 @@ const SELECT_KEYS = `
   ) c`
 
 /**
- * The most changes in one answer. If there are more, the answer is `resync`: forgetting all keys is then cheaper for
- * both sides than a long list.
+ * The most changes in one answer. If there are more, the answer is `resync`, after which the gateway forgets all keys.
+ * For billing and for the gateway, this is cheaper than a long list.
  */
 const MAX_CHANGES = 1_000
 
@@ -106,6 +107,7 @@ function toBillingKey(row: KeyRow): BillingKey {
   return {
     keyId: row.id,
     accountId: row.account_id,
+    weight: row.weight,
     sha256: row.sha256,
     active: row.active,
     expiresAtMs: row.expires_at === null ? null : row.expires_at.getTime(),
@@ -115,9 +117,10 @@ function toBillingKey(row: KeyRow): BillingKey {
 }
 
 /**
- * Compares the posted credits, and the rest of the spend limit, without subtracting holds. A release of a hold sends no
- * notification to gateways, so a key that is short only because of holds must not be refused. If both are short, the
- * shortage is the account's, as in `reserve`.
+ * Returns the shortage of a key, or null if the key can pay the price `least`. This price is compared with the posted
+ * credits and with the rest of the spend limit. Holds are not subtracted from either amount. When a hold ends, gateways
+ * receive no notification, so a key that is short only because of holds must not be refused. If both amounts are lower
+ * than the price, the shortage of the account is returned, as in `reserve`.
  */
 function toShortage({
   posted,

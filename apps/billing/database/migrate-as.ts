@@ -3,8 +3,8 @@ import { migrate } from './migrate.ts'
 import { openPool } from './open-pool.ts'
 
 /**
- * Migrates with the login of `url`, the owner of the tables, and closes its connections. Throws the errors of
- * `openPool` and `migrate`.
+ * Migrates the database with the login of `url`, which owns the tables. At the end, closes the connections that it has
+ * opened. Throws the errors of `openPool` and `migrate`.
  */
 export async function migrateAs(options: {
   url: string

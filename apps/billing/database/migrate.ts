@@ -15,8 +15,8 @@ const TURN_POLL_MS = 100
 
 /**
  * A statement that waits for a table's lock makes later statements on the table wait behind it. So a migration waits
- * only this long, lets the others pass and tries again. The limit is shorter than PostgreSQL's deadlock_timeout (1 s):
- * if a migration and a money function wait for each other, the migration gives way.
+ * only this long, lets the other statements pass and tries again. The limit is shorter than PostgreSQL's
+ * deadlock_timeout (1 s): if a migration and a money function wait for each other, the migration gives way.
  */
 const LOCK_TIMEOUT_MS = 500
 const LOCK_RETRY_MS = 1_000
@@ -24,11 +24,12 @@ const LOCK_RETRY_MS = 1_000
 /**
  * Brings the database to this version's schema while the earlier version goes on serving: runs the new files of
  * `sql/tables/`, each in a transaction of its own; builds the indexes, if their file has changed; then replaces
- * functions and grants in one transaction, if one of their files has changed. Replicas that start together take turns.
+ * functions and grants in one transaction, if one of their files has changed. Replicas that start together do this one
+ * after another.
  *
- * If a newer version has migrated, indexes, functions and grants stay as they are. Throws a ConfigError when the
- * database was made by an earlier checkout. Throws an error when a file of `sql/tables/` has changed since it was run,
- * when a file fails, and when its locks are not free for `lockLimitMs`.
+ * If a newer version has migrated the database, indexes, functions and grants stay as they are. Throws a ConfigError
+ * when the database was made by an earlier checkout. Throws an error when a file of `sql/tables/` has changed since it
+ * was run, when a file fails, and when a part cannot get a lock that it needs within `lockLimitMs`.
  */
 export async function migrate(
   pool: Pool,
@@ -54,8 +55,9 @@ export async function migrate(
 }
 
 /**
- * Asks for the lock repeatedly instead of waiting inside PostgreSQL: a statement that waits keeps its snapshot, and a
- * concurrent index build waits for all older snapshots to end.
+ * Takes the lock under which one process at a time migrates. Asks for it repeatedly instead of waiting inside
+ * PostgreSQL: a statement that waits keeps its snapshot, and a concurrent index build waits for all older snapshots to
+ * end.
  */
 async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
   const giveUpAtMs = performance.now() + LIMIT_MS
@@ -68,7 +70,10 @@ async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
   }
 }
 
-/** Makes the list of the parts that were run. Throws a ConfigError for a database that is older than this list. */
+/**
+ * Creates the table `schema_parts`, the list of the parts that were run. Throws a ConfigError if the database was made
+ * by a version that did not have this table.
+ */
 async function prepareList(client: PoolClient): Promise<void> {
   const { rows: earlier } = await client.query("select where to_regclass('schema_migrations') is not null")
   if (earlier.length > 0) {
@@ -105,7 +110,7 @@ async function patiently(
   }
 }
 
-/** Returns whether a lock was not free in time, or there was a deadlock: nothing was done. */
+/** Returns whether a lock was not free in time or there was a deadlock. In both cases nothing was done. */
 function isLockConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '55P03' || error.code === '40P01')
 }
@@ -125,8 +130,9 @@ async function apply(client: PoolClient, part: SchemaPart, version: number): Pro
     await client.query('begin')
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
     if (part.kind === 'functions') {
-      // A function may call one of a later file. So all files are first run unchecked and then again: their order does
-      // not matter.
+      // A function may call a function of a later file. So all files are run twice: without a check of the function
+      // bodies, and then with the check. Their order does not matter, because all functions exist before the second
+      // run.
       await client.query('set local check_function_bodies = off')
       for (const file of part.files) await runFile(client, file)
       await client.query('set local check_function_bodies = on')

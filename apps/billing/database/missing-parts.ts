@@ -14,9 +14,9 @@ export async function readApplied(db: Pool | ClientBase): Promise<ReadonlyMap<st
 }
 
 /**
- * Returns the parts that the database lacks, in the order in which they are run. If a newer version has migrated,
- * indexes, functions and grants are not missing: those parts of the newer version serve this version too. Throws an
- * Error when a file of `sql/tables/` has changed since it was run.
+ * Returns the parts that the database lacks, in the order in which they are run. If a newer version has migrated the
+ * database, indexes, functions and grants do not count as missing: the newer version's indexes, functions and grants
+ * serve this version too. Throws an Error when a file of `sql/tables/` has changed since it was run.
  */
 export function listMissing(schema: Schema, applied: ReadonlyMap<string, Applied>): SchemaPart[] {
   const parts = schema.parts.filter(({ name, sha256 }) => applied.get(name)?.sha256 !== sha256)

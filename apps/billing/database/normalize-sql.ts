@@ -1,15 +1,23 @@
-/** Space and comments up to the end of a line; a string; a quoted name; the beginning of a dollar quote; a word. */
+/**
+ * Matches one token, which is one of:
+ * - white space and comments that begin with `--`,
+ * - the beginning of a block comment,
+ * - a string or a quoted name,
+ * - the beginning of a dollar quote,
+ * - a word,
+ * - any other character.
+ */
 const TOKEN =
   /(?<space>(?:\s|--[^\n]*)+)|(?<block>\/\*)|(?<text>\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*")|(?<dollar>\$(?:[A-Za-z_]\w*)?\$)|(?<word>[A-Za-z_][\w$]*)|(?<other>.)/gs
 
-/** After these words a dollar quote has code. */
+/** A dollar quote after one of these words contains code. */
 const BEFORE_CODE: ReadonlySet<string> = new Set(['as', 'do'])
 
 /**
- * Returns SQL without comments and with one space in place of each space, so that two texts that mean the same to
- * PostgreSQL up to their comments and line breaks are equal. Strings and quoted names stay as they are. The code of
- * functions and of `do` blocks is treated like the rest, and every other dollar quote like a string. Throws a SyntaxError
- * for a comment or a dollar quote without an end.
+ * Returns SQL without comments and with one space in place of each run of white space, so that two texts that differ
+ * only in comments and white space become equal. Strings and quoted names stay as they are. A dollar quote with the
+ * code of a function or of a `do` block is normalized in the same way; every other dollar quote stays as it is. Throws
+ * a SyntaxError for a block comment or a dollar quote without an end.
  */
 export function normalizeSql(sql: string): string {
   const parts: string[] = []

@@ -6,9 +6,15 @@ export type ObservedStream = {
   readonly runId: string
   readonly observedAtMs: number
   readonly lastId: { readonly ms: bigint; readonly seq: bigint }
-  /** Time up to which everything is settled; null: unknown, or the watermark need not move. */
+  /**
+   * The time up to which billing has committed all settlements of the stream (`SettledUntil`). Null if this time is
+   * unknown, or if the watermark need not move.
+   */
   readonly settledUntilMs: number | null
-  /** Time of the latest observation that this database has recorded, as stored in Redis; null: none. */
+  /**
+   * Read from Redis: the time of the latest observation that this database has recorded. Null if Redis has no such
+   * time.
+   */
   readonly confirmedMs: number | null
 }
 
@@ -21,11 +27,11 @@ export type RecordedStream = {
   /** The time of the latest observation that the database has recorded; null if there is none. */
   readonly recordedMs: number | null
   /**
-   * The loss that was found; null if there is none. If it is not null, the database went back in time and lacks the
-   * confirmed observation, and the new observation is not recorded.
+   * Not null if the database was set back to an earlier state: the observation whose time is
+   * `ObservedStream.confirmedMs` is missing there. The new observation is then not recorded.
    */
   readonly forgotten: {
-    /** Redis time since which settlements may be lost; null: all of them. */
+    /** Redis time since which settlements may be lost; null: all settlements may be lost. */
     readonly fromMs: number | null
   } | null
 }

@@ -39,7 +39,7 @@ export const SERVICE_ROLE = 'millrace_service'
 /**
  * Settings of every connection to billing's database: `SESSION_SETTINGS`, and limits that keep statements and forgotten
  * transactions from holding locks or snapshots for long. A bigint arrives as BigInt, because numbers would round money.
- * With a `role` the connection works under it from its first statement on, or fails.
+ * If `role` is given, the connection works under this role from its first statement on, or the connection fails.
  */
 export function connectionConfig(
   url: string,
@@ -67,20 +67,22 @@ const IDLE_MS = 10 * 60_000
 const RETRY_MS = 500
 const LOG_EVERY_MS = 5_000
 
-/** The pooler between billing and PostgreSQL: none, or one that gives out a connection for each transaction. */
+/** The pooler between billing and PostgreSQL: none, or a pooler that assigns a connection for each transaction. */
 export type Pooler = 'none' | 'transaction'
 
 /**
- * Opens the pool and resolves when PostgreSQL accepts changes. Waits for a database that cannot be reached, is still
- * starting or is read-only, calls `onWait` with the reason of each failed attempt, and throws after `waitMs`. Throws a ConfigError at
- * once when the login may not work as `role`, or when the pooler lacks what billing needs. Throws an Error at once when
- * a certificate file of the URL cannot be read.
+ * Opens the pool and resolves when PostgreSQL accepts changes. While the database cannot be reached, is still starting
+ * or is read-only, the function tries again, and calls `onWait` with the reason of each failed attempt. Throws an Error
+ * after `waitMs`. Throws at once when waiting cannot help:
+ * - a ConfigError when the login is not a member of `role`, when `role` does not exist, when the session has a wrong
+ *   setting (`SESSION_SETTINGS`), or when the pooler lacks what billing needs;
+ * - an Error when a certificate file that the URL names cannot be read.
  */
 export async function openPool(options: {
   url: string
   /**
-   * The role of the pool's connections; default: the user of the URL. Behind a pooler, the login must have the role
-   * set.
+   * The role of the pool's connections; default: the user of the URL. Behind a pooler, the login itself must have this
+   * role as its setting `role`.
    */
   role?: string
   /** Default: none. */
@@ -114,8 +116,8 @@ export async function openPool(options: {
   Object.defineProperty(pool.options, 'ssl', { enumerable: true, get: () => config.ssl })
   // Only the message is logged, because the error has the whole connection as a property.
   pool.on('error', ({ message }) => log.warn({ reason: message }, 'idle database connection lost'))
-  // The pool handles errors of idle connections only. When a connection in use is lost its next query fails; without a
-  // listener the error event would end the process.
+  // The pool handles errors of idle connections only. When a connection in use is lost, its next query fails. Without a
+  // listener, the connection's error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   pool.on('release', (error) => {
     if (isReadOnly(error)) endIdle(pool)
@@ -149,15 +151,15 @@ export async function openPool(options: {
 }
 
 /**
- * Ends the connections of the pool that are idle now. After a session was refused a change, the others may be of the same
- * server, or have begun while the database was read-only: they would be refused as well although the database may accept
- * changes again.
+ * Ends the connections of the pool that are idle now. Called when a session may not write. The pool's other sessions
+ * may not write either, if they are on the same server or also began while the database was read-only. A new session
+ * may be allowed to write, because the database may accept changes by now.
  */
 export function endIdle(pool: Pool): void {
   for (let left = pool.idleCount; left > 0; left -= 1) {
     pool.connect().then(
       (client) => client.release(true),
-      // The pool was ended, or the wait for a connection was too long: then this one is not idle any more.
+      // The pool was ended, or the wait for a connection was too long. In both cases no idle connection is left to end.
       () => undefined,
     )
   }
@@ -182,14 +184,14 @@ export async function inTransaction<Result>(
     })
     throw error
   } finally {
-    // A connection in an unknown state, or of a server that accepts no changes, must not serve the next transaction.
+    // A connection in an unknown state, or to a server that accepts no changes, must not serve the next transaction.
     client.release(broken)
   }
 }
 
 /**
- * Adds options of the session to the URL: the server applies them before the first statement, and `reset` keeps them.
- * They count more than those that the URL has.
+ * Adds options of the session to the URL. The server applies these options before the first statement, and the SQL
+ * statement `reset` does not remove them. They override the options that the URL already has.
  */
 function withOptions(url: string, options: string): string {
   const target = new URL(url)
@@ -198,14 +200,18 @@ function withOptions(url: string, options: string): string {
   return target.href
 }
 
-/** Returns whether a file that the URL names cannot be read: `pg` reads these files whenever it connects. */
+/**
+ * Returns whether the error means that a file that the URL names, such as a certificate, cannot be read. `pg` reads
+ * these files whenever it connects.
+ */
 function isUnreadableFile(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && ['open', 'read'].includes(String(error.syscall))
 }
 
 /**
- * Checks that a new connection works as `role` and has the settings of every session. A pooler may drop the options of a
- * session, and the connection would have all rights and all defaults of its login.
+ * Checks that a new connection works as `role` and has the settings that every session needs. The role and the settings
+ * are sent as options of the session, and a pooler may drop these options. The connection would then have all rights
+ * and all defaults of its login.
  */
 async function checkDirect(client: PoolClient, role: string | undefined): Promise<void> {
   const session = await readSession(client, false)
@@ -237,7 +243,7 @@ function toRefusal(error: unknown, url: string): ConfigError | null {
   if (error instanceof ConfigError) return error
   if (!(error instanceof DatabaseError)) return null
   const place = `PostgreSQL at ${withoutPassword(url)}`
-  // The codes mean that the role does not exist, or that the login is not a member of the role.
+  // 22023: the role does not exist. 42501: the login is not a member of the role.
   if (error.code === '22023' || error.code === '42501') {
     return new ConfigError([`${place} refuses the login: ${error.message}`], {
       cause: error,

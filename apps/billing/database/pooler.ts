@@ -4,8 +4,8 @@ import { listWrongSettings, readSession, type Session } from './session-settings
 
 // A pooler in transaction mode, such as PgBouncer, gives each transaction any of its connections to PostgreSQL. So
 // nothing that belongs to a session works: no settings sent at the start, no LISTEN, no session locks. Named statements
-// work only if the pooler keeps the statements of its clients apart, as PgBouncer does with max_prepared_statements >
-// 0.
+// work only if the pooler keeps the statements of its clients apart, as PgBouncer does if its `max_prepared_statements`
+// is above 0.
 
 /** Removes the settings that are sent when a connection begins: a pooler refuses them, or drops them silently. */
 export function toPooledConfig(config: ClientConfig): ClientConfig {
@@ -13,7 +13,7 @@ export function toPooledConfig(config: ClientConfig): ClientConfig {
   return rest
 }
 
-/** The settings that a connection must have by its login. */
+/** The settings that the login must give to every connection. */
 export type PooledNeeds = {
   /** Default: any. */
   readonly role?: string | undefined
@@ -23,9 +23,11 @@ export type PooledNeeds = {
 }
 
 /**
- * Checks that one connection behind a pooler works as the role, has the limits and the settings of every session, and
- * keeps named statements apart (a pooler that does so gives the statement of this check another name). Returns the
- * session. Throws a ConfigError that says what to change, or the error of PostgreSQL or its connection.
+ * Checks that one connection behind a pooler works as `needs.role`, is within the limits of `needs` and has the
+ * settings that every session needs. Also checks that the pooler keeps the named statements of its clients apart. If it
+ * does, it prepares this check's statement under another name, and the statement does not find its own name in
+ * PostgreSQL. Returns the session. Throws a ConfigError that says what to change, or an error of PostgreSQL or of the
+ * connection.
  */
 export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<Session> {
   const session = await readNamed(client)
@@ -38,8 +40,9 @@ async function readNamed(client: Pool | PoolClient): Promise<Session> {
   try {
     return await readSession(client, true)
   } catch (error) {
-    // The codes mean that another client's statement has this name, or that there is none although this client has
-    // prepared it.
+    // 42P05: the connection already has a statement with the name of this check's statement, prepared by another
+    // client. 26000: the connection has no statement with that name, because this client prepared it on another
+    // connection.
     const isMixed = error instanceof DatabaseError && (error.code === '42P05' || error.code === '26000')
     if (isMixed) throw new ConfigError([`behind the pooler ${MIXED}`], { cause: error })
     throw error

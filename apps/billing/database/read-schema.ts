@@ -8,8 +8,8 @@ const TABLES_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
 export type SqlFile = { readonly name: string; readonly text: string }
 
 /**
- * A part is run and recorded as one: a file of `tables/`, the file of indexes, or all functions with the roles. Comments
- * do not count in its hash.
+ * A part is run and recorded as a whole: a file of `tables/`, the file of indexes, or all functions with the roles.
+ * Comments do not count in its hash.
  */
 export type SchemaPart = {
   readonly kind: 'tables' | 'indexes' | 'functions'
@@ -59,7 +59,7 @@ async function readSql(folder: URL, name: string): Promise<SqlFile> {
 
 function toPart(kind: SchemaPart['kind'], name: string, files: readonly SqlFile[]): SchemaPart {
   const hash = createHash('sha256')
-  // A comment that is worded anew is no change.
+  // A part whose comments alone have changed keeps its hash.
   for (const { text } of files) hash.update(normalizeSql(text))
   return { kind, name, sha256: hash.digest('hex'), files }
 }

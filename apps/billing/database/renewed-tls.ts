@@ -5,9 +5,10 @@ import { toAuthorities } from '#libs/certificates/pem-files.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * Returns `config` with a property `ssl` that reads the certificate files of the URL each time. If files cannot be
- * used, this is logged once for each reason and the property keeps its last value: `pg` reads the property within
- * callbacks, so an exception would end the process. Throws when the files cannot be used at the first read.
+ * Returns `config` with a property `ssl` that reads, at each access, the certificate files that the URL names. If the
+ * files cannot be used, this is logged once for each reason and the property keeps its last value: `pg` reads the
+ * property within callbacks, so an exception would end the process. Throws when the files cannot be used at the first
+ * read.
  */
 export function toRenewedTls(config: ClientConfig, log: Logger): ClientConfig {
   const { connectionString: url = '', ...settings } = config

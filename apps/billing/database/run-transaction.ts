@@ -5,8 +5,9 @@ import type { Tables } from './tables.ts'
 const MAX_TRIES = 3
 
 /**
- * Runs `run` in a transaction. If the transaction conflicts with another one, `run` runs again in a new transaction. If its
- * session may not write, `run` runs once more on a new connection: the database may accept changes again.
+ * Runs `run` in a transaction. If the transaction conflicts with another one, `run` runs again in a new transaction, at
+ * most `MAX_TRIES` times in all. If the session of the transaction may not write, `run` runs once more on a new
+ * connection, because the database may accept changes by then.
  */
 export async function runTransaction<Result>(
   db: Kysely<Tables>,

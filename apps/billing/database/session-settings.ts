@@ -2,14 +2,14 @@ import type { Pool, PoolClient } from 'pg'
 
 /**
  * The settings that every session of billing has, whatever defaults the server, the database or the login has. Each of
- * them can change what a statement of billing returns or stores, or which changes of others it sees. The names are
- * PostgreSQL's, and the values are written as PostgreSQL shows them.
+ * these settings can change what a statement of billing returns or stores, or which changes by other transactions the
+ * statement sees. The names are PostgreSQL's, and the values are written as PostgreSQL shows them.
  *
- * Settings that change only the speed of a statement, what PostgreSQL logs, where it stores tables, and whether a session
- * may write stay with the operator: docs/operations/billing.md lists them.
+ * Other settings are left to the operator, and docs/operations/billing.md lists them: those settings change only the
+ * speed of a statement, what PostgreSQL logs, where it stores tables, or whether a session may write.
  */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
-  // The texts of values, as `pg` and billing's statements read and write them.
+  // These settings determine the texts of values, as `pg` and billing's statements read and write them.
   client_encoding: 'UTF8',
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
@@ -20,22 +20,24 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   array_nulls: 'on',
   standard_conforming_strings: 'on',
   quote_all_identifiers: 'off',
-  // The meaning of a statement.
+  // These settings can change the meaning of a statement.
   search_path: 'public',
   transform_null_equals: 'off',
   'plpgsql.extra_errors': 'none',
-  // A policy that would hide rows is an error: a sum must not be too small without a sign of it.
+  // With this setting, a policy that would hide rows causes an error. Otherwise a sum would be too small, and nothing
+  // would show it.
   row_security: 'off',
   // The money functions lock rows and then read them by a new statement, which must see what was committed meanwhile.
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
-  // Limits: the statement's own limit bounds its wait for a lock, and an expected error does not end the session.
+  // `lock_timeout`: a wait for a lock needs no limit of its own, because `statement_timeout` bounds it.
+  // `exit_on_error`: an error that billing expects must not end the session.
   lock_timeout: '0',
   exit_on_error: 'off',
   plan_cache_mode: 'auto',
-  // PostgreSQL compiles a plan with a high estimated cost before it runs the plan. Billing's statements read few rows of
-  // tables that grow without end, and the estimates grow with the tables: compiling took 300 ms where running takes 10
-  // ms.
+  // With `jit`, PostgreSQL compiles a plan with a high estimated cost before it runs the plan. Billing's statements
+  // read few rows of tables that grow without end, and the estimates grow with the tables. Measured for one plan: 300
+  // ms to compile it, and 10 ms to run it.
   jit: 'off',
 }
 
@@ -60,7 +62,12 @@ export type Session = {
   readonly keeps_name: boolean
 }
 
-/** Settings that a session is not given at its start: not every PostgreSQL has them, or not every login may set them. */
+/**
+ * Settings that billing checks but does not give at a session's start:
+ * - `session_replication_role`: not every login may set it.
+ * - `synchronous_commit`: the operator chooses its value, but `off` is wrong.
+ * - `transaction_timeout`: PostgreSQL has it only from version 17 on.
+ */
 const CHECKED_SETTINGS = ['session_replication_role', 'synchronous_commit', 'transaction_timeout'] as const
 
 const NAMES = [...Object.keys(SESSION_SETTINGS), ...CHECKED_SETTINGS]
@@ -88,8 +95,9 @@ export async function readSession(client: Pool | PoolClient, isNamed: boolean): 
 export type WrongSetting = { readonly name: string; readonly found: string; readonly wanted: string }
 
 /**
- * Returns the wrong settings of a session. `synchronous_commit` is wrong only if it is off: a commit that was answered
- * could be lost. With every other value a commit is at least on the disk of the server.
+ * Returns the wrong settings of a session. `synchronous_commit` is wrong only if it is `off`: then a crash of the
+ * server could lose a commit that it has confirmed. With every other value a commit is at least on the disk of the
+ * server.
  */
 export function listWrongSettings({ settings }: Session): WrongSetting[] {
   const wrong = Object.entries(SESSION_SETTINGS).flatMap(([name, wanted]) => {
@@ -117,10 +125,10 @@ export function whyReadOnly({ is_standby, is_read_only }: Session): string | nul
   return is_read_only ? 'the database is read-only' : null
 }
 
-/** Settings that a login may set for its session although not every PostgreSQL has them at the start. */
+/** The settings of `CHECKED_SETTINGS` that every login may set in its session. */
 const CORRECTABLE: readonly string[] = ['synchronous_commit', 'transaction_timeout']
 
-/** Corrects the settings that can be corrected in the session, and returns the others. */
+/** Corrects the settings that can be corrected in the session, and returns the settings that cannot. */
 export async function correctSettings(
   client: PoolClient,
   wrong: readonly WrongSetting[],

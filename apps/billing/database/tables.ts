@@ -7,6 +7,7 @@ export type Tables = {
     id: string
     name: string
     status: Generated<'active' | 'closed'>
+    weight: Generated<number>
     posted: Generated<bigint>
     held: Generated<bigint>
     created_at: Date

@@ -1,19 +1,32 @@
 import type { Pool, PoolClient } from 'pg'
 import { ConfigError } from '#libs/config/load-config.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 import { endIdle } from './open-pool.ts'
 import { checkPooled, type PooledNeeds } from './pooler.ts'
+import { describeMissing, listMissingRights, reportMissingRights } from './service-rights.ts'
 import { readSession, whyReadOnly } from './session-settings.ts'
 
 /**
- * Checks every `everyMs` whether the database answers and accepts changes; behind a pooler also whether its connections
- * still have the settings of `pooled`. The result is ready at the start, because the database has just answered.
+ * Checks every `everyMs` that
+ * - the database answers and accepts changes,
+ * - the role of the pool's connections has all rights of the service, and
+ * - behind a pooler, the connections still have the settings of `pooled`.
+ *
+ * Missing rights are also logged. Until the first check the readiness is `ready`, because the database has just
+ * answered.
  */
-export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null; everyMs: number }): {
+export function watchReadiness(options: {
+  pool: Pool
+  pooled: PooledNeeds | null
+  everyMs: number
+  log: Logger
+}): {
   readiness: Readiness
   stop: () => void
 } {
-  const { pool, pooled, everyMs } = options
+  const { pool, pooled, everyMs, log } = options
+  const report = reportMissingRights(log)
   let problem: string | null = null
   let asking = false
 
@@ -21,7 +34,7 @@ export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null
     if (asking) return
     asking = true
     try {
-      problem = await findProblem(pool, pooled)
+      problem = await findProblem(pool, pooled, report)
     } catch (error) {
       problem = error instanceof ConfigError ? error.message : 'the database does not answer'
     }
@@ -35,14 +48,25 @@ export function watchReadiness(options: { pool: Pool; pooled: PooledNeeds | null
   }
 }
 
-/** Returns why the session of a connection cannot write, and ends the connection; null: it can. */
-async function findProblem(pool: Pool, pooled: PooledNeeds | null): Promise<string | null> {
+/**
+ * Checks one connection of the pool. Returns null if the session of this connection can serve, else the reason why it
+ * cannot. If the session cannot write, or if the check throws, the function ends this connection and the pool's idle
+ * connections. If only a right is missing, the connections stay open: they can use the right once it is granted again.
+ */
+async function findProblem(
+  pool: Pool,
+  pooled: PooledNeeds | null,
+  report: (missing: readonly string[]) => void,
+): Promise<string | null> {
   const client = await pool.connect()
   let isUseless = true
   try {
     const problem = whyReadOnly(await read(client, pooled))
-    isUseless = problem !== null
-    return problem
+    if (problem !== null) return problem
+    const missing = await listMissingRights(client)
+    isUseless = false
+    report(missing)
+    return describeMissing(missing)
   } finally {
     client.release(isUseless)
     if (isUseless) endIdle(pool)

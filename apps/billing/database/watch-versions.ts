@@ -13,13 +13,14 @@ export type VersionWatch = {
 }
 
 /**
- * Reports changes made by any replica. PostgreSQL sends a notification at commit. Notifications are lost while there is
- * no connection, so the versions are also compared every `pollMs`.
+ * Reports the changes of keys and of the catalog that any replica has made. PostgreSQL sends a notification at commit.
+ * Notifications are lost while there is no connection, so the versions of keys and catalog are also read every `pollMs`
+ * and compared with the versions that were read before.
  */
 export function watchVersions(options: {
   /**
-   * URL of a direct connection, on which PostgreSQL sends notifications; null: there is none, and the versions are only
-   * compared.
+   * URL of a direct connection, on which PostgreSQL sends notifications; null if there is none. Changes are then found
+   * only by the reads every `pollMs`.
    */
   url: string | null
   pool: Pool

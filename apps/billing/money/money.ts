@@ -26,11 +26,13 @@ export type Settled = {
 }
 
 /**
- * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
- * transaction and idempotent. Reserves and settlements try a fast path first: `reserve_one` and `settle_one` for a
- * batch of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction, does a batch only if none of
- * its calls is special, and gives the answers of `reserve` and `settle`. Throws what PostgreSQL or its connection
- * throws; deadlocks and serialization failures are tried again, and once a session that may not write.
+ * The money functions of `sql/functions/`, each for a whole batch of calls. The answers come in the order of the calls.
+ * A batch is one transaction, and may be repeated without a further effect. `reserve` and `settle` try a fast path
+ * first: `reserve_one` and `settle_one` for a batch of one, else `reserve_plain` and `settle_plain`. The fast path
+ * gives the same answers as the SQL functions `reserve` and `settle`, in a fraction of their time. If a batch has a
+ * special call, such as a call with a known id, the fast path does nothing and the SQL function `reserve` or `settle`
+ * is called. Throws the errors of PostgreSQL and of its connection. After a deadlock or a serialization failure the
+ * batch is tried again; it is tried at most 5 times. If the session may not write, the batch is tried once more.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
@@ -41,13 +43,17 @@ export type Money = {
   /** Expires at most `most` holds of each model. `more`: other holds may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
   /**
-   * Returns the models with an overdue hold, which expires once their stream is settled. `untilMs`: now, by the clock
-   * of the queue Redis.
+   * Returns the models that have an overdue hold: a hold that is still open although its end is more than 30 s before
+   * `untilMs`, the present time by the clock of the queue Redis. Such a hold expires once the watermark of its model is
+   * also more than 30 s past the hold's end.
    */
   overdueModels(untilMs: number): Promise<string[]>
-  /** Records observations; writes only changes. Returns, for each stream, the state in the database. */
+  /**
+   * Writes the observations of the settlement streams to the database, but only the rows that change. Returns, for each
+   * stream, what the database has recorded about it.
+   */
   noteObservations(streams: readonly ObservedStream[], freezeMs: number): Promise<RecordedStream[]>
-  /** Prevents holds from expiring because a clock has jumped. */
+  /** After the clocks of queue Redis servers have jumped, prevents holds from expiring too early. */
   freezeWatermarks(jumps: readonly ClockJump[]): Promise<void>
 }
 
@@ -106,7 +112,8 @@ export function createMoney(options: {
       try {
         return (await pool.query<Row>({ name, text, values })).rows
       } catch (error) {
-        // After a refusal to write the pool has no connection left of before; see `endIdle`.
+        // If the session could not write, `endIdle` has ended the pool's idle connections, so the next try gets a new
+        // connection.
         const mayRepeat = isConflict(error) ? attempt < MAX_TRIES : isReadOnly(error) && attempt === 1
         if (!mayRepeat) throw error
       } finally {
@@ -115,7 +122,11 @@ export function createMoney(options: {
     }
   }
 
-  /** Returns no rows if nothing was done, because an id is already known or is in the batch twice. */
+  /**
+   * Tries the fast path of `reserve`: the SQL function `reserve_one` or `reserve_plain`. Returns no rows if that
+   * function did nothing. It does nothing if an id is already known or is in the batch twice, or if a call needs the
+   * SQL function `reserve`.
+   */
   async function tryShortReserve(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
     const [only] = calls
     if (only === undefined || calls.length > 1) {
@@ -135,7 +146,10 @@ export function createMoney(options: {
     }).catch(noneOfDuplicate)
   }
 
-  /** Returns no rows if nothing was done, because one of the settlements needs `settle`. */
+  /**
+   * Tries the fast path of `settle`: the SQL function `settle_one` or `settle_plain`. Returns no rows if that function
+   * did nothing, because one of the settlements needs the SQL function `settle`.
+   */
   async function tryShortSettle(settlements: readonly Settlement[]): Promise<SettledRow[]> {
     const [only] = settlements
     if (only === undefined || settlements.length > 1) {
@@ -221,7 +235,7 @@ export function createMoney(options: {
     }
   }
 
-  /** Converts the rows of calls that have only the id of the reservation. */
+  /** Converts the rows for calls of `replace` and `extend`, which name the reservation and not its key or model. */
   function toHoldAnswers(
     calls: readonly { readonly reservationId: string }[],
     rows: readonly ReservationRow[],
@@ -238,7 +252,10 @@ export function createMoney(options: {
     )
   }
 
-  /** Returns the json object that `sql/functions/settle.sql` takes; null without a genuine receipt. */
+  /**
+   * Returns the settlement's receipt as the JSON object that `sql/functions/settle.sql` takes. Returns null if the
+   * settlement has no receipt, or if its receipt is not genuine.
+   */
   function receiptOf({ id, receipt }: Settlement): string | null {
     const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
     if (genuine === null) return null

@@ -6,7 +6,10 @@ const Int64 = z
   .regex(/^\d{1,19}$/)
   .transform(BigInt)
 
-/** Unknown fields, which another release has added, are ignored: the signature covers the whole text. */
+/**
+ * Fields that this version does not know are ignored; another version of billing has added them. The signature covers
+ * them as well, because it covers the whole text.
+ */
 const Grant = z.object({
   reservationId: z.uuid(),
   accountId: z.uuid(),
@@ -30,7 +33,7 @@ const Grant = z.object({
 })
 
 /**
- * A signed record of a hold. A settlement carries the receipt of its hold, so that billing can charge for reservations
+ * A signed copy of a hold. A settlement carries the receipt of its hold, so that billing can charge for reservations
  * that a restore from a backup has removed from the database.
  */
 export type Receipt = Readonly<z.infer<typeof Grant>>
@@ -48,8 +51,9 @@ export type Receipts = {
 const MAC_BYTES = 16
 
 /**
- * Receipts that the first secret signs and all secrets verify, so that a secret can be replaced while receipts of the
- * old one are still in use. A receipt is base64url of the grant as a JSON object, a dot, and base64url of its MAC.
+ * Signs receipts with the first secret, and accepts receipts that are signed with any of the secrets. So a secret can
+ * be replaced while receipts that were signed with it are still in use. A receipt is base64url of the grant as a JSON
+ * object, a dot, and base64url of its MAC.
  */
 export function createReceipts(secrets: readonly [string, ...string[]]): Receipts {
   const [signing, ...others] = secrets

@@ -16,14 +16,17 @@ import type { BillingMetrics } from '../metrics.ts'
 
 export type MoneyCallStream = ServerDuplexStream<MoneyCalls__Output, MoneyReplies>
 
-/** The furthest deadline. No generation runs longer than this; a hold with a later deadline would only lock credits. */
+/**
+ * How far ahead a deadline may be. No generation runs longer than this. A hold with a later deadline would only set
+ * credits aside for a longer time, in which other requests of the account cannot use these credits.
+ */
 const MAX_DEADLINE_AHEAD_MS = 24 * 60 * 60 * 1000
 
 /**
- * Serves one gateway's stream: calls go to the lane, and the replies of one event-loop turn are sent as one message. A
- * call that fails gets an error reply; only a broken connection ends the stream. While a gateway does not read its
- * replies, no calls are read from it. Returns a function that ends the stream: from then on no calls are taken, and the
- * stream ends after the last reply.
+ * Serves one gateway's stream: calls go to the lane, and the replies that are made in one iteration of the event loop
+ * are sent as one message. A call that fails gets an error reply, and the stream goes on. While a gateway does not read
+ * its replies, no calls are read from it. Returns a function that ends the stream: later calls are ignored, and the
+ * stream ends after the last reply to the earlier calls. The stream also ends in this way if the gateway ends it.
  */
 export function serveMoney(
   stream: MoneyCallStream,

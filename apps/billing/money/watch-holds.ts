@@ -5,14 +5,15 @@ import { inTransaction } from '../database/open-pool.ts'
 import type { BillingMetrics } from '../metrics.ts'
 
 /**
- * The limit of the count, which reads each open hold once, through an index of open holds alone: 50,000 holds,
- * scattered over a million rows, took 0.3 s.
+ * The time limit of one count of the open holds. The count reads each open hold once, through an index that has only
+ * open holds. For 50,000 holds, scattered over a million rows, it took 0.3 s.
  */
 const LIMIT_MS = 2_000
 
 /**
- * Counts the open holds of all replicas every `everyMs`, and keeps the age of the oldest one. Both metrics are absent
- * while the database does not answer. Returns a function that stops the counting and waits for the current count.
+ * Every `everyMs`, sets two metrics: the number of open holds of all replicas, and the age of the oldest open hold.
+ * Both metrics are absent while the database does not answer. Returns a function that stops the counting and waits for
+ * the current count.
  */
 export function watchHolds(options: {
   pool: Pool

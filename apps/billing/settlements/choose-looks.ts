@@ -1,9 +1,9 @@
 /** The findings of the latest look at a stream; times are by the clock of Redis. */
 export type StreamLook = {
   readonly timeMs: number
-  /** Time of the newest entry; null: the stream or its group does not exist yet. */
+  /** Time of the newest entry; null: the stream or its consumer group does not exist yet. */
   readonly lastEntryMs: number | null
-  /** All entries of the stream are committed. */
+  /** True if all entries of the stream are committed. */
   readonly isSettled: boolean
 }
 
@@ -11,8 +11,8 @@ export type Looks = {
   /** Returns the models whose streams are due for a look. The caller looks at them and calls `note` with each look. */
   due(models: readonly string[]): string[]
   /**
-   * Returns true if each round looks at the stream: entries came lately or are not committed, or the stream's state is
-   * unknown.
+   * Returns true if every round looks at the stream. This is so if entries came lately, if entries are not committed,
+   * or if the stream's state is unknown.
    */
   isLively(model: string): boolean
   note(model: string, look: StreamLook): void
@@ -23,25 +23,39 @@ export type Looks = {
 }
 
 /**
- * A stream is idle, and looked at more rarely, once its newest entry is this old. By then the stream's mark has passed
- * the answers of all gateways that wait for it, repeated answers included.
+ * A stream is idle once its newest entry is older than this and all of its entries are committed. An idle stream is
+ * looked at more rarely. A gateway keeps a settlement until the stream's mark (`SettlementMark`) has passed the time of
+ * Redis' latest answer to this settlement. The latest answer may be a little later than the entry, because a gateway
+ * may send a settlement again. When the newest entry is this old, the mark has usually passed the times of all answers,
+ * so no gateway waits for the mark.
  */
 const LIVELY_MS = 10_000
 
-/** The most idle streams in one round, so that a round costs the same for a thousand models as for a hundred. */
+/**
+ * The most idle streams that one round looks at. Without this limit, a round would cost more, the more idle models
+ * there are.
+ */
 const MOST_IDLE = 64
 
 /**
- * Chooses the streams that a round of the sweeper looks at: lively streams always, idle streams each `idleEveryMs` in
- * turn. A look at an idle stream can only find a change of its Redis server, a gateway that waits for its mark, or
- * entries of another, dead replica, and each of these may wait. An overdue hold does not wait for it: the sweeper also
- * looks at the streams of the models with overdue holds.
+ * Chooses the streams that a round of the sweeper (`sweep.ts`) looks at: lively streams in every round, and idle
+ * streams in turn, each of them every `idleEveryMs`, but at most `MOST_IDLE` of them in one round. A look at an idle
+ * stream can find only three things, and each of them may wait:
+ * - The stream is on another Redis server than before.
+ * - A gateway waits until the stream's mark (`SettlementMark`) has passed a settlement that the gateway keeps.
+ * - A replica of billing has died and has left entries unacknowledged.
+ *
+ * An overdue hold does not wait for such a look: the sweeper also looks at the streams of the models with overdue
+ * holds.
  */
 export function createLooks(options: { idleEveryMs: number; monotonicMs: () => number }): Looks {
   const { idleEveryMs, monotonicMs } = options
   const latest = new Map<string, { readonly atMs: number; readonly isLively: boolean }>()
 
-  /** Models whose entries were read since the latest choice. A look that began before must not hide such an entry. */
+  /**
+   * Models whose entries were read since the latest choice. A look that began before such an entry came does not show
+   * it, so the result of that look is dropped.
+   */
   const touched = new Set<string>()
 
   const isLively = (model: string) => latest.get(model)?.isLively ?? true

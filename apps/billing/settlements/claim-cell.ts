@@ -7,16 +7,17 @@ import { databaseClaimKey, queueIdKey } from '#libs/generation-record/keys.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
-/** The names of both servers, for operators: without a login. */
+/** The names of both servers, without logins, for messages to operators. */
 export type CellPlaces = { readonly cell: string; readonly queue: string; readonly database: string }
 
 export type CellClaim = {
   /**
-   * Resolves with true when the claim is held, and with false when a server does not answer, so that its claim is not
-   * known. While another cell holds one of the two places it waits, and calls `onWait`.
+   * Resolves with true when this process has claimed both servers: the queue Redis and the database. Resolves with
+   * false when a server does not answer, because it is then unknown who has claimed that server. While another cell has
+   * claimed the queue or the database, the function waits and calls `onWait`.
    */
   first(onWait: (reason: string) => void): Promise<boolean>
-  /** Resolves once the claim is held. */
+  /** Resolves once this process has claimed both servers. */
   readonly held: Promise<void>
   stop(): void
 }
@@ -24,15 +25,18 @@ export type CellClaim = {
 const DEFAULT_LIMITS = { everyMs: 10_000, lastingMs: 60_000 }
 
 /**
- * Claims the queue Redis for this billing's database, and the database for this queue, every `everyMs`. A claim ends by
- * itself when nobody has renewed it for `lastingMs`, so a database or a queue that is replaced needs no further step.
+ * Claims the queue Redis for this billing's database, and the database for this queue, and renews both claims every
+ * `everyMs`. A claim ends by itself if it is not renewed for `lastingMs`. So when a database or a queue is replaced,
+ * nobody has to remove the old claim.
  *
- * Two cells whose queues, or whose databases, are one and the same would charge each other's generations and expire each
- * other's holds. They meet by accident: a copied setting, a second release with the first one's URL. Billing is the one
- * process that knows both places, so billing refuses: while another cell holds one of them, it takes no settlement and
- * no call. It calls `onLost` if it learns of the other cell later, after a server did not answer for long.
+ * A cell is a set of processes with one queue Redis, one PostgreSQL and their bus. If two cells used the same queue or
+ * the same database, each would charge the other's generations and expire the other's holds. This can happen by
+ * accident: a setting was copied, or a second installation has a URL of the first. Billing is the only process that
+ * knows both the queue and the database. So while another cell has claimed one of them, billing takes no settlement and
+ * no call. If it finds the other cell only later, because a server did not answer for long, it calls `onLost`.
  *
- * A queue that lost its id (it was emptied) gets back the id that this process knows, so that the database's claim stays.
+ * A queue that was emptied has lost its id. It gets back the id that this process knows, so that the database's claim
+ * stays valid.
  */
 export function claimCell(options: {
   redis: RedisClient
@@ -49,7 +53,7 @@ export function claimCell(options: {
   let queueId: string = randomUUID()
   let databaseId: string | null = null
 
-  /** Returns the reason for which the claim is not held; null if it is. */
+  /** Returns the reason why this process has not claimed both servers; null if it has. */
   async function claim(): Promise<string | null> {
     databaseId ??= DatabaseRow.parse((await pool.query(READ_DATABASE_ID)).rows[0]).id
     const claiming = [databaseId, places.database, limits.lastingMs, queueId] as const
@@ -70,7 +74,7 @@ export function claimCell(options: {
       : `the database ${database} serves the queue Redis ${holder}, and not ${queue}`
   }
 
-  /** Claims once. Returns whether the claim is held; null if that is not known. */
+  /** Tries once to claim both servers. Returns whether this process has claimed them; null if that is not known. */
   async function look(onRefused: (reason: string) => void): Promise<boolean | null> {
     try {
       const reason = await claim()
@@ -117,7 +121,11 @@ export function claimCell(options: {
 
 const CLAIM_DATABASE = readFileSync(new URL('./scripts/claim-database.lua', import.meta.url), 'utf8')
 
-/** A copy of a database has another number, except perhaps on another server. */
+/**
+ * Reads the id in the table `cell`, a dot, and the number that PostgreSQL has given the database on its server. A copy
+ * of the database on the same server has the same id but another number. A copy on another server has the same id, and
+ * may by chance have the same number too.
+ */
 const READ_DATABASE_ID = `
   select format('%s.%s', c.database_id, d.oid) as id
   from cell c, pg_database d where d.datname = current_database()`

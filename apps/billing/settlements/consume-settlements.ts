@@ -18,7 +18,10 @@ export type SettlementConsumer = {
 /** The most entries in one commit. */
 const MAX_BATCH = 512
 
-/** A batch of this many entries is committed at once: with more of them each would be hardly cheaper. */
+/**
+ * A batch with this many entries is committed without waiting for more: more entries would hardly lower the cost of
+ * each.
+ */
 const FULL_BATCH = 64
 
 /**
@@ -26,13 +29,14 @@ const FULL_BATCH = 64
  * one batch at a time; all other entries stay in Redis. Runs until `stop`. While Redis or PostgreSQL is unavailable it
  * tries again. Entries that cannot be read or settled go to the dead letters with an alarm.
  *
- * The streams are read without blocking: at once while entries come, else after a pause. A blocking read would need a
- * connection of its own, and in a Redis Cluster one for each model.
+ * The streams are read without blocking. While streams have entries, one read follows the other at once; after a read
+ * of all streams that returned no entries, there is a pause. A blocking read would need a separate connection, and in a
+ * Redis Cluster a separate connection for each model.
  *
- * A commit costs several times as much as one more entry in it, and the reservations of new requests wait for the same
+ * A commit costs several times as much as adding an entry to it, and the reservations of new requests need the same
  * database. So a batch that is not full waits for the entries that arrive within `gatherMs` after it was read. Until
  * the batch is committed its entries are pending: they keep the watermark from moving, and another replica claims them
- * if this one ends.
+ * if this replica ends.
  */
 export function consumeSettlements(options: {
   streams: SettlementStreams
@@ -44,7 +48,7 @@ export function consumeSettlements(options: {
   claimIdleMs: number
   /** The time for which a batch that is not full waits for more entries. */
   gatherMs: number
-  /** The pause after a read without entries. */
+  /** The pause after a read of all streams that returned no entries. */
   readPauseMs: number
   metrics: BillingMetrics
   log: Logger
@@ -119,7 +123,7 @@ export function consumeSettlements(options: {
     })
   }
 
-  /** Acts on all models at once. After a failure the entries stay with this consumer, and are read again. */
+  /** Calls `act` for all models at once. If a call fails, its entries stay with this consumer, and are read again. */
   async function each<Entry>(
     ofModels: readonly (readonly [string, readonly Entry[]])[],
     act: (model: string, entries: readonly Entry[]) => Promise<void>,

@@ -1,15 +1,20 @@
 import type { StreamState } from './settlement-streams.ts'
 import type { SettledUntil } from './watermark.ts'
 
-/** Entries are kept for this time behind the watermark: after a restore from a backup they are read again. */
+/**
+ * The entries of a settlement stream are kept until they are this much older than the stream's watermark. After
+ * PostgreSQL was restored from a backup, the kept entries are read again.
+ */
 const KEEP_MS = 60 * 60 * 1000
 
 /** The most entries kept per model, which take 130 MB at 650 bytes each, most of it for the receipt. */
 const MAX_KEPT = 200_000
 
 /**
- * Returns the time before which entries of a stream may be dropped, by their ids. Ids and clock may disagree after a
- * clock went back, so an entry is dropped only when it is settled by both.
+ * Returns the time of the oldest entries that must be kept: entries of the stream may be dropped if the time in their
+ * ids is earlier. The time in an id comes from the server's clock. If that clock was set back, an id may have a later
+ * time than the clock. So the returned time is never later than either of these: the watermark `untilMs`, which is a
+ * time of that clock, and the time in `upTo`, the last settled id.
  */
 export function dropBeforeMs(
   { length, oldestId }: Pick<StreamState, 'length' | 'oldestId'>,

@@ -7,7 +7,10 @@ const BillableSettlement = Settlement.extend({ id: z.uuid() }).refine(
   { message: 'more cached than prompt tokens' },
 )
 
-/** Reads an entry's flat list of names and values. Unknown fields, which another release has added, are ignored. */
+/**
+ * Reads an entry's flat list of names and values. Fields that this version does not know are ignored; another version
+ * has added them.
+ */
 export function parseSettlement(
   fields: readonly string[],
 ): { readonly settlement: Settlement } | { readonly problem: string } {

@@ -1,6 +1,6 @@
 /**
- * The time of an observation: `timeMs` by its Redis server. The request was sent at `sentMs` and answered at
- * `answeredMs` by the monotonic clock.
+ * One reading of a Redis server's clock, which was at `timeMs`. By the monotonic clock of this process, the request was
+ * sent at `sentMs` and answered at `answeredMs`.
  */
 export type Reading = { readonly timeMs: number; readonly sentMs: number; readonly answeredMs: number }
 
@@ -10,21 +10,23 @@ export type QueueClocks = {
    * null: this is the first reading.
    */
   note(model: string, reading: Reading): number | null
-  /** Returns now by the server whose clock is furthest ahead; null: unknown. */
+  /** Returns the present time by the server whose clock is furthest ahead; null: unknown. */
   nowMs(): number | null
 }
 
 /**
- * A difference above this is a jump. A hold expires at least 30 s after its end by this clock, so a smaller jump does
- * no harm.
+ * The clock of a Redis server has jumped if, between two readings, it and this process's monotonic clock have moved
+ * apart by more than this. A hold expires at the earliest when the Redis server's clock is 30 s past the hold's
+ * `expires_at`, so a smaller jump does no harm.
  */
 export const JUMP_MS = 5_000
 
 /**
- * Compares the clocks of the queue Redis servers with this process' monotonic clock. There is one comparison per model,
- * because the models of a Redis Cluster are on several servers. The precision of a reading is the time that its answer
- * took: the reading bounds the server's lead over the monotonic clock from both sides. Two readings show a jump only if
- * their bounds do not meet. So neither a slow answer nor a stall of this process looks like a jump.
+ * Compares the clocks of the queue Redis servers with this process's monotonic clock. There is one comparison per
+ * model, because the models of a Redis Cluster are on several servers. A reading cannot tell exactly how far the
+ * server's clock is ahead of the monotonic clock. It gives a range, whose ends follow from the times of the request and
+ * of the answer. Two readings show a jump only if their ranges are more than `JUMP_MS` apart. So neither a slow answer
+ * nor a stall of this process looks like a jump.
  */
 export function createQueueClocks(monotonicMs: () => number): QueueClocks {
   const leads = new Map<string, { readonly least: number; readonly most: number }>()

@@ -6,14 +6,14 @@ export type ReadRound = {
   readonly entries: StreamEntry[]
   /** Models that could not be read. */
   readonly failures: readonly StreamFailure[]
-  /** True if every model had its turn. If false, the caller begins the next round without a pause. */
+  /** True if every model was read. If false, the caller begins the next round without a pause. */
   readonly isAll: boolean
 }
 
 export type RoundReader = {
   /** Reads one round. Never rejects. */
   read(models: readonly string[]): Promise<ReadRound>
-  /** Reads only new entries, while the entries of the last round are not acknowledged yet. Never rejects. */
+  /** Reads only new entries. Used while the entries of the last round are not acknowledged yet. Never rejects. */
   readMore(models: readonly string[]): Promise<ReadRound>
   /** Claims the entries of this model that another consumer, probably a dead one, has not acknowledged. */
   requestClaim(model: string): void
@@ -25,8 +25,8 @@ export type RoundReader = {
 }
 
 /**
- * The most new entries of one round, and of one reply. An entry has about 650 B, most of it the receipt, so a round
- * holds at most 1 MB, however many models have a backlog. Without a bound, 1,000 models took 166 MB.
+ * The largest number of new entries in one round, and in one reply. An entry has about 650 B, most of it the receipt,
+ * so a round has at most 1 MB, however many models have a backlog. Without a bound, 1,000 models took 166 MB.
  */
 const MOST_ENTRIES = 1_024
 /**
@@ -36,8 +36,8 @@ const MOST_ENTRIES = 1_024
 const MOST_STREAMS = 64
 const SHARE = 8
 /**
- * In one round, at most `MOST_TROUBLED` models in trouble are read beside the new entries, and at most `TROUBLED_SHARE`
- * entries of each.
+ * A model is in trouble if its last read failed, or if entries of another consumer must be claimed. A round reads the
+ * new entries, and also at most `TROUBLED_SHARE` entries of each of at most `MOST_TROUBLED` models in trouble.
  */
 const MOST_TROUBLED = 16
 const TROUBLED_SHARE = 32
@@ -47,11 +47,12 @@ const LAST_RETRY_MS = 1_000
 
 /**
  * Reads the streams in rounds of bounded size, fair between models. Each model gets a small share; then the models that
- * have more entries divide the rest of the round. If a round ends before every model had its turn, the next round
- * continues with the other models.
+ * have more entries divide the rest of the round. If a round ends before every model was read, the next round continues
+ * with the other models.
  *
- * A model whose stream cannot be read waits, longer after each failure. After the wait, the entries that this consumer
- * has already received are read first, because the reply of the failed read may have been lost.
+ * After a failed read of a model's stream, the rounds leave out this model for a pause, which grows with each failure.
+ * After the pause, the entries that this consumer has already received are read first, because the reply of the failed
+ * read may have been lost.
  */
 export function createRoundReader(options: {
   streams: Pick<SettlementStreams, 'readNew' | 'readOwn' | 'claim'>
@@ -61,7 +62,7 @@ export function createRoundReader(options: {
   monotonicMs: () => number
 }): RoundReader {
   const { streams, claimIdleMs, monotonicMs } = options
-  /** The id from which each claim continues. */
+  /** The id from which claiming continues, by model. */
   const claims = new Map<string, string>()
   /** Models whose last attempt failed. This consumer may have received entries of their streams. */
   const failing = new Map<string, { readonly retryMs: number; readonly atMs: number }>()
@@ -93,8 +94,8 @@ export function createRoundReader(options: {
   }
 
   /**
-   * Reads new entries of the models that are not failing: a share for each model, then the rest of the round for the
-   * models that have more.
+   * Reads new entries of the models that are not failing. First reads at most `SHARE` entries of each model. Then reads
+   * more entries of the models that have more, up to `MOST_ENTRIES` entries in all.
    */
   async function readShares(all: readonly string[]): Promise<ReadRound> {
     const models = all.filter((model) => !failing.has(model))

@@ -10,14 +10,16 @@ import { createSettlementStreams } from './settlement-streams.ts'
 import { sweep } from './sweep.ts'
 import type { TimingWriter } from './write-timings.ts'
 
-/** The longest time for the last batch and for leaving the streams. */
+/** The longest time for the last batch and for the removal of this consumer from the streams. */
 const STOP_LIMIT_MS = 3_000
 
 /**
- * Consumes settlements, and sweeps the streams, until stopped. It owns the connection. `consumer` is this process's
- * name among billing's replicas, and no later process may have it.
+ * Consumes the settlements of all models, and sweeps their streams (`sweep.ts`), until the returned function is called.
+ * Nothing else may use the connection `redis`, because it is closed at the end. `consumer` is this process's name among
+ * billing's replicas. No later process may have the same name.
  *
- * Returns a function that stops it: the current batch is finished, then the connection is closed.
+ * The returned function stops the consumption and the sweeps. It waits until the current batch has ended and this
+ * consumer is removed from the streams, but at most `STOP_LIMIT_MS`. Then it closes the connection.
  */
 export function runSettlements(options: {
   /** A client whose commands fail when Redis does not answer for seconds. */
@@ -31,7 +33,7 @@ export function runSettlements(options: {
   log: Logger
   /** The time after which an unacknowledged entry of another consumer counts as abandoned. */
   claimIdleMs: number
-  /** The pause after a read of the streams without entries. */
+  /** The pause after a read of all streams that returned no entries. */
   readPauseMs: number
   /** The time for which a batch that is not full waits for more entries. */
   gatherMs: number

@@ -4,7 +4,12 @@ import { boundModelLabel } from '#libs/telemetry/gen-ai-names.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
-import { isConflict, isDatabaseUnavailable, isRejectedValue } from '../database/database-errors.ts'
+import {
+  isConflict,
+  isDatabaseUnavailable,
+  isMissingRight,
+  isRejectedValue,
+} from '../database/database-errors.ts'
 import type { Money, Settled } from '../money/money.ts'
 import { SETTLEMENT_ALARMS, type BillingMetrics } from '../metrics.ts'
 import type { TimingWriter } from './write-timings.ts'
@@ -25,10 +30,10 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 2_000
 
 /**
- * While PostgreSQL cannot settle anything a batch is tried again, because no settlement may be lost. Every other error
- * belongs to an entry: PostgreSQL rejects a value of it, or this release cannot handle it. Such an entry would fail the
- * whole batch each time. So the entries of the batch are settled one by one, and the entries that fail alone are
- * returned.
+ * While PostgreSQL can settle nothing, a batch is tried again until it succeeds, because no settlement may be lost. If
+ * PostgreSQL can settle but a batch fails, an entry is the cause: either PostgreSQL rejects a value of the entry, or
+ * this version of billing cannot handle the entry. Each further try of the whole batch would fail too. So the entries
+ * of this batch are settled one by one, and the entries that cannot be settled are returned.
  */
 export function createSettleEntries(deps: {
   money: Money
@@ -73,13 +78,13 @@ export function createSettleEntries(deps: {
   }
 
   /**
-   * Returns whether the database could settle nothing at all. Some errors, such as a missing right, do not show whether
-   * the database or an entry is the cause. After such an error an empty batch is settled: if it fails as well, the
-   * database is the cause.
+   * Returns whether the database, and not an entry, is the cause of the error. A missing right is never an entry's
+   * fault, although only some entries may need that right. Some errors do not show their cause. After such an error an
+   * empty batch is settled: if this fails as well, the database is the cause.
    */
   async function isOutage(error: unknown): Promise<boolean> {
     if (isRejectedValue(error)) return false
-    if (isDatabaseUnavailable(error) || isConflict(error)) return true
+    if (isDatabaseUnavailable(error) || isConflict(error) || isMissingRight(error)) return true
     try {
       await money.settle([])
       return false
@@ -129,8 +134,8 @@ export function createSettleEntries(deps: {
     if ((await settle(settlements, signal)) === null) return []
     const refused: { index: number; problem: string }[] = []
     for (const [index, settlement] of settlements.entries()) {
-      // A batch of one is also tried again: a connection may have been lost in a way that `isOutage` does not
-      // recognize.
+      // If the batch has only one entry, this entry is settled a second time all the same: the first error may have
+      // been the loss of a connection, in a form that `isOutage` does not recognize.
       const answer = await settle([settlement], signal)
       if (answer !== null) refused.push({ index, problem: toProblem(answer.refusal) })
     }

@@ -28,19 +28,20 @@ export type StreamState = {
 
 /** A stream at one instant of its Redis server. */
 export type StreamObservation = {
-  /** The run id as in `SettlementMark`: of the server and of the stream's incarnation on it. */
+  /** The run id, as in `SettlementMark`. It consists of `server` and `incarnation`. */
   readonly runId: string
   /**
-   * The server's part of the run id. It differs between servers, and changes with a restart or a promotion of a server.
+   * The part of the run id that names the Redis server. It differs between servers, and it changes when a server is
+   * restarted or promoted.
    */
   readonly server: string
   readonly incarnation: string
-  /** True if entries, or the whole stream, were lost since the last observation: the incarnation is new. */
+  /** True if entries, or the whole stream, were lost since the last observation. `incarnation` is then new. */
   readonly lost: boolean
   readonly timeMs: number
   /** The number of entries that could not be settled. */
   readonly deadLetters: number
-  /** The state of the stream; null if the stream or billing's group does not exist. */
+  /** The state of the stream; null if the stream or billing's consumer group does not exist. */
   readonly stream: StreamState | null
 }
 
@@ -53,22 +54,26 @@ const GROUP = 'billing'
 const DEAD_LETTERS_KEPT = 10_000
 
 /**
- * The limits of a buried entry. Lua passes at most some thousands of values to one command, and an entry that cannot be
- * buried would stop its model.
+ * The limits of an entry that is moved to the dead letters (`bury`). Lua passes at most some thousands of values to one
+ * command. An entry that could not be moved would stop the settlements of its model.
  */
 const MOST_BURIED_FIELDS = 200
 const MOST_REASON_CHARACTERS = 1_000
 
-/** The key of a model's settlements that cannot be read or settled, for operators. */
+/** Under this key Redis keeps, for operators, a model's settlements that cannot be read or settled. */
 export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:dead`
 
-/** The key of the time of the latest observation of a model's stream that the database has recorded. */
+/**
+ * Under this key Redis keeps the time of the latest observation of the model's stream (`ObservedStream`) that the
+ * database has recorded.
+ */
 const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed`
 
 /**
- * The settlement streams, for one consumer of the group. Every command is about one model, whose keys a Redis Cluster
- * keeps on one node: while a node is away, the models of the other nodes go on. Only `readNew` reads many models in one
- * command, if one server has all of them: otherwise a thousand idle streams would cost a thousand commands.
+ * The settlement streams, for one consumer of billing's consumer group. Every command is about one model, whose keys a
+ * Redis Cluster keeps on one node: while a node is away, the models of the other nodes go on. The exception is
+ * `readNew`: if one server has all models, `readNew` reads many models with one command. With one command for each
+ * model, a thousand idle streams would cost a thousand commands.
  */
 export function createSettlementStreams(options: { redis: Redis | Cluster; consumer: string }) {
   const { redis, consumer } = options
@@ -89,8 +94,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
   }
 
   /**
-   * Reads new entries of one model. Creates the group if it does not exist; its next entry is then the first of the
-   * stream.
+   * Reads new entries of one model. Creates billing's consumer group if it does not exist. A new group begins with the
+   * first entry of the stream.
    */
   async function readNewOf(model: string, count: number): Promise<StreamEntry[]> {
     try {
@@ -119,8 +124,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
         try {
           return { entries: await read(models, '>', count), failures: [] }
         } catch (error) {
-          // One stream without a group, or a key that is not a stream, fails the whole command. Then each model is read
-          // by itself.
+          // One stream without a group, or one key that is not a stream, makes the whole command fail. In that case
+          // each model is read by a command of its own.
           if (!isReply(error)) return { entries: [], failures: models.map((model) => ({ model, error })) }
         }
       }
@@ -132,8 +137,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Reads at most `count` entries that this consumer has received and not acknowledged. Returns none when a failover
-     * has lost the group.
+     * Reads at most `count` entries that this consumer has received and not acknowledged. Returns no entries when a
+     * failover has lost the consumer group.
      */
     readOwn: async (model: string, count: number): Promise<StreamEntry[]> =>
       await read([model], '0', count).catch(noneWithoutGroup([])),
@@ -141,8 +146,8 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     /**
      * Claims at most `count` entries, from the id `start` on, that were delivered at least `minIdleMs` ago and are not
      * acknowledged. `next` is the id to continue from, or null at the end. A call may return no entries before the end:
-     * Redis examines only a few thousand entries per call, and the first ones may just have been claimed. Returns none
-     * when a failover has lost the group.
+     * Redis examines only a few thousand entries per call, and another consumer may just have claimed the first
+     * entries. Returns no entries when a failover has lost the consumer group.
      */
     async claim(
       model: string,
@@ -188,15 +193,19 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
       }
     },
 
-    /** Gives the stream another incarnation, because this incarnation has lost entries. */
+    /** Gives the stream a new incarnation, because `incarnation` has lost entries. */
     async renew(model: string, incarnation: string): Promise<void> {
       await redis.eval(RENEW, 1, settlementStateKey(model), incarnation, newIncarnation())
     },
 
     /**
-     * Stores `recordedMs`, the time of the latest observation that the database has recorded. Also stores the mark: all
-     * entries up to `committedMs` of the run `runId` are committed. Gateways keep a settlement until the mark has
-     * passed it. A null value is unknown, or is stored already.
+     * Stores two facts about the stream:
+     * - `recordedMs`: the time of the latest observation (`ObservedStream`) that the database has recorded.
+     * - `runId` and `committedMs`, which together are the mark (`SettlementMark`): the database has committed all
+     *   entries that were appended up to `committedMs` in this run. Gateways keep a settlement until the mark has
+     *   passed the settlement's time.
+     *
+     * If a time is null, because it is unknown or is stored already, the stored value stays.
      */
     async confirm(
       model: string,
@@ -215,8 +224,9 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Lets the group read the entries since `fromMs` again, because the database has lost an observation that it had
-     * confirmed. Returns false when another replica has done so.
+     * Lets billing's consumer group read the entries since `fromMs` again. This is needed if the database has lost an
+     * observation whose time, `confirmedMs`, is stored in Redis (`confirm`). Returns false when another replica has
+     * already done this.
      */
     async readAgain(model: string, confirmedMs: number, fromMs: number): Promise<boolean> {
       const keys = [settlementStreamKey(model), confirmedKey(model), settlementMarkKey(model)]
@@ -263,7 +273,7 @@ function readScript(name: string): string {
   return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8')
 }
 
-/** Handles an error in `catch`: returns `none` if the group does not exist, and throws every other error. */
+/** Handles an error in `catch`: returns `none` if the consumer group does not exist, and throws every other error. */
 function noneWithoutGroup<None>(none: None): (error: unknown) => None {
   return (error) => {
     if (isNoGroup(error)) return none

@@ -29,18 +29,18 @@ export type Sweeper = {
 
 /**
  * Every `everyMs`: observes the settlement streams, moves the watermarks in PostgreSQL, expires the holds behind them,
- * trims the streams and calls `onStuck` for entries that stay unacknowledged. If the database went back in time, the
- * settlements since then are read again. If a stream lost entries although its server did not restart, the stream gets
- * another incarnation and an alarm is raised; the gateways then send again the settlements that they keep. Every
- * replica sweeps, because each step is idempotent. A failed round is logged, and the next round starts from the state
- * of Redis and PostgreSQL.
+ * trims the streams and calls `onStuck` for entries that stay unacknowledged. If the database was set back to an
+ * earlier state, the settlements since that state are read again. If a stream lost entries although its server did not
+ * restart, the stream gets another incarnation and an alarm is raised; the gateways then send again the settlements
+ * that they keep. Every replica sweeps, because each step is idempotent. A failed round is logged, and the next round
+ * starts from the state of Redis and PostgreSQL.
  *
  * An idle stream is observed more rarely, and its watermark in PostgreSQL does not move until a hold of its model is
  * overdue. Then the stream is observed in the same round. So a second in which nothing happens costs the same for ten
  * models as for a thousand, and writes nothing in PostgreSQL.
  *
- * After a jump of a server's clock, holds in use would look overdue by this clock. So no hold expires by it until the
- * holds in use have ended.
+ * After a server's clock has jumped, holds in use could expire too early by this clock. So the watermarks that follow
+ * this clock do not move for some time: `freeze_watermarks.sql` says how long.
  */
 export function sweep(options: {
   streams: SettlementStreams
@@ -102,7 +102,7 @@ export function sweep(options: {
     await each(all, async ({ model }) => await streams.forgetConsumers(model, FORGET_EVERY_MS))
   }
 
-  /** Returns the models with overdue holds, which expire once their stream is settled. */
+  /** Returns the models with overdue holds (`Money.overdueModels`). */
   async function findOverdue(current: readonly string[]): Promise<string[]> {
     const redisMs = clocks.nowMs()
     if (redisMs === null) return []
@@ -146,8 +146,8 @@ export function sweep(options: {
   }
 
   /**
-   * Freezes the watermarks before clocks that have jumped can move them. If this fails, the round fails too, and the
-   * next round tries again.
+   * Freezes the watermarks that follow a server's clock if this clock has jumped, so that the jump does not move them.
+   * If this fails, the round fails too, and the next round tries again.
    */
   async function freeze(
     read: readonly (Pick<Observed, 'model' | 'observation'> & { readonly byMs: number })[],
@@ -165,8 +165,10 @@ export function sweep(options: {
   }
 
   /**
-   * Returns whether a stream went back. The entries of such a stream cannot be judged before it has another
-   * incarnation.
+   * Handles the loss of entries that the observation shows (`watch-losses.ts`), and returns whether the observation
+   * must not be used. If the loss is `went-back`, the function gives the stream a new incarnation and returns true:
+   * until the stream has this incarnation, no observation of it may be used. If the loss is `lost`, the function logs
+   * an error, counts the loss and returns false. If there is no loss, it returns false.
    */
   async function isSpoiled(model: string, observation: StreamObservation): Promise<boolean> {
     const loss = losses.judge(model, observation)
@@ -181,7 +183,7 @@ export function sweep(options: {
     return loss === 'went-back'
   }
 
-  /** Acts on all items at once. A failure, such as a server that is away, does not stop the other models. */
+  /** Calls `act` for all items at once. A failure, such as a server that is away, does not stop the other models. */
   async function each<Item extends { readonly model: string }>(
     items: readonly Item[],
     act: (item: Item) => Promise<void>,
@@ -195,8 +197,8 @@ export function sweep(options: {
   }
 
   /**
-   * Lets the group read again the settlements that the database has lost. Until they are read the watermark does not
-   * move.
+   * If the database has lost settlements, lets billing's consumer group read these settlements from the stream again.
+   * Until they are read, the watermark does not move.
    */
   async function readAgain({ model, observation, forgotten }: Recorded) {
     const { stream } = observation
@@ -274,8 +276,9 @@ type Observed = {
 type Recorded = Observed & Pick<RecordedStream, 'recordedMs' | 'forgotten'>
 
 /**
- * Finds a jump back that happened before this process began to observe: the database has then recorded a time that is
- * still to come.
+ * Returns in `byMs` by how much the server's clock jumped back before this process began to observe it (a negative
+ * number); 0 if the clock did not jump. Such a jump shows in the database: it has recorded a time that the server's
+ * clock has not reached.
  */
 function toJumpBefore({ model, observation, jumpMs, recordedMs, forgotten }: Recorded) {
   const byMs = observation.timeMs - (recordedMs ?? observation.timeMs)

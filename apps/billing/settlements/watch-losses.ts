@@ -2,8 +2,12 @@ import type { StreamObservation } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
- * `lost`: entries are gone although the stream's server runs on. `went-back`: entries are gone, but the stream's
- * incarnation is still the same.
+ * The loss that the comparison of a stream's observation with the previous observation has found.
+ * - `lost`: the stream has a new incarnation already. Either `observe.lua` or another replica of billing has given the
+ *   stream this incarnation, because entries are gone, or because the stream's state was deleted or replaced.
+ * - `went-back`: only this comparison has found the loss. On the same server and in the same incarnation, the stream's
+ *   last id is smaller than before, or the stream or its consumer group is missing. The caller must then give the
+ *   stream a new incarnation.
  */
 export type Loss = 'none' | 'lost' | 'went-back'
 
@@ -18,9 +22,10 @@ export type LossWatch = {
 
 /**
  * Compares each observation of a stream with the previous one. `scripts/observe.lua` finds contradictions with the
- * state that is stored beside the stream. The script cannot see that state and stream were deleted together, or that an
- * older copy of both was loaded. After a restart or a promotion the server's part of the run id is new. Then missing
- * entries at the end raise no alarm, because the gateways send them again.
+ * state that is stored beside the stream. If the state and the stream were deleted together, or if an older copy of
+ * both was loaded, the script finds no contradiction, but this comparison does. After a restart or a promotion, the
+ * part of the run id that names the Redis server is new. In this case missing entries at the end of the stream raise no
+ * alarm, because the gateways send these settlements again.
  */
 export function createLossWatch(): LossWatch {
   type Seen = { readonly server: string; readonly incarnation: string; readonly lastId: StreamId | null }

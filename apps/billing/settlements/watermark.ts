@@ -2,8 +2,8 @@ import type { StreamObservation, StreamState } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 
 /**
- * The watermark: everything settled in Redis until `untilMs` (Redis time), that is all entries with ids up to `upTo`,
- * is settled in PostgreSQL.
+ * The watermark of a stream. Everything that was settled in Redis until `untilMs` (Redis time) is settled in
+ * PostgreSQL: all entries of the stream with ids up to `upTo`.
  */
 export type SettledUntil = { readonly untilMs: number; readonly upTo: StreamId }
 
@@ -22,10 +22,11 @@ export type WatermarkTracker = {
  * Computes each stream's watermark from successive observations.
  *
  * An observation has Redis' time and the stream's last id L. Suppose that all entries up to L were delivered and none
- * of them is pending. Then everything settled in Redis before that time is settled in PostgreSQL, because later entries
- * have greater ids. If this is so at once, the watermark is the present; otherwise the observation is kept and tested
- * again at the next ones. The last processed id cannot serve as watermark: it does not move in an idle system, and
- * another replica may still have entries before it.
+ * of them is pending. Every entry that comes after this time has an id greater than L. So everything that was settled
+ * in Redis before this time is settled in PostgreSQL, and the time is the watermark. If entries up to L are not
+ * delivered or are pending when the observation is made, the observation is kept and tested again with each later
+ * observation. The last processed id cannot serve as watermark: it does not move in an idle system, and another replica
+ * may still be working on earlier entries.
  */
 export function createWatermarkTracker(): WatermarkTracker {
   type Observation = { readonly runId: string; readonly timeMs: number; readonly lastId: StreamId }

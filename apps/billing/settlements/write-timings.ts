@@ -9,7 +9,10 @@ export type TimingWriter = {
   drain(): Promise<void>
 }
 
-/** The most rows that wait while one batch is written: 30 s of 300 settlements a second, 2 MB. */
+/**
+ * The most rows that wait while one batch is written. At 300 settlements a second these are the rows of about 30 s.
+ * They take 2 MB.
+ */
 const MAX_WAITING = 10_000
 
 /**
@@ -17,8 +20,8 @@ const MAX_WAITING = 10_000
  * Timings that cannot be written are logged and lost. A timing is written once; the timing of a repeated settlement is
  * left out.
  *
- * An id that was not made in the last 90 days, or that is from the future, gets no timing, because it would be in no
- * month that `forget_timings` drops.
+ * No timing is written for an id whose time is more than 90 days in the past or more than a day in the future: the
+ * timing would be in no month that `forget_timings` drops.
  */
 export function createTimingWriter(deps: { pool: Pool; nowMs: () => number; log: Logger }): TimingWriter {
   const { pool, nowMs, log } = deps

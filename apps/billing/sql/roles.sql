@@ -2,7 +2,7 @@
 -- needs: it cannot change, delete from or empty an append-only table, nor switch a trigger off. It has no rights on a
 -- new table until they are granted here.
 --
--- Roles belong to the whole server: another database's migration may create this one at the same moment.
+-- Roles belong to the whole server: another database's migration may create this role at the same moment.
 do $$
 declare
   may_work_as text := case when current_setting('server_version_num')::integer >= 160000 then 'set' else 'member' end;
@@ -21,8 +21,8 @@ begin
     end;
   end if;
 
-  -- A login that is no superuser may grant a role that it created. It cannot work as the role until it has granted it
-  -- to itself.
+  -- A login that is no superuser may grant a role that it created. It cannot work as the role until it has granted the
+  -- role to itself.
   if not pg_has_role(session_user, 'millrace_service', may_work_as) then
     begin
       grant millrace_service to session_user;
@@ -62,5 +62,12 @@ grant select
   to millrace_service;
 revoke execute on function seal_ledger(timestamptz), prepare_months(timestamptz), forget_timings(timestamptz),
   roll_usage(timestamptz), archive_problem, archive_month from public;
-grant execute on function seal_ledger(timestamptz), prepare_months(timestamptz), forget_timings(timestamptz),
-  roll_usage(timestamptz), archive_problem, archive_month to millrace_service;
+
+-- PostgreSQL lets everyone execute a new function, unless the database's defaults take this right away.
+grant execute on function
+  adjust, affordable_output, archive_month, archive_problem, archived_before, broken_archives, broken_seals,
+  chain_ledger, claim_queue, count_period, expire, extend, first_id, first_seq, forget_timings, freeze_watermarks,
+  hash_balances, is_price_of_receipt, ledger_horizon, ledger_line, ledger_months, made_at, month_start, next_version,
+  note_observations, output_limit, overdue_models, period_start, prepare_months, price_tokens, reconcile, release,
+  replace(uuid[], integer[], integer[], timestamptz), reservation_of, reserve, reserve_one, reserve_plain, roll_usage,
+  seal_ledger, settle, settle_one, settle_plain, top_up, written_off to millrace_service;

@@ -1,6 +1,9 @@
 import { ConsoleError } from './console-error.ts'
 
-/** Longer than billing's slowest answer, the comparison of all books, takes to begin. */
+/**
+ * A request to billing is aborted after this time, even while its answer is still arriving. The slowest request asks
+ * for a reconciliation of the books since the newest seal.
+ */
 const LIMIT_MS = 5 * 60_000
 
 export type BillingRequest = {
@@ -17,9 +20,9 @@ export type BillingRequest = {
 export type AskBilling = (request: BillingRequest) => Promise<Response>
 
 /**
- * Sends one request to billing's admin interface. Of the browser's request only the fields of `BillingRequest` are
- * passed on. Throws a ConsoleError that says whether billing may have received the request, or whether billing's
- * release is too old to know the operation.
+ * Sends one request to billing's admin interface. Only the fields of `BillingRequest` are taken from the browser's
+ * request. If billing does not answer, throws a ConsoleError that says whether billing may have received the request.
+ * Also throws a ConsoleError if billing's version is too old to know the operation.
  */
 export function createAskBilling(billingUrl: string): AskBilling {
   return async ({ method, target, token, body, userAgent, signal }) => {
@@ -46,8 +49,8 @@ export function createAskBilling(billingUrl: string): AskBilling {
 }
 
 /**
- * The message of every billing release for a path that it does not serve. The console requests only paths of the
- * contract, so this message means that billing is older than the console.
+ * The message of every version of billing for a path that it does not serve. The console requests only paths of its own
+ * `#libs/admin-contract`, so this message means that billing is older than the console.
  */
 const NO_SUCH_OPERATION = 'There is no such operation.'
 

@@ -16,9 +16,9 @@ const OWN = new Set(['openSession', 'claimSession'])
 const PASSED_HEADERS = ['content-type', 'content-disposition', 'retry-after'] as const
 
 /**
- * Forwards requests below `/api/admin` to billing, only for operations of the contract. The path is built from
- * validated parameters, because a path with `..` in it would name another operation. The browser's headers are not
- * passed on.
+ * Forwards requests below `/api/admin` to billing, if they are for an operation of `#libs/admin-contract`. The path of
+ * the forwarded request is built from validated parameters, because a path with `..` in it would name another
+ * operation. The browser's headers are not passed on.
  */
 export function forwardAdmin(
   app: FastifyInstance,

@@ -4,17 +4,18 @@ import { ConsoleError } from './console-error.ts'
 /**
  * Refuses requests that the console's own page would not send.
  *
- * 1. `Host` must be the console's host exactly. A name that an attacker points at this address has another host.
- * 2. A request for anything but the page and its files must come from the page itself, by `Sec-Fetch-Site`, or by
- *    `Origin` if the browser does not send `Sec-Fetch-Site`.
- * 3. Such a request that changes something must have a JSON body and the header `x-millrace-page`. No HTML form can
+ * 1. `Host` must be the console's host exactly. An attacker may point the name of another host at this address; the
+ *    browser then sends that name.
+ * 2. A request for anything but the page and its files must come from the page itself. The header `Sec-Fetch-Site`
+ *    shows this, or `Origin` if the browser does not send `Sec-Fetch-Site`.
+ * 3. A request that changes something must also have a JSON body and the header `x-millrace-page`. No HTML form can
  *    send either.
  *
  * The guard compares the route that the router matched, not the path as it was sent: the router decodes the path first,
  * so it serves `/%61pi/` as `/api/`, and a comparison of the raw path would miss that. `open` lists the routes to which
  * any page may link. Every other route is guarded.
  *
- * Requests with a bearer token are not checked. Tokens are for programs, and no browser attaches one on its own.
+ * Requests with a bearer token are not checked. Tokens are for programs, and no browser attaches a token by itself.
  * Programs may also use another address of the console, because not every program can resolve a name below `localhost`.
  */
 export function installGuard(

@@ -1,7 +1,7 @@
 const WINDOW_MS = 60_000
 const MAX_FAILURES = 10
 
-/** The most addresses that are remembered. Above it the oldest address is forgotten. */
+/** The most addresses that are remembered. When another address is added, the oldest address is forgotten. */
 const MAX_ADDRESSES = 10_000
 
 export type AttemptLimit = {
@@ -9,7 +9,10 @@ export type AttemptLimit = {
   noteFailure(address: string): void
 }
 
-/** Counts the failed sign-ins of each address; ten within a minute block it until the minute is over. */
+/**
+ * Counts the failed sign-ins of each address. A minute begins with the first failure. After ten failures in this
+ * minute, the address is blocked until the minute is over.
+ */
 export function limitAttempts(nowMs: () => number): AttemptLimit {
   const failures = new Map<string, { sinceMs: number; count: number }>()
 

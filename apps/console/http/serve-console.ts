@@ -31,15 +31,17 @@ export type ConsoleSettings = {
 }
 
 /**
- * Creates the console's HTTP server, which does not listen yet. It serves the page, its viewers' sessions, and
- * billing's operations with the viewer's credential. The server has no credential of its own.
+ * Creates the console's HTTP server, which does not listen yet. It serves the page and the sessions of its viewers, and
+ * it forwards billing's operations. A forwarded request has the viewer's credential, because the server has no
+ * credential of its own.
  */
 export function createConsoleServer(deps: {
   origin: URL
   billingUrl: string
   page: Page
   /**
-   * Addresses and ranges of proxies whose `X-Forwarded-For` header is trusted. The header is ignored from all others.
+   * Addresses and ranges of proxies whose `X-Forwarded-For` header is trusted. In a request from any other address the
+   * header is ignored.
    */
   trustedProxies?: readonly string[] | undefined
   settings: ConsoleSettings
@@ -54,7 +56,8 @@ export function createConsoleServer(deps: {
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
-    // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default is longer.
+    // `headersTimeout` must not be longer than `requestTimeout`: Node would swap the two limits. The default of
+    // `headersTimeout` is 60 s.
     http: { headersTimeout: UPLOAD_LIMIT_MS },
     keepAliveTimeout: deps.keepAliveTimeoutMs,
     connectionTimeout: IDLE_LIMIT_MS,
@@ -81,8 +84,8 @@ export function createConsoleServer(deps: {
   const askBilling = createAskBilling(billingUrl)
   function tokenOf(request: FastifyRequest): string {
     const bearer = /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    // If there is an Authorization header, the cookie is never used, even if the header is malformed: the guard has
-    // skipped its checks for this request.
+    // If there is an Authorization header, the cookie is never used, even if the header is malformed. For a request
+    // with this header the guard (`guard-request.ts`) does not check that the console's own page has sent it.
     const token = request.headers.authorization === undefined ? cookie.read(request) : bearer
     if (token === undefined) throw new ConsoleError('invalid_token')
     return token

@@ -11,8 +11,8 @@ export type SessionCookie = {
 
 /**
  * Reads and writes the cookie with a session's token. Browsers send it only to this origin, and scripts cannot read it.
- * On plain HTTP (loopback only) the cookie has neither `Secure` nor the `__Host-` prefix, which requires `Secure`:
- * Safari drops such cookies there.
+ * On plain HTTP (loopback only) the cookie is not `Secure`, because Safari drops `Secure` cookies on plain HTTP. The
+ * prefix `__Host-` requires `Secure`, so on plain HTTP the cookie's name does not have this prefix.
  */
 export function createSessionCookie(origin: URL): SessionCookie {
   const isSecure = origin.protocol === 'https:'

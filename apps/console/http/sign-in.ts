@@ -7,7 +7,7 @@ import { ConsoleError } from './console-error.ts'
 import type { AttemptLimit } from './limit-attempts.ts'
 import type { SessionCookie } from './session-cookie.ts'
 
-/** Holds a credential's token, or the ticket that `millrace console` prints. */
+/** Contains a credential's token, or the ticket that `millrace console` prints. */
 const SignInBody = z.union([
   z.strictObject({ token: z.string().regex(/^[\x21-\x7e]{1,500}$/) }),
   z.strictObject({ ticket: z.string().regex(/^[\x21-\x7e]{1,500}$/) }),

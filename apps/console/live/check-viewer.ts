@@ -1,18 +1,21 @@
 /** Asks whether billing accepts a token of an operator or of a session. */
 export type CheckViewer = (token: string) => Promise<'accepted' | 'refused' | 'not-known'>
 
-/** How long an answer is reused: a viewer makes several requests at once, and again after each reconnect. */
+/**
+ * The time for which billing's answer about a viewer's token is reused. A viewer's page makes several requests at once,
+ * at its start and after each reconnect.
+ */
 const KNOWN_MS = 5_000
 /**
- * The most tokens whose answer is kept. Refusals are kept too, so that repeated tries with a wrong token do not reach
- * billing.
+ * The largest number of viewers' tokens for which the console keeps billing's answer. Refusals are kept too, so that
+ * repeated tries with a wrong token do not reach billing.
  */
 const MOST_KNOWN = 1_000
 
 /**
- * Creates the check, which asks billing and reuses the answer for 5 s. After a session has ended, no new stream opens
- * after those 5 s, and an open stream closes within 20 s (`serve-live.ts`). An answer is never used for longer than 5
- * s, even while billing is unreachable.
+ * Creates the check of a viewer's token. The check asks billing and reuses the answer for 5 s. So 5 s after the end of
+ * a session, no new stream opens for it. An open stream is closed within 20 s of that end (`serve-live.ts`). An answer
+ * is never used for longer than 5 s, even while billing is unreachable.
  */
 export function createCheckViewer(deps: {
   /** Requests billing's `/whoami` with the token and returns the HTTP status. Rejects if billing does not answer. */

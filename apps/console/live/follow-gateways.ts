@@ -8,7 +8,7 @@ import { createRate, growth, type Rate } from './rates.ts'
 /** The fields of a gateway's demand that are shown. */
 export type GatewayLoad = Pick<Demand, 'id' | 'openStreams' | 'loopDelayMs'>
 
-/** The state of a model in the catalog, as gateways report it; null until one has reported. */
+/** The state of a model in the catalog, as gateways report it; null until a gateway has reported it. */
 export type CatalogState = ModelReport['catalog'] | null
 
 export type FollowGateways = {
@@ -32,8 +32,8 @@ type Gateway = {
   report: KeptReport | null
   reportedMs: number
   /**
-   * The open requests of the last report. The rows are created once for each report, so that a delta finds the same
-   * objects until the next one.
+   * The open requests of the gateway's last report, as rows. They stay the same objects until the next report. So
+   * `toDelta`, which compares the rows of two ticks, finds them unchanged between two reports.
    */
   open: readonly OpenRequest[]
   heardMs: number
@@ -47,7 +47,10 @@ const MOST_OPEN = 200
 const MOST_ENDED = 500
 const TENANT_IDLE_MS = 60_000
 
-/** Keeps the last demand and report of each gateway. `loadOf` returns the load to which a model's growth is added. */
+/**
+ * Keeps the last demand and the last report of each gateway. Reports contain counters for each model. The growth of
+ * these counters since the gateway's previous report is added to the load that `loadOf` returns for the model.
+ */
 export function createFollowGateways(deps: {
   loadOf: (model: string) => ModelLoad
   nowMs: () => number
@@ -164,8 +167,8 @@ export function createFollowGateways(deps: {
 }
 
 /**
- * Adds the growth since the previous report. It runs for every model of every report, so it creates no object for the
- * many models without new requests.
+ * Adds to `load` how much a model's counters have grown between two successive reports of one gateway. This function
+ * runs for every model of every report, so it creates no object for the many models without new requests.
  */
 function addGrowth(load: ModelLoad, before: ModelReport | undefined, now: ModelReport): void {
   if (before === undefined) return

@@ -2,7 +2,7 @@ import type { Report } from '#libs/event-bus/reports.ts'
 import type { ProcessNow } from '#libs/live-view/rows.ts'
 import type { GatewayLoad } from './follow-gateways.ts'
 
-/** Keeps the last report of each process: gateways, workers, scalers and others. */
+/** Keeps the last report of each gateway and worker. */
 export type FollowProcesses = {
   receive(report: Report): void
   /** Returns the rows. Forgets processes that have been silent for `silentMs` and a minute more. */

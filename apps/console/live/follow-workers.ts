@@ -27,12 +27,16 @@ type Reported = { readonly report: WorkerReport; readonly heardMs: number }
 const FORGET_MS = 600_000
 /** Messages come each second; a row shows an age below this as 0. */
 const FRESH_MS = 3_000
-/** Processes restart with new ids; without this bound a crash loop would fill the memory within the 10 min. */
+/**
+ * The largest number of engines that the console remembers. A process that restarts has a new id, and a silent engine
+ * is remembered for 10 min. So without this bound a crash loop would fill the memory.
+ */
 const MOST_ENGINES = 5_000
 
 /**
- * Keeps the last capacity of each engine and the last report of each worker. `loadOf` returns the load to which a
- * model's growth is added.
+ * Keeps the last capacity message of each engine and the last report of each worker. A capacity message contains
+ * counters. The growth of these counters since the engine's previous message is added to the load that `loadOf` returns
+ * for the model.
  */
 export function createFollowWorkers(deps: {
   loadOf: (model: string) => ModelLoad

@@ -14,8 +14,8 @@ export type Live = {
   readonly queues: Pick<QueueReader, 'commands'>
   readonly streams: Pick<ViewStreams, 'add' | 'viewers'>
   /**
-   * Records one read: the picture counts as watched for 10 s more. Resolves when all processes have had time to send
-   * their messages.
+   * Must be called before somebody reads the live picture once. The picture then counts as watched for 10 s, so all
+   * processes of the cluster send their signals and reports. Resolves when every process has had time to send them.
    */
   touch(): Promise<void>
   /** True if the queue Redis has answered recently. */
@@ -29,7 +29,7 @@ const TICK_EVERY_MS = { watched: TICK_MS, unwatched: 5_000 }
 /** How often queues are read; while watched, as often as gateways report. */
 const QUEUES_EVERY_MS = { watched: 2_000, unwatched: 5_000 }
 const MEMORY_MS = 10_000
-/** How long one read counts as watching, so that a script that polls gets fresh numbers. */
+/** The cluster counts as watched for this long after one read, so that a script that polls gets fresh numbers. */
 const TOUCHED_MS = 10_000
 /** Within this time after watching began, every process has sent its signals and its report. */
 const WARM_MS = 2_500
@@ -61,7 +61,7 @@ export async function startLive(deps: {
     else watchedSinceMs = null
   }
 
-  /** Allows half a tick, because a timer may fire early. */
+  /** Returns true already half a tick before the time is over, because a timer may fire early. */
   const isDue = (lastMs: number, everyMs: { watched: number; unwatched: number }) =>
     nowMs() - lastMs >= (watchedSinceMs === null ? everyMs.unwatched : everyMs.watched) - TICK_MS / 2
 

@@ -23,18 +23,21 @@ export type BusObserver = {
 }
 
 const OBSERVE_EVERY_MS = 5_000
-/** More than two intervals, so that one lost request to report changes nothing. */
+/**
+ * After a request to report, a process sends reports for this long. The time is longer than two intervals between such
+ * requests, so that one lost request changes nothing.
+ */
 const OBSERVE_FOR_MS = 12_000
 /**
- * While nobody watches, the console listens for `LISTEN_FOR_MS`, then pauses for `LISTEN_EVERY_MS`. Each process sends
- * its signals each second.
+ * Without a viewer, the console listens for `LISTEN_FOR_MS` once in every `LISTEN_EVERY_MS`. Each process sends its
+ * signals each second.
  */
 const LISTEN_EVERY_MS = 15_000
 const LISTEN_FOR_MS = 1_500
 
 /**
- * A gateway's demand without its numbers by model, which only scalers need: validating them each second would be most
- * of the work for a message.
+ * A gateway's demand without its numbers by model, which only scalers need. If the console validated these numbers,
+ * this would be most of its work for a message.
  */
 const GATEWAY_LOAD: Signal<GatewayLoad> = {
   channel: DEMAND.channel,

@@ -28,7 +28,7 @@ export type Picture = {
   setWatched(watched: boolean): void
   /** Returns all models that any source has named. */
   models(): readonly string[]
-  /** Computes the rows and writes the histories. Call it each second while watched, else every 5 s. */
+  /** Computes the rows and writes the histories. Must be called each second while watched, else every 5 s. */
   tick(): void
   /** Returns the rows of the last tick. */
   rows(): readonly ModelNow[]
@@ -40,32 +40,36 @@ export type Picture = {
   modelHistories(id: string): ModelHistories
 }
 
-/** The histories have thousands of values, so they are part of a snapshot and not of each tick. */
+/** The histories have thousands of values, so they are sent in snapshots only, and not in the delta of each tick. */
 type NowHistories = Pick<NowView, 'histories' | 'sparklines'>
 type ModelHistories = Pick<ModelView, 'histories' | 'longHistories'>
 
 /**
- * After how long without a signal a process counts as silent. Signals come each second while watched, else for a moment
- * every 15 s.
+ * A process counts as silent after this time without a signal. While the picture is watched, signals come each second.
+ * Otherwise they come for a moment every 15 s.
  */
 const SILENT_MS = { watched: 5_000, unwatched: 40_000 }
 /** Rates are means over this time, which spans at least two reports. */
 const WINDOW_MS = { watched: 10_000, unwatched: 45_000 }
-/** After how long without a report a gateway counts as silent: two missed reports and a late one. */
+/** A gateway counts as silent after this time without a report: two reports are missing and the third is late. */
 const REPORT_SILENT_MS = { watched: 7_000, unwatched: 40_000 }
 const AWAY_MS = 5_000
-/** More than any catalog has. The names come from the bus, so their number is bounded. */
+/**
+ * The largest number of models, which is more than any catalog has. The names come from the bus, so their number must
+ * be bounded.
+ */
 const MOST_MODELS = 2_000
 const STATES_FRESH_MS = 5_000
 /**
- * A tick's value is written for every second since the previous tick, up to this many. After a longer pause only the
- * present second is written.
+ * A tick writes its values to the histories for every second since the previous tick, if the previous tick was at most
+ * this many seconds ago. After a longer pause a tick writes its values for the present second only.
  */
 const MOST_SECONDS = 5
 
 /**
- * Builds the live picture of a cluster in memory: rows from the messages of its processes and the lengths of its
- * queues. It opens no connections.
+ * Keeps the live picture of a cluster in memory. The picture has rows, which are computed from the messages of the
+ * cluster's processes and from the lengths of its queues. Other modules read the messages and the lengths, so this
+ * function opens no connections.
  */
 export function createPicture(deps: { nowMs: () => number; unixMs: () => number }): Picture {
   const { nowMs, unixMs } = deps

@@ -15,7 +15,10 @@ type Found = Omit<Problem, 'id' | 'since'> & {
 }
 
 export type Problems = {
-  /** Returns the present problems with their beginnings, the gravest first. Call it each second. */
+  /**
+   * Returns the present problems with the times at which they began, the gravest kinds first. Must be called regularly,
+   * also while nobody watches: a problem begins at the first call that finds it.
+   */
   list(facts: Facts): readonly Problem[]
 }
 
@@ -29,8 +32,9 @@ const RUNBOOKS = 'docs/runbooks/'
 const WATCH = 'docs/operators.md#what-to-watch'
 
 /**
- * Finds the cluster's problems in the live picture. Billing reports problems of the books. A problem that an alert
- * watches too has the alert's name without `Millrace`, so that both lead to the same runbook.
+ * Finds the cluster's problems in the live picture. Errors in billing's accounting are not among them, because billing
+ * itself reports these errors. If an alert watches for the same problem, the problem has the alert's name without
+ * `Millrace`, so that both lead to the same runbook.
  */
 export function createProblems(unixMs: () => number): Problems {
   const since = new Map<string, number>()

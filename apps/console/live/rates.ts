@@ -84,8 +84,8 @@ function addTo(sum: TimeBuckets, counts: TimeBuckets): void {
 const roundTime = (ms: number | null) => (ms === null ? null : round(ms))
 
 /**
- * Returns how much a process's counter has grown since its previous message. That is the whole value if there was no
- * previous message or the counter restarted.
+ * Returns how much a process's counter has grown since its previous message; 0 if there was no previous message or if
+ * the counter restarted.
  */
 export function growth(before: number | undefined, now: number): number {
   return before === undefined || now < before ? 0 : now - before

@@ -8,14 +8,15 @@ export type QueueReader = {
   /** Returns null if the queue Redis does not answer. */
   read(models: readonly string[]): Promise<ReadonlyMap<string, QueueFacts> | null>
   /**
-   * Returns `used_memory / maxmemory` of the fullest server; null if no server has a limit, or if one does not answer.
+   * Returns `used_memory / maxmemory` of the fullest server; null if no server has a limit, or if a server does not
+   * answer.
    */
   readMemory(): Promise<number | null>
   /** Returns the number of commands sent since the start. */
   commands(): number
 }
 
-/** Reads the queues of models with two commands a model, in one pipeline if the Redis is not a Cluster. */
+/** Reads the queues of models with two commands for each model, in one pipeline if the Redis is not a Cluster. */
 export function createQueueReader(deps: { redis: RedisClient; log: Logger }): QueueReader {
   const { redis, log } = deps
   let commands = 0

@@ -5,8 +5,8 @@ export type Ring = {
   /** Writes the value of the step that contains this time. A second value for the same step replaces the first. */
   write(unixMs: number, value: number | null): void
   /**
-   * Returns the values up to the last step that was written, each the mean of `each` steps. Steps without a value are
-   * null.
+   * Returns the values up to the last step that was written. Each returned value is the mean of `each` steps, without
+   * the steps that have no value. It is null if none of these steps has a value.
    */
   read(each?: number): Series
 }

@@ -11,9 +11,10 @@ const STREAM_LIMIT_MS = 10 * 60_000
 const CHECK_MS = 15_000
 
 /**
- * Serves the live picture: `GET /live/v1/stream?view=…` as server-sent events, and each view once as JSON. `authorize`
- * rejects if the sender may not read the picture. `isRevoked` is called repeatedly while a stream is open: it resolves
- * to true if billing refuses the sender, and to false while billing does not answer.
+ * Serves the live picture. `GET /live/v1/stream?view=…` answers with a view as server-sent events, and each view also
+ * has an address that answers once, with JSON. `authorize` rejects if the sender of the request may not read the
+ * picture. `isRevoked` is called repeatedly while a stream is open: it resolves to true if billing refuses the sender.
+ * Otherwise it resolves to false, also while billing does not answer.
  */
 export function serveLive(
   app: FastifyInstance,

@@ -3,7 +3,10 @@ import type { ModelNow, WorkerNow } from '#libs/live-view/rows.ts'
 /** A change of a rate or a mean below this share is noise, and is not sent to every viewer each second. */
 const BAND = 0.02
 
-/** Returns `now`, but with the previous rate or mean wherever the new one is within 2 % of it. Counts are exact. */
+/**
+ * Returns `now`, but with the previous value of each rate or mean that has changed by at most 2 %. Counts always have
+ * their new values.
+ */
 export function toSteadyModel(before: ModelNow | undefined, now: ModelNow): ModelNow {
   if (before === undefined) return now
   return {

@@ -11,7 +11,7 @@ export type Viewer = {
 export type ViewStreams = {
   /** Sends a snapshot at once, then a delta with each tick, until the returned function is called. */
   add(view: string, viewer: Viewer): () => void
-  /** Sends the deltas. Call it each second. A view without viewers costs nothing. */
+  /** Sends the deltas. Must be called each second. A view without viewers costs nothing. */
   tick(): void
   viewers(): number
 }
@@ -25,8 +25,9 @@ type Stream = {
 }
 
 /**
- * Streams views as server-sent events. An event is encoded once for all viewers of a view. A viewer whose socket has
- * not drained gets no events, so that a slow viewer costs no memory; when it has drained, it gets a new snapshot.
+ * Sends views to viewers as server-sent events. An event is encoded once for all viewers of a view. A viewer whose
+ * socket has not drained gets no events, so that a slow viewer costs no memory. Once the socket has drained, a viewer
+ * that missed an event gets a new snapshot.
  */
 export function createViewStreams(deps: {
   /** Returns the parts of a view that deltas carry. */
@@ -51,15 +52,16 @@ export function createViewStreams(deps: {
       const { missed } = place
       place.slow = false
       place.missed = false
-      // A large event fills the buffer of any socket, so a viewer that missed no delta needs no snapshot.
+      // A viewer can be slow without having missed a delta, because one large event fills a socket's buffer. Such a
+      // viewer needs no snapshot.
       if (missed) write(stream, viewer, toSnapshot(stream))
     })
   }
 
   return {
     add(view, viewer) {
-      // An existing stream keeps its state: its viewers have the deltas up to the last tick, so it must stay the base
-      // of the next delta.
+      // An existing stream keeps its state. Its viewers have the deltas up to the last tick, so this state must stay
+      // the base of the next delta.
       const stream = streams.get(view) ?? { view, state: read(view), viewers: new Map() }
       streams.set(view, stream)
       stream.viewers.set(viewer, { slow: false, missed: false })

@@ -18,7 +18,7 @@ export type Item<Path extends Reading['path']> =
 
 type Input = Readonly<Record<string, unknown>>
 
-/** Called once, when billing no longer accepts the session. */
+/** Called after each answer that says that billing no longer accepts the session. */
 let onSignedOut = (): void => {}
 
 export function whenSignedOut(run: () => void): void {

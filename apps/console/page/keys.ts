@@ -21,7 +21,10 @@ export const KEYS: readonly { keys: string; does: string }[] = [
 /** How long `g` waits for its second key. */
 const SECOND_KEY_MS = 1_500
 
-/** Handles keys until the returned function is called. A key typed into a field is only text. */
+/**
+ * Handles the keys of `KEYS` when they are pressed, until the returned function is called. A key that is pressed in a
+ * field only types its text.
+ */
 export function listenForKeys(deps: { isBlocked: () => boolean; openHelp: () => void }): () => void {
   let goSince = -Infinity
 

@@ -21,7 +21,9 @@ applyTheme()
 document.addEventListener('copy', copyWholes)
 start(place)
 
-/** Signs in, then shows the screen that the address names, inside the shell, until the viewer signs out. */
+/**
+ * Lets the viewer sign in. Then shows the screen that the address names, inside the shell, until the viewer signs out.
+ */
 function start(place: HTMLElement): void {
   const { show, redraw } = createDrawing(place)
   let endScreens = () => {}
@@ -66,7 +68,7 @@ function start(place: HTMLElement): void {
   } else show(createSignIn({ redraw, onSignedIn: () => void enter(), ticket }))
 }
 
-/** Reads the console's own settings. Their type is not checked: page and server come from the same build. */
+/** Reads the console's own settings. A field that is missing or is not text counts as unknown. */
 async function readSettings(): Promise<Settings> {
   const answer = await readJson('/api/settings')
   if (typeof answer !== 'object' || answer === null)

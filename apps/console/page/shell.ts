@@ -7,13 +7,16 @@ import { signOut, type Answer } from './api.ts'
 import type { App } from './app.ts'
 import { KEYS, listenForKeys, PLACES } from './keys.ts'
 
-/** Screens that have no entry in the navigation are shown below the entry of another screen. */
+/**
+ * For each screen without an entry in the navigation: the first part of its address, and the entry that is marked
+ * instead.
+ */
 const PARENTS: Readonly<Record<string, string>> = { account: 'accounts', model: '', request: 'requests' }
 
 export type Shell = {
   readonly forScreens: Pick<App, 'openDialog' | 'closeDialog' | 'say'>
   view(route: Route | undefined, screen: TemplateResult): TemplateResult
-  /** Call it when the viewer opens another screen. */
+  /** Must be called when the viewer opens another screen. */
   arrive(): void
   close(): void
 }
@@ -84,8 +87,9 @@ function search(event: SubmitEvent): void {
 }
 
 /**
- * Shortens a secret to its two ends, which are enough to find its key. The address stays in the browser's history, so
- * it must not contain a whole secret.
+ * Returns the text of a search as the page's address may contain it. The address stays in the browser's history, so it
+ * must not contain a key's whole secret. A secret is therefore shortened to its two ends, which are enough to find the
+ * key.
  */
 function shorten(text: string): string {
   return text.length > 16 && text.startsWith('mr_live_') ? `${text.slice(0, 12)}…${text.slice(-4)}` : text

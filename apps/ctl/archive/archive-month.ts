@@ -12,10 +12,9 @@ import { verifyMonth } from './verify-month.ts'
 const SILENCE_MS = 11 * 60_000
 
 /**
- * Writes the files of a month, reads them again, and then lets billing remove the month from the database. The call can
- * be repeated after an interruption at any point. The files are written again as long as the month is in the database.
- * Billing removes the month in one transaction, after the files and their manifest are on the disk. Throws a
- * CommandError.
+ * Writes the files of a month, reads them again, and then lets billing remove the month from the database. Billing
+ * removes the month in one transaction, after the files and their manifest are on the disk. If a call is interrupted
+ * before the removal, it can be repeated, and then writes all files again. Throws a CommandError.
  */
 export async function archiveMonth(
   admin: Admin,
@@ -87,8 +86,8 @@ function assertSealed({ month, lastSeq, chainAfter }: LedgerMonth, read: Tally):
 }
 
 /**
- * Runs `work`. Throws a CommandError if a file could not be written or read, or if lines did not arrive; in that case
- * nothing has been removed.
+ * Runs `work`, which writes or reads the file `path`. Throws a CommandError if the file cannot be written or read, if
+ * billing sends only a part of the lines, or if a line is wrong. In all these cases billing has not removed the month.
  */
 async function asFailure(path: string, work: () => Promise<void>): Promise<void> {
   try {

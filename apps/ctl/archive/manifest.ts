@@ -16,8 +16,9 @@ const File = z.strictObject({
 export type ManifestFile = z.infer<typeof File>
 
 /**
- * The manifest of an archived month: the numbers and hashes of its files. It is `<month>.manifest.json` in their
- * folder.
+ * The manifest of an archived month. It names the month's first and last ledger entry, and for each file of the month
+ * its name, its number of lines, its hash and its sum. The manifest is `<month>.manifest.json`, in the same folder as
+ * the files.
  */
 export const Manifest = z.strictObject({
   format: z.literal(1),

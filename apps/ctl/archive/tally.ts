@@ -6,7 +6,7 @@ import {
 } from '#libs/admin-contract/resources/archives.ts'
 import { LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
 
-/** The count, hash and sum of a file's lines. */
+/** The number of lines of a file, the file's hash, and the sum of the amounts in its lines. */
 export type Tally = {
   readonly lines: number
   readonly sha256: string
@@ -17,9 +17,10 @@ export type Tally = {
 }
 
 /**
- * Adds up the lines of a file. The caller adds the lines in order and with their line ends. `chain` is the hash of the
- * seals' chain before the file, and `reached` the number of the ledger entry before it. `add` throws for a line that
- * does not belong to this file.
+ * Counts the lines of one file of a month, computes the hash of the file, and sums the amounts in the lines. The caller
+ * passes each line to `add`, in order and with its line end. For a ledger file, `chain` is the hash of the seals' chain
+ * before the file's first entry, and `reached` is the number of the ledger entry before that entry. `add` throws for a
+ * line that does not belong to this file.
  */
 export function createTally(part: ArchivePart, { chain, reached }: { chain: string; reached: bigint }) {
   const hash = createHash('sha256')
@@ -48,7 +49,7 @@ export function createTally(part: ArchivePart, { chain, reached }: { chain: stri
       sum += amountOf[part](JSON.parse(line))
       hash.update(line)
     },
-    /** Returns the sums. It may be called once, when all lines are added. */
+    /** Returns the tally. It may be called once, when all lines are added. */
     end: (): Tally => ({
       lines,
       sha256: hash.digest('hex'),

@@ -15,8 +15,10 @@ export type VerifiedMonth = {
 }
 
 /**
- * Reads the files in a manifest's folder and compares them with the manifest: lines, hashes, sums, and the chain of the
- * ledger. Throws a CommandError for a manifest that cannot be read.
+ * Reads the files in the manifest's folder, and compares the lines, the hash and the sum of each file with the
+ * manifest. Of the ledger's file, it also compares the chain of hashes and the number of the last entry. Each mismatch
+ * becomes an entry of `problems`. `found` has the lines that contain the id `request`. Throws a CommandError for a
+ * manifest that cannot be read.
  */
 export async function verifyMonth(path: string, request?: string): Promise<VerifiedMonth> {
   const manifest = await readManifest(path)

@@ -5,16 +5,19 @@ import { toPrintable } from '../table.ts'
 import type { ChatMessage, ChatReceipt, GatewayClient } from './gateway-client.ts'
 
 export type ChatSession = {
-  /** Answers a message, or executes a command such as /reset. Throws a CommandError if there is no answer. */
+  /**
+   * Sends a message to the model and prints the answer, or executes a command such as /reset. Throws a CommandError if
+   * there is no answer.
+   */
   turn(line: string, signal: AbortSignal): Promise<void>
 }
 
-/** How often the receipt is requested: billing reads a settlement within a second. */
+/** The receipt is requested at most this many times. Billing reads a settlement within a second. */
 const RECEIPT_TRIES = 4
 const RECEIPT_PAUSE_MS = 1_100
 /**
- * How often the times are requested: billing writes a request's times after its charge, later on a busy machine, or not
- * at all.
+ * The timing of an answer is requested at most this many times. Billing writes the timing after the charge: on a busy
+ * machine some time later, and sometimes not at all.
  */
 const TIMES_TRIES = 5
 const TIMES_PAUSE_MS = 300
@@ -28,8 +31,9 @@ Ctrl-C stops an answer, Ctrl-D ends the chat.
 `
 
 /**
- * Creates one conversation. With `isPlain` only the answer is printed, without thinking and receipts, for programs.
- * `isStyled` is true for a terminal, on which thinking is dimmed.
+ * Creates one conversation. `isPlain` is true if a program reads the output: then only the text of the answer is
+ * printed, without thinking and without the receipt line (`toReceiptLine`). `isStyled` is true for a terminal, on which
+ * thinking is dimmed.
  */
 export function createChatSession(options: {
   client: GatewayClient

@@ -10,9 +10,10 @@ export type ClientAccess = { readonly baseUrl: string; readonly apiKey: string }
 const DEFAULT_URL = 'http://127.0.0.1:8080/v1'
 
 /**
- * Returns OPENAI_BASE_URL and OPENAI_API_KEY, else the address and key that `npm start` wrote to client.env. The key in
- * client.env is sent only to the address in client.env. An operator's token is never used, because it is no API key.
- * Throws a CommandError without a key.
+ * Returns the address OPENAI_BASE_URL and the key OPENAI_API_KEY, if that key is set. Otherwise returns the address and
+ * the key that `npm start` wrote to client.env. The key in client.env is sent only to the address in client.env. So if
+ * OPENAI_API_KEY is not set, throws a CommandError in two cases: client.env has no key, or OPENAI_BASE_URL is another
+ * address than the address in client.env. An operator's token is never used, because it is no API key.
  */
 export function findClientAccess(config: CtlConfig): ClientAccess {
   const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl } = config

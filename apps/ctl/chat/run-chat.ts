@@ -8,8 +8,9 @@ import { findClientAccess } from './find-client-access.ts'
 import { createGatewayClient } from './gateway-client.ts'
 
 /**
- * `millrace chat [MODEL]`: asks for lines until Ctrl-D. A prompt from a pipe is one message, and only its answer is
- * printed. Ctrl-C stops an answer; while no answer is running it ends the chat.
+ * Runs `millrace chat [MODEL]`. At a terminal it reads lines, each of them a message, until Ctrl-D. A prompt from a
+ * pipe is one message, and only its answer is printed. Ctrl-C stops an answer; while no answer is running it ends the
+ * chat.
  */
 export async function runChat(
   given: { readonly model: string | undefined },

@@ -7,6 +7,7 @@ const ACCOUNT: readonly Shown<Account>[] = [
   ['id', 'account'],
   'name',
   'status',
+  'weight',
   'postedNano',
   'heldNano',
   'availableNano',
@@ -22,6 +23,7 @@ const list = defineList({
     ['id', 'account'],
     'name',
     'status',
+    'weight',
     'availableNano',
     'heldNano',
     ['openHolds', 'holds'],
@@ -44,6 +46,13 @@ const create = defineCall({
   show: ACCOUNT,
 })
 
+const change = defineCall({
+  name: 'accounts change',
+  operation: ADMIN.changeAccount,
+  examples: ['accounts change 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11 --weight 3 --reason "contract 17"'],
+  show: ACCOUNT,
+})
+
 const close = defineCall({
   name: 'accounts close',
   operation: ADMIN.closeAccount,
@@ -58,4 +67,4 @@ const reopen = defineCall({
   show: ACCOUNT,
 })
 
-export const ACCOUNT_COMMANDS = [list, show, create, close, reopen] as const
+export const ACCOUNT_COMMANDS = [list, show, create, change, close, reopen] as const

@@ -107,7 +107,10 @@ const NOTHING = { refused: [], changed: [] } as const
 
 const defaultFolder = (): string => fileURLToPath(new URL('../../../models', import.meta.url))
 
-/** Reports a failure to read or use the files in one line. Nothing has been written by then. */
+/**
+ * Runs `work`, which reads or writes model files. Throws a CommandError with a message of one line if `work` fails. No
+ * new files are left after a failure.
+ */
 async function asRefusal<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

@@ -26,7 +26,7 @@ const ANSWER_LIMIT_MS = 10_000
 
 /**
  * Yields a view of the console each second until `signal` aborts. After a lost connection it tries to connect each
- * second, and yields nothing meanwhile. Throws a CommandError when the console refuses.
+ * second, and yields nothing meanwhile. Throws a CommandError when the console refuses the request.
  */
 export async function* followLive<View>(
   access: ConsoleAccess,

@@ -8,8 +8,8 @@ import { openScreen } from './screen.ts'
 import { press, START, toKeys, type TopState } from './top-state.ts'
 
 /**
- * The console sends a picture each second. If none came for longer than this, the screen says that the connection is
- * lost.
+ * The console sends a picture each second. If no picture has come for longer than this, the screen says that the
+ * connection is lost.
  */
 const STALE_MS = 5_000
 const CHARACTERS = new Intl.Segmenter()
@@ -23,7 +23,10 @@ export async function readTop(access: ConsoleAccess): Promise<{ answer: Picture<
   return { answer, text: `${lines.join('\n')}\n` }
 }
 
-/** Shows the cluster, renewed each second, until the viewer ends it. Throws a CommandError when the console refuses. */
+/**
+ * Shows the live state of the cluster, renewed each second, until the viewer quits. Throws a CommandError when the
+ * console refuses a request.
+ */
 export async function runTop(access: ConsoleAccess, options: { isColored: boolean }): Promise<void> {
   const { stdin, stdout } = process
   const over = new AbortController()
@@ -157,8 +160,8 @@ function toFooter({ isTyping, filter, isPaused, sort }: TopState): string {
 }
 
 /**
- * Cuts a line to the terminal's width. Names are already printable, so each character takes one column; East Asian
- * characters take two, which is not counted.
+ * Cuts a line to the terminal's width. Every character is printable and is counted as one column. An East Asian
+ * character takes two columns, so a line with such characters may be too long.
  */
 function cut(line: string, width: number): string {
   const characters = Array.from(CHARACTERS.segment(line), ({ segment }) => segment)

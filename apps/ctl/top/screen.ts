@@ -1,7 +1,9 @@
 import { writeSync } from 'node:fs'
 
 export type Screen = {
-  /** Writes the lines that differ from the last drawn ones. A line may have colours, and fits the width. */
+  /**
+   * Writes only the lines that differ from the lines of the previous call. A line may have colours, and fits the width.
+   */
   draw(lines: readonly string[]): void
   /** Lets the next `draw` write every line, because the terminal has another size. */
   forget(): void
@@ -20,8 +22,9 @@ const CLEAR = '\u001B[2J'
 const CLEAR_TO_END = '\u001B[K'
 
 /**
- * Switches to the terminal's alternate screen. `close` switches back, and so does every end of the process that runs
- * exit handlers. An exit handler must write synchronously, because later writes are lost.
+ * Switches to the terminal's alternate screen. `close` switches back. An exit handler does so too if the process ends
+ * without `close`. The exit handler writes synchronously, because an asynchronous write would be lost when the process
+ * exits.
  */
 export function openScreen(output: typeof process.stdout): Screen {
   let shown: readonly string[] | null = null

@@ -77,8 +77,9 @@ export function toKeys(input: string): string[] {
   return [
     ...Array.from(first),
     ...sequences.flatMap((text) => {
-      // The text is an arrow key, or the form of it that terminals send in application mode. Otherwise it is Escape
-      // followed by other keys.
+      // `text` is the input after one Escape. Its first two characters belong to the same key as the Escape if the
+      // first is `[` or `O` and the second is a capital letter. For example, `[A` is the arrow up (`OA` from a terminal
+      // in application mode). Otherwise Escape itself was pressed, and `text` has other keys.
       const [arrow, letter] = /^[[O]([A-Z])/.exec(text) ?? ['', '']
       return [letter === '' ? ESCAPE : `${ESCAPE}[${letter}`, ...Array.from(text.slice(arrow.length))]
     }),

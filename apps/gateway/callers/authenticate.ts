@@ -22,8 +22,8 @@ const SHORT_FRESH_MS = 1_000
 const RETRY_MS = 1_000
 
 /**
- * The most known and the most unknown keys in the cache. The bounds are separate, so that a flood of unknown keys
- * evicts no known key.
+ * The largest number of known keys in the cache, and the largest number of unknown keys. The bounds are separate, so
+ * that a flood of unknown keys evicts no known key.
  */
 const MAX_KNOWN = 50_000
 const MAX_UNKNOWN = 10_000
@@ -41,17 +41,24 @@ type Pushed = { key: BillingKey | null; resynced: boolean }
 type LookUp = { readonly answer: Promise<BillingKey | null>; readonly pushed: Pushed }
 
 /**
- * Turns bearer keys into callers. Billing's answers are cached under the key's hash: known keys for 60 s, known keys
- * that cannot pay for 1 s, unknown keys for 5 s. Each key has at most one look-up at a time, and pushed changes update
- * the cache.
+ * Turns bearer keys into callers. Billing's answer about a key is cached under the key's hash:
+ * - for 60 s if the key is known and can pay
+ * - for 1 s if the key is known and cannot pay
+ * - for 5 s if the key is unknown
  *
- * `authenticate` throws an `ApiError`: `invalid_key` for a missing, malformed, unknown, revoked or expired key;
- * `model_unavailable` for a key that is not cached while billing cannot be reached; `model_busy` for a key from an
- * address that sent too many unknown keys. While billing cannot be reached, a cached key stays valid, however long that
- * lasts: the reservation checks it again before any credits are spent.
+ * Each key has at most one look-up at a time. The key changes that billing pushes update the cache.
  *
- * `suspectShortage` is called when a reservation for this caller was refused for lack of credits, so that its key is
- * looked up again.
+ * `authenticate` throws an `ApiError` with one of these codes:
+ * - `invalid_key` for a missing, malformed, unknown, revoked or expired key.
+ * - `model_unavailable` for a key that is not in the cache and cannot be looked up, because billing cannot be reached
+ *   or because too many look-ups are under way.
+ * - `model_busy` for a key from an address that sent too many unknown keys.
+ *
+ * While billing cannot be reached, a cached key stays valid, however long that lasts. The reservation checks the key
+ * again before any credits are spent.
+ *
+ * `suspectShortage` is called when a reservation for a caller was refused for lack of credits, so that the caller's key
+ * is looked up again.
  */
 export function createAuthenticate(deps: {
   /**
@@ -101,7 +108,11 @@ export function createAuthenticate(deps: {
     }
   }
 
-  /** Marks a shortage as unconfirmed, because the account may have received credits since the shortage was read. */
+  /**
+   * Extends the use of an outdated entry by `RETRY_MS`, because billing cannot be reached. After that time, billing is
+   * asked again. If the caller of the entry has a shortage, the shortage becomes `unconfirmed`: the account may have
+   * received credits since the shortage was read.
+   */
   function keepStale(name: string, entry: Known): Known {
     entry.freshUntilMs = nowMs() + RETRY_MS
     if (entry.caller.shortage === null) return entry
@@ -179,8 +190,8 @@ export function createAuthenticate(deps: {
   }
 
   function toKnown(key: BillingKey): Known {
-    const { keyId, accountId, shortage } = key
-    const caller = { keyId, accountId, models: key.models && new Set(key.models), shortage }
+    const { keyId, accountId, weight, shortage } = key
+    const caller = { keyId, accountId, weight, models: key.models && new Set(key.models), shortage }
     const freshMs = shortage === null ? KNOWN_FRESH_MS : SHORT_FRESH_MS
     const entry = { key, caller, readMs: nowMs(), freshUntilMs: nowMs() + freshMs }
     entries.set(caller, entry)

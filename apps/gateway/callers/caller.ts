@@ -4,11 +4,13 @@ import type { KeyShortage } from '#libs/billing-client/billing-calls.ts'
 export type Caller = {
   readonly keyId: string
   readonly accountId: string
+  /** The account's share of a saturated model, relative to other accounts. */
+  readonly weight: number
   /** Ids of the models that the key may use; null for all models. */
   readonly models: ReadonlySet<string> | null
   /**
-   * Why the caller cannot pay for anything; null if it can. `unconfirmed`: the key could not pay when it was last read,
-   * and billing cannot be asked now.
+   * The reason why the caller cannot pay for anything; null if it can pay. `unconfirmed`: the key could not pay when it
+   * was last read, and billing cannot be asked now.
    */
   readonly shortage: KeyShortage | 'unconfirmed' | null
 }

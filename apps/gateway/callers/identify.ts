@@ -9,13 +9,14 @@ export type AuthenticateManager = (authorization: string | undefined, address: s
 const MANAGEMENT_KEY = /^Bearer +mr_manage_/i
 
 /**
- * Identifies the caller of a request. `asCaller`, `asManager` and `asReader` are hooks for routes, by the kinds of keys
- * that a route allows. The other functions return the result.
+ * Identifies the caller of a request. `asCaller`, `asManager` and `asReader` are hooks. Each route uses the hook for
+ * the kinds of keys that it allows. The other functions return the identity that a hook has found for the request.
  */
 type Identify = {
   /**
-   * Accepts API keys only, because only these may run requests. Whether the key is a management key is checked only
-   * after a failure, so this check costs valid requests nothing.
+   * Accepts API keys only, because only these may run requests. A management key is refused with the error `wrong_key`
+   * instead of `invalid_key`. The prefix of management keys is looked for only after a key was refused, so it costs
+   * valid requests nothing.
    */
   readonly asCaller: (request: FastifyRequest) => Promise<void>
   /** Accepts management keys only. */
@@ -37,7 +38,7 @@ export function createIdentify(deps: {
   const managers = new WeakMap<FastifyRequest, Manager>()
 
   async function asCaller(request: FastifyRequest): Promise<void> {
-    const { authorization } = request.headers
+    const authorization = authorizationOf(request)
     try {
       callers.set(request, await deps.authenticate(authorization, request.ip))
     } catch (error) {
@@ -46,7 +47,7 @@ export function createIdentify(deps: {
   }
 
   async function asReader(request: FastifyRequest): Promise<void> {
-    const { authorization } = request.headers
+    const authorization = authorizationOf(request)
     if (!MANAGEMENT_KEY.test(authorization ?? '')) return await asCaller(request)
     managers.set(request, await deps.authenticateManager(authorization, request.ip))
   }
@@ -65,6 +66,16 @@ export function createIdentify(deps: {
     readerOf: (request) => assertIdentified(callers.get(request) ?? managers.get(request)),
     accountOf: (request) => (callers.get(request) ?? managers.get(request))?.accountId ?? '',
   }
+}
+
+/**
+ * Returns the `authorization` header. On routes of Anthropic's interface, a key in `x-api-key` counts as a bearer key
+ * if there is no `authorization` header.
+ */
+function authorizationOf({ headers, routeOptions }: FastifyRequest): string | undefined {
+  const { authorization, 'x-api-key': key } = headers
+  if (authorization !== undefined || typeof key !== 'string') return authorization
+  return routeOptions.config.dialect === 'anthropic' ? `Bearer ${key}` : undefined
 }
 
 const CANNOT_SPEND =

@@ -3,27 +3,28 @@ import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 
 /**
- * Bounds the look-ups of keys that are not known to be real: anybody can make up keys, because the checksum is public.
+ * Bounds the look-ups of keys that are not known to be real. Anybody can make up a well-formed key, because the
+ * algorithm of a key's checksum is public.
  */
 export type LookUpBounds = {
   /**
-   * Returns the function that ends a look-up. Throws `BillingUnavailable` when too many are under way, and an `ApiError`
-   * `model_busy` when too many keys from this address were unknown.
+   * Begins a look-up, and returns the function that ends it. Throws `BillingUnavailable` when too many look-ups are
+   * under way, and an `ApiError` `model_busy` when too many keys from this address were unknown.
    */
   enter(address: string): (outcome: 'found' | 'unknown' | 'failed') => void
 }
 
 /**
- * The most look-ups of such keys under way. A gateway has at most 1,000 look-ups under way (`createAuthenticate`): the
- * other 250 are left for known keys while billing is slow.
+ * The most look-ups under way for keys that are not known to be real. A gateway has at most 1,000 look-ups under way
+ * (`createAuthenticate`). So while billing is slow, 250 of them are left for known keys.
  */
 const MAX_UNDER_WAY = 750
 /** The most look-ups under way for one address, so that no address can use all of them. */
 const MAX_OF_ADDRESS = 250
 
 /**
- * The unknown keys that one address may send per second. This is enough for clients that share an address, such as an
- * untrusted proxy, because they send few unknown keys.
+ * The unknown keys that one address may send per second. This is enough for many clients with one address, for example
+ * behind an untrusted proxy, because clients send few unknown keys.
  */
 const UNKNOWN_PER_S = 100
 const BURST = 1_000

@@ -5,8 +5,10 @@ export type ModelPicture = {
   /** Generations that the engines can run at once. */
   readonly slots: number
   readonly running: number
-  /** Mean time from claim to end; null until an engine has measured one. */
+  /** Mean time from claim to end; null until an engine has measured it. */
   readonly meanGenerationMs: number | null
+  /** The tokens of prompts and outputs that one slot takes in a second; null until an engine has measured it. */
+  readonly slotTokensPerS: number | null
   /** The largest context window of the engines, in tokens. */
   readonly contextWindow: number
 }
@@ -32,6 +34,8 @@ export type ClusterPicture = {
   noteMoved(from: string, to: string): void
   /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
+  /** Returns the ids of the workers that have a ready engine of the model. */
+  workersOf(model: string): readonly string[]
   /** Returns a model's tool-call format as its last worker reported it; null if no worker has. */
   callFormatOf(model: string): string | null
 }
@@ -94,6 +98,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       let slots = 0
       let running = 0
       const meansMs: number[] = []
+      const rates: number[] = []
       let contextWindow = 0
       for (const [id, worker] of workers) {
         if (nowMs() - worker.seenMs > FRESH_MS) {
@@ -106,13 +111,21 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
           running += engine.running
           contextWindow = Math.max(contextWindow, engine.contextWindow)
           if (engine.meanGenerationMs !== null) meansMs.push(engine.meanGenerationMs)
+          if (engine.slotTokensPerS !== null) rates.push(engine.slotTokensPerS)
         }
       }
       if (slots === 0) return null
-      const meanGenerationMs =
-        meansMs.length === 0 ? null : meansMs.reduce((sum, ms) => sum + ms, 0) / meansMs.length
-      return { slots, running, meanGenerationMs, contextWindow }
+      const meanGenerationMs = meanOf(meansMs)
+      return { slots, running, meanGenerationMs, slotTokensPerS: meanOf(rates), contextWindow }
+    },
+    workersOf(model) {
+      const isServing = ({ engines, seenMs }: { seenMs: number; engines: Heartbeat['engines'] }) =>
+        nowMs() - seenMs <= FRESH_MS && engines.some((engine) => engine.model === model && engine.ready)
+      return [...workers].flatMap(([id, worker]) => (isServing(worker) ? [id] : []))
     },
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }
 }
+
+const meanOf = (values: readonly number[]) =>
+  values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length

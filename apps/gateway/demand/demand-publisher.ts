@@ -1,10 +1,13 @@
 /** Decides when this gateway publishes its demand. */
 export type DemandPublisher = {
-  /** Publishes. Must be called each second. */
+  /** Publishes the demand. Must be called each second. */
   tick(): void
-  /** Publishes at once, or 100 ms after the last message. Further calls before then join the same message. */
+  /**
+   * Publishes the demand at once. But if it was published less than 100 ms ago, publishes it when these 100 ms are
+   * over; further calls until then have no effect.
+   */
   publishSoon(): void
-  /** Drops a message that is due. */
+  /** Cancels the message that `publishSoon` has planned, if any. */
   close(): void
 }
 

@@ -1,8 +1,9 @@
 import type { ModelDemand } from '#libs/event-bus/scaling-signals.ts'
 
 /**
- * The outcome of a request that workers could have run. Requests that more workers would not help do not count as
- * offered load: requests without credits, over their key's rate, or from a barred key.
+ * The outcome of a request that workers could have run. A request has no such outcome, and does not count as offered
+ * load, if more workers would not help it. This is so if its account has no credits, if its key is over its rate, or if
+ * its account is barred (`poison-bound.ts`).
  */
 export type OfferOutcome = 'accepted' | 'busy' | 'unserved'
 
@@ -18,20 +19,23 @@ export type Demand = {
    * of that function have no effect.
    */
   wait(model: string, promptTokens: number): () => void
+  /** Counts a generation that waits for its model to start. `count` counts the same generation as accepted. */
+  awaitStart(model: string): void
   /** Returns the models for which a generation waits, or which were requested within the last minute. */
   read(): Record<string, ModelDemand>
 }
 
 const ACTIVE_MS = 60_000
 
-type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens', number> & {
+type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens' | 'awaited', number> & {
   requestedMs: number
   unservedMs: number
 }
 
 /**
- * Counts since the start, in memory. Only models of the catalog are counted, so their number is bounded. `onUnserved`
- * is called after each request that was refused because no worker was ready.
+ * Creates the demand of this gateway. Its counters are in memory and begin at 0 when the process starts. Only models of
+ * the catalog are counted, so there is a bounded number of counters. `onUnserved` is called after each request that
+ * finds no ready worker of its model, and for this reason is refused or is queued to wait for the model's start.
  */
 export function createDemand(deps: { onUnserved: () => void; nowMs: () => number }): Demand {
   const { onUnserved, nowMs } = deps
@@ -48,6 +52,7 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
       unserved: 0,
       waiting: 0,
       waitingTokens: 0,
+      awaited: 0,
       requestedMs: -Infinity,
       unservedMs: -Infinity,
     }
@@ -77,6 +82,12 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
         load.waitingTokens -= promptTokens
       }
     },
+    awaitStart(model) {
+      const load = loadOf(model)
+      load.awaited += 1
+      load.requestedMs = nowMs()
+      onUnserved()
+    },
     read() {
       const now = nowMs()
       const active = [...loads].filter(
@@ -88,8 +99,8 @@ export function createDemand(deps: { onUnserved: () => void; nowMs: () => number
 }
 
 function toModelDemand(load: Load, now: number): ModelDemand {
-  const { fresh, repeated, accepted, busy, unserved, waiting, waitingTokens } = load
+  const { fresh, repeated, accepted, busy, unserved, awaited, waiting, waitingTokens } = load
   const agoMs = now - load.unservedMs
   const unservedAgoMs = agoMs < ACTIVE_MS ? agoMs : null
-  return { fresh, repeated, accepted, busy, unserved, waiting, waitingTokens, unservedAgoMs }
+  return { fresh, repeated, accepted, busy, unserved, awaited, waiting, waitingTokens, unservedAgoMs }
 }

@@ -18,8 +18,9 @@ export type LoadSignals = {
 }
 
 /**
- * Subscribes to the states of the models, and publishes the demand with each tick, and at once when a request was
- * refused because no worker was ready. Resolves when it is subscribed. Without a scaler the messages reach no
+ * Subscribes to the states of the models, and resolves when the subscription has begun. The demand is published in each
+ * call of `tick`. It is also published within 100 ms after each request that finds no ready worker of its model, and
+ * for this reason is refused or begins to wait for the model's start. Without a scaler the messages reach no
  * subscriber.
  */
 export async function createLoadSignals(deps: {

@@ -47,15 +47,19 @@ export function createLoopDelay(): LoopDelay {
 const LATE_MS = 10
 const ON_TIME_MS = 5
 /**
- * One pause, for a garbage collection or by another process, does not count as lateness: to reach the limit within 2 s
- * it would have to last 700 ms.
+ * The loop can become late only from this second of a window on. Otherwise a single pause, such as a garbage
+ * collection, could make it late. In the first 2 s of a window, one pause raises the mean delay to `LATE_MS` only if it
+ * lasts 700 ms.
  */
 const JUDGED_FROM_TICKS = 2
 
 /**
- * Decides if the loop is late, from the mean of its delays so far in a window of 5 s. The loop is late from 10 ms on,
- * at the earliest 2 s after the start of a window. It is on time again after a whole window below 5 ms. The two limits
- * differ because the reaction to lateness lowers the delay, which must not end the reaction.
+ * Decides if the loop is late, from the mean of its delays so far in a window of 5 s. The loop becomes late when this
+ * mean is above 10 ms and at least 2 s of the window have passed. It is on time again after a whole window whose mean
+ * is below 5 ms.
+ *
+ * The limit for becoming late is higher than the limit for being on time again. Workers send fewer, larger messages to
+ * a late process, and this lowers its delay. With a single limit, the lower delay would end the lateness at once.
  */
 export function createLateness(): {
   /** `ticks` is the number of seconds of the window that have passed, 1 to 5. */

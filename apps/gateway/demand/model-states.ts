@@ -16,9 +16,10 @@ export type KnownModelStates = {
 const FRESH_MS = 5_000
 
 /**
- * Keeps the latest message of the highest term. Each time a scaler takes the lead, it gets a term, a number that is
- * higher than all terms before. So a scaler that has lost the lead without knowing it is ignored. A term expires
- * together with its message, because terms begin anew after the queue Redis has lost its data.
+ * Keeps the model states of one message: the latest of the scalers' messages with the highest term. A term is a number.
+ * Each time a scaler takes the lead, it gets a term that is higher than all earlier ones. So the messages of a scaler
+ * that has lost the lead, and does not know it yet, are ignored. A term expires together with its message, because
+ * terms begin anew after the queue Redis has lost its data.
  */
 export function createModelStates(nowMs: () => number): KnownModelStates {
   let latest: { term: number; atMs: number; models: ReadonlyMap<string, ModelState> } | null = null

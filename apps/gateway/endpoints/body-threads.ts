@@ -16,14 +16,14 @@ export type BodyThreadLimits = TaskThreadLimits & {
 
 type BodyThreads = {
   /**
-   * Throws the errors of the preparation, `invalid_request` for a body that takes too much time or memory, and
-   * `model_unavailable` if too many bodies wait.
+   * Throws the errors of the preparation. Also throws an `ApiError`: `invalid_request` for a body that takes too much
+   * time or memory, `model_unavailable` if too many bodies wait.
    */
   readonly prepareOnThread: PrepareOnThread
   close(): Promise<void>
 }
 
-/** Starts the threads that prepare bodies. Accounts take turns. */
+/** Starts the threads that prepare bodies. The threads take the waiting bodies of the accounts in rotation. */
 export function createBodyThreads(options: { limits: BodyThreadLimits; log: Logger }): BodyThreads {
   const { limits, log } = options
   const pool = createTaskPool<BodyTask>({
@@ -67,7 +67,10 @@ function toResult<Result>(outcome: BodyOutcome<Result>): Result {
   throw new ApiError(code, message, param === undefined ? {} : { param })
 }
 
-/** A body that is too hard is refused with a 400: a client repeats a 503, and each repetition would cost as much. */
+/**
+ * A body that takes too much time or memory (`too-hard`) is refused with a 400. After a 503 clients would repeat the
+ * request, and each repetition would cost as much as the first request.
+ */
 function toRefusal(error: TaskThreadError): ApiError {
   if (error.reason === 'too-hard') {
     return new ApiError('invalid_request', 'The body takes more time or memory to read than a body may.')

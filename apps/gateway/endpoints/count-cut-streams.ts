@@ -4,8 +4,9 @@ import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { Interruption } from '../generation/interrupted.ts'
 
 /**
- * Returns a function that counts the streams which had begun and then ended with an error event. The label `reason` is
- * the reason of the `Interruption`. Without one it is the error's code, or `internal` for an unexpected failure.
+ * Returns a function that counts the streams which had begun and then ended with an error event. If an `Interruption`
+ * caused the error, the label `reason` is the reason of the interruption. For any other `ApiError` the label is its
+ * code, and for an unexpected failure it is `internal`.
  */
 export function createCountCutStream(registry: Registry): (error: unknown) => void {
   const cut = declareMetrics(registry).counter({

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { FinishedGeneration } from '../generation/collect.ts'
@@ -27,7 +28,8 @@ export type PreparedGeneration<Options> = {
 }
 
 /**
- * The fields of an answer that do not depend on the output. They are the same on the whole object and on every event.
+ * The fields of an answer that do not depend on the output. They are the same in every event of a stream, and in an
+ * answer that is not streamed.
  */
 export type Answer<Options> = {
   /** The request's id, from which the answer's id is made. */
@@ -46,6 +48,10 @@ export type Answer<Options> = {
 export type StreamRenderer = {
   /** The response headers of this stream. */
   readonly headers: Readonly<Record<string, string>>
+  /** The event that is sent after a time without output. Absent: a comment. */
+  readonly keepAlive?: string
+  /** Takes the usage of the prompt, before the first batch. Absent: the stream does not begin with it. */
+  readonly takePrompt?: (usage: Usage) => void
   /**
    * Renders the events of one batch. The last batch has `generation-end`, and its text includes the end of the stream.
    */

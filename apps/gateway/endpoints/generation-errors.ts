@@ -1,6 +1,9 @@
 import type { OperationError } from './operation-description.ts'
 
-/** The errors of every operation that runs a generation; the interface lists `upstream_error` for some only. */
+/**
+ * The errors of every operation that runs a generation. `upstream_error` is not in this list, because only some of
+ * these operations have it in the public interface.
+ */
 export const GENERATION_ERRORS: readonly OperationError[] = [
   'invalid_request',
   'context_length_exceeded',
@@ -13,3 +16,6 @@ export const GENERATION_ERRORS: readonly OperationError[] = [
   'model_warming',
   'model_unavailable',
 ]
+
+/** The errors of the operations that count tokens. A count does not wait for a model and starts none. */
+export const COUNT_ERRORS = GENERATION_ERRORS.filter((code) => code !== 'model_warming')

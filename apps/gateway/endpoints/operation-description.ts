@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Dialect } from '../http/dialect.ts'
 import type { ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { describeParameters } from '#libs/http-contract/describe-parameters.ts'
 
@@ -16,11 +17,14 @@ export type OperationDescription = {
   readonly answer: BodyDescription & { readonly status?: 201 }
   readonly stream: StreamDescription | null
   /**
-   * The possible errors. The route reads this list as well: if it lacks `upstream_error`, a failed backend is a 503.
+   * The possible errors. The list is part of the OpenAPI description, and it also changes the answers of the route: if
+   * the list lacks `upstream_error`, the client receives `model_unavailable` (503) in place of that error.
    */
   readonly errors: readonly OperationError[]
   /** The field of the request that contains the prompt. */
   readonly promptField?: string
+  /** The conventions of the operation's keys and errors; absent: our own. */
+  readonly dialect?: Dialect
   /** True if the operation needs no key. */
   readonly isPublic?: boolean
 }

@@ -1,7 +1,10 @@
 import { chatCompletions } from './chat-completions/endpoint.ts'
 import { completions } from './completions/endpoint.ts'
 import { prepareEmbeddings } from './embeddings/prepare-embeddings.ts'
+import { messageCount } from './messages/count.ts'
+import { messages } from './messages/endpoint.ts'
 import type { Prepare, Prepared } from './prepare-request.ts'
+import { responseCount } from './responses/count.ts'
 import { responses } from './responses/endpoint.ts'
 
 /**
@@ -13,4 +16,7 @@ export const PREPARATIONS: readonly Prepare<Prepared>[] = [
   responses.prepare,
   completions.prepare,
   prepareEmbeddings,
+  messages.prepare,
+  messageCount.prepare,
+  responseCount.prepare,
 ]

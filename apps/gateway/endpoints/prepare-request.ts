@@ -37,8 +37,8 @@ export type PrepareRequest = <Result extends Prepared>(
 ) => Promise<Sized<Result>>
 
 /**
- * Prepares a body on another thread, to which the body's memory is transferred. `owner` is the account; accounts take
- * turns. Throws an `ApiError`.
+ * Prepares a body on another thread, to which the body's memory is transferred. `owner` is the account. The threads
+ * take the waiting bodies of the accounts in rotation. Throws an `ApiError`.
  */
 export type PrepareOnThread = <Result extends Prepared>(
   prepare: Prepare<Result>,
@@ -51,16 +51,16 @@ export type SmallBody = {
   /** A body of this size or more is large. */
   readonly largeBodyBytes: number
   /**
-   * A body with more values than this is large as well. Reading a value takes about as long as reading 100 bytes of
-   * text.
+   * A body with more values than this is large, even if it has few bytes. Reading a value takes about as long as
+   * reading 100 bytes of text.
    */
   readonly smallBodyValues: number
 }
 
 /**
  * While a body is prepared on the event loop, every stream of this process stands still. So only bodies with few bytes,
- * few values and no JSON schema are prepared there. All other bodies go to the threads, unless the caller can pay for
- * nothing; then the request is refused first.
+ * few values and no JSON schema are prepared there. All other bodies go to the threads. Before a body goes to a thread,
+ * its request is refused if the caller can pay for none of the models that the caller may see.
  */
 export function createPrepareRequest(deps: {
   prepareOnThread: PrepareOnThread
@@ -69,7 +69,7 @@ export function createPrepareRequest(deps: {
   catalogOf: (request: FastifyRequest) => Catalog
   callerOf: (request: FastifyRequest) => Caller
   accountOf: (request: FastifyRequest) => string
-  /** Takes over the body's share of the memory budget. From then on, only the returned function frees it. */
+  /** Takes over the body's share of the memory budget. From then on, only the returned function frees this share. */
   takeBody: (request: FastifyRequest) => () => void
   onPrepare: (place: 'event-loop' | 'thread') => void
 }): PrepareRequest {

@@ -9,6 +9,7 @@ import type { ReportError } from '../http/handle-error.ts'
 import { isRepeated } from '../http/is-repeated.ts'
 import type { SseSockets } from '../http/sse-socket.ts'
 import type { Answer, GenerationEndpoint } from './generation-endpoint.ts'
+import { setPreferenceApplied, toStartComment } from './inform-of-start-wait.ts'
 import type { PrepareRequest } from './prepare-request.ts'
 
 export type ServeGenerationDeps = {
@@ -16,6 +17,8 @@ export type ServeGenerationDeps = {
   readonly prepareRequest: PrepareRequest
   readonly callerOf: (request: FastifyRequest) => Caller
   readonly spanOf: (request: FastifyRequest) => Span
+  /** Returns how long the client is willing to wait for a model that is being started, in seconds. */
+  readonly startWaitOf: (request: FastifyRequest) => number | null
   readonly sseSockets: SseSockets
   readonly reportError: ReportError
   /** Counts a stream that had begun and ends with this error. */
@@ -39,6 +42,7 @@ export function serveGeneration<Options>(
         span: deps.spanOf(request),
         streamed: stream,
         isRepeated: isRepeated(headers),
+        startWaitS: deps.startWaitOf(request),
         receivedMs: performance.now() - reply.elapsedTime,
         ...prepared,
         conversation: withSession(prepared.conversation, headers),
@@ -53,7 +57,7 @@ export function serveGeneration<Options>(
 
 /** One request: its call of `generate`, the fields of its answer, and the connection. */
 type Exchange<Options> = {
-  readonly call: Omit<GenerationCall, 'signal'>
+  readonly call: Omit<GenerationCall, 'signal' | 'onStartWait'>
   readonly answer: Answer<Options>
   readonly request: FastifyRequest
   readonly reply: FastifyReply
@@ -65,8 +69,9 @@ async function answerWhole<Options>(
   { call, answer, reply }: Exchange<Options>,
 ) {
   const { signal } = abortOnHangUp(reply.raw)
+  const onStartWait: GenerationCall['onStartWait'] = (wait) => setPreferenceApplied(reply.raw, wait)
   return endpoint.renderWhole(
-    await collect(async (send) => await generate({ ...call, signal }, send)),
+    await collect(async (send) => await generate({ ...call, signal, onStartWait }, send)),
     answer,
   )
 }
@@ -78,9 +83,20 @@ async function answerStream<Options>(
 ) {
   const renderer = endpoint.renderStream(answer)
   for (const [name, value] of Object.entries(renderer.headers)) reply.raw.setHeader(name, value)
-  const socket = sseSockets.attach(reply)
+  const { takePrompt: onPrompt } = renderer
+  const socket = sseSockets.attach(reply, renderer.keepAlive)
+  const onStartWait: GenerationCall['onStartWait'] = (wait) => {
+    setPreferenceApplied(reply.raw, wait)
+    socket.open(() => toStartComment(wait))
+  }
   try {
-    await generate({ ...call, signal: socket.signal }, (batch) => {
+    const streamed = {
+      ...call,
+      signal: socket.signal,
+      onStartWait,
+      ...(onPrompt !== undefined && { onPrompt }),
+    }
+    await generate(streamed, (batch) => {
       const events = renderer.render(batch)
       if (renderer.ended()) socket.end(events)
       else socket.write(events)

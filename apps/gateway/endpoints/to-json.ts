@@ -1,7 +1,7 @@
 /**
  * Returns the JSON text of a string or a plain object, on one line for every reader. JSON leaves three characters
- * unescaped at which some readers end a line, because they split lines as Unicode does, such as Python's `splitlines`.
- * An event with one of these characters would be cut in two, so they are escaped as well.
+ * unescaped that are line ends in Unicode. Some readers, such as Python's `splitlines`, would cut an event in two at
+ * such a character, so these characters are escaped as well.
  */
 export function toJson(value: string | object): string {
   const json = JSON.stringify(value)

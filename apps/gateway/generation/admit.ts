@@ -1,165 +1,272 @@
+import { LRUCache } from 'lru-cache'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
-import type { Lift } from '#libs/generation-record/generation-record.ts'
+import type { Lift, Place } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
 import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
+import type { ExpectCost } from './expected-cost.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
+import { Interruption } from './interrupted.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
+import type { StartWait, StartWaits } from './start-waits.ts'
 
 /**
- * The conditions for a generation that passed the first half of admission. They are checked exactly when its record is
- * lifted.
+ * The result of the first half of admission. The record does the second half when the generation is lifted: the record
+ * knows the cost of the generations that wait before this one, and compares it with `mostAhead` of `place`. The caller
+ * must call `queued` when the record has admitted the generation, `claimed` when a worker has claimed it, `compiled`
+ * when output has begun, and `leave` when the generation has ended.
  */
 export type Admission = {
-  /** How many generations may wait before this one. */
-  readonly mostAhead: number
-  /** Ends the generation's wait. May be called again. */
-  claimed(): void
+  readonly place: Place
+  /** The wait for the model's start, if no worker was ready; null if one was. */
+  readonly startWait: StartWait | null
+  /** Notes the cost of the generations that wait before this one. */
+  queued(costAhead: number): void
+  /** Ends the generation's wait. May be called again. `waitedMs`: how long it waited, if its worker reports it. */
+  claimed(claim: { readonly waitedMs?: number }): void
   /** Notes that output has begun, so the grammars are compiled. May be called again. */
   compiled(): void
   /** Notes that the generation has ended, claimed or not. May be called again. */
   leave(): void
-  /** Turns the record's refusal into `model_busy`, and remembers it for the account's next requests. */
+  /**
+   * Turns a refusal by the record into an error, and remembers the refusal for the account's next requests. The error
+   * is `model_busy` if a worker was ready, else `model_warming` or `model_unavailable`.
+   */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
+  /** Returns the error of a generation whose model was not started in time. */
+  notStarted(): ApiError
 }
 
 /** Throws `insufficient_credits`, `model_unavailable`, `model_busy` or `model_warming`. */
 export type Admit = (call: GenerationCall) => Admission
 
 /**
- * The first half of admission, in memory, before any money is reserved. Unavailable: the model is disabled, or no ready
- * worker serves it. Warming: no worker is ready, but a scaler starts one. Busy: the generations queued *before this
- * account's own tag* take longer than the drain bound, so an account that floods the queue makes the model busy for
- * itself alone. Only the record can check that exactly. So that a flood reaches neither billing nor the queue, this
- * function refuses the plain cases: an account that the record refused a moment ago, and an account that already has
- * more generations waiting in this gateway alone.
+ * Returns the first half of admission, which works in memory, before any money is reserved. It refuses a request with
+ * - `insufficient_credits` if the caller can pay for no request to the model (`refuseShortage`);
+ * - `model_unavailable` if the model is disabled, if no ready worker serves it and no scaler starts one, or if this
+ *   gateway keeps as many settlements as it may;
+ * - `model_warming` if no worker is ready, but a scaler starts one, and the request does not wait for the start;
+ * - `model_busy` if the generations that are queued *before the tag of the request's account* take longer than the
+ *   drain bound, if the account has sent too many requests that kill engines (`poison-bound.ts`), or if too many of its
+ *   new grammars are being compiled (`grammar-bound.ts`).
+ *
+ * The queue is counted in tokens, and the speed of the engines in tokens per second. So a large request counts as much
+ * as many small ones.
+ *
+ * An account that floods the queue makes the model busy for itself alone, because only the generations before the
+ * account's own tag count. Only the record knows exactly how many tokens these have. So that a flood reaches neither
+ * billing nor the queue, this function itself refuses a request in two cases: if the record refused a request of the
+ * same account to the same model a moment ago, and if too many tokens of the account wait in this gateway alone.
+ *
+ * A client may ask to wait for a model that is being started. Its request is then admitted if there is a place for it
+ * (`start-waits.ts`). The request ends if no worker takes it in the time that the client allows.
  *
  * A request that is refused for lack of a worker or of room counts as demand, which makes a scaler start workers. So a
  * caller who cannot pay is refused before all other checks.
  *
- * Some models of the sandbox have a fixed state in the catalog and are always refused with it.
+ * The catalog gives some models of the sandbox a fixed state. These models always refuse requests, as the state says.
  */
 export function createAdmit(deps: {
   picture: Pick<ClusterPicture, 'find'>
   modelStates: Pick<KnownModelStates, 'find'>
   demand: Pick<Demand, 'count'>
+  startWaits: Pick<StartWaits, 'admits' | 'enter'>
   /** True if this account has sent too many requests that kill engines. */
   isBarred: (accountId: string) => boolean
   /** True if this gateway keeps as many settlements as it may. It then takes no new work. */
   settlementsFull: () => boolean
-  /** How long the generations ahead may take. */
+  expectCost: ExpectCost
+  /** The drain bound: the longest time that the engines may need for the generations ahead. */
   drainBoundMs: number
-  /** The length of a generation until one has been measured. */
+  /** The assumed duration of a model's generations until one has been measured. */
   assumedGenerationMs: number
   random: () => number
   nowMs: () => number
 }): Admit {
-  const { picture, modelStates, demand, isBarred, settlementsFull, random, nowMs } = deps
-  const { drainBoundMs, assumedGenerationMs } = deps
+  const { picture, modelStates, demand, startWaits, isBarred, settlementsFull, random, nowMs } = deps
+  const { expectCost, drainBoundMs, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
   const waiting = createWaiting()
+  const slowness = createSlowness()
   const grammars = createGrammarBound()
 
-  return ({ caller, model, size, isRepeated }) => {
+  return (call) => {
+    const { caller, model, size, isRepeated } = call
     const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
     refuseShortage(caller, [model])
     if (!model.enabled) throw unavailable(model.id)
     if (model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
-    const serving = picture.find(model.id)
-    if (serving === null) {
-      count('unserved')
-      throw unserved(model.id, modelStates.find(model.id), random)
+    const found = picture.find(model.id)
+    const isUnserved = found === null
+    const refuseNow = (waitMs: number): ApiError => {
+      count(isUnserved ? 'unserved' : 'busy')
+      return isUnserved
+        ? unserved(model.id, { state: modelStates.find(model.id), random })
+        : busy(model.id, spreadRetry(waitMs, random))
     }
+    if (isUnserved && !startWaits.admits(call)) throw refuseNow(0)
     if (settlementsFull()) {
       throw new ApiError('model_unavailable', UNCHARGED_WORK, { retryAfterS: RETRY_AFTER_S.dependencyDown })
     }
     if (isBarred(caller.accountId)) throw busy(model.id, RETRY_AFTER_S.barredAccount)
     const account = `${model.id} ${caller.accountId}`
     const known = refusals.find(account)
-    if (known !== null) {
-      count('busy')
-      throw busy(model.id, spreadRetry(known, random))
-    }
+    if (known !== null) throw refuseNow(known)
 
-    const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
-    const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
-    // Generations of one account are served in order. Up to as many as there are slots may be claimed without this
-    // gateway's knowledge.
-    const ownAhead = waiting.count(account) - serving.slots
-    if (ownAhead > mostAhead) {
-      count('busy')
-      throw busy(model.id, spreadRetry((ownAhead - mostAhead) / perMs, random))
-    }
+    const serving = found ?? STARTING
+    const { cost, fixedCost } = expectCost(call)
+    const meanMs = serving.meanGenerationMs ?? assumedGenerationMs
+    const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
+    const fullPerMs = serving.slots * slotPerMs
+    const perMs = fullPerMs / slowness.of(account)
+    const mostAhead = isUnserved
+      ? NO_BOUND
+      : Math.ceil(freeSlots(serving) * slotPerMs * meanMs + drainBoundMs * perMs)
+    // Generations of one account are served in order. Workers may have claimed some of them although this gateway does
+    // not know it yet. These are at most as many as the model has slots, so the tokens of that many generations are
+    // subtracted.
+    const ownAhead = waiting.cost(account) - fullPerMs * meanMs
+    // Each claim lowers the waiting tokens by a whole generation, so there is room only after the next claim. On
+    // average, half of the time between two claims is left until then.
+    const untilRoomMs = (tooMuch: number) => tooMuch / perMs + meanMs / serving.slots / 2
+    if (ownAhead > mostAhead) throw refuseNow(untilRoomMs(ownAhead - mostAhead))
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
-    const endWait = waiting.enter(account)
+    const endWait = waiting.enter(account, cost)
+    const startWait = isUnserved ? startWaits.enter(call) : null
+    let costAhead: number | null = null
     return {
-      mostAhead,
-      claimed: endWait,
+      place: { accountId: caller.accountId, weight: caller.weight, cost, fixedCost, mostAhead },
+      startWait,
+      queued(ahead) {
+        // The wait for a model's start says nothing about the speed of the queue.
+        if (!isUnserved) costAhead = ahead
+      },
+      claimed({ waitedMs }) {
+        endWait()
+        startWait?.end('started')
+        if (costAhead !== null && waitedMs !== undefined) {
+          slowness.learn(account, { waitedMs, expectedMs: costAhead / fullPerMs })
+        }
+        costAhead = null
+      },
       compiled: grammar.compiled,
       leave() {
         endWait()
+        startWait?.end(call.signal.aborted ? 'left' : 'failed')
         grammar.leave()
       },
       refuse({ reason, ahead }) {
-        const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
+        const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : untilRoomMs(ahead - mostAhead)
         refusals.add(account, waitMs)
-        count('busy')
-        return busy(model.id, spreadRetry(waitMs, random))
+        startWait?.end('refused')
+        return refuseNow(waitMs)
+      },
+      notStarted() {
+        const cause = new Interruption('not-started')
+        if (picture.find(model.id) !== null) return busy(model.id, RETRY_AFTER_S.default, cause)
+        return unserved(model.id, { state: modelStates.find(model.id), random, cause })
       },
     }
   }
 }
 
-/** Used when too many bytes wait; a part of them is claimed within a second or two. */
+/** The assumed state of a model without a ready worker: one engine with one slot. */
+const STARTING: ModelPicture = {
+  slots: 1,
+  running: 0,
+  meanGenerationMs: null,
+  slotTokensPerS: null,
+  contextWindow: 0,
+}
+/**
+ * While a model is being started, any number of tokens may wait before a generation. The queue of such a model is
+ * bounded instead by the places of `start-waits.ts`, and by the bytes that may wait.
+ */
+const NO_BOUND = Number.MAX_SAFE_INTEGER
+/**
+ * The assumed wait of a generation that is refused because too many bytes are queued. Workers usually claim some of the
+ * queued generations within a second or two, and the queue then has fewer bytes.
+ */
 const BYTES_WAIT_MS = 2_000
 /**
- * A refusal holds for half of its wait, and at most for this long, because the queue may move faster than estimated.
+ * A refusal is remembered for half of the wait that was estimated for it, and at most for this long, because the queue
+ * may move faster than estimated.
  */
 const MOST_REFUSED_MS = 1_000
 const MOST_REFUSALS = 10_000
 
 /** The record's latest refusals, by model and account. */
 function createRefusals(nowMs: () => number) {
-  const byAccount = new Map<string, { waitMs: number; untilMs: number }>()
+  const byAccount = new Map<string, { freeMs: number; untilMs: number }>()
   return {
+    /** Returns how long the account must still wait, or null. */
     find(account: string): number | null {
       const known = byAccount.get(account)
       if (known === undefined) return null
-      if (nowMs() < known.untilMs) return known.waitMs
+      if (nowMs() < known.untilMs) return known.freeMs - nowMs()
       byAccount.delete(account)
       return null
     },
     add(account: string, waitMs: number): void {
       if (byAccount.size >= MOST_REFUSALS) byAccount.clear()
-      byAccount.set(account, { waitMs, untilMs: nowMs() + Math.min(MOST_REFUSED_MS, waitMs / 2) })
+      const now = nowMs()
+      byAccount.set(account, { freeMs: now + waitMs, untilMs: now + Math.min(MOST_REFUSED_MS, waitMs / 2) })
     },
   }
 }
 
-/** How many generations wait in this gateway for their reservation, their lift or their claim, by model and account. */
+/** The slowness is learned only from waits that should take at least this long. Shorter waits depend on chance. */
+const LEAST_LEARNED_MS = 1_000
+const SLOWNESS_RANGE = { min: 0.5, max: 10 }
+/** The weight of the newest wait in the moving mean. */
+const SLOWNESS_SHARE = 0.05
+
+/**
+ * The slowness of an account at a model: how long a generation of the account waits, divided by the time that the
+ * engines need for the tokens that wait before this generation when it arrives. It is usually above 1, because other
+ * accounts send further requests meanwhile, and some of these are served first.
+ */
+function createSlowness() {
+  const known = new LRUCache<string, number>({ max: MOST_REFUSALS })
+  return {
+    of: (account: string) => known.get(account) ?? 1,
+    learn(account: string, { waitedMs, expectedMs }: { waitedMs: number; expectedMs: number }): void {
+      if (expectedMs < LEAST_LEARNED_MS) return
+      const { min, max } = SLOWNESS_RANGE
+      const measured = Math.min(max, Math.max(min, waitedMs / expectedMs))
+      const before = known.get(account) ?? 1
+      known.set(account, before + (measured - before) * SLOWNESS_SHARE)
+    },
+  }
+}
+
+/**
+ * The cost of the generations that wait in this gateway for their reservation, their lift or their claim, by model and
+ * account.
+ */
 function createWaiting() {
   const byAccount = new Map<string, number>()
-  const count = (account: string) => byAccount.get(account) ?? 0
+  const costOf = (account: string) => byAccount.get(account) ?? 0
 
-  function leave(account: string): void {
-    const left = count(account) - 1
+  function leave(account: string, cost: number): void {
+    const left = costOf(account) - cost
     if (left > 0) byAccount.set(account, left)
     else byAccount.delete(account)
   }
 
   return {
-    count,
+    cost: costOf,
     /** Counts one generation until the returned function is called. */
-    enter(account: string): () => void {
-      byAccount.set(account, count(account) + 1)
+    enter(account: string, cost: number): () => void {
+      byAccount.set(account, costOf(account) + cost)
       let waits = true
       return () => {
-        if (waits) leave(account)
+        if (waits) leave(account, cost)
         waits = false
       }
     },
@@ -167,12 +274,15 @@ function createWaiting() {
 }
 
 /**
- * Returns the refusal for a model without a ready worker. Waiting helps only if a scaler starts a worker or is about
- * to. A worker that is missing for another reason (no GPU was found for ten minutes, the model is allowed no worker, no
- * scaler runs) may come back at any time or never.
+ * Returns the refusal for a model without a ready worker. It is `model_warming` if a scaler starts a worker or is about
+ * to start one, because then waiting helps. In all other cases it is `model_unavailable`, because a worker may come at
+ * any time or never: no GPU was found for ten minutes, the model is allowed no worker, or no scaler runs.
  */
-function unserved(model: string, state: ModelState | null, random: () => number): ApiError {
-  if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model)
+function unserved(
+  model: string,
+  { state, random, cause }: { state: ModelState | null; random: () => number; cause?: Interruption },
+): ApiError {
+  if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model, cause)
   const { etaMs } = state
   const retryAfterS =
     etaMs === null ? RETRY_AFTER_S.startUnknown : (etaMs * (1 + random() * START_SPREAD)) / 1_000
@@ -180,17 +290,18 @@ function unserved(model: string, state: ModelState | null, random: () => number)
     etaMs === null ? '' : ` A worker is expected in about ${Math.max(1, Math.ceil(etaMs / 1_000))} s.`
   return new ApiError('model_warming', `The model '${model}' is starting.${when} Please try again later.`, {
     retryAfterS,
+    cause,
   })
 }
 
 /**
- * The share of the time until a start that is added at random, so that clients refused together return at different
- * times.
+ * The retry-after is the time until the worker's start, plus a random part of at most this share of that time. So
+ * clients that are refused together return at different times.
  */
 const START_SPREAD = 0.2
 
-function unavailable(model: string): ApiError {
-  return new ApiError('model_unavailable', `The model '${model}' is not available right now.`)
+function unavailable(model: string, cause?: Interruption): ApiError {
+  return new ApiError('model_unavailable', `The model '${model}' is not available right now.`, { cause })
 }
 
 const FIXED_STATES = {
@@ -201,8 +312,9 @@ const FIXED_STATES = {
     }),
 }
 
-function busy(model: string, retryAfterS: number): ApiError {
-  return new ApiError('model_busy', `The model '${model}' is busy. Please try again later.`, { retryAfterS })
+function busy(model: string, retryAfterS: number, cause?: Interruption): ApiError {
+  const message = `The model '${model}' is busy. Please try again later.`
+  return new ApiError('model_busy', message, { retryAfterS, cause })
 }
 
 function compiling(model: string): ApiError {
@@ -213,9 +325,13 @@ function compiling(model: string): ApiError {
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 
 /**
- * Returns seconds. Up to half of the wait is added at random, so that clients refused together return at different
- * times.
+ * The largest random addition to a wait, as a share of that wait. Because of the addition, clients that are refused
+ * together return at different times. The addition is small, because the wait is computed from measurements, and a
+ * client should not wait much longer.
  */
+const BUSY_SPREAD = 0.1
+
+/** Returns the retry-after in seconds: the wait plus its random part. */
 function spreadRetry(waitMs: number, random: () => number): number {
-  return (waitMs * (1 + random() / 2)) / 1_000
+  return (waitMs * (1 + random() * BUSY_SPREAD)) / 1_000
 }

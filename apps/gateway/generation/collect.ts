@@ -3,7 +3,7 @@ import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
 import type { OutputEvent, SendOutput } from './generation-call.ts'
 
-/** A run of deltas of one kind, or one tool call. */
+/** A part of the output: the joined text of successive deltas of one kind, or one tool call. */
 export type OutputPart =
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'text'; readonly text: string }
@@ -17,6 +17,8 @@ export type FinishedGeneration = {
   readonly text: string
   readonly toolCalls: readonly ToolCall[]
   readonly finishReason: GenerationEnd['finishReason']
+  /** The stop string that ended the text; absent if none did. */
+  readonly stopString?: string
   readonly usage: Usage
 }
 
@@ -66,14 +68,13 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
   await generate((batch) => {
     for (const event of batch) take(event)
   })
-  const { finishReason, usage } = assertEnded(end)
+  const { type: _, ...ending } = assertEnded(end)
   return {
     parts,
     reasoning: textOf(parts, 'reasoning'),
     text: textOf(parts, 'text'),
     toolCalls: [...toolCalls.values()],
-    finishReason,
-    usage,
+    ...ending,
   }
 }
 

@@ -8,7 +8,7 @@ import { createGrowHold, type GrowHold } from './grow-hold.ts'
 import { createReserve, type ReleaseHold, type Reserve } from './reserve.ts'
 import type { StreamCounters } from './stream-metrics.ts'
 
-/** The parts that make the holds of generations and let them grow, and the estimates that these parts learn. */
+/** The functions that reserve holds and let them grow, and the estimates that they use. */
 export type Holds = {
   readonly reserve: Reserve
   readonly growHold: GrowHold
@@ -21,7 +21,7 @@ export function createHolds(deps: {
   releaseHold: ReleaseHold
   toQueueMs: (ownMs: number) => number
   onShortage: Parameters<typeof createReserve>[0]['onShortage']
-  /** How long a request waits for credits that others hold. */
+  /** The longest time that a request waits for credits that other requests hold. */
   creditWaitMs: number
   control: Pick<ControlSender, 'hold'>
   metrics: Pick<StreamCounters, 'noteHoldGrowth' | 'noteCreditWait'>

@@ -1,34 +1,45 @@
 /**
  * How a wait for credits ended.
- * - `answered`: billing granted the request, or refused it for another reason than credits that others hold.
- * - `over`: as long a wait as is allowed did not help.
- * - `full`: as many requests as may wait were waiting already.
+ * - `answered`: billing granted the request, or refused it for a reason for which waiting does not help.
+ * - `over`: the longest allowed wait passed without an answer.
+ * - `full`: the line already had as many requests as may wait.
  * - `left`: the caller left.
  */
 export const CREDIT_WAIT_ENDS = ['answered', 'over', 'full', 'left'] as const
 export type CreditWaitEnd = (typeof CREDIT_WAIT_ENDS)[number]
 
-/** Requests that wait for credits which other running requests hold, in order of arrival. */
+/**
+ * The requests of this gateway that wait for credits that other running requests hold. Each account and each key has a
+ * line of its own, in order of arrival.
+ */
 export type CreditLine = {
-  /** Returns the first of these lines in which a request waits; null if none. A new request waits behind it. */
+  /**
+   * Returns the first of `names` whose line has a waiting request, or null. A new request must wait behind that
+   * request.
+   */
   open(...names: readonly string[]): string | null
   /**
-   * Calls `ask` until it returns something, and returns that; null when the wait is over. Only the first request of a
-   * line asks. Rejects with the errors of `ask`.
+   * Waits in the line `name`. The first request of the line calls `ask` repeatedly until the result is not null, and
+   * returns that result. Returns null if the wait ends without a result. Rejects with the errors of `ask`.
    */
   wait<Answer>(name: string, signal: AbortSignal, ask: () => Promise<Answer | null>): Promise<Answer | null>
 }
 
 /** How many requests of one line may wait in this gateway. */
 const MAX_WAITING = 64
-/** Settled holds are freed within a tenth of a second; asking more often would only cost. */
+/**
+ * The pause between two calls of `ask`. A settled hold is freed within 100 ms, so asking more often would only add
+ * load.
+ */
 const PAUSE_MS = 200
 
 type Waiter = { readonly first: PromiseWithResolvers<void> }
 
 /**
- * A 402 is an answer that clients give up at, so a request that is refused only because others hold the credits waits a
- * little. Asking one after the other keeps the order, and keeps the calls of billing few.
+ * Clients give up when they get a 402. So when billing refuses a request only because other requests hold the credits,
+ * the request waits a little for these credits, and is refused only if it does not get them. The requests that wait for
+ * the credits of one account, or of one key, form a line. Only the first request of the line asks billing again. So the
+ * order of arrival is kept, and billing gets few calls.
  */
 export function createCreditLine(options: {
   /** The longest wait of a request. */

@@ -19,6 +19,7 @@ import type { Admission } from './admit.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
+import type { StartWait } from './start-waits.ts'
 import type { WarmOffer } from './warm-offer.ts'
 
 /*
@@ -27,79 +28,87 @@ import type { WarmOffer } from './warm-offer.ts'
  * job. A look is a repeated lift of the present epoch: it reports what became of the generation, and creates a lost
  * record anew.
  *
+ * "The inbox is lost as X" means that the inbox reports to its reader the loss of the generation, with the reason X. A
+ * turn at the pace is the permission to queue a lost generation again (`pace.ts`).
+ *
  * NEW
  *   Nothing is queued. `begin` sends the first lift and its job.
- *   - The record answers `busy`: nothing is queued, and `begin` throws `model_busy`. Still NEW.
- *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. The generation may be queued all
- *     the same.
+ *   - The record answers `busy`: nothing is queued, and `begin` throws the refusal (`admit.ts`). The state stays NEW.
+ *   - Redis does not answer, or its memory is full: `begin` throws `model_unavailable`. It is then unknown whether the
+ *     generation is queued.
  *   - The record gives any other answer: WAITING.
  *
  * WAITING
  *   The generation is queued and counts as demand. No claim of this epoch has arrived. The first look comes after 3 s.
- *   The next one comes after 3 s while an engine has room, else after a pause that doubles up to 12 s.
- *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless other
- *     jobs of the model wait.
+ *   The next one comes after 3 s while an engine has room, else after a pause that doubles each time, up to 12 s.
+ *   - A look finds the generation waiting while an engine has room: the job may be lost, so it is replaced, unless
+ *     other jobs of the model wait.
  *   - A look finds a claim: the worker is watched, and the inbox asks the worker for its events.
  *   - A look finds a settlement: the inbox is lost as `settled`.
  *   - A look fails or finds anything else: nothing changes.
  *   - `claimed`, when the claim arrives: RUNNING.
  *   - `again`, when the inbox is lost or the worker declines: RETURNING.
  *   - No ready worker, and none predicted in time, for `noWorkerLimitMs`: the inbox is lost as `no-worker`, STOPPED.
+ *   - In epoch 1, if the generation waits for its model's start: a look finds no claim, and either the time that the
+ *     client allows is over, or no worker will come. The inbox is lost as `not-started`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
  *   A turn of a conversation may be offered to the worker that had the turn before (`warm-offer.ts`). Then its job is
  *   delayed for a moment, and becomes due if nobody claims the generation.
  *
  * RUNNING
- *   The claim has arrived, and its worker is watched. There are no looks, and the generation is no demand.
+ *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
  *   - `running`, at each output: the generation's turn at the pace ends, if it has one.
  *   - `again`, as above: RETURNING.
  *
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
- *   counts as demand. It waits for a turn at the pace, then sends the lift and its job until the record answers.
- *   - The record answers: WAITING. If it does not answer `waiting`, the next look finds out what became of the
- *     generation.
- *   - The inbox is lost or closed for another reason: `again` resolves, before the lift or after its next failure. The
- *     caller ends the generation or calls `again` anew.
+ *   counts as demand. `again` waits for a turn at the pace, then sends the lift and its job repeatedly until the record
+ *   answers.
+ *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
+ *     already), the next look finds out what became of the generation.
+ *   - The inbox is closed, or is lost for a reason other than a limit: `again` gives up. If the generation still waits
+ *     for its turn at the pace, no lift is sent. If the lift is already being repeated, `again` stops after the next
+ *     attempt that fails. It resolves in both cases, and the caller ends the generation or calls `again` anew.
  *   - A limit is reached, as in WAITING: STOPPED.
  *
  * STOPPED
  *   There are no looks. The caller reads the loss from the inbox and ends the generation.
  *
  * CLOSED
- *   `close`, from all: there are no looks, no demand, no turn at the pace and no watched worker. The job is taken away,
- *   unless the claim has arrived.
+ *   `close`, from every state: there are no looks, no demand, no turn at the pace and no watched worker. The job is
+ *   taken away, unless the claim has arrived.
  */
 
 /** Queues a generation, and queues it again after each loss of its worker. */
 export type Dispatched = {
   /**
    * Queues the generation. Returns how many generations wait before it, or null if it does not wait any more, for
-   * example because a worker has claimed it already. Throws `model_busy` or `model_unavailable`. After
-   * `model_unavailable` the generation may be queued all the same.
+   * example because a worker has claimed it already. Throws the refusal if the record refuses the generation
+   * (`Admission`). Throws `model_unavailable` if Redis does not answer, or if its memory is full. It is then unknown
+   * whether the generation is queued.
    */
   begin(): Promise<number | null>
-  /** The worker's claim of this epoch has arrived, so the looks end. */
+  /** Must be called when the worker's claim of this epoch has arrived. Ends the looks at the generation's record. */
   claimed(claim: { worker: string; promptTokens: number }): void
-  /** The engine gives output in this epoch, so the next lost generation may be queued (`pace.ts`). */
+  /** Must be called when output of this epoch arrives: the next lost generation may then be queued (`pace.ts`). */
   running(): void
   /**
    * Queues the generation again, in the next epoch and at the front of the queue. The next worker continues after the
-   * ids that the inbox has, or begins anew with `restart`. The lift is repeated until the queue answers. Late events of
-   * earlier epochs are refused from now on.
+   * token ids that the inbox has received, or begins anew if `restart` is true. The lift is repeated until the queue
+   * answers. Late events of earlier epochs are refused from now on.
    *
-   * Resolves without having queued the generation if the epoch is over meanwhile: the caller has left, or the inbox is
+   * Resolves without having queued the generation if the epoch ends meanwhile: the caller has left, or the inbox is
    * lost for any reason.
    */
   again(next: Next): Promise<void>
-  /** Ends the looks. Takes the job away, unless the claim has arrived. */
+  /** Ends the looks at the generation's record. Takes the job out of the queue, unless the claim has arrived. */
   close(): void
   /** Returns the job with its latest hold. */
   job(): GenerationJob
-  /** Replaces the hold by a larger one, with which the generation continues if its worker is lost. */
+  /** Replaces the hold by a larger hold, with which the generation continues if its worker is lost. */
   growHold(hold: Hold): void
-  /** False before the first lift, and after the record has refused it as `busy`. */
+  /** False before the first lift, and after the record has refused the generation as `busy`. */
   mayBeQueued(): boolean
 }
 
@@ -114,9 +123,6 @@ export type Dispatch = (generation: Generation) => Dispatched
 
 type Generation = {
   readonly job: GenerationJob
-  readonly accountId: string
-  /** The expected tokens of prompt and output. The account's tag advances by this number. */
-  readonly cost: number
   /** The estimated tokens of the prompt. */
   readonly promptTokens: number
   readonly admission: Admission
@@ -129,11 +135,11 @@ type Generation = {
   readonly remainingMs: () => number
 }
 
-/** After so long without a claim, the job, the record or the worker that claimed the generation may be lost. */
+/** After this long without a claim, the job, the record or the worker that claimed the generation may be lost. */
 const FIRST_LOOK_MS = 3_000
 /**
- * The longest pause between two looks while no engine has room. If thousands of generations wait, shorter pauses would
- * cost thousands of looks a second.
+ * The longest pause between two looks at the record of one waiting generation while no engine has room. If thousands of
+ * generations wait, shorter pauses would cost thousands of looks a second.
  */
 const LAST_LOOK_MS = 12_000
 /** A worker that claims a generation at its deadline ends it at once. Its event may arrive this much later. */
@@ -151,7 +157,10 @@ type Deps = {
   readonly pace: Pace
   readonly openOffer: (job: OwnJob) => WarmOffer
   readonly bounds: Bounds
-  /** A generation is lost if for so long no ready worker serves its model and none is predicted to be ready in time. */
+  /**
+   * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready before
+   * the generation's deadline.
+   */
   readonly noWorkerLimitMs: number
   readonly nowMs: () => number
   readonly watchWorker: (worker: string) => void
@@ -162,16 +171,25 @@ type Deps = {
 /**
  * Creates the dispatch of this gateway's generations.
  *
- * While no worker is ready, a generation waits for `noWorkerLimitMs` at most, because a worker may never come. The
- * limit does not run while a scaler predicts that a worker is ready before the deadline: the start of a large model
- * takes longer than the limit. The limit and the deadline hold for every wait after the first lift: for a turn at the
- * pace, for the queue's answer, and for a claim.
+ * A generation is lost when no worker of its model has been ready for `noWorkerLimitMs`, because a worker may never
+ * come. While a scaler predicts that a worker will be ready before the generation's deadline, this time is not counted:
+ * the start of a large model takes longer than the limit.
+ *
+ * The client of a generation may have asked to wait for its model's start. Until a worker has claimed such a
+ * generation,
+ * - the time is counted only while no scaler reports the model's state;
+ * - the time that the client allows is another limit.
+ *
+ * The limits and the deadline apply to every wait after the first lift:
+ * - the wait for the permission to queue a lost generation again (`pace.ts`)
+ * - the wait for the queue's answer
+ * - the wait for a claim
  */
 export function createDispatch(deps: Deps): Dispatch {
   return (generation) => new DispatchedGeneration(deps, generation)
 }
 
-/** A class, because a gateway has one for each open stream, and twenty closures instead would take 1.2 KB. */
+/** This is a class, because a gateway has an object for each open stream. Twenty closures instead would take 1.2 KB. */
 class DispatchedGeneration implements Dispatched {
   readonly #deps: Deps
   readonly #generation: Generation
@@ -193,16 +211,21 @@ class DispatchedGeneration implements Dispatched {
   #endPace: (() => void) | null = null
   #endWait: (() => void) | null = null
   #servedMs: number
+  /** The wait for the model's start; null if there is none, and once a worker has had the generation. */
+  #start: StartWait | null
 
   constructor(deps: Deps, generation: Generation) {
     const { job } = generation
     this.#deps = deps
     this.#generation = generation
-    this.#ownJob = new OwnJob(deps.jobs, generation, (error) => this.#warn(error, 'no job was added'))
+    this.#ownJob = new OwnJob(deps.jobs, { job, place: generation.admission.place }, (error) =>
+      this.#warn(error, 'no job was added'),
+    )
     this.#offer = deps.openOffer(this.#ownJob)
     this.#current = job
     this.#needs = { features: [job.request.kind], window: 0 }
     this.#servedMs = deps.nowMs()
+    this.#start = generation.admission.startWait
   }
 
   async begin() {
@@ -214,7 +237,10 @@ class DispatchedGeneration implements Dispatched {
       this.#mayBeQueued = false
       throw this.#generation.admission.refuse(lifted)
     }
-    if (lifted.status === 'waiting') this.#tag = lifted.tag
+    if (lifted.status === 'waiting') {
+      this.#tag = lifted.tag
+      if (lifted.costAhead !== null) this.#generation.admission.queued(lifted.costAhead)
+    }
     this.#isQueued = true
     this.#startWait()
     this.#lookAfter()
@@ -223,12 +249,13 @@ class DispatchedGeneration implements Dispatched {
 
   claimed(claim: { worker: string; promptTokens: number }) {
     this.#stopLooking()
+    this.#start = null
     this.#offer.claimed(claim.worker)
     this.#ownJob.forget()
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
-    // While a generation runs, only a compressed request is worth its memory: losses are rare, and a small request is
-    // quickly packed again.
+    // While a generation runs, its packed job is kept only if the request in it is compressed. An uncompressed request
+    // is small, so in the rare case that the worker is lost, the job is quickly packed again.
     if (this.#packed?.requestBytes.length === 0) this.#packed = null
   }
 
@@ -239,12 +266,13 @@ class DispatchedGeneration implements Dispatched {
   async again({ restart, need, hold, engineDeaths }: Next) {
     const { job, inbox } = this.#generation
     this.#stopLooking()
+    this.#start = null
     this.#offer.withdraw()
     this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
-    // The epoch is raised before the ids are read. Otherwise a late frame in between would be accepted, and the next
-    // worker would generate the same tokens again.
+    // The epoch is raised before the received token ids are read. Otherwise a late frame between these two steps would
+    // be accepted, and the next worker would generate the same tokens again.
     this.#epoch = inbox.raise({ restart })
     this.#ids = inbox.ids()
     this.#engineDeaths = engineDeaths
@@ -252,15 +280,16 @@ class DispatchedGeneration implements Dispatched {
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
     this.#isQueued = false
-    // The looks begin here, so that generations that wait for a turn at the pace are lost for want of a worker at the
-    // same time as the other ones.
+    // The timer of the looks starts here, before the wait for the permission of `pace.ts` to queue the generation. The
+    // limits are checked whenever this timer fires. So a generation that waits for the permission also ends at a limit,
+    // for example if no worker is ready.
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
-    // Rejects only when the epoch is over. The consumer of the inbox learns that from the inbox.
+    // `untilAnswered` rejects only when the epoch is over. The reader of the inbox finds the reason in the inbox.
     await untilAnswered(lift, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
     this.#isQueued = true
   }
@@ -293,13 +322,13 @@ class DispatchedGeneration implements Dispatched {
 
   /** Sends the command before the promise is returned. */
   async #lift(packedJob: PackedJob): Promise<Lift> {
-    const { accountId, cost, admission, seats, remainingMs } = this.#generation
+    const { admission, seats, remainingMs } = this.#generation
     return await this.#deps.record.lift({
       job: packedJob,
       epoch: this.#epoch,
       needs: this.#needs,
       tag: this.#tag,
-      place: { accountId, cost, mostAhead: admission.mostAhead },
+      place: admission.place,
       bounds: this.#deps.bounds,
       remainingMs: remainingMs(),
       ids: this.#ids,
@@ -311,10 +340,14 @@ class DispatchedGeneration implements Dispatched {
 
   /**
    * Sends the lift and then its job, without waiting for an answer in between. Both use the same connection, so Redis
-   * executes the lift first. A server that does not know the script receives the script's text in a second call, and
-   * then executes the lift after the job. In that case the job is answered first, and a worker may have taken it in
-   * vain, so another job is added. A generation that waits without a job is claimed within a second if an engine has
-   * room. If the record does not answer `waiting`, the job is taken away.
+   * executes the lift first.
+   *
+   * There is one exception. If the Redis server does not know the lift's script yet, the gateway sends the script's
+   * text in a second call, so Redis executes the lift after it adds the job. The answer for the job then arrives before
+   * the answer for the lift. A worker may have taken the job before there was a generation to claim, so another job is
+   * added. Even without a job, a waiting generation is claimed within a second if an engine has room.
+   *
+   * If the lift's answer is not `waiting`, the job is removed.
    */
   async #liftWithJob(): Promise<Lift> {
     const packedJob = await this.#pack()
@@ -347,7 +380,7 @@ class DispatchedGeneration implements Dispatched {
     this.#watched = null
   }
 
-  /** Ends the generation's turn at the pace, so that the next lost generation may be queued. */
+  /** Ends the generation's turn at the pace (`pace.ts`), so that the next lost generation may be queued. */
   #leavePace(): void {
     this.#endPace?.()
     this.#endPace = null
@@ -363,7 +396,7 @@ class DispatchedGeneration implements Dispatched {
   #lookAfter(): void {
     this.#waitsForWorker = true
     this.#servedMs = this.#deps.nowMs()
-    this.#lookLater(FIRST_LOOK_MS)
+    this.#lookLater(Math.min(FIRST_LOOK_MS, this.#startLeftMs()))
   }
 
   #lookLater(pauseMs: number): void {
@@ -382,17 +415,30 @@ class DispatchedGeneration implements Dispatched {
     const pauseMs = this.#hasRoom() ? FIRST_LOOK_MS : Math.min(LAST_LOOK_MS, lastPauseMs * 2)
     const unservedMs = this.#deps.nowMs() - this.#servedMs
     const hopeMs = unservedMs > 0 ? this.#deps.noWorkerLimitMs - unservedMs : Infinity
-    const leftMs = Math.min(hopeMs, remainingMs() + LATE_CLAIM_MS)
+    const startMs = this.#startLeftMs()
+    const leftMs = Math.min(hopeMs, remainingMs() + LATE_CLAIM_MS, startMs)
     if (leftMs > 0) return this.#lookLater(Math.min(pauseMs, leftMs))
     this.#stopLooking()
+    if (startMs <= 0) {
+      this.#start?.end(this.#start.leftMs() > 0 ? 'failed' : 'late')
+      return inbox.lose('not-started')
+    }
     inbox.lose(hopeMs > 0 ? 'deadline' : 'no-worker')
+  }
+
+  /** Returns the rest of the wait for the model's start, which is 0 if no worker will come. */
+  #startLeftMs(): number {
+    const start = this.#start
+    if (start === null) return Infinity
+    return start.outlook() === 'none' ? 0 : start.leftMs()
   }
 
   #hasRoom(): boolean {
     const { picture, modelStates, nowMs } = this.#deps
     const { job, remainingMs } = this.#generation
     const serving = picture.find(job.model)
-    if (serving !== null || modelStates.startsWithin(job.model, remainingMs())) this.#servedMs = nowMs()
+    const isComing = modelStates.startsWithin(job.model, remainingMs()) || this.#start?.outlook() === 'coming'
+    if (serving !== null || isComing) this.#servedMs = nowMs()
     return serving !== null && serving.running < serving.slots
   }
 
@@ -405,6 +451,7 @@ class DispatchedGeneration implements Dispatched {
     const room = this.#hasRoom()
     if (found.status === 'waiting' && room) await this.#ownJob.replace()
     if (found.status === 'claimed') {
+      this.#start = null
       claimFound(found.worker)
       this.#watch(found.worker)
       inbox.expect(found)
@@ -425,7 +472,10 @@ class DispatchedGeneration implements Dispatched {
   }
 }
 
-/** Returns what the next worker must be able to do. After a misfit, this includes what the last worker could not do. */
+/**
+ * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
+ * size of the context window that the last worker lacked.
+ */
 function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
   const features = new Set(before.features)
   if (continues) features.add('continue')

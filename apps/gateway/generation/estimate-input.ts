@@ -3,28 +3,31 @@ import type { RequestSize } from '#libs/contracts/request-size.ts'
 export type InputEstimate = {
   /** Returns a number of tokens that the request probably does not exceed. */
   estimate(model: string, size: PromptSize): number
-  /** Takes a worker's exact count into account. */
+  /** Adjusts the estimate to the number of prompt tokens that a worker counted. */
   learn(model: string, size: PromptSize, promptTokens: number): void
 }
 
 type PromptSize = Pick<RequestSize, 'promptBytes'>
 
-/** The ratio before the first count. No tokenizer in use makes more tokens of ordinary text. */
+/**
+ * The tokens per byte that are assumed until workers have counted enough prompts. No tokenizer in use makes more tokens
+ * per byte of ordinary text.
+ */
 const UNLEARNED_TOKENS_PER_BYTE = 0.6
-/** The counts per model from which the quantile is taken. */
+/** The quantile is taken from this many of a model's latest counts. */
 const REMEMBERED = 256
 const QUANTILE = 0.95
 /**
- * Sorted only after so many counts, because sorting at each count would burden every request and the quantile changes
- * slowly.
+ * The quantile of the tokens per byte is computed again after each group of this many counted prompts. Sorting after
+ * each prompt would burden every request, and the quantile changes slowly.
  */
 const SORT_EVERY = 16
 
 /**
  * Estimates the input tokens of a request, because the gateway never tokenizes. The estimate is the request's bytes
- * times a high quantile of the ratios that workers counted. Too low an estimate costs one more round: the worker
- * declines and the hold is replaced by an exact one. Too high an estimate holds more credits for a while. Neither error
- * can create debt.
+ * times a high quantile of the tokens per byte that workers counted. If an estimate is too low, the worker declines the
+ * generation, the hold is replaced by a hold for the counted tokens, and the generation is queued again. An estimate
+ * that is too high holds more credits for a while. Neither error can create debt.
  */
 export function createInputEstimate(): InputEstimate {
   const ratios = new Map<string, { ring: number[]; next: number; quantile: number }>()

@@ -13,11 +13,12 @@ import type { Reserve } from './reserve.ts'
  * One generation, as the gateway runs it: admit → reserve → queue → receive events → settle. Every branch between the
  * steps is here; the steps are the functions in `deps`, each in the file of its name.
  *
- * The gateway decides everything about the generation. When its worker is lost, the run goes on elsewhere
- * (`run.recover`). When this function ends, in whatever way, the run is settled for the output that was received:
- * - for a complete output, as its worker counted it;
- * - if the caller left, for the output up to the last frame;
- * - after a failure, for nothing.
+ * The gateway decides everything about the generation. When its worker is lost, the generation goes on with another
+ * worker (`run.recover`). When this function ends, in whatever way, the generation is settled. The caller pays for the
+ * output that was received:
+ * - complete output: all of it, as its worker counted it;
+ * - the caller left: the output up to the last frame that was received;
+ * - a failure: nothing.
  */
 export function createGenerate(deps: {
   admit: Admit
@@ -60,6 +61,10 @@ export function createGenerate(deps: {
       if (call.signal.aborted) return
       await runWithin(sending, { toErrorType, run: async () => await opened.queue() })
       observed.admitted(() => opened.inbox.ids().length)
+      if (admission.startWait !== null) {
+        admission.startWait.begin()
+        observed.awaitsStart()
+      }
 
       for await (const batch of run.inbox) {
         for (const event of batch) {
@@ -73,7 +78,7 @@ export function createGenerate(deps: {
               break
             case 'generation-declined':
             case 'stream-lost':
-              // Sent before the pause that the recovery takes.
+              // The output is sent before the recovery, because the recovery takes some time.
               sendReceived()
               await run.recover(event)
               break

@@ -1,10 +1,11 @@
-import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Conversation } from './conversation.ts'
 import type { RequestSize } from '#libs/contracts/request-size.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Caller } from '../callers/caller.ts'
+import type { StartWait } from './start-waits.ts'
 
 /** One generation, as an endpoint requests it. */
 export type GenerationCall = {
@@ -21,10 +22,19 @@ export type GenerationCall = {
   readonly maxOutputTokens: number | null
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
+  /** Called once, before the first output is sent, with the usage of the prompt: the tokens, and how many were cached. */
+  readonly onPrompt?: (usage: Usage) => void
   /** True if the client receives the output as it arrives. Otherwise nothing is sent before the output is complete. */
   readonly streamed: boolean
-  /** True if the client marks the request as the repetition of one that was refused or failed. */
+  /** True if the client marks the request as the repetition of a request that was refused or failed. */
   readonly isRepeated: boolean
+  /**
+   * How long the client is willing to wait for a model that is being started, in seconds. Null if the client is not
+   * willing to wait: while no worker of the model is ready, its request is refused.
+   */
+  readonly startWaitS: number | null
+  /** Called when the generation is queued and waits for its model to start. */
+  readonly onStartWait?: (wait: Pick<StartWait, 'limitS' | 'expectedMs'>) => void
   /** When the request's header arrived, by this process's monotonic clock. */
   readonly receivedMs: number
   /** Aborted when the client hangs up. */
@@ -42,7 +52,7 @@ export type OutputEvent = Extract<
 /**
  * Runs one generation and passes its output to `send` in batches, one for each bus message. The last event of the last
  * batch is `generation-end`. Throws an `ApiError`, before or after the first batch, and also the errors of `send`.
- * Aborting the signal cancels the generation, which then resolves without a `generation-end`.
+ * Aborting the signal cancels the generation: the call then resolves, and `generation-end` is not sent.
  *
  * The output is passed to a function instead of being iterated over: an async generator would take 3 KiB of memory for
  * each open stream, and some 4 % of the gateway's CPU for each token.

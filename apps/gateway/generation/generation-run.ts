@@ -13,7 +13,6 @@ import type { Affinity } from './affinity.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
-import type { OutputEstimate } from './estimate-output.ts'
 import type { ExpectedOutput } from './expected-output.ts'
 import type { GenerationCall, OutputEvent } from './generation-call.ts'
 import type { GenerationStream, OpenStream } from './open-stream.ts'
@@ -33,7 +32,7 @@ export type Run = {
   queue(): Promise<void>
   claimed(claim: GenerationClaimed): void
   promptCached(event: { readonly cachedTokens: number }): void
-  /** Lets the hold grow while the output goes on; returns at once. */
+  /** Asks billing for a larger hold while the output goes on. Returns at once. */
   growHold(short: GenerationShort): void
   /** Takes the vectors of the next inputs, which have `promptTokens` tokens together. */
   vectors(vectors: readonly Float32Array[], promptTokens: number): void
@@ -43,9 +42,9 @@ export type Run = {
   complete(end: GenerationEnd): void
   isComplete(): boolean
   /**
-   * Returns the output that was received since the last call and may be sent; it counts as sent from now on. If the
-   * output cannot be continued and the client does not stream, it is kept back until it is complete, so that the
-   * generation can begin anew.
+   * Returns the output that was received since the last call and may be sent. It counts as sent from now on. If no
+   * other worker could continue the output and the client does not stream, all output is kept back until it is
+   * complete. So the generation can begin anew with another worker.
    */
   takeOutput(): readonly OutputEvent[]
   /** Queues the generation again after its worker gave it back or was lost. Throws an `ApiError` if it cannot go on. */
@@ -76,7 +75,6 @@ type Deps = {
   readonly endGeneration: EndGeneration
   readonly suspects: Suspects
   readonly inputEstimate: InputEstimate
-  readonly outputEstimate: OutputEstimate
   readonly expectedOutput: Pick<ExpectedOutput, 'learn'>
   readonly growHold: GrowHold
   /** Boot id of this gateway. */
@@ -106,7 +104,7 @@ class GenerationRun implements Run {
   #output: OutputEvent[] = []
   #wasSent = false
   #vectorCount = 0
-  /** Output tokens and vectors of earlier epochs, which are not counted against this epoch's worker. */
+  /** The output tokens and vectors of earlier epochs, which do not count as output of this epoch. */
   #tokensBefore = 0
   #vectorsBefore = 0
   /**
@@ -117,7 +115,7 @@ class GenerationRun implements Run {
   #end: GenerationEnd | null = null
 
   constructor(deps: Deps, call: GenerationCall, reserved: Reserved) {
-    const { openStream, dispatch, suspects, inputEstimate, outputEstimate, nowMs } = deps
+    const { openStream, dispatch, suspects, inputEstimate, nowMs } = deps
     const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request, size } = call
     this.call = call
@@ -131,7 +129,6 @@ class GenerationRun implements Run {
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
     this.#timing = createTiming({ streamed: call.streamed, nowMs })
-    const promptTokens = inputEstimate.estimate(model.id, size)
     this.#dispatched = dispatch({
       job: {
         id: call.id,
@@ -145,9 +142,7 @@ class GenerationRun implements Run {
         request,
         ...(traceparent === undefined ? {} : { traceparent }),
       },
-      accountId: call.caller.accountId,
-      cost: promptTokens + size.grammarTokens + outputEstimate.estimate(model.id, maxOutputTokens),
-      promptTokens,
+      promptTokens: inputEstimate.estimate(model.id, size),
       admission,
       seats: deps.seatsOf(call),
       inbox: this.inbox,
@@ -170,8 +165,8 @@ class GenerationRun implements Run {
    * - Admission no longer counts the generation as waiting.
    * - Dispatch notes the generation's worker.
    * - `suspect` notes which worker is concerned if an engine dies.
-   * - The input estimate is corrected by the number of prompt tokens that the worker counted. Only the first claim
-   *   counts.
+   * - The input estimate is corrected by the number of prompt tokens that the worker counted. Only the number of the
+   *   first claim is used.
    * - `progress` notes the prompt's tokens.
    * - `timing` notes the end of the wait.
    *
@@ -179,7 +174,7 @@ class GenerationRun implements Run {
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
-    this.#admission.claimed()
+    this.#admission.claimed(claim)
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
     if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
@@ -211,14 +206,13 @@ class GenerationRun implements Run {
   }
 
   complete(reported: GenerationEnd) {
-    const { showsCost, outputEstimate, expectedOutput } = this.#deps
+    const { showsCost, expectedOutput } = this.#deps
     const { caller, model } = this.call
     this.#outcome = 'completed'
     const usage = this.#progress.complete(reported.usage)
     const costNano = showsCost ? toCharge(usage, this.#dispatched.job().hold) : null
     this.#end = { ...reported, usage: { ...usage, ...(costNano !== null && { costNano }) } }
     const isCut = reported.finishReason === 'length'
-    outputEstimate.learn(model.id, usage.completionTokens)
     expectedOutput.learn(model.id, caller.accountId, { tokens: usage.completionTokens, isCut })
     this.#output.push(this.#end)
   }
@@ -234,6 +228,7 @@ class GenerationRun implements Run {
     if (this.#progress.isGuided() && !this.call.streamed && this.#end === null) return []
     const taken = this.#output
     this.#output = []
+    if (!this.#wasSent) this.call.onPrompt?.(this.#progress.received(0))
     this.#wasSent = true
     return taken
   }
@@ -244,7 +239,14 @@ class GenerationRun implements Run {
     const restart = progress.isGuided() && this.inbox.ids().length > 0
     const isPartlySent = restart && this.#wasSent
     const job = this.#dispatched.job()
-    const next = await this.#deps.recovery(lost, { job, caller, progress, suspect, isPartlySent })
+    const next = await this.#deps.recovery(lost, {
+      job,
+      caller,
+      progress,
+      suspect,
+      isPartlySent,
+      notStarted: this.#admission.notStarted,
+    })
     if (restart) this.#output = []
     this.#tokensBefore = restart ? 0 : this.inbox.ids().length
     this.#vectorsBefore = this.#vectorCount

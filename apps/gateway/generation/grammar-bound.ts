@@ -3,7 +3,7 @@ import type { RequestSize } from '#libs/contracts/request-size.ts'
 
 /** Bounds the large grammars that engines compile for one account at a time. */
 export type GrammarBound = {
-  /** Returns null if as many new grammars as allowed are already under way. `account` names an account and a model. */
+  /** Returns null if `MAX_NEW` new grammars are already being compiled. `account` names an account and a model. */
   enter(account: string, size: Pick<RequestSize, 'grammar'>): GrammarUse | null
 }
 
@@ -16,16 +16,17 @@ export type GrammarUse = {
 }
 
 /**
- * The most new grammars under way for one account and model. An engine takes up to seconds to compile a grammar, and
- * does nothing else meanwhile.
+ * The largest number of new grammars that engines may be compiling at the same time for one account and model. An
+ * engine may take seconds to compile a grammar, and does nothing else meanwhile.
  */
 const MAX_NEW = 4
 /** How many compiled grammars are remembered, over all accounts and models. */
 const MAX_KNOWN = 10_000
 
 /**
- * Counts grammars and not generations, because a batch of requests with one new schema is compiled once. A grammar
- * counts as known after its first output. Each further engine compiles it again, once.
+ * Creates the bound, which counts new grammars and not generations: if many requests have the same new schema, an
+ * engine compiles it once. A grammar is no longer new once one engine has given output with it, although each other
+ * engine must still compile it once.
  */
 export function createGrammarBound(): GrammarBound {
   const known = new LRUCache<string, true>({ max: MAX_KNOWN })

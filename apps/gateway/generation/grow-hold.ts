@@ -8,15 +8,22 @@ import type { Dispatched } from './dispatch.ts'
 import { toHold } from './reserve.ts'
 
 /**
- * Lets the hold of a running generation grow, because its worker has few paid tokens left. Returns at once, so that the
- * output goes on meanwhile; the worker asks again until it has an answer.
+ * Called when a worker reports that a running generation has few paid tokens left. Asks billing for a larger hold, and
+ * sends billing's answer to the worker. Returns at once, so that the output goes on meanwhile. The worker asks again
+ * until it has an answer.
  */
 export type GrowHold = (
   generation: { readonly dispatched: Pick<Dispatched, 'job' | 'growHold'>; readonly inbox: StreamInbox },
   short: GenerationShort,
 ) => void
 
-/** The answers of billing to a larger hold. `short`: others hold the credits, so a later request may succeed. */
+/**
+ * The results of a request to billing for a larger hold:
+ * - `granted`: the hold is larger.
+ * - `short`: other generations hold the credits, so a later request may succeed.
+ * - `refused`: the hold does not grow, and no later request is made.
+ * - `unavailable`: billing did not answer.
+ */
 export const HOLD_GROWTHS = ['granted', 'short', 'refused', 'unavailable'] as const
 export type HoldGrowth = (typeof HOLD_GROWTHS)[number]
 
@@ -27,7 +34,10 @@ export function createGrowHold(deps: {
   log: Logger
 }): GrowHold {
   const { billing, answerHold, onGrowth, log } = deps
-  /** The generations whose call is under way; a worker asks more often than billing answers while it is slow. */
+  /**
+   * The ids of generations for which billing has been asked for a larger hold and has not answered yet. If billing is
+   * slow, the worker asks the gateway again before that answer; the gateway then ignores the second request.
+   */
   const underWay = new Set<string>()
 
   return ({ dispatched, inbox }, { amountNano, moreTokens }) => {
@@ -39,7 +49,8 @@ export function createGrowHold(deps: {
     const answer = (isFinal: boolean) => {
       answerHold(worker, { stream, epoch, amountNano: dispatched.job().hold.amountNano, isFinal })
     }
-    // The worker has not received the last answer.
+    // The hold is already larger than the worker knows, because the last answer did not reach the worker. So the answer
+    // is sent again.
     if (BigInt(hold.amountNano) > BigInt(amountNano)) return answer(false)
     if (underWay.has(id)) return
     underWay.add(id)
@@ -49,7 +60,7 @@ export function createGrowHold(deps: {
         const growth = toGrowth(extended, BigInt(hold.amountNano))
         onGrowth(growth)
         if (extended.status === 'granted') dispatched.growHold(toHold(extended))
-        // Without an answer the worker asks again.
+        // After `short` no answer is sent, so the worker asks again.
         if (growth !== 'short') answer(growth === 'refused')
       })
       .catch((error: unknown) => {
@@ -60,7 +71,7 @@ export function createGrowHold(deps: {
   }
 }
 
-/** A grant of no more than before is the last one: the model allows no more. */
+/** A grant that is not larger than the present hold counts as `refused`, because the model allows no more output. */
 function toGrowth(extended: HoldAnswer, amountNano: bigint): HoldGrowth {
   switch (extended.status) {
     case 'granted':

@@ -17,9 +17,9 @@ export function insufficientCredits({ of, availableNano, heldNano }: KeyShortage
 }
 
 /**
- * Throws an `ApiError` `insufficient_credits` for a caller who can pay for none of these models, so that no work is
- * done for the request: it takes no thread, waits in no queue, and does not count as demand. A caller who can pay for
- * one token passes; then the reservation decides.
+ * Throws an `ApiError` for a caller who can pay for none of `models`: `insufficient_credits`, or `model_unavailable` if
+ * the shortage is not confirmed (`Caller.shortage`). So no work is done for the request: it takes no thread, waits in
+ * no queue, and does not count as demand. A caller who can pay for one token passes; then the reservation decides.
  */
 export function refuseShortage({ shortage }: Pick<Caller, 'shortage'>, models: readonly ModelSpec[]): void {
   if (shortage === null || models.some(isFree)) return

@@ -2,11 +2,12 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { LossReason } from '#libs/event-bus/stream-inbox.ts'
 
 /**
- * Why a generation cannot go on: the loss of its last epoch, or
- * - `engine-deaths`: engines died while they ran it.
+ * The reason why a generation cannot go on. It is either the reason for which the generation's last epoch was lost
+ * (`LossReason`), or one of these:
+ * - `engine-deaths`: engines died while they ran the generation.
  * - `fruitless`: too many epochs in a row gave no output.
- * - `constrained`: its output cannot be continued, and its client has seen a part of it.
- * - `no-vectors`: vectors came without a claim, or for a model that has none.
+ * - `constrained`: the output cannot be continued, and the client has received a part of it.
+ * - `no-vectors`: vectors came without a claim, or for a model that makes no vectors.
  */
 type InterruptionReason = LossReason | 'engine-deaths' | 'fruitless' | 'constrained' | 'no-vectors'
 

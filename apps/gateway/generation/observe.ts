@@ -10,6 +10,8 @@ import type { GenerationMetrics } from './generation-metrics.ts'
 export type Observed = {
   /** The generation is in the queue. `tokens` returns the number of tokens received so far. */
   admitted(tokens: () => number): void
+  /** The generation waits for its model's start, so its time to the first token is not measured. */
+  awaitsStart(): void
   /** A worker runs the generation. Only the first call counts. */
   claimed(): void
   /** Output arrived. Only the first call counts. */
@@ -22,7 +24,10 @@ export type Observed = {
 
 export type Observe = (call: GenerationCall) => Observed
 
-/** The outcomes of admission. Refusals for other reasons, such as a revoked key, are not outcomes of admission. */
+/**
+ * The error codes that are outcomes of admission, with the outcome's name. Other refusals, such as the refusal of a
+ * revoked key, are not outcomes of admission.
+ */
 const REFUSALS: Partial<Record<ApiErrorCode, string>> = {
   model_busy: 'busy',
   model_warming: 'warming',
@@ -50,6 +55,7 @@ class ObservedGeneration implements Observed {
   readonly #booked: BookedRequest
   readonly #label: string
   #isAdmitted = false
+  #awaitsStart = false
   #firstOutputMs: number | null = null
   #errorType: string | null = null
 
@@ -68,6 +74,10 @@ class ObservedGeneration implements Observed {
     this.#booked.admitted(tokens)
     metrics.admissions.inc({ model: this.#label, outcome: 'admitted' })
     demand.count({ model: model.id, isRepeated, outcome: 'accepted' })
+  }
+
+  awaitsStart() {
+    this.#awaitsStart = true
   }
 
   claimed() {
@@ -117,7 +127,7 @@ class ObservedGeneration implements Observed {
     metrics.tokens.observe({ ...labels, gen_ai_token_type: 'output' }, usage.completionTokens)
     const firstOutputMs = this.#firstOutputMs
     if (firstOutputMs === null) return
-    metrics.firstTokenS.observe(labels, (firstOutputMs - receivedMs) / 1_000)
+    if (!this.#awaitsStart) metrics.firstTokenS.observe(labels, (firstOutputMs - receivedMs) / 1_000)
     if (usage.completionTokens < 2) return
     const perTokenMs = (endedMs - firstOutputMs) / (usage.completionTokens - 1)
     metrics.perTokenS.observe(labels, perTokenMs / 1_000)

@@ -7,12 +7,12 @@ export type GenerationStream = {
 }
 
 /**
- * Opens a stream. Its inbox closes when `signal` aborts. If the generation has not ended in time, the inbox reports the
- * loss of the stream.
+ * Opens a stream. Its inbox closes when `signal` aborts. If the generation has not ended 10 s after its deadline, the
+ * inbox reports the loss of the stream.
  */
 export type OpenStream = (signal: AbortSignal) => GenerationStream
 
-/** A worker ends a generation at its deadline; its last event may arrive this much later. */
+/** A worker ends a generation at the generation's deadline. The gateway waits this much longer for the last event. */
 const LATE_END_MS = 10_000
 
 export function createOpenStream(deps: {

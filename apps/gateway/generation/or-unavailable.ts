@@ -17,6 +17,6 @@ export async function orUnavailable<Answer>(answer: Promise<Answer>, message: st
 /** The message while the queue Redis does not answer. */
 export const NO_NEW_WORK = 'The service cannot take new work right now.'
 
-/** The message while this gateway keeps as many uncommitted settlements in memory as it may. */
+/** The message of refusals while this gateway cannot keep more uncommitted settlements in memory. */
 export const UNCHARGED_WORK =
   'The service cannot take new work right now: too much finished work is not charged yet.'

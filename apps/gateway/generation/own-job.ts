@@ -1,11 +1,10 @@
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { Place } from '#libs/generation-record/generation-record.ts'
 import { jobDate, toJobId, type JobQueue, type QueuedJob } from '#libs/job-queue/job-queue.ts'
 
 type About = {
   readonly job: Pick<GenerationJob, 'id' | 'model' | 'request'>
-  readonly accountId: string
-  /** The expected tokens of prompt and output. */
-  readonly cost: number
+  readonly place: Pick<Place, 'accountId' | 'cost'>
 }
 
 /** The job of one generation in the model's queue, as long as the generation waits. None of its methods rejects. */
@@ -26,8 +25,8 @@ export class OwnJob {
   }
 
   /**
-   * Sends the command together with the other commands of this turn of the event loop. A repeated call in the same
-   * epoch adds the same job.
+   * Adds the job of this epoch to the queue. The command is sent together with the other commands of this iteration of
+   * the event loop. A repeated call in the same epoch adds the same job.
    */
   async add(epoch: number): Promise<void> {
     if (epoch !== this.#epoch) [this.#epoch, this.#made, this.#queued] = [epoch, 0, null]
@@ -52,8 +51,9 @@ export class OwnJob {
   }
 
   /**
-   * Adds another job under a new id, because the id of a job that is stuck is still taken. Adds none while other jobs
-   * of the model wait, because they lead a worker to this generation as well.
+   * Adds another job under a new id. The queue ignores a job whose id it knows, and it still knows the id of a job that
+   * is stuck. Adds no job while other jobs of the model wait, because a worker that takes one of these jobs may claim
+   * this generation as well.
    */
   async replace(): Promise<void> {
     const before = this.#queued
@@ -66,7 +66,9 @@ export class OwnJob {
   }
 
   /**
-   * A worker has claimed the generation. The job has done its work, or gives a worker a turn for another generation.
+   * Forgets the job, without removing it from the queue. Called when a worker has claimed the generation. If that
+   * worker did not use this job, the job stays in the queue, and a worker that takes it later claims another
+   * generation.
    */
   forget(): void {
     this.#queued = null
@@ -77,13 +79,16 @@ export class OwnJob {
     this.#queued = null
   }
 
-  /** A job that is not removed gives a worker a turn for another generation, or is removed later as surplus. */
+  /**
+   * Removes a job from the queue. A failure is ignored: a job that stays in the queue lets a worker claim another
+   * generation, or is removed later as surplus.
+   */
   #remove(job: QueuedJob): void {
     this.#jobs.remove(job).catch(() => undefined)
   }
 
   #make(): QueuedJob {
-    const { job, accountId, cost } = this.#about
+    const { job, place } = this.#about
     this.#made += 1
     return {
       id: toJobId(job.id, this.#epoch, this.#made),
@@ -92,8 +97,8 @@ export class OwnJob {
       data: {
         generation: job.id,
         epoch: this.#epoch,
-        account: accountId,
-        estimatedTokens: Math.round(cost),
+        account: place.accountId,
+        estimatedTokens: place.cost,
         waitsSince: jobDate(),
       },
     }

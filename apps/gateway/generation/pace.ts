@@ -1,19 +1,23 @@
 /**
- * Waits for a turn, or until `over` resolves. The returned function gives the turn's tokens back, and may be called
- * more than once.
+ * Waits until a generation may be dispatched again, or until `over` resolves. `tokens` is the number of tokens that its
+ * next worker must prefill. The returned function frees these tokens for other generations. It may be called more than
+ * once.
  */
 export type Pace = (model: string, tokens: number, over: Promise<unknown>) => Promise<() => void>
 
-/** The most tokens that one gateway may have prefilled again at once, for one model. */
+/** The most tokens that workers prefill again at the same time for one model and one gateway. */
 const MOST_TOKENS = 32_768
 
 type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => void }
 
 /**
- * Limits the rate at which interrupted generations are dispatched again. Each of them is prefilled anew with all of its
- * output. A lost worker of 256 long streams would mean a million tokens of prefill, during which every stream on the
- * workers that take over would stand still. So at most `mostTokens` are under way at once, though always at least one
- * generation. The next generation goes when a generation under way has produced a token. First come, first served.
+ * Limits the rate at which interrupted generations are dispatched again. A worker prefills such a generation anew, with
+ * all of its output. If a worker with 256 long streams is lost, other workers must prefill a million tokens. Without a
+ * limit they would prefill all of them at once, and their own streams would stop meanwhile.
+ *
+ * A generation is under way from its dispatch until it has produced a token. For each model, the generations under way
+ * have at most `mostTokens` tokens together; one generation may always go, however long it is. The others wait, and go
+ * in the order of their arrival.
  */
 export function createPace(mostTokens = MOST_TOKENS): Pace {
   const models = new Map<string, { tokens: number; waiting: Turn[] }>()
@@ -39,7 +43,7 @@ export function createPace(mostTokens = MOST_TOKENS): Pace {
       if (state.tokens === 0 && state.waiting.length === 0) models.delete(model)
     }
 
-    /** Lets the next turn go, because it may be smaller than this one. */
+    /** Removes this generation from the queue, and lets the next generation go if it fits: it may have fewer tokens. */
     function leaveQueue() {
       state.waiting.splice(state.waiting.indexOf(turn), 1)
       follow()

@@ -4,30 +4,38 @@ import { killersKey } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 export type PoisonBound = {
-  /** Notes that a request of this account ended because engines died of it, which it does not pay for. */
+  /**
+   * Notes that a request of this account was ended because engines died of it. The account does not pay for the
+   * request.
+   */
   note(accountId: string): void
   isBarred(accountId: string): boolean
   /** Reads the notes of all gateways. Must be called every second. */
   tick(): Promise<void>
 }
 
-/** Each of these requests has cost two engines. */
+/**
+ * An account's new requests are refused if, within the last `WITHIN_MS`, this many of its earlier requests were ended
+ * as killers of engines. Each of these earlier requests was present at two or more engine deaths.
+ */
 const MOST_POISONS = 3
 const WITHIN_MS = 10 * 60_000
-/** Only the latest notes count. Each of them has cost engines, so there are never nearly as many. */
+/** The most notes that are kept. Each note stands for engines that died, so there are always far fewer. */
 const MOST_NOTES = 1_000
 
 /** `atMs` is a time of the queue Redis' clock. */
 type Note = { readonly member: string; readonly accountId: string; readonly atMs: number }
 
 /**
- * Limits how many engines an account may kill. A request that kills engines ends after its second engine, free of
- * charge. An account that sent three such requests within ten minutes, with any keys and to any gateways, is refused
- * with `model_busy` until the first of them is ten minutes old.
+ * Limits how many engines an account may kill. A request that kills engines ends after its second engine, in some cases
+ * after its third, free of charge. The gateways count these ended requests for each account, over all keys of the
+ * account and all gateways. If an account has had three of them in the last ten minutes, its new requests are refused
+ * with `model_busy`.
  *
- * The notes of all gateways are one sorted set in the queue Redis, ordered by time, and each gateway has a copy that is
- * at most a second old. A note that Redis has not confirmed is written again with the next reading. A note that Redis
- * has lost stays in the gateway that made it for as long as it counts.
+ * A gateway makes a note for each request that it ends in this way. The notes of all gateways are one sorted set in the
+ * queue Redis, ordered by time. Each gateway has a copy of the set that is at most a second old. A note that Redis has
+ * not confirmed is written again before the next reading. If Redis loses a note, the gateway that made the note still
+ * counts it for the whole ten minutes.
  */
 export function createPoisonBound(deps: {
   redis: Redis | Cluster

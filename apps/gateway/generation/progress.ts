@@ -4,13 +4,14 @@ import type { GenerationClaimed, Usage } from '#libs/contracts/generation-event.
 export type Progress = {
   claimed(claim: Pick<GenerationClaimed, 'promptTokens' | 'after' | 'guided'>): void
   promptCached(tokens: number): void
-  /** The vectors of inputs with so many tokens were received. */
+  /** Notes that vectors were received. `promptTokens` is the sum over the inputs of these vectors. */
   vectorsReceived(promptTokens: number): void
-  /** The current epoch's engine has given output. */
+  /** Notes that the current epoch's engine has given output. */
   outputSeen(): void
   /**
-   * An epoch has ended without a `generation-end`. An epoch that was handed back before its engine was called does not
-   * count.
+   * Notes that an epoch has ended without a `generation-end`. The epoch counts in `fruitlessEpochs` if it gave no
+   * output. If the worker handed the generation back because the engine was lost (`wasHandedBack`), the epoch counts
+   * only if the gateway had received the worker's claim.
    */
   epochLost(end: { readonly wasHandedBack: boolean }): void
   wasClaimed(): boolean
@@ -22,13 +23,14 @@ export type Progress = {
   /** Returns the number of epochs in a row without output. */
   fruitlessEpochs(): number
   /**
-   * Returns the usage that a caller who leaves now pays for: the prompt once a worker has taken it, and every received
-   * token.
+   * Returns the usage for which the caller pays if it leaves now. For a chat: every received token, and the prompt if a
+   * worker has claimed the generation. For embeddings: the inputs whose vectors were received.
    */
   received(completionTokens: number): Usage
   /**
-   * Returns the usage of a complete output. The prompt is counted once. The cached tokens are those that the first run
-   * found.
+   * Returns the usage of a complete output. The prompt is counted once. The number of cached tokens is taken from the
+   * first epoch that reported one. Epochs that continue earlier output are ignored here, because they also find that
+   * output in the cache.
    */
   complete(reported: Usage): Usage
 }
@@ -37,7 +39,10 @@ export function createProgress(kind: 'chat' | 'embedding'): Progress {
   return new GenerationProgress(kind)
 }
 
-/** A class, because a gateway has one for each open stream, and ten closures instead would take 0.6 KB. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; ten closures for each
+ * object would take 0.6 KB.
+ */
 class GenerationProgress implements Progress {
   readonly #kind: 'chat' | 'embedding'
   #promptTokens: number | null = null
@@ -61,7 +66,7 @@ class GenerationProgress implements Progress {
   }
 
   promptCached(tokens: number) {
-    // Not counted for a continued run, which finds its own earlier output in the cache as well.
+    // A continued epoch finds its own earlier output in the cache as well, so its cached tokens are not counted.
     if (this.#after === 0) this.#cachedTokens ??= tokens
   }
 

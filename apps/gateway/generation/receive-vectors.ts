@@ -4,7 +4,7 @@ import { interrupted } from './interrupted.ts'
 import type { Run } from './generation-run.ts'
 
 /**
- * Reads, from the bus Redis, the vectors that an event announces, and acknowledges them, because the worker waits for
+ * Reads from the bus Redis the vectors that an event announces. Then acknowledges them to the worker, which waits for
  * the acknowledgement.
  */
 export type ReceiveVectors = (
@@ -13,9 +13,9 @@ export type ReceiveVectors = (
 ) => Promise<void>
 
 /**
- * Receives the vectors of a generation. A worker that takes a generation over begins with the first input again, so
- * vectors that were received before are acknowledged and dropped. If vectors cannot be read, the run is lost and goes
- * on elsewhere.
+ * Receives the vectors of a generation. A worker that takes a generation over begins with the first input again. So it
+ * may send vectors that the gateway already has: the gateway acknowledges these and drops them. If vectors cannot be
+ * read, the epoch counts as lost, and the generation goes on elsewhere.
  */
 export function createReceiveVectors(deps: {
   /** Rejects if the key is gone or has other vectors. */

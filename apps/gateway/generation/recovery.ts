@@ -11,8 +11,9 @@ import type { Reserve } from './reserve.ts'
 import type { Suspect } from './suspects.ts'
 
 /**
- * Decides how a generation goes on after its worker gave it back or was lost. Returns what the next worker needs, and
- * the new hold if the old hold is replaced.
+ * Decides how a generation goes on after its worker gave it back or was lost. Returns two things:
+ * - `need`: the feature, or the size of the context window, that the next worker must have; empty if there is none.
+ * - `hold`: the new hold; null if the old hold stays.
  */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,
@@ -23,6 +24,8 @@ export type Recovery = (
     readonly suspect: Suspect
     /** True if the generation would have to begin anew although its client has seen a part of it. */
     readonly isPartlySent: boolean
+    /** Returns the error of a generation whose model was not started in time. */
+    readonly notStarted: () => ApiError
   },
 ) => Promise<{ readonly need: string; readonly hold: Hold | null }>
 
@@ -42,7 +45,7 @@ export type RecoveryNotes = {
 
 /**
  * Creates the recovery. It throws an `ApiError` if the generation cannot go on: `upstream_error`, `model_unavailable`,
- * or the reservation's error.
+ * `context_length_exceeded`, the error of `notStarted`, or the reservation's error.
  */
 export function createRecovery(
   deps: RecoveryNotes & {
@@ -54,8 +57,8 @@ export function createRecovery(
 ): Recovery {
   const { reserve, picture, isBarred, onPoison, onRecovery } = deps
 
-  return async (lost, { job, caller, progress, suspect, isPartlySent }) => {
-    if (lost.type === 'stream-lost') assertNotFinal(lost, progress)
+  return async (lost, { job, caller, progress, suspect, isPartlySent, notStarted }) => {
+    if (lost.type === 'stream-lost') assertNotFinal(lost, { progress, notStarted })
     suspect.epochLost(lost.type === 'stream-lost' ? null : lost.blame)
     if (suspect.isKiller()) {
       onPoison(caller, job)
@@ -67,7 +70,8 @@ export function createRecovery(
     }
     progress.epochLost({ wasHandedBack: lost.type !== 'stream-lost' && lost.reason === 'engine-lost' })
     if (progress.fruitlessEpochs() >= MOST_FRUITLESS_EPOCHS) {
-      // The generation gave no output in any of these epochs, and was present when engines died.
+      // The generation gave no output in its last epochs. If several engines died while they ran it, it counts as a
+      // request that kills engines.
       if (deaths > 1) onPoison(caller, job)
       throw interrupted('fruitless')
     }
@@ -91,10 +95,14 @@ function assertServed(window: number, serving: ModelPicture | null): void {
 }
 
 /**
- * Throws after a loss if no other worker could do better, or if another worker's events would not arrive. If no worker
- * had claimed the generation, nothing ran, so the error is `model_unavailable`.
+ * Throws in two cases: the generation cannot succeed with another worker either, or the gateway could not receive
+ * another worker's events. If no worker had claimed the generation, nothing ran. The error is then `model_unavailable`,
+ * or, for the reason `not-started`, the error of `notStarted`.
  */
-function assertNotFinal({ reason }: StreamLost, progress: Progress): void {
+function assertNotFinal(
+  { reason }: StreamLost,
+  { progress, notStarted }: { progress: Progress; notStarted: () => ApiError },
+): void {
   switch (reason) {
     case 'worker-dead':
     case 'frames-lost':
@@ -110,6 +118,8 @@ function assertNotFinal({ reason }: StreamLost, progress: Progress): void {
       throw new ApiError('model_unavailable', 'No worker took this request in time.', {
         cause: new Interruption(reason),
       })
+    case 'not-started':
+      throw notStarted()
     case 'unreadable':
       throw interrupted(reason)
   }

@@ -16,14 +16,14 @@ import { insufficientCredits } from './insufficient-credits.ts'
 import { orUnavailable } from './or-unavailable.ts'
 
 /**
- * Both functions throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` (the key's own rate), or
- * `model_unavailable` when billing does not answer.
+ * Both functions throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` if the key exceeds its own
+ * rate, or `model_unavailable` if billing does not answer, does not know the model, or no longer has the hold.
  */
 export type Reserve = {
   /**
-   * Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. On a
-   * small balance the hold is for the output that the answer will probably need. Credits that only other running
-   * requests hold are waited for.
+   * Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. If the
+   * balance is small, the hold pays only for the output that the answer will probably need. If credits are missing
+   * because other running requests hold them, the function waits for these credits.
    */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
   /** Replaces the hold by a hold for `promptTokens`, the input tokens that a worker has counted. */
@@ -41,15 +41,19 @@ export function createReserve(deps: {
   releaseHold: ReleaseHold
   /** Converts a time of the monotonic clock to the queue Redis' clock. */
   toQueueMs: (ownMs: number) => number
-  /** Called when the caller cannot pay for this request, and so perhaps for no request at all. */
+  /** Called when the caller cannot pay for this request. Perhaps the caller can pay for no request at all. */
   onShortage: (caller: Caller) => void
 }): Reserve {
   const { billing, inputEstimate, expectedOutput, creditLine, releaseHold, toQueueMs, onShortage } = deps
 
   /**
-   * Asks for the output that the answer will probably need. If only credits that others hold are in the way, it waits,
-   * and then takes as much as the usual answer needs: a cut answer helps less than a 402 after which the caller tries
-   * again. If nobody holds any, there is nothing to wait for: it takes what the credits pay.
+   * Asks billing for a hold for the `likely` output. If billing refuses because credits are missing, there are two
+   * cases:
+   * - No request holds credits, so there is nothing to wait for. Then the function accepts a hold for as much output as
+   *   the credits pay for.
+   * - Other requests hold the missing credits. Then the function waits for these credits. If the wait does not help, it
+   *   accepts a hold for the `usual` output or more. It accepts no smaller hold: a cut answer helps the caller less
+   *   than a 402, after which the caller can try again.
    */
   async function askPatiently(
     { caller, model, signal }: GenerationCall,
@@ -80,7 +84,8 @@ export function createReserve(deps: {
   return {
     async estimated(call, { outputTokens, deadlineMs }) {
       const { id, caller, model, request, size } = call
-      // Bounded by the context window, because an estimate that is too high must not refuse a request that fits.
+      // The estimate is limited to the context window: an estimate that is too high must not refuse a request that
+      // fits.
       const mostInput =
         request.kind === 'embedding'
           ? request.inputs.length * model.contextWindow
@@ -112,7 +117,8 @@ export function createReserve(deps: {
       }
     },
     async exact(job, promptTokens) {
-      // A hold that grows stays one: it is replaced by one for the same output.
+      // The old hold may pay for less output than is wanted. The new hold pays for the same output. Like the old hold,
+      // it can grow later.
       const most = Math.min(job.maxOutputTokens, job.hold.outputTokens)
       const outputTokens = Math.min(most, Math.max(1, job.contextWindow - promptTokens))
       const answer = billing.replace({ reservationId: job.id, inputTokens: promptTokens, outputTokens })
@@ -122,7 +128,7 @@ export function createReserve(deps: {
 }
 
 /** The estimated input, and the expected output within the caller's limit. */
-type Wanted = Expectation & { readonly inputTokens: number }
+type Wanted = Omit<Expectation, 'mean'> & { readonly inputTokens: number }
 
 type Ask = (leastTokens: number) => Promise<HoldAnswer>
 
@@ -131,7 +137,7 @@ type Shortage = Extract<HoldAnswer, { readonly status: 'insufficient-credits' | 
 const isShortage = (answer: HoldAnswer): answer is Shortage =>
   answer.status === 'insufficient-credits' || answer.status === 'key-limit'
 
-/** True if these credits pay the input and one token of output; for embeddings, the input. */
+/** True if these credits pay for the input and, in a chat, for one token of output. */
 function paysOneToken(
   credits: bigint,
   { inputPriceNano, outputPriceNano }: ModelSpec,

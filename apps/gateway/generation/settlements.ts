@@ -24,9 +24,9 @@ export type Ending = {
 }
 
 export type Settlements = {
-  /** Settles a generation; returns at once. `onAnswer` is called when the record has answered. */
+  /** Settles a generation; returns at once. `onAnswer` is called when the queue Redis has answered the settlement. */
   add(ending: Ending, onAnswer: (settled: Settled) => void): void
-  /** Releases a hold that billing may have granted without an answer. Returns at once. */
+  /** Releases a hold that billing may have granted although no answer arrived. Returns at once. */
   releaseHold: ReleaseHold
   /**
    * Drops settlements that billing has committed, and sends settlements again that a failover may have lost. Must be
@@ -41,20 +41,25 @@ export type Settlements = {
   counts(): { unanswered: number; kept: number }
   /** Resolves when every settlement and release that was begun has been answered. */
   drain(): Promise<void>
-  /** For the end of this process: resolves when billing has committed every settlement, or after `limitMs`. */
+  /** Resolves when billing has committed every settlement, or after `limitMs`. Called at the end of this process. */
   untilCommitted(limitMs: number): Promise<void>
 }
 
 const REPEAT = { firstPauseMs: 20, lastPauseMs: 1_000 }
 const MOST_HELD = 50_000
-/** 50,000 settlements with receipts of 500 B take 70 MB. */
+/** The largest size of the kept settlements together: 50,000 settlements with receipts of 500 B take 70 MB. */
 const MOST_BYTES = 64 * 1024 * 1024
 /** The heap of one settlement without its texts: 850 B, measured over 20,000 of them, and 100 B for its timing. */
 const ENTRY_BYTES = 1_000
-/** The settlement's time in Redis may be this much later than this process's reading of Redis' clock. */
+/**
+ * This process computes the time of Redis' clock at which a settlement was answered (`createQueueClock`). The time with
+ * which Redis has stored the settlement may be later than the computed time, but by less than this margin. So the
+ * margin is added to the computed time.
+ */
 const CLOCK_MARGIN_MS = 1_000
 /**
- * The pause between two readings of billing's mark while this process waits for it; billing moves the mark each second.
+ * The pause between two readings of billing's mark (`SettlementMark`) in `untilCommitted`. Billing moves the mark each
+ * second.
  */
 const LOOK_MS = 250
 
@@ -64,8 +69,9 @@ type Held = {
   /** Called with the first answer, then dropped, because it refers to the whole generation. */
   onAnswer: ((settled: Settled) => void) | null
   /**
-   * The run id of the queue Redis and stream (`SettlementMark`), read before the settlement was sent. If a later
-   * reading has the same run id, the answer came from that run.
+   * The run id of the model's settlements (`SettlementMark`), as it was read before this settlement was sent. The run
+   * id changes when the queue Redis may have lost settlements that it had answered. So if a later reading gives the
+   * same run id, this settlement is not lost.
    */
   runId: string | null
   /** A time of Redis' clock; null if the settlement was sent and is not answered yet. */
@@ -81,18 +87,19 @@ type Held = {
  * The gateway settles the generations that it delivered, and keeps each settlement until billing has committed it. The
  * queue Redis may be away, and acknowledged settlements may be lost by a failover or by somebody who deletes the
  * stream. Settling is idempotent, so a settlement is sent again after each change of the run id (`SettlementMark`),
- * even if it was answered `settled`. It is dropped when billing's mark has passed the time of its answer, and the run
- * id, which is read together with the mark, has not changed since the settlement was sent.
+ * even if it was answered `settled`. A settlement is dropped when both of these are true:
+ * - Billing's mark has passed the time of the settlement's answer.
+ * - The run id, which is read together with the mark, has not changed since the settlement was sent.
  *
  * A settlement is sent together with the next command to the queue Redis, or after 20 ms. If the gateway is killed
- * before that, the output that it has just delivered is not charged, and neither is output that it was still
- * delivering.
+ * before that, the output that it has just delivered is not charged. Output that it was still delivering is not charged
+ * either.
  *
  * Redis' `WAIT` after a settlement would not help. A replica receives the settlement no sooner, and no client waits for
  * the settlement. A settlement that is kept until PostgreSQL has it needs no confirmation by a replica. Only
- * settlements of a gateway that is killed together with the master are lost, with or without `WAIT`. A gateway that is
- * stopped drops the settlements that it keeps, so it first waits until billing's mark has passed them. After that, a
- * replica that is behind can lose nothing.
+ * settlements of a gateway that is killed together with the master are lost, with or without `WAIT`. A gateway that
+ * ends loses the settlements that it keeps. So a gateway that is stopped first waits until billing's mark has passed
+ * them. After that, a replica that is behind can lose none of these settlements.
  *
  * While a settlement has no answer, its hold is extended before it would expire, so that a late settlement is still
  * charged.
@@ -154,7 +161,8 @@ export function createSettlements(deps: {
   }
 
   /**
-   * Reads the run id before the first settlement of a model. Without a known run id the settlement would be sent again.
+   * Reads the run id of a model's settlements (`SettlementMark`). Called before the first settlement of the model is
+   * sent, because `review` would send a settlement that has no run id a second time.
    */
   async function readRunId(model: string): Promise<string> {
     const { runId } = await record.readMark(model)
@@ -167,7 +175,9 @@ export function createSettlements(deps: {
     entry.wasAnswered = true
   }
 
-  /** Extends the hold once half of its grace time after the deadline has passed. */
+  /**
+   * Extends the hold if half of the grace time that follows the hold's deadline has passed. Before that, does nothing.
+   */
   function extend(entry: Held): void {
     if (nowMs() < entry.holdDeadlineMs + holdGraceMs / 2) return
     entry.holdDeadlineMs = nowMs() + holdGraceMs

@@ -1,6 +1,6 @@
 import type { Counter, Registry } from 'prom-client'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { DECLINE_REASONS } from '#libs/contracts/generation-event.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
 import { CREDIT_WAIT_ENDS, type CreditWaitEnd } from './credit-line.ts'
@@ -27,7 +27,7 @@ export function createStreamCounters(registry: Registry): StreamCounters {
     help: 'Generations that were dispatched again, by what ended the epoch before',
     labelNames: ['reason'],
   })
-  // Present from the start, so that the first recovery shows as an increase.
+  // Each counter exists from the start, so that the first recovery shows as an increase.
   for (const reason of RECOVERY_REASONS) recoveries.inc({ reason }, 0)
   const holdGrowths = counter({
     name: 'millrace_gateway_hold_growths_total',
@@ -75,9 +75,9 @@ export function createStreamGauges(options: {
   /** Returns the share of the bound on settlements that is in use; at 1 new work is refused. */
   settlementsFill: () => number
   busAwayMs: () => number
-  models: () => readonly ModelSpec[]
+  models: () => readonly Pick<ModelSpec, 'id' | 'enabled'>[]
   /** Returns the prompt bytes of a model that wait in the queue Redis. Rejects while Redis does not answer. */
-  waitingBytes: (model: string) => Promise<number>
+  waitingBytesOf: (model: string) => Promise<number>
 }): void {
   const { gauge } = declareMetrics(options.registry)
   gauge({
@@ -113,8 +113,8 @@ export function createStreamGauges(options: {
     labelNames: ['model'],
     async read() {
       const models = options.models().filter(({ enabled }) => enabled)
-      const read = async (model: string) => [{ model }, await options.waitingBytes(model)] as const
-      return await Promise.all(models.map(async ({ id }) => await read(id))).catch(() => [])
+      const read = models.map(async ({ id }) => [{ model: id }, await options.waitingBytesOf(id)] as const)
+      return await Promise.all(read).catch(() => [])
     },
   })
 }

@@ -4,18 +4,22 @@ import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
 /** One generation, as `Suspects` follows it. */
 export type Suspect = {
-  /** An engine of this worker gets the generation. */
+  /** Notes that this worker has claimed the generation, so its engine gets the generation. */
   claimed(worker: string): void
   /**
-   * The record names this worker, which has sent no event yet. A generation that is on trial may only be waiting there
-   * for its turn.
+   * Notes that the record names this worker, although the worker has sent no event yet. If the generation was present
+   * at an earlier engine death, the worker is not noted. Such a generation may still wait in the worker for its trial.
+   * Until the trial begins, the generation is not in the engine, so it cannot be the cause of the engine's death.
    */
   claimFound(worker: string): void
-  /** The epoch of the generation is over. `blame` is the worker's report, null if the worker reports nothing. */
+  /**
+   * Notes that the epoch of the generation is over. `blame` is the worker's report about the generation's part in an
+   * engine's death. It is null if the worker has reported nothing.
+   */
   epochLost(blame: Blame | null): void
-  /** Returns the deaths of engines that were running the generation. The next worker must know them. */
+  /** Returns the engine deaths at which the generation was present. The next worker must know them. */
   engineDeaths(): EngineDeaths
-  /** True if the generation has killed an engine and was present when an earlier one died. It is not run again. */
+  /** True if the generation has killed an engine, and was present when an earlier engine died. It is not run again. */
   isKiller(): boolean
   close(): void
 }
@@ -23,19 +27,25 @@ export type Suspect = {
 export type Suspects = {
   /** `epochTokens` returns how many tokens or vectors the present epoch has given. */
   open(epochTokens: () => number): Suspect
-  /** This worker died, perhaps together with its engine. */
+  /** Notes that this worker died, perhaps together with its engine. */
   workerDied(worker: string): void
 }
 
-/** A generation is cleared after so many tokens of an epoch, as in `trials.ts` of the worker. */
+/**
+ * A generation that was present at an earlier engine death is on trial in its next engine. Once it has this many tokens
+ * from that engine, it no longer counts as present if its worker dies. The worker's `trials.ts` has the same number,
+ * and its reason.
+ */
 const READ_TOKENS = 3
 /**
- * Finds the generations that have killed engines. A generation's presence at an engine's death is counted, in any epoch
- * and after any number of tokens. The engine's worker finds the cause: it tries the generations that were present one
- * at a time (`trials.ts`). A generation ends at its second death if it is the suspect there.
+ * Finds the generations that have killed engines. Each engine death at which a generation was present is counted, in
+ * any epoch and after any number of tokens. The engine's worker finds the cause: it tries the generations that were
+ * present one at a time (`trials.ts`). A generation ends at its second engine death if it is the suspect of that death.
  *
- * A worker that dies reports nothing. Only the generations that had no output from its engine yet can be the cause, so
- * only they count as present. A generation that was on trial there is the suspect, unless several were on trial.
+ * A worker that dies reports nothing. Then only these generations count as present:
+ * - A generation that was present at no earlier death, if it has no token from this worker's engine.
+ * - A generation that was present at an earlier death, if it has fewer than `READ_TOKENS` tokens from this engine. Such
+ *   a generation was on trial. It is the suspect, unless several were on trial.
  */
 export function createSuspects(): Suspects {
   const opened = new ShortLivedSet<OpenSuspect>()
@@ -44,7 +54,7 @@ export function createSuspects(): Suspects {
     open: (epochTokens) => new OpenSuspect(opened, epochTokens),
     workerDied(worker) {
       const ran = [...opened].filter((entry) => entry.worker === worker)
-      // The worker's death may be noticed again while these generations wait for another worker.
+      // The same death may be noticed again while these generations wait for another worker. It must not count twice.
       for (const entry of ran) entry.worker = null
       const unread = ran.filter((entry) => entry.isUnread())
       const [tried, ...others] = unread.filter((entry) => entry.engineDeaths().count > 0)
@@ -54,7 +64,10 @@ export function createSuspects(): Suspects {
   }
 }
 
-/** A class, because a gateway has one for each open stream. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; closures would be made
+ * for each object.
+ */
 class OpenSuspect implements Suspect {
   worker: string | null = null
   lostWithWorker: Blame = 'none'

@@ -2,7 +2,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationClaimed, GenerationEnd } from '#libs/contracts/generation-event.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 
-/** Measures one generation for its settlement, with a few readings of the clock, however long it is. */
+/** Measures one generation for its settlement. It reads the clock only a few times, however long the generation is. */
 export type Timing = {
   /** The generation is in the queue, behind `ahead` other generations; null if the number is unknown. */
   queued(ahead: number | null): void
@@ -14,15 +14,18 @@ export type Timing = {
 }
 
 /**
- * Creates the timing of one generation. The wait is the time until the first claim, as the queue Redis measured it,
- * because a claim may be published only with the first token. The later times are measured here. After a recovery the
- * pause counts as running.
+ * Creates the timing of one generation. The wait is the time from the queueing to the first claim, as the queue Redis
+ * measured it. The gateway cannot measure the wait itself, because a worker may publish its claim only with the first
+ * token. The gateway itself measures the times after the wait. The pause of a recovery counts as running time.
  */
 export function createTiming(options: { streamed: boolean; nowMs: () => number }): Timing {
   return new GenerationTiming(options)
 }
 
-/** A class, because a gateway has one for each open stream. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; closures would be made
+ * for each object.
+ */
 class GenerationTiming implements Timing {
   readonly #streamed: boolean
   readonly #nowMs: () => number

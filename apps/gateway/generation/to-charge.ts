@@ -2,7 +2,10 @@ import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { Hold } from '#libs/contracts/generation-job.ts'
 import { priceUsage } from '#libs/money/price-usage.ts'
 
-/** Returns the charge of a complete output's settlement, in nano-credits: its price, but never more than the hold. */
+/**
+ * Returns the amount, in nano-credits, that the settlement of a complete output charges: the price of the usage, but
+ * never more than the hold. Returns null if the hold does not name the price of cached input.
+ */
 export function toCharge(usage: Usage, hold: Hold): bigint | null {
   if (hold.cachedInputPriceNano === undefined) return null
   const { promptTokens: prompt, cachedTokens: cached, completionTokens: completion } = usage

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 
 /**
  * Returns a controller whose signal aborts when the client closes the connection before the answer is fully written.
- * The owner of the answer may abort it earlier. `onClose` is called when the response closes, for whatever reason.
+ * The caller may abort the controller earlier. `onClose` is called when the response closes, for whatever reason.
  */
 export function abortOnHangUp(response: ServerResponse, onClose = () => {}): AbortController {
   const controller = new AbortController()
@@ -10,7 +10,7 @@ export function abortOnHangUp(response: ServerResponse, onClose = () => {}): Abo
     controller.abort()
     onClose()
   } else {
-    // `once` would keep a wrapper for each open stream.
+    // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
     response.on('close', () => {
       if (!response.writableFinished) controller.abort()
       onClose()

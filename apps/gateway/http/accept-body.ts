@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 
 /**
  * Makes Fastify pass every body to its handler as one buffer. Any content type is read as JSON (`parse-body.ts`), so a
- * body that is not JSON is a 400, never a 415. The header is overwritten before Fastify reads it, because Fastify
- * refuses a malformed content type before it calls a parser.
+ * body that is not JSON is a 400, never a 415. The header `content-type` is overwritten before Fastify reads it,
+ * because Fastify refuses a malformed content type before it calls a parser.
  */
 export function installAcceptBody(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()

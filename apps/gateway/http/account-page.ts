@@ -8,9 +8,9 @@ import { shorten } from './shorten.ts'
 const FOLDER = 'account/assets'
 
 /**
- * Serves `GET /account`: the page on which the owner of a key reads what the key may read, with the key as bearer
- * token. The page has no operation of its own. Its addresses are relative, so that it works below any path that a proxy
- * adds.
+ * Serves `GET /account`: the page on which the owner of a key sees what the key may read. The page sends the key as
+ * bearer token, and calls only operations of the public interface. Its addresses are relative, so that it works below
+ * any path that a proxy adds.
  */
 export function serveAccountPage(app: FastifyInstance): void {
   const load = once(loadAccountPage)
@@ -40,7 +40,8 @@ export async function loadAccountPage(): Promise<Page> {
 }
 
 /**
- * Loads at the first call. A gateway whose page is not visited then neither starts later nor keeps the page in memory.
+ * Calls `load` at the first use. So the page does not delay the start of a gateway, and takes no memory until somebody
+ * opens it.
  */
 function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loading: Promise<Value> | undefined

@@ -11,25 +11,30 @@ export type BodyLimits = {
   readonly allBodiesBytes: number
 }
 
-/** The measured memory of a request besides its body, while it arrives. A smaller body counts as this. */
+/**
+ * The measured memory that a request takes while it arrives, without its body. A body with fewer bytes is counted as
+ * this many bytes.
+ */
 const LEAST_BYTES = 20 * 1024
 
 /**
  * Bounds the memory of bodies that arrive or wait to be prepared. A body with a `content-length` is counted before it
  * is read. A chunked or compressed body is counted as it arrives, in decoded bytes. Beyond the bound a request is
- * refused with `model_unavailable`. The end of a request's response frees the request's share. A caller of the returned
- * function takes the share over, and gets the function that frees it.
+ * refused with `model_unavailable`.
  *
- * An account may use at most as much as it leaves free for all others: the first account at most half of the memory,
- * the next account at most half of the rest. With a fixed share, a few accounts could lock out everybody by uploading
- * slowly.
+ * The bytes that are counted for a request are its share. The share is freed at the end of the request's response. If
+ * the returned function is called with the request, the share is freed only by the function that this call returns.
+ *
+ * A share is granted only if its account then takes no more bytes than remain free. So the first account gets at most
+ * half of the memory, and the next account at most half of the rest. If each account had a fixed part of the memory, a
+ * few accounts that upload slowly could lock out everybody else.
  */
 export function installBodyBudget(
   app: FastifyInstance,
   options: { limits: BodyLimits; accountOf: (request: FastifyRequest) => string },
 ): (request: FastifyRequest) => () => void {
   const { limits, accountOf } = options
-  // Lowered to the largest body, so that the smallest budget has room for one body.
+  // At most the size of the largest body, so that the smallest budget has room for one body.
   const leastBytes = Math.min(LEAST_BYTES, limits.bodyBytes)
   const shares = new WeakMap<FastifyRequest, { readonly account: string; bytes: number }>()
   const takenByAccount = new Map<string, number>()
@@ -74,7 +79,7 @@ export function installBodyBudget(
       if (refused) payload.emit('error', tooMany())
     }
     if (isOpen) payload.on('data', count)
-    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
     reply.raw.on('close', () => {
       payload.off('data', count)
       if (!taken.has(request)) release(request)

@@ -8,12 +8,13 @@ export type ConnectionLimits = {
   readonly trustedProxies: readonly string[]
 }
 
-/** Bounded, so that no client can have all connections. */
+/** The share of all connections that one network may have, so that no client can have all of them. */
 const SHARE_OF_NETWORK = 1 / 2
 
 /**
- * Bounds the connections: `connections` in all, half of them from one network, except connections of trusted proxies. A
- * connection beyond the bounds is closed at once, because an answer would use the bounded resources.
+ * Bounds the open connections: at most `connections` in all, and at most half of them from one network. The second
+ * bound does not apply to trusted proxies. A connection beyond a bound is closed at once, because an answer would use
+ * the bounded resources.
  */
 export function boundConnections(
   app: FastifyInstance,

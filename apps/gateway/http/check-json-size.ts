@@ -1,13 +1,19 @@
-/** Deeper than any field of the interface, and shallow enough for every recursive function that reads bodies. */
+/**
+ * The deepest nesting that a body may have. It is deeper than any field of the interface, and shallow enough for every
+ * recursive function that reads bodies.
+ */
 const MAX_LEVELS = 256
 
-/** As many values as 100,000 messages and 10,000 tools have together. More parsed values would fill the heap. */
+/**
+ * The most values that a body may have. This is enough for 100,000 messages and 10,000 tools together. More parsed
+ * values would fill the heap.
+ */
 const MAX_VALUES = 1_000_000
 
 /**
- * Returns how a JSON text exceeds the limits of depth and number of values, or null. It counts brackets and commas
- * before the text is parsed: a parser takes seconds and gigabytes for a body of brackets alone. For text that is not
- * JSON the result means nothing; the parser refuses such text.
+ * Returns a description of the limit that a JSON text exceeds, the depth or the number of values; null if it exceeds
+ * neither. The brackets and commas are counted before the text is parsed, because a parser takes seconds and gigabytes
+ * for a body of brackets alone. For text that is not JSON the result means nothing; the parser refuses such text.
  */
 export function checkJsonSize(json: Buffer, { maxValues = MAX_VALUES } = {}): string | null {
   let levels = 0

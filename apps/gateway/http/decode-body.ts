@@ -13,14 +13,14 @@ import { toTooLargeMessage } from './handle-error.ts'
 import { shorten } from './shorten.ts'
 
 /**
- * With larger chunks than the default of 16 KiB, the event loop is called less often. The decoding itself runs on
- * Node's own threads.
+ * The decoder's chunks are larger than Node's default of 16 KiB, so that the event loop is called less often. The
+ * decoding itself runs on Node's own threads.
  */
 const CHUNK = { chunkSize: 64 * 1024 }
 
 /**
- * A window of 8 MiB, the most that RFC 9659 allows senders. Without this limit, a body's header could make the decoder
- * take 128 MiB.
+ * The binary logarithm of the largest zstd window. The window is 8 MiB, the most that RFC 9659 allows a sender. Without
+ * this limit, a body's header could make the decoder take 128 MiB.
  */
 const ZSTD_WINDOW_LOG = 23
 
@@ -37,10 +37,9 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
 
 /**
  * Decodes compressed bodies before later hooks and the parser read them. The limit of a body applies to the decoded
- * bytes. The decoder stops at the limit, so a body that would decode to more costs no more than a body of that size.
- *
- * A body may have one encoding only: with an encoding inside another, nothing bounds the size of the bytes between the
- * two decoders. Any other value of the header is an `invalid_request`.
+ * bytes. The decoder stops at the limit, so a body that would decode to more costs no more than a body at the limit. A
+ * body may have one encoding only: with an encoding inside another, nothing bounds the size of the bytes between the
+ * two decoders. A `content-encoding` that is not exactly one of the names in `DECODERS` is an `invalid_request`.
  */
 export function installDecodeBody(app: FastifyInstance): void {
   app.addHook('preParsing', (...[request, reply, payload, done]) => {
@@ -82,7 +81,8 @@ function decode(
     if (decodedBytes > limit) refuse()
   })
   decoder.on('error', () => decoded.destroy(refusal(`the body is not ${encoding}`)))
-  // Hooks refuse a body by this event too. The listener stays after Fastify has removed its own.
+  // Other hooks also emit `error` on this stream, to refuse a body. Without a listener Node would throw the error.
+  // Fastify removes its own listener; this listener stays.
   decoded.on('error', () => process.nextTick(stop))
   reply.raw.on('close', stop)
   encoded.pipe(decoder).pipe(decoded)

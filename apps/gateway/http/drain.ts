@@ -6,13 +6,13 @@ const INTERVAL_MS = 100
 
 /**
  * Installs a hook that refuses requests while the gateway stops. It refuses them before their body is read, with 503,
- * `retry-after: 1` and `connection: close`. Install it after hooks that every answer needs, such as its id, and before
- * hooks that read a request.
+ * `retry-after: 1` and `connection: close`. Call this function after hooks that every answer needs, such as the hook
+ * that sets the request id, and before hooks that read a request.
  *
- * The returned function begins the drain and resolves when no request is in progress; the app is closed after that.
- * Until then the gateway goes on accepting connections: a load balancer may open connections for seconds after it was
- * informed, and an answer with a time to retry is better than a refused connection. Connections that become idle are
- * closed, so that their clients open new connections to other gateways.
+ * The returned function begins the drain and resolves when no request is in progress; the caller then closes the app.
+ * Until then the gateway goes on accepting connections. A load balancer may open connections for seconds after it was
+ * informed of the stop, and an answer with a time to retry is better than a refused connection. Connections that become
+ * idle are closed, so that their clients open new connections to other gateways.
  */
 export function installDrain(app: FastifyInstance): () => Promise<void> {
   let draining = false
@@ -30,7 +30,7 @@ export function installDrain(app: FastifyInstance): () => Promise<void> {
       })
     }
     inProgress += 1
-    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
     reply.raw.on('close', () => {
       inProgress -= 1
       if (draining && inProgress === 0) resolve()

@@ -6,6 +6,8 @@ import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-err
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
 import { drainBody } from './drain-body.ts'
+import type { Dialect } from './dialect.ts'
+import { toMessagesError } from './messages-error.ts'
 import { setRequestId } from './request-id.ts'
 import type { RecordFailure } from './request-metrics.ts'
 
@@ -13,8 +15,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The errors that the interface lists for the operation of a route. */
     errors?: readonly ApiErrorCode[]
-    /** The field of the body that has the prompt: the `param` of a prompt that is too long. */
+    /** The field of the body that has the prompt. It is the `param` of the error for a prompt that is too long. */
     promptField?: string
+    /** The conventions of the route's keys and errors; absent: our own. */
+    dialect?: Dialect
   }
 }
 
@@ -42,7 +46,10 @@ export type ReportError = (error: unknown, request: FastifyRequest) => PublicErr
 /** How long the rest of a refused upload is read before the connection is closed. */
 const DRAIN_LIMIT_MS = 5_000
 
-/** Unexpected failures are logged as errors; refusals with a cause, and failed backends, as warnings. */
+/**
+ * Creates the function that reports failures. It logs unexpected failures as errors. It logs refusals that have a
+ * cause, and failures of backends, as warnings.
+ */
 export function createReportError(options: {
   log: Logger
   recordFailure: RecordFailure
@@ -71,9 +78,9 @@ export function createReportError(options: {
 }
 
 /**
- * Answers every failure of a route, and of Fastify in a route, with the error object. A client that has closed the
- * connection does not count as an error. The upload of a client that is still sending is read to its end first, so that
- * the client receives the answer.
+ * Answers every failure of a route with the error object, including the failures that Fastify itself finds in a route.
+ * If the client has already closed the connection, the failure is neither answered nor reported. If the client is still
+ * sending its body, the rest of the body is read first, for at most 5 s, so that the client receives the answer.
  */
 export function installErrorHandler(app: FastifyInstance, reportError: ReportError): void {
   app.setErrorHandler(async (error, request, reply) => {
@@ -81,10 +88,10 @@ export function installErrorHandler(app: FastifyInstance, reportError: ReportErr
       reply.hijack()
       return
     }
-    // Reported before the upload is drained, so that the log has the time of the failure.
+    // The failure is reported before the upload is drained, so that the log has the time of the failure.
     const failure = reportError(error, request)
     if (!(await drainBody(request.raw, DRAIN_LIMIT_MS))) reply.header('connection', 'close')
-    sendError(reply, failure)
+    sendError(reply, failure, inDialect(failure, request))
   })
 }
 
@@ -127,11 +134,16 @@ export function answerMalformed(
 /** Both limits are the defaults of Node's parser. */
 const HEADER_TOO_LARGE = `The header must not be larger than ${maxHeaderSize / 1_024} KiB or have more than 1,000 fields.`
 
-function sendError(reply: FastifyReply, failure: PublicError): void {
+function inDialect({ status, body }: PublicError, request: FastifyRequest): object {
+  const isAnthropic = request.routeOptions.config.dialect === 'anthropic'
+  return isAnthropic ? toMessagesError(body, { requestId: request.id, status }) : body
+}
+
+function sendError(reply: FastifyReply, failure: PublicError, body: object = failure.body): void {
   // RFC 9110, section 15.5.2, requires this header on every 401.
   if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.retryAfterS !== null) reply.header('retry-after', String(failure.retryAfterS))
-  void reply.code(failure.status).type('application/json; charset=utf-8').send(JSON.stringify(failure.body))
+  void reply.code(failure.status).type('application/json; charset=utf-8').send(JSON.stringify(body))
 }
 
 function toPublicError(failure: ApiError, code: ApiErrorCode): PublicError {
@@ -147,15 +159,15 @@ function toPublicError(failure: ApiError, code: ApiErrorCode): PublicError {
 }
 
 /**
- * Returns the code for the operation of a request. The interface lists `upstream_error` for some operations only; other
- * operations get `model_unavailable`.
+ * Returns `code`, or `model_unavailable` in place of an `upstream_error` that the request's operation does not list.
+ * The interface lists `upstream_error` for some operations only.
  */
 function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErrorCode {
   const listed = request.routeOptions.config.errors?.includes('upstream_error') === true
   return code === 'upstream_error' && !listed ? 'model_unavailable' : code
 }
 
-/** Names the operation's field for the prompt in the error of a prompt that is too long. */
+/** If the error is that the prompt is too long, adds the name of the operation's prompt field. */
 function withPromptField(failure: ApiError, request: FastifyRequest): ApiError {
   const { code, message, param = request.routeOptions.config.promptField } = failure
   return code === 'context_length_exceeded' && param !== undefined

@@ -1,6 +1,7 @@
 /**
  * Returns the texts of the members of a JSON object, by name, or of the elements of an array, by index. If a name is
- * repeated, its last member counts, as with `JSON.parse`. The text must be valid JSON; any other value has no parts.
+ * repeated, its last member counts, as with `JSON.parse`. The text must be valid JSON. For a value that is neither an
+ * object nor an array, returns an empty map.
  */
 export function jsonParts(json: string): Map<string, string> {
   const parts = new Map<string, string>()
@@ -61,5 +62,5 @@ function skipBlanks(json: string, from: number): number {
   return at
 }
 
-/** Up to this character code, valid JSON has only blanks, tabs and line breaks between values. */
+/** In valid JSON, every character between values that has at most this code is a blank, a tab or a line break. */
 const BLANK = 0x20

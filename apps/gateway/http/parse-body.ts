@@ -68,7 +68,7 @@ function readJson(body: unknown): { value: unknown; text: string } {
 }
 
 const NOT_JSON = 'The body must be JSON.'
-/** UTF-16 of JSON is valid UTF-8, with a NUL in its first two bytes. */
+/** A JSON text in UTF-16 is valid UTF-8 as well, but one of its first two bytes is a NUL. */
 const NOT_UTF8 =
   'The body must be JSON in UTF-8; other charsets, such as UTF-16 and latin-1, are not supported.'
 
@@ -78,8 +78,8 @@ function withoutMark(body: Buffer): Buffer {
 }
 
 /**
- * Replaces lone surrogates, which JSON can contain as escapes in keys and strings, by U+FFFD, as lenient decoders do.
- * UTF-8 cannot encode them, so no later step could.
+ * Replaces lone surrogates by U+FFFD, as lenient decoders do. JSON can contain them as escapes in keys and strings, but
+ * UTF-8 cannot encode them, so no later step could send the text.
  */
 function withoutLoneSurrogates(json: string): string {
   if (!SURROGATE_ESCAPE.test(json)) return json
@@ -93,7 +93,10 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/u
 const ANY_ESCAPE =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})|\\[^]/gu
 
-/** `['messages', 0, 'content']` → `messages[0].content`. Shortened, because a record's keys are the caller's text. */
+/**
+ * Returns the name of a field, such as `messages[0].content` for the path `['messages', 0, 'content']`. The result is
+ * shortened, because it may contain keys that the caller has chosen.
+ */
 function toFieldName(path: readonly PropertyKey[]): string {
   const name = path.reduce<string>((outer, step) => {
     if (typeof step === 'number') return `${outer}[${step}]`

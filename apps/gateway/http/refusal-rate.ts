@@ -1,79 +1,20 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { LRUCache } from 'lru-cache'
-import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
+import { API_ERRORS, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import { carriesBody } from './carries-body.ts'
+import type { SenderRate } from './sender-rate.ts'
 
-/** The sender of a body. `address` is the address of the client, or of a proxy that is not trusted. */
-type Sender = { readonly account: string; readonly address: string }
-
-/** Bounds the cost of refused requests, which are free for their callers. */
-export type RefusalRate = {
-  /** Throws an `ApiError` `model_busy` for a sender of too many bodies that were refused. */
-  check(sender: Sender): void
-  note(sender: Sender): void
-}
-
-/** The refusals of this many seconds may come at once, for a client under development or a batch with one mistake. */
-const BURST_S = 10
-
-/**
- * The share of an account's rate that one address may use. So a machine that repeats a mistake leaves the other half to
- * the account's other machines.
- */
-const SHARE_OF_ADDRESS = 1 / 2
-
-/**
- * The most accounts, and the most pairs of account and address, that are counted. Accounts and pairs have separate
- * lists, so that a flood of addresses evicts no account.
- */
-const MAX_COUNTED = 20_000
-
-/**
- * Counts the refused bodies of each account. After a burst, `perS` bodies of an account may be refused per second, and
- * half as many from each of its addresses. The counts fall with time. Beyond `MAX_COUNTED`, the least recently used
- * counts are forgotten.
- */
-export function createRefusalRate({ perS, nowMs }: { perS: number; nowMs: () => number }): RefusalRate {
-  type Count = { readonly refused: number; readonly atMs: number }
-  const accounts = new LRUCache<string, Count>({ max: MAX_COUNTED })
-  const addresses = new LRUCache<string, Count>({ max: MAX_COUNTED })
-  const countsOf = ({ account, address }: Sender) => [
-    { counts: accounts, name: account, rate: perS },
-    { counts: addresses, name: `${account} ${address}`, rate: perS * SHARE_OF_ADDRESS },
-  ]
-
-  function read({ counts, name, rate }: ReturnType<typeof countsOf>[number]): number {
-    const { refused, atMs } = counts.get(name) ?? { refused: 0, atMs: 0 }
-    return Math.max(0, refused - (rate * (nowMs() - atMs)) / 1_000)
-  }
-
-  return {
-    check(sender) {
-      const waits = countsOf(sender).map((count) => (read(count) + 1) / count.rate - BURST_S)
-      const retryAfterS = Math.max(...waits)
-      if (retryAfterS > 0) throw new ApiError('model_busy', TOO_OFTEN, { retryAfterS })
-    },
-    note(sender) {
-      for (const count of countsOf(sender)) {
-        // Requests that are answered at the same time all pass the check, so a count may exceed its burst. It is
-        // bounded to twice the burst.
-        const refused = Math.min(read(count) + 1, 2 * BURST_S * count.rate)
-        count.counts.set(count.name, { refused, atMs: nowMs() })
-      }
-    },
-  }
-}
-
-const TOO_OFTEN =
+/** The message to the sender of too many refused bodies. */
+export const TOO_MANY_REFUSED =
   'Too many requests of this account were refused because of their bodies. Correct them; the last error says what is wrong.'
 
 /**
- * Checks each request with a body before the body is read. The returned function notes a failure if the body caused it:
- * a wrong field, an unknown model, or the size.
+ * Refuses a request with a body, before the body is read, if too many requests of the same sender were refused because
+ * of their bodies (`SenderRate`). The returned function notes a failed request if its body caused the failure: a wrong
+ * field, an unknown model, or the size.
  */
 export function installRefusalRate(
   app: FastifyInstance,
-  options: { rate: RefusalRate; accountOf: (request: FastifyRequest) => string },
+  options: { rate: SenderRate; accountOf: (request: FastifyRequest) => string },
 ): (request: FastifyRequest, code: ApiErrorCode) => void {
   const { rate, accountOf } = options
   const toSender = (request: FastifyRequest) => ({ account: accountOf(request), address: request.ip })

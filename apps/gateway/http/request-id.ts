@@ -3,10 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 /** A caller's own request id may be printable ASCII without spaces, which is safe in every log and header. */
 const WELL_FORMED = /^[\x21-\x7e]{1,128}$/
 
-/** Puts `x-request-id` and `x-client-request-id` on every response. */
+/**
+ * Puts `x-request-id` and `x-client-request-id` on every response. Responses of Anthropic's interface have the id also
+ * as `request-id`, where the clients of that interface read it.
+ */
 export function installRequestId(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     setRequestId(request, reply)
+    if (request.routeOptions.config.dialect === 'anthropic') reply.raw.setHeader('request-id', request.id)
     done()
   })
 }

@@ -6,13 +6,13 @@ import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 /** Records why a request failed. A stream that fails has a status of 200, so the status alone is not enough. */
 export type RecordFailure = (request: FastifyRequest, code: ApiErrorCode) => void
 
-/** From an answered refusal (1 ms) to a long stream (10 minutes). */
+/** The buckets reach from an answered refusal (1 ms) to a long stream (10 minutes). */
 const DURATION_BUCKETS_S = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
 /**
- * Counts and times every request of the public interface when its response has ended. The label `route` is the
- * route's pattern or `unknown`; `code` is the error code, `ok`, or `client_gone` when the client closed the connection
- * before the end of the response.
+ * Counts every request of the public interface, and measures its duration, when its response has ended. The label
+ * `route` is the route's pattern or `unknown`; `code` is the error code, `ok`, or `client_gone` when the client closed
+ * the connection before the end of the response.
  */
 export function installRequestMetrics(
   app: FastifyInstance,
@@ -36,7 +36,7 @@ export function installRequestMetrics(
   app.addHook('onRequest', (request, reply, done) => {
     const startedMs = nowMs()
     const response = reply.raw
-    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted only once, so `on` is enough: `once` would keep a wrapper for each open stream.
     response.on('close', () => {
       const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown')
       const failure = failures.get(request)

@@ -1,4 +1,4 @@
-/** Longer than any id, field name or path of a well-meant request. */
+/** This is longer than any id, field name or path of a well-meant request. */
 const MOST_CHARACTERS = 200
 
 /**

@@ -7,10 +7,11 @@ import { abortOnHangUp } from './abort-on-hang-up.ts'
 
 /**
  * The one writer of server-sent events. A stream is `waiting` (no byte sent; the route may still answer with another
- * status), then `open` (headers sent), then `ended`. From each state it can become `gone`: the client closed the
- * connection, or read so slowly that this writer closed it.
+ * status), then `open` (headers sent), then `ended`. From each of these states it can become `gone`: the client closed
+ * the connection, or read so slowly that this writer closed it.
  *
- *     waiting → open:   the first write, or `headersAfterS` without one (then with a comment)
+ *     waiting → open:   the first event is written; or `open()` sends a comment; or no event came for `headersAfterS`,
+ *                       and a keep-alive is sent
  *     open    → ended:  end()
  *     waiting → ended:  detach(): the route answers in another way
  */
@@ -19,23 +20,28 @@ type SseSocket = {
   readonly signal: AbortSignal
   /** True if the headers are sent, so that only an event can report a failure. */
   opened(): boolean
+  /**
+   * Sends the headers now, followed by the text that `comment` returns. From now on, `comment` also returns the text of
+   * each keep-alive. If `comment` returns null, the usual keep-alive is sent.
+   */
+  open(comment: () => string | null): void
   /** Sends whole events, as one write to the socket. Does nothing once the stream is gone. */
   write(events: string): void
   /** Sends the last events and completes the response. */
   end(events: string): void
-  /** Stops watching a stream that never opened; does nothing for an open one. */
+  /** Stops watching a stream that never opened; does nothing for an open stream. */
   detach(): void
 }
 
 export type SseLimits = {
-  /** The headers are sent after this long without an event, with a comment. */
+  /** The headers are sent after this long without an event, with a keep-alive. */
   readonly headersAfterS: number
-  /** A comment is sent after this long without an event. */
+  /** A keep-alive is sent after this long without an event. */
   readonly keepAliveS: number
   /**
-   * A client is cut off when more bytes wait for it than this and the largest single write together. The largest write
-   * is allowed on top, because the end of a long response repeats the whole output at once, and no client can have read
-   * that yet.
+   * A client is cut off when the bytes that wait for it exceed the sum of this limit and the largest single write of
+   * its stream. The largest write is added, because the end of a long response repeats the whole output at once, and no
+   * client can have read this repetition yet.
    */
   readonly queuedBytes: number
   /** How long a client may take to read the rest of an ended stream. */
@@ -43,7 +49,8 @@ export type SseLimits = {
 }
 
 export type SseSockets = {
-  attach(reply: FastifyReply): SseSocket
+  /** `keepAlive` is sent after a time without an event; by default a comment. */
+  attach(reply: FastifyReply, keepAlive?: string): SseSocket
   /** Stops the ticker; streams end with their routes. */
   close(): void
 }
@@ -55,7 +62,7 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/** A comment is the only keep-alive that every client ignores. */
+/** A comment is the only keep-alive that the clients of every interface ignore. */
 const KEEP_ALIVE = ': keep-alive\n\n'
 
 /**
@@ -74,7 +81,7 @@ export function createSseSockets(options: {
   })
   const shared: Shared = { ...options, ticking }
   return {
-    attach: (reply) => new Stream(reply, shared),
+    attach: (reply, keepAlive = KEEP_ALIVE) => new Stream(reply, keepAlive, shared),
     close: stopTicker,
   }
 }
@@ -85,21 +92,27 @@ type Shared = {
   readonly ticking: ShortLivedSet<Stream>
 }
 
-/** A class, because a gateway has one for each open stream, and closures take several times its memory. */
+/**
+ * A gateway has one object of this class for each open stream. All objects share the methods of the class; closures for
+ * each object would take several times as much memory.
+ */
 class Stream implements SseSocket {
   readonly signal: AbortSignal
   readonly #reply: FastifyReply
+  readonly #keepAlive: string
   readonly #shared: Shared
   /** The number of this stream in `ticking`. */
   readonly #number: number
   readonly #hangUp: AbortController
   #send: ((events: string) => void) | null = null
   #ended = false
+  #comment: (() => string | null) | null = null
   #quietS = 0
   #largestBytes = 0
 
-  constructor(reply: FastifyReply, shared: Shared) {
+  constructor(reply: FastifyReply, keepAlive: string, shared: Shared) {
     this.#reply = reply
+    this.#keepAlive = keepAlive
     this.#shared = shared
     this.#number = shared.ticking.add(this)
     this.#hangUp = abortOnHangUp(reply.raw, () => shared.ticking.delete(this.#number))
@@ -108,6 +121,11 @@ class Stream implements SseSocket {
 
   opened() {
     return this.#send !== null
+  }
+
+  open(comment: () => string | null) {
+    this.#comment = comment
+    this.write(this.#quietText())
   }
 
   write(events: string) {
@@ -146,8 +164,12 @@ class Stream implements SseSocket {
     if (this.#ended) {
       if (this.#quietS > limits.lastReadS) this.#reply.raw.destroy()
     } else if (this.#quietS >= (this.#send === null ? limits.headersAfterS : limits.keepAliveS)) {
-      this.write(KEEP_ALIVE)
+      this.write(this.#quietText())
     }
+  }
+
+  #quietText(): string {
+    return this.#comment?.() ?? this.#keepAlive
   }
 }
 
@@ -169,7 +191,7 @@ function open(reply: FastifyReply, events: string): (events: string) => void {
  * Writes the chunks of the chunked transfer coding (RFC 9112, section 7.1) directly to the socket: one string and one
  * system call for each write, at about half the cost of `response.write`. This relies on three properties of Node's
  * `ServerResponse`, which the conformance test checks: flushed headers have been passed to the socket, `end()` sends
- * the last chunk, and nothing else writes to the socket before that.
+ * the last chunk, and nothing else writes to the socket before `end()`.
  *
  * HTTP/1.0 has no chunks, a pipelined response has no socket yet, and other kinds of sockets may behave differently.
  * Such responses are written with `response.write`.

@@ -1,9 +1,9 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * Returns the part of an address that its owner cannot choose: the whole of an IPv4 address, also if it is mapped to
- * IPv6, and the first 64 bits of an IPv6 address, because one customer of a provider has all addresses that begin with
- * them.
+ * Returns the part of an address that its owner cannot choose. For an IPv4 address, also if it is mapped to IPv6, this
+ * is the whole address. For an IPv6 address it is the first 64 bits, because one customer of a provider has all
+ * addresses that begin with these 64 bits.
  */
 export function toNetwork(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]

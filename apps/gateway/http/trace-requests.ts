@@ -11,8 +11,9 @@ export type RequestTraces = {
 }
 
 /**
- * Begins a trace for each request that runs a generation. A caller's own `traceparent` becomes a link instead of the
- * parent; otherwise callers would decide how much is traced, and could join each other's traces.
+ * Begins a trace for each POST request whose path is a route; all requests that run a generation are among them. A
+ * caller's own `traceparent` becomes a link instead of the parent; otherwise callers would decide how much is traced,
+ * and could join each other's traces.
  */
 export function traceRequests(app: FastifyInstance, tracing: Tracing): RequestTraces {
   const spans = new WeakMap<FastifyRequest, Span>()

@@ -1,9 +1,12 @@
 import { API_ERRORS } from '#libs/contracts/api-error.ts'
 import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
+import { toReference } from '#libs/http-contract/describe-document.ts'
 import type { OperationError } from '../endpoints/operation-description.ts'
+import type { Dialect } from '../http/dialect.ts'
 import { toTooLargeMessage, type ErrorBody } from '../http/handle-error.ts'
-import { EVERY_ANSWER } from './common-headers.ts'
+import { toMessagesError } from '../http/messages-error.ts'
+import { headersOf, WAITED_ANSWER } from './common-headers.ts'
 
 /** The meaning and an example message of each error. */
 const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }>> = {
@@ -43,7 +46,10 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
     message: 'The key is revoked, and a revocation is permanent.',
   },
   model_busy: { meaning: 'The model is busy; try again later.', message: 'The model is busy.' },
-  model_warming: { meaning: 'The model is starting; try again later.', message: 'The model is warming.' },
+  model_warming: {
+    meaning: 'The model is starting; try again later, or ask to wait with prefer.',
+    message: 'The model is warming.',
+  },
   upstream_error: {
     meaning: 'The model’s backend failed; nothing is charged.',
     message: 'The model’s output was interrupted.',
@@ -54,26 +60,49 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
   },
 }
 
-/** The name of the response component for an HTTP status. */
-export function toErrorName(status: number): string {
-  return `Error${status}`
+/** The errors with which a request may end that has waited for its model. */
+const AFTER_WAIT: ReadonlySet<OperationError> = new Set([
+  'invalid_request',
+  'context_length_exceeded',
+  'insufficient_credits',
+  'model_busy',
+  'model_warming',
+  'upstream_error',
+  'model_unavailable',
+])
+
+/** The name of the response component for an HTTP status in a dialect. */
+export function toErrorName(status: number, dialect?: Dialect): string {
+  return `${errorSchemaOf(dialect)}${status}`
+}
+
+/** The name of the schema of errors in a dialect. */
+export function errorSchemaOf(dialect?: Dialect): 'Error' | 'MessagesError' {
+  return dialect === undefined ? 'Error' : 'MessagesError'
 }
 
 /** Returns OpenAPI response objects by name, one for each HTTP status. */
-export function describeErrors(errors: ReadonlySet<OperationError>): Record<string, object> {
+export function describeErrors(
+  errors: ReadonlySet<OperationError>,
+  dialect?: Dialect,
+): Record<string, object> {
   const statuses = Map.groupBy(errors, (code) => API_ERRORS[code].status)
   return Object.fromEntries(
-    [...statuses].map(([status, codes]) => [toErrorName(status), describeStatus(status, codes)]),
+    [...statuses].map(([status, codes]) => [
+      toErrorName(status, dialect),
+      describeStatus(status, codes, dialect),
+    ]),
   )
 }
 
-function describeStatus(status: number, codes: readonly OperationError[]) {
+function describeStatus(status: number, codes: readonly OperationError[], dialect?: Dialect) {
   const wireCodes = new Set(codes.map((code) => API_ERRORS[code].wireCode))
   const retryAfter = codes.every((code) => API_ERRORS[code].retryAfter)
   return {
     description: codes.map((code) => ROWS[code].meaning).join(' Or: '),
     headers: {
-      ...EVERY_ANSWER,
+      ...headersOf(dialect),
+      ...(codes.some((code) => AFTER_WAIT.has(code)) ? WAITED_ANSWER : {}),
       ...(status === 401 ? { 'www-authenticate': { $ref: '#/components/headers/Authenticate' } } : {}),
       ...(retryAfter ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
     },
@@ -81,16 +110,20 @@ function describeStatus(status: number, codes: readonly OperationError[]) {
       'application/json': {
         schema: {
           allOf: [
-            { $ref: '#/components/schemas/Error' },
+            { $ref: toReference(errorSchemaOf(dialect)) },
             { properties: { error: { properties: { code: { enum: [...wireCodes] } } } } },
           ],
         },
-        examples: Object.fromEntries(codes.map((code) => [code, { value: toExample(code) }])),
+        examples: Object.fromEntries(codes.map((code) => [code, { value: toExample(code, dialect) }])),
       },
     },
   }
 }
 
-function toExample(code: OperationError): ErrorBody {
-  return { error: { message: ROWS[code].message, type: 'api_error', code: API_ERRORS[code].wireCode } }
+function toExample(code: OperationError, dialect?: Dialect): object {
+  const { status, wireCode } = API_ERRORS[code]
+  const body: ErrorBody = { error: { message: ROWS[code].message, type: 'api_error', code: wireCode } }
+  return dialect === undefined ? body : toMessagesError(body, { requestId: EXAMPLE_ID, status })
 }
+
+const EXAMPLE_ID = '0199aaaa-0000-7000-8000-000000000000'

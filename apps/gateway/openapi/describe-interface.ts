@@ -4,19 +4,27 @@ import { chatCompletionsDescription } from '../endpoints/chat-completions/descri
 import { completionsDescription } from '../endpoints/completions/describe.ts'
 import { embeddingsDescription } from '../endpoints/embeddings/describe.ts'
 import { healthDescription } from '../endpoints/health/describe.ts'
+import { messageCountDescription } from '../endpoints/messages/describe-count.ts'
+import { messagesDescription } from '../endpoints/messages/describe.ts'
 import { describeModelDescription, listModelsDescription } from '../endpoints/models/describe.ts'
 import type { BodyDescription, OperationDescription } from '../endpoints/operation-description.ts'
+import { responseCountDescription } from '../endpoints/responses/describe-count.ts'
 import { responsesDescription } from '../endpoints/responses/describe.ts'
 import { accountDescriptions } from '../endpoints/self-service/describe.ts'
+import type { Dialect } from '../http/dialect.ts'
 import { ErrorBody } from '../http/handle-error.ts'
+import { MessagesErrorBody } from '../http/messages-error.ts'
 import { COMMON_HEADERS } from './common-headers.ts'
-import { describeErrors } from './describe-errors.ts'
+import { describeErrors, errorSchemaOf } from './describe-errors.ts'
 import { describeOperation } from './describe-operation.ts'
 
 const OPERATIONS: readonly OperationDescription[] = [
   chatCompletionsDescription,
   responsesDescription,
   completionsDescription,
+  messagesDescription,
+  messageCountDescription,
+  responseCountDescription,
   embeddingsDescription,
   listModelsDescription,
   describeModelDescription,
@@ -38,7 +46,8 @@ OpenAPI 3.2. An error after the start of a stream is sent as an event.`
 export function describeInterface() {
   const registry = z.registry<{ id: string }>()
   for (const { name, schema } of OPERATIONS.flatMap(bodiesOf)) registry.add(schema, { id: name })
-  registry.add(ErrorBody, { id: 'Error' })
+  registry.add(ErrorBody, { id: errorSchemaOf() })
+  registry.add(MessagesErrorBody, { id: errorSchemaOf('anthropic') })
   return describeDocument({
     title: 'Millrace',
     about: ABOUT,
@@ -54,10 +63,14 @@ export function describeInterface() {
     })),
     registry,
     components: {
-      responses: describeErrors(new Set(OPERATIONS.flatMap(({ errors }) => errors))),
+      responses: { ...describeErrors(errorsOf()), ...describeErrors(errorsOf('anthropic'), 'anthropic') },
       ...COMMON_HEADERS,
     },
   })
+}
+
+function errorsOf(dialect?: Dialect) {
+  return new Set(OPERATIONS.filter((one) => one.dialect === dialect).flatMap(({ errors }) => errors))
 }
 
 function bodiesOf({ request, answer, stream }: OperationDescription): BodyDescription[] {

@@ -6,33 +6,46 @@ import type {
   OperationDescription,
   StreamDescription,
 } from '../endpoints/operation-description.ts'
-import { EVERY_ANSWER } from './common-headers.ts'
-import { toErrorName } from './describe-errors.ts'
+import type { Dialect } from '../http/dialect.ts'
+import { headersOf, START_WAIT_PARAMETERS, WAITED_ANSWER } from './common-headers.ts'
+import { errorSchemaOf, toErrorName } from './describe-errors.ts'
 
 /** Returns the OpenAPI operation object. */
 export function describeOperation(operation: OperationDescription) {
-  const { request, answer, stream, errors } = operation
+  const { request, answer, stream, errors, dialect } = operation
+  const mayWait = errors.includes('model_warming')
   const statuses = [...new Set(errors.map((code) => API_ERRORS[code].status))].toSorted((a, b) => a - b)
   return {
     operationId: operation.id,
     summary: operation.summary,
     description: operation.description,
     ...(operation.isPublic === true && { security: [] }),
-    parameters: [...operation.parameters, { $ref: '#/components/parameters/RequestId' }],
+    parameters: [
+      ...operation.parameters,
+      ...(mayWait ? START_WAIT_PARAMETERS : []),
+      { $ref: '#/components/parameters/RequestId' },
+    ],
     ...(request === null
       ? {}
       : { requestBody: { required: true, content: { 'application/json': describeBody(request) } } }),
     responses: {
       [answer.status ?? 200]: {
         description: stream === null ? 'The answer.' : 'The answer, whole or as a stream.',
-        headers: { ...EVERY_ANSWER, ...describeHeaders(stream?.headers ?? {}) },
+        headers: {
+          ...headersOf(dialect),
+          ...(mayWait ? WAITED_ANSWER : {}),
+          ...describeHeaders(stream?.headers ?? {}),
+        },
         content: {
           'application/json': describeBody(answer),
-          ...(stream === null ? {} : { 'text/event-stream': describeStream(stream) }),
+          ...(stream === null ? {} : { 'text/event-stream': describeStream(stream, dialect) }),
         },
       },
       ...Object.fromEntries(
-        statuses.map((status) => [status, { $ref: `#/components/responses/${toErrorName(status)}` }]),
+        statuses.map((status) => [
+          status,
+          { $ref: `#/components/responses/${toErrorName(status, dialect)}` },
+        ]),
       ),
     },
   }
@@ -52,13 +65,13 @@ function describeHeaders(headers: StreamDescription['headers']) {
 }
 
 /** Describes one event of the stream. Its `data` is text: JSON of the schema `event`, or of an error. */
-function describeStream({ event, areNamed, endsWithDone }: StreamDescription) {
+function describeStream({ event, areNamed, endsWithDone }: StreamDescription, dialect?: Dialect) {
   const json = (name: string) => ({
     type: 'string',
     contentMediaType: 'application/json',
     contentSchema: refer(name),
   })
-  const data = [json(event.name), json('Error')]
+  const data = [json(event.name), json(errorSchemaOf(dialect))]
   const events = Object.entries(event.examples).map(([name, value]) => [
     name,
     { data: JSON.stringify(value) },

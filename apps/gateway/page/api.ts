@@ -8,9 +8,9 @@ import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 import type { OwnKey } from '#libs/account-contract/resources/own.ts'
 
 /**
- * How often a request is repeated after a 429. A gateway serves each key one of these requests a second after a burst,
- * and asks a faster caller to wait for a second. A refused request has done nothing, so changes may be repeated like
- * reads.
+ * How often a request is repeated after a 429. For each key, a gateway serves a burst of requests to the operations
+ * below, and after the burst one request a second. It asks a faster caller to wait for a second. A refused request has
+ * done nothing, so changes may be repeated like reads.
  */
 const WAITS = 3
 const LONGEST_WAIT_S = 5
@@ -27,7 +27,7 @@ export type Api = {
   listReceipts(cursor: string | undefined, signal: AbortSignal): Promise<Page<Receipt>>
   readReceipt(id: string, signal: AbortSignal): Promise<Receipt>
   listModels(signal: AbortSignal): Promise<readonly string[]>
-  /** Lists the keys of the account. This function and the next ones need a management key. */
+  /** Lists the keys of the account. This function and all functions below it need a management key. */
   listKeys(cursor: string | undefined, signal: AbortSignal): Promise<Page<AccountKey>>
   /** Repeated calls with the same `idempotencyKey` make one key. */
   createKey(limits: KeyChange, idempotencyKey: string): Promise<NewKey>
@@ -37,8 +37,8 @@ export type Api = {
 }
 
 /**
- * Returns the address of the API, from the address under which this page was reached. So it is right behind a proxy
- * that puts a path in front.
+ * Returns the address of the API, derived from the address under which this page was reached. So it is also correct
+ * behind a proxy that puts a path in front.
  */
 export function toBaseAddress(page: string): string {
   const { origin, pathname } = new URL('v1', page)
@@ -49,7 +49,10 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
   const base = toBaseAddress(location.href)
   const ask = createAsk({ server: 'gateway', headers: { authorization: `Bearer ${apiKey}` }, onSignedOut })
 
-  /** The caller names the type of the answer, which the contract describes, because JSON has no types of its own. */
+  /**
+   * Sends a request, and repeats it after a 429. `Body` is the type of the answer. The caller of this function gives
+   * it, because parsed JSON has no type.
+   */
   async function inTurn<Body>(method: string, path: string, asking: Asking = {}): Promise<Body> {
     for (let waits = 0; ; waits += 1) {
       try {

@@ -20,13 +20,16 @@ document.addEventListener('copy', copyWholes)
 start(place)
 
 /**
- * Asks for a key, then shows the screen of the address until the viewer signs out or leaves. The key is only in the
- * memory of this page: in no storage, in no address, and in nothing that is drawn.
+ * Asks for a key. Then shows the screen that the page's address names, until the viewer signs out or leaves. The key is
+ * only in the memory of this page: in no storage, in no address, and in nothing that is drawn.
  */
 function start(place: HTMLElement): void {
   const { show, redraw, drawNow } = createDrawing(place)
   let end: (() => void) | undefined
-  /** Counts the calls of `askForKey`, so that the answer to an attempt before the latest call opens nothing. */
+  /**
+   * Counts the calls of `askForKey`. An attempt to sign in opens no screen if `askForKey` was called during the
+   * attempt.
+   */
   let asked = 0
 
   function askForKey(reason?: string): void {
@@ -37,7 +40,7 @@ function start(place: HTMLElement): void {
     show(createSignIn({ redraw, reason, open: createSession }))
   }
 
-  /** Resolves when the gateway knows the key. Throws a Failure. */
+  /** Resolves when the gateway has accepted the key. Throws a Failure. */
   async function createSession(apiKey: string): Promise<void> {
     const api = createApi({
       apiKey,
@@ -68,8 +71,8 @@ function start(place: HTMLElement): void {
     show(() => shell.view(screens.route, screens.view()))
   }
 
-  // A browser may keep the page for its back button. The kept page has neither the key nor the data that the key has
-  // read.
+  // A browser may keep the page for its back button. The kept page has neither the key nor the data that was read with
+  // the key.
   addEventListener('pagehide', () => {
     askForKey('You have left the page, so its key is forgotten.')
     drawNow()

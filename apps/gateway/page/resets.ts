@@ -3,8 +3,8 @@ import { DAY_MS } from '#libs/page-parts/time.ts'
 export type Reset = 'daily' | 'weekly' | 'monthly'
 
 /**
- * Returns the time at which a spend limit begins anew: the next midnight UTC, of any day, of Monday, or of the first of
- * a month.
+ * Returns the time at which a spend limit begins anew: the beginning, in UTC, of the next day, of the next Monday or of
+ * the next month.
  */
 export function nextReset(reset: Reset, nowMs: number): number {
   const now = new Date(nowMs)

@@ -18,7 +18,7 @@ const KEYS = { name: 'Keys', path: 'keys' } as const
 export type Shell = {
   readonly forScreens: Pick<App, 'openDialog' | 'closeDialog' | 'say'>
   view(route: Route | undefined, screen: TemplateResult): TemplateResult
-  /** The viewer has come to another screen. */
+  /** Must be called when the viewer has come to another screen. */
   arrive(): void
   close(): void
 }

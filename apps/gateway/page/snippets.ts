@@ -1,4 +1,8 @@
-/** Returns the lines that use the API at `base`, for each kind of client. The key stays in the environment. */
+/**
+ * Returns what each kind of client needs to use the API at `base`, which ends with `/v1`: environment variables,
+ * example code or settings. Clients read the key from an environment variable. Where the result sets this variable, `…`
+ * stands for the key.
+ */
 export function toSnippets(
   base: string,
   model: string,
@@ -39,7 +43,7 @@ export function toSnippets(
       name: 'JavaScript',
       about: 'npm install openai',
       text: [
-        // The server of this page reads a quoted name after `from` as a module of the page, so the name is put in here.
+        // `quote` is for shells, but for this name its result is a JavaScript string as well.
         `import OpenAI from ${quote('openai')}`,
         '',
         `const client = new OpenAI({ baseURL: ${JSON.stringify(base)} }) // the key is OPENAI_API_KEY`,
@@ -62,6 +66,16 @@ export function toSnippets(
         `base_url = ${JSON.stringify(base)}`,
         'env_key = "OPENAI_API_KEY"',
         'wire_api = "responses"',
+      ].join('\n'),
+    },
+    {
+      name: 'Claude Code',
+      about: 'Claude Code adds /v1 to the address itself, and uses the second model for small tasks.',
+      text: [
+        `export ANTHROPIC_BASE_URL=${quote(base.replace(/\/v1$/u, ''))}`,
+        "export ANTHROPIC_API_KEY='…'",
+        `export ANTHROPIC_MODEL=${quote(model)}`,
+        `export ANTHROPIC_DEFAULT_HAIKU_MODEL=${quote(model)}`,
       ].join('\n'),
     },
   ]

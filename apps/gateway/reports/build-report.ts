@@ -11,11 +11,11 @@ import type { RequestBook, RequestEntry, TenantCounts } from './request-book.ts'
 
 const MOST_TENANTS = 20
 const MOST_OPEN = 200
-/** The most ended requests in a report. A report is sent every 2 s, so this is 50 requests a second. */
+/** The largest number of ended requests in a report. A report is sent every 2 s, so this is 50 requests a second. */
 const MOST_ENDED = 100
 /**
- * The most ended requests in the first report after watching has begun. That report chooses from all ended requests
- * that the book still keeps.
+ * The largest number of ended requests in the first report after a viewer has begun to watch. This report chooses from
+ * all ended requests that the `RequestBook` still keeps.
  */
 const MOST_ENDED_AT_FIRST = 500
 

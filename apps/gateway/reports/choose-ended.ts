@@ -16,8 +16,9 @@ const SLOWEST = 10
  * - the 10 slowest of the other requests;
  * - a sample of the rest.
  *
- * `count` is the number of requests that ended. The ended requests that are not in `kept` are added to the sample's
- * weight.
+ * `count` is the number of requests that ended. `kept` has the requests among them that the `RequestBook` still keeps.
+ * The sample stands for the rest and for the requests that are not kept, so the weights in the sample add up to the
+ * number of all these requests.
  */
 export function chooseEnded(
   ended: { readonly count: number; readonly kept: readonly RequestEntry[] },

@@ -70,11 +70,11 @@ export type RequestBook = {
   openRequests(): Iterable<RequestEntry>
   tenants(): readonly TenantCounts[]
   /**
-   * Returns how many requests ended since the previous call, and as many of them as are still kept, the oldest first.
-   * The book keeps the last 2,000 requests that ended.
+   * Returns the requests that ended since the previous call: `count` is their number, and `kept` lists the requests
+   * among them that the book still keeps, the oldest first. The book keeps the last 2,000 requests that ended.
    */
   takeEnded(): { readonly count: number; readonly kept: readonly RequestEntry[] }
-  /** Returns the last 2,000 requests that ended, also those that were taken before. */
+  /** Returns the last 2,000 requests that ended, also the requests that `takeEnded` has returned. */
   lastEnded(): readonly RequestEntry[]
 }
 
@@ -173,7 +173,10 @@ type Shared = {
   readonly keepEnded: (entry: RequestEntry) => void
 }
 
-/** A class, because a gateway has one for each open stream. */
+/**
+ * A gateway has one object of this class for each open stream. Methods of a class are shared; closures would be made
+ * for each object.
+ */
 class OpenRequest implements BookedRequest {
   readonly #entry: RequestEntry
   readonly #counts: ModelCounts
@@ -224,7 +227,7 @@ class OpenRequest implements BookedRequest {
     entry.endedMs = nowMs()
     entry.code = code
     entry.usage = usage
-    // Dropped, because the ring would otherwise keep the generation alive.
+    // The function is dropped, because the ring would otherwise keep the generation alive.
     entry.tokens = NO_TOKENS
     opened.delete(this.#number)
     const tenant = tenantOf(entry)

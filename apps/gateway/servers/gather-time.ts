@@ -1,13 +1,13 @@
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
 
 /**
- * At 200 requests/s about six calls are sent together when they are gathered for this time. The first token is delayed
- * by at most this time.
+ * The time for which a busy process gathers calls to billing. At 200 requests/s about six calls are then sent together.
+ * The first token is delayed by at most this time.
  */
 const GATHER_MS = 30
 /**
- * Gathering begins when the event loop is in use for at least the first share of the time, and ends when it is in use
- * for less than the second share. The shares differ, because gathering itself lowers the use, which must not end the
+ * Gathering begins when the event loop is in use for at least `BUSY_FROM` of the time, and ends when it is in use for
+ * less than `IDLE_BELOW`. The two shares differ, because gathering itself lowers the use, and this must not end the
  * gathering.
  */
 const BUSY_FROM = 0.35
@@ -15,11 +15,12 @@ const IDLE_BELOW = 0.2
 const SPAN_MS = 500
 
 /**
- * Returns a function that returns for how many ms after a message to billing further money calls are gathered, before
- * they are sent in the next message: `GATHER_MS` in a busy process, else 0. In an idle process a call that waits only
- * loses time. In a busy process, most of a call's cost is the wake-up of a process: of this process, of billing and of
- * PostgreSQL. Calls that are sent together share the wake-ups, and their lifts and claims share the wake-ups that
- * follow.
+ * Creates the function that returns the gather time in ms. After a message to billing, further money calls wait for
+ * this time, and are then sent in one message. The time is `GATHER_MS` in a busy process, otherwise 0.
+ *
+ * In an idle process a call that waits only loses time. In a busy process, most of a call's cost is the wake-up of a
+ * process: of this process, of billing and of PostgreSQL. Calls that are sent together share these wake-ups. Their
+ * generations are then lifted and claimed together, so the lifts and claims share wake-ups as well.
  *
  * The function reads the loop's use when it is called, at most every 500 ms, so that an idle process needs no timer.
  */

@@ -6,35 +6,45 @@ import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
-import { refuseUnfitQueue } from '#libs/redis/refuse-unfit-queue.ts'
+import { awaitFitQueue } from '#libs/redis/await-fit-queue.ts'
+import { watchBusLosses } from '#libs/redis/watch-bus-losses.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { GatewayConfig } from '../config.ts'
 import { createGatherTime } from './gather-time.ts'
 import { createQueueClock, type QueueClock } from './queue-clock.ts'
 import type { RedisMetrics } from './redis-metrics.ts'
 
+const LOSSES_EVERY_MS = 10_000
+
 type Opening = { config: Readonly<GatewayConfig>; releasers: Releasers; log: Logger }
 
 /** Opens the connections to the queue Redis, and to the bus server that belongs to this gateway. */
 export async function openRedisServers(
   { config, releasers, log }: Opening,
-  of: { gateway: string; metrics: Pick<RedisMetrics, 'watch'>; onQueue: () => void },
+  of: { gateway: string; metrics: Pick<RedisMetrics, 'watch' | 'noteLoss'>; onQueue: () => void },
 ) {
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
   const named = (role: string, patience: RedisPatience) => ({ name: `gateway-${role}`, patience, log })
   const queueRedis = await connectRedis({
     place: toQueueRedis(config),
     ...named('queue', 'fail-fast'),
-    rights: queueRights(),
+    rights: queueRights('gateway'),
   })
   releasers.add('queue', queueRedis, disconnect)
-  await refuseUnfitQueue(queueRedis, { log })
+  await awaitFitQueue(queueRedis, { log })
   of.metrics.watch('queue', queueRedis)
   of.onQueue()
   const place = toBusServer(of.gateway, toBusRedis(config))
-  const busRedis = await connectRedis({ place, ...named('bus', 'fail-fast'), rights: busRights() })
+  const busRedis = await connectRedis({ place, ...named('bus', 'fail-fast'), rights: busRights('gateway') })
   releasers.add('bus', busRedis, disconnect)
   of.metrics.watch('bus', busRedis)
+  const losses = watchBusLosses({
+    redis: busRedis,
+    everyMs: LOSSES_EVERY_MS,
+    onLoss: of.metrics.noteLoss,
+    log,
+  })
+  releasers.add('bus losses', losses, { run: (stop) => stop() })
   const busSubscriber = await connectRedis({ place, ...named('bus-subscriber', 'patient') })
   releasers.add('bus-subscriber', busSubscriber, disconnect)
   return { queueRedis, busRedis, busSubscriber }

@@ -11,11 +11,12 @@ export type QueueClock = {
 
 /**
  * Converts times to the queue Redis' clock. Holds end at absolute times of this clock, because the sweeper that expires
- * holds follows this clock. This process's own wall clock is never compared with Redis' clock: Redis' time is read, and
- * carried on by the monotonic clock.
+ * holds follows this clock. This process never compares its own wall clock with Redis' clock. It reads Redis' time, and
+ * adds the time that its monotonic clock has measured since then.
  *
- * Redis' clock may step, also by a failover to another server. So this process measures durations only by its monotonic
- * clock (how long a generation may last, when a hold is to be extended), and converts a time when it sends one.
+ * Redis' clock may step, for example at a failover to another server. So this process measures durations only by its
+ * monotonic clock: for example the time that a generation may last, and the time after which a hold is extended. It
+ * converts a time only when it sends the time to another process.
  */
 export async function createQueueClock(redisTimeMs: () => Promise<number>): Promise<QueueClock> {
   let offsetMs = 0

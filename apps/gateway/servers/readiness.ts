@@ -14,7 +14,10 @@ export type GatewayReadiness = {
   read: Readiness
 }
 
-/** Within this time every worker has sent a heartbeat. Until then a served model may look unavailable. */
+/**
+ * Every worker has sent a heartbeat within this time after the gateway began to receive heartbeats. Until then a served
+ * model may look unavailable.
+ */
 const PICTURE_COMPLETE_MS = 1.2 * BEAT_MS
 
 /** `knowsBilling` returns true once billing was reached, so that the catalog is billing's own and not the fallback. */

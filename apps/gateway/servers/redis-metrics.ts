@@ -1,6 +1,7 @@
 import { Cluster } from 'ioredis'
 import type { Registry } from 'prom-client'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
+import { BUS_LOSSES, type BusLoss } from '#libs/redis/watch-bus-losses.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
 /** The servers that a gateway needs. `bus` is the gateway's own bus server. */
@@ -12,18 +13,20 @@ export type RedisMetrics = {
   watch(role: Role, redis: RedisClient): void
   /** Sends each server a PING. Must be called each second. */
   tick(): void
+  /** Adds `count` to the counter of this kind of loss of the bus server (see `watch-bus-losses.ts`). */
+  noteLoss(loss: BusLoss, count: number): void
 }
 
-/** From a server on the same machine (0.1 ms) to the limit of a command (500 ms). */
+/** The buckets reach from a server on the same machine (0.1 ms) to the limit of a command (500 ms). */
 const BUCKETS_S = [0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5]
 
 /**
- * Measures both servers with a PING each second. So the number of measurements is the same under any load, and requests
- * pay nothing for them. The PING uses the connection of the gateway's commands, so a slow answer also shows that the
- * commands before it are slow.
+ * Measures the queue Redis and the bus Redis with a PING each second. So the number of measurements is the same under
+ * any load, and requests pay nothing for them. The PING uses the connection of the gateway's commands, so a slow answer
+ * also shows that the commands before it are slow.
  */
 export function createRedisMetrics(registry: Registry): RedisMetrics {
-  const { gauge, histogram } = declareMetrics(registry)
+  const { counter, gauge, histogram } = declareMetrics(registry)
   const up = gauge({
     name: 'millrace_redis_up',
     help: '1 while this process reaches the Redis of the role; of a Cluster, every master',
@@ -35,7 +38,13 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
     labelNames: ['role'],
     buckets: BUCKETS_S,
   })
-  // Present from the start, because a gateway may wait long for Redis.
+  const losses = counter({
+    name: 'millrace_bus_losses_total',
+    help: 'Clients that the bus server of this gateway disconnected by its limits, and keys that it evicted',
+    labelNames: ['loss'],
+  })
+  for (const loss of BUS_LOSSES) losses.inc({ loss }, 0)
+  // The gauge has a value from the start, because a gateway may wait long for Redis.
   for (const role of ROLES) up.set({ role }, 0)
   const watched = new Map<Role, RedisClient>()
 
@@ -52,6 +61,7 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
   }
 
   return {
+    noteLoss: (loss, count) => losses.inc({ loss }, count),
     watch: (role, redis) => void watched.set(role, redis),
     tick() {
       for (const [role, redis] of watched) void measure(role, redis)

@@ -40,11 +40,15 @@ export type ClassGpus = {
 }
 
 /**
- * Makes one round of all decisions: need → share of each pool → budget → change. A pool that the state does not know is
- * adopted with its existing pods.
+ * Makes one round of all decisions:
+ * - the need of each model
+ * - the share of each pool in this need (`splitNeed`)
+ * - the replicas that the budget gives the pool (`fitBudget`)
+ * - the change of the pool (`planChange`)
  *
- * A pool rises only into GPUs that are physically free: the budget without the GPUs of existing, ordered and deleting
- * pods. Pools rise by priority, so a freed GPU goes to the pool to which the budget gives it.
+ * A pool that the state does not know is adopted with its existing pods. A pool rises only into GPUs that are
+ * physically free. These are the GPUs of the budget without the GPUs of existing, ordered and deleting pods. Pools rise
+ * by priority, so a freed GPU goes to the pool to which the budget gives it.
  */
 export function decideRound(input: {
   readonly models: readonly RoundModel[]
@@ -70,7 +74,7 @@ export function decideRound(input: {
   const changes = new Map<string, PoolChange>()
   for (const pool of pools.toSorted((a, b) => b.spec.priority - a.spec.priority)) {
     const { spec, state, pods } = pool
-    // A budget that is too small takes nothing from a pool that KEDA does not lower.
+    // A budget that is too small takes nothing from a pool that KEDA may not lower.
     const least = pool.switches.isInPaused ? spec.min : 0
     const given = Math.max(least, fitted.given.get(spec.pool) ?? pool.want)
     const freeGpus = freeFor(free, spec)
@@ -95,7 +99,7 @@ export function decideRound(input: {
 }
 
 type AskedPool = {
-  /** With the minimum and the maximum that the pool's switches leave. */
+  /** The pool's configuration, with the minimum and the maximum that the switches of the pool allow (`boundSpec`). */
   readonly spec: PoolSpec
   readonly pods: readonly PodView[]
   readonly switches: KedaSwitches

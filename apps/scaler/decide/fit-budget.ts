@@ -14,9 +14,9 @@ export type BudgetPool = {
 }
 
 /**
- * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. The HPA's
- * period of 15 s and the reports of an empty worker add to it: with 15 s here, some shortages lasted more than 30 s
- * longer than the longest drain.
+ * Pools of lower priority give back replicas once a pool of higher priority has been short for this time. Before a GPU
+ * is free, two more delays follow: the period of the HPA (15 s), and the time until an empty worker has reported. With
+ * 15 s in place of these 10 s, some shortages lasted more than 30 s longer than the longest drain.
  */
 const SHORT_MS = 10_000
 
@@ -28,11 +28,10 @@ const UNEVEN_MS = 60_000
 const UNEVEN_SHARE = 0.25
 
 /**
- * Divides each GPU class's budget among its pools. First every pool gets its minimum. Then the priorities follow from
- * high to low. Within a priority, each replica goes to the pool with the smallest share (given ÷ want) into which it
- * still fits; ties go to a pool that already has the replica, then by order and name. Two delays prevent GPUs from
- * moving to and fro:
- *
+ * Divides each GPU class's budget among its pools. First every pool gets its minimum. Then the pools get more replicas,
+ * in the order of their priorities from high to low. Within a priority, each replica goes to the pool with the smallest
+ * share (given ÷ want) into which it still fits. If shares are equal, a pool that already has the replica comes first,
+ * and the other pools follow by order and name. Two delays prevent GPUs from moving to and fro:
  * - A pool keeps the replicas that it has and wants until a pool of higher priority has been short for 10 s.
  * - Against pools of its own priority, a pool keeps these replicas until another pool's share has been lower by more
  *   than 0.25 for 60 s.
@@ -93,7 +92,9 @@ function fitClass(pools: readonly BudgetPool[], { gpuClass, gpus, state, nowMs }
 }
 
 /**
- * Returns the priorities in which a pool wants more while another pool's share is larger by more than the tolerance.
+ * Returns the priorities in which the shares of the pools are uneven: one pool wants more replicas, while another pool
+ * of the same priority has more replicas than its minimum, and has a share (given ÷ want) that is larger than the first
+ * pool's share by more than `UNEVEN_SHARE`.
  */
 function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<string, number>): number[] {
   return prioritiesOf(pools).filter((priority) => {
@@ -108,8 +109,15 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
 }
 
 /**
- * Divides one class. In the priorities of `levelled`, pools do not keep their replicas against each other. With
- * `isKept`, pools keep their replicas against pools of higher priority; levelled pools together keep the sum of theirs.
+ * Divides the GPUs of one class among its pools, in three steps. In each step, pools of higher priority come first.
+ * 1. Every pool gets its minimum.
+ * 2. With `isKept`, every pool keeps the replicas that it has and wants, even if a pool of higher priority wants more.
+ * 3. In each priority, the pools first keep the replicas that they have and want. Then they get the further replicas
+ *    that they want.
+ *
+ * In a priority of `levelled`, a pool may lose replicas to another pool of the same priority. So two steps differ
+ * there. In step 2, the pools of the priority together keep the GPUs of the replicas that they have and want, and these
+ * GPUs are divided again among these pools. In step 3, the pools do not first keep the replicas that they have.
  */
 function allocate(
   pools: readonly BudgetPool[],
@@ -150,7 +158,10 @@ function fillTogether(members: readonly BudgetPool[], draft: Draft): void {
   draft.room -= before - part.room
 }
 
-/** Gives one replica after another, up to each pool's limit, while one still fits into the room. */
+/**
+ * Gives the pools of `group` one replica after another. Stops when each pool has reached its limit, or when no pool's
+ * replica fits into the GPUs that are left (`draft.room`).
+ */
 function fill(group: readonly BudgetPool[], draft: Draft, limit: (pool: BudgetPool) => number): void {
   const replicas = (pool: BudgetPool) => draft.given.get(pool.pool) ?? 0
   for (;;) {

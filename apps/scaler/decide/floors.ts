@@ -4,12 +4,12 @@ import type { PoolSpec } from './types.ts'
 type Floor = PoolSpec['floors'][number]
 
 /**
- * Returns the least number of replicas at this time: the higher of `min` and of the floor in force. A floor begins at
- * each time that its cron expression matches in its time zone, and is in force until the next floor begins, however
- * long that takes. So `0 8 * * 1-5` with another floor at `0 20 * * 1-5` applies from 08:00 to 19:59 on working days,
- * and the other one in the nights and on the weekend. Of floors that begin at the same time the highest is in force.
+ * Returns the least number of replicas at this time: `min`, or the floor in force if it is higher. A floor begins at
+ * each time that its cron expression matches in its time zone. It is in force until the next floor begins, however long
+ * that takes. So a floor `0 8 * * 1-5` beside a floor `0 20 * * 1-5` applies from 08:00 to 19:59 on working days. The
+ * second floor applies at night and on the weekend. If several floors begin at the same time, the highest is in force.
  *
- * Each floor must be one that `checkFloor` accepts.
+ * `checkFloor` must have accepted each floor.
  */
 export function floorNow(spec: Pick<PoolSpec, 'min' | 'floors'>, nowMs: number): number {
   const begun = spec.floors.map((floor) => ({ min: floor.min, sinceMs: begunMs(floor, nowMs) }))
@@ -21,7 +21,7 @@ export function floorNow(spec: Pick<PoolSpec, 'min' | 'floors'>, nowMs: number):
  * Checks the configuration of a floor.
  *
  * @throws an error for an expression or a time zone that does not exist, for an expression that no date matches, and
- * for one without a number for the minute: `* 8-19 * * *` means a span of time, but a floor has a beginning alone.
+ * for an expression with `*` in its minute: `* 8-19 * * *` means a span of time, but a floor has only a beginning.
  */
 export function checkFloor(floor: Omit<Floor, 'min'>): void {
   const [minute = ''] = floor.cron.trim().split(/\s+/)
@@ -37,7 +37,10 @@ export function checkFloor(floor: Omit<Floor, 'min'>): void {
 /** When a floor began the last time, and when it begins again. */
 type Turn = { readonly sinceMs: number; readonly untilMs: number }
 
-/** The turn of each floor, because floors are read each second and a search in the calendar takes much longer. */
+/**
+ * For each floor, the time at which it began last and the time at which it begins again. These times are cached because
+ * floors are read each second, and a search in the calendar takes much longer than a look-up in this map.
+ */
 const turns = new WeakMap<Floor, Turn>()
 
 function begunMs(floor: Floor, nowMs: number): number {
@@ -48,7 +51,7 @@ function begunMs(floor: Floor, nowMs: number): number {
   return turn.sinceMs
 }
 
-/** croner finds the runs strictly before and after a time, and looks back over at most 400 years. */
+/** croner finds the matching times strictly before and strictly after a time. It looks back over at most 400 years. */
 function findTurn(floor: Floor, nowMs: number): Turn {
   const beginsAt = parse(floor)
   const [since] = beginsAt.previousRuns(1, new Date(nowMs + 1))

@@ -16,13 +16,14 @@ export const NO_SWITCHES: KedaSwitches = { isOutPaused: false, isInPaused: false
 export const isFrozen = ({ isOutPaused, isInPaused }: KedaSwitches): boolean => isOutPaused && isInPaused
 
 /**
- * Returns the pool's configuration with the minimum and the maximum that its switches leave. Its other pools and other
- * models then get what this one cannot use, and no pod is cordoned that KEDA would not remove.
+ * Returns the pool's configuration with a minimum and a maximum that KEDA can reach with these switches. So replicas
+ * that this pool cannot get go to the model's other pools and to other models, and the scaler cordons no pod that KEDA
+ * would not remove.
  */
 export function boundSpec(
   spec: PoolSpec,
   switches: KedaSwitches,
-  /** The target so far, and the number of pods without the ones that are being deleted. */
+  /** The present target, and the number of pods that are not being deleted. */
   now: { readonly target: number; readonly existing: number },
 ): PoolSpec {
   const { isOutPaused, isInPaused, isForcedActive } = switches

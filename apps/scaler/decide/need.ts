@@ -5,7 +5,10 @@ import type { ModelLoad, PoolSpec } from './types.ts'
 export type NeedTerm = 'busy' | 'decode' | 'prefill' | 'floor' | 'max' | 'unserved' | 'zero'
 
 export type Need = {
-  /** Replicas over all pools of the model, before sick ones are replaced and the pools' minima apply. */
+  /**
+   * The number of replicas that the load needs, in all pools of the model together. It includes neither replacements
+   * for sick pods nor the minima of the pools: `splitNeed` takes both into account later.
+   */
   readonly raw: number
   /** The term that decides. */
   readonly term: NeedTerm
@@ -19,11 +22,13 @@ export type Need = {
  * - busy: (busy slots + queue slots) ÷ (slots of a replica × utilization). Busy slots are the larger of the running
  *   generations and rate × mean service time (Little's law). Queue slots are the slots needed to empty the queue within
  *   the target wait;
- * - decode: the offered output tokens, divided by the tokens that a busy replica generates at this utilization;
+ * - decode: output tokens per second that the new requests ask for (rate × mean output tokens) ÷ (output tokens per
+ *   second of a busy replica × utilization);
  * - prefill: the waiting prompt tokens, divided by the tokens that a replica prefills within the target wait.
  *
- * The result is rounded up, at most the sum of the pools' maxima, and at least 1 while a request waits or was refused for
- * want of a worker. It is absolute, never a ratio of ready pods, so loading pods do not raise it.
+ * The result is rounded up. It is at least 1 while a request waits, and for 60 s after a request was refused because no
+ * worker was ready. It never exceeds the sum of the pools' maxima. It is absolute, never a ratio of ready pods, so
+ * loading pods do not raise it.
  *
  * @throws RangeError without a pool.
  */

@@ -8,9 +8,16 @@ const STEP_MS = 60_000
 const STEP_SHARE = 0.1
 
 /**
- * The reason for a change. `rise`, `uncordon`: more is wanted. `no-gpu`: more is wanted, and no GPU is free. `reclaim`:
- * the budget gives less than the pool has. `idle`: the model has no load. `step`: less was wanted throughout the
- * window. `window`: less is wanted now.
+ * The reason for a change. In this list, a pool "has" only the replicas that are neither cordoned nor released.
+ * - `paused`: KEDA leaves the pool alone.
+ * - `rise`: more replicas are wanted than the pool has, and the target rises.
+ * - `uncordon`: more replicas are wanted, and cordoned pods serve again.
+ * - `no-gpu`: more replicas are wanted, and no GPU is free.
+ * - `reclaim`: the budget gives fewer replicas than the pool has.
+ * - `idle`: the model has no load.
+ * - `step`: throughout the window, fewer replicas were wanted than the pool has, and replicas are taken out of service.
+ * - `window`: fewer replicas are wanted now, but either the window is not over or no step is due.
+ * - `steady`: nothing is to be changed.
  */
 export type ChangeReason =
   | 'paused'
@@ -33,7 +40,10 @@ export type Change = {
   readonly uncordon: readonly string[]
   /** Names of pods that get the deletion cost now. The target is lowered once Kubernetes lists the cost. */
   readonly release: readonly string[]
-  /** False only with a target of 0 and at most one pod: for an inactive pool KEDA goes from any number to 0 at once. */
+  /**
+   * False only if the target is 0 and the pool has at most one pod. If a pool is inactive, KEDA removes all of its
+   * replicas at once.
+   */
   readonly isActive: boolean
   readonly reason: ChangeReason
 }
@@ -58,13 +68,18 @@ export type ChangeInput = {
 }
 
 /**
- * Plans one pool's change in this second. A pool rises at once: first cordoned pods serve again, then the target rises
- * into free GPUs. A pool falls only to the highest number wanted within the window. A step, at most one in 60 s, takes
- * at most 10 % of the serving pods. Each of these pods is cordoned, finishes its generations, and only then is
- * released. Pods without a node serve nothing, so they go without steps. Two cases skip the window and the steps, but
- * never the cordon: the budget gives less, or the model has no load.
+ * Plans one pool's change in this second.
+ * - A pool rises at once: first cordoned pods serve again, then the target rises into free GPUs.
+ * - A pool falls in steps, and only to the highest number of replicas that was wanted within the last `downWindowMs`
+ *   (the window). There is at most one step in 60 s. A step takes at most 10 % of the serving pods out of service, or
+ *   the least number of pods by which the HPA changes the Deployment (`batch`), whichever is more. Each of these pods
+ *   is cordoned, finishes its generations, and only then is released.
+ * - Pods without a node serve nothing, so they are removed without steps.
+ * - In two cases the window and the steps are skipped, but never the cordon: the budget gives the pool fewer replicas
+ *   than it has, or the model has no load.
  *
- * All lists are complete in each call, so that a lost message or patch is repeated a second later.
+ * The result's lists `cordon`, `uncordon` and `release` name in each call all pods for which something is still to be
+ * sent or written, so that a lost message or patch is repeated a second later.
  */
 export function planChange(input: ChangeInput): Change {
   const { spec, nowMs } = input
@@ -99,10 +114,11 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 }
 
 /**
- * Returns the replicas that the pool asks of the budget: the wanted replicas, or the replicas that it still has while
- * the window, the steps and cordoned pods take them away. A model without load asks for none. If the pool asked for
- * less, other pools would count on replicas that are not free yet, and would keep replicas that they should give back
- * to this pool.
+ * Returns the number of replicas for which the pool asks the budget. It is the number of wanted replicas or the target,
+ * whichever is more, because the pool gives replicas back only with time: after the window, in steps, and after their
+ * pods have finished their generations. For a model without load the pool asks for no replicas. If the pool of a model
+ * with load asked for less, other pools would count on replicas that are not free yet, and would keep replicas that
+ * they should give back to this pool.
  */
 export function protectedWant(
   state: PoolState,
@@ -152,9 +168,14 @@ function rise(round: Round, state: PoolState, count: number): Move {
 }
 
 /**
- * Takes pods back into service, the busiest cordoned pods first: they serve again within a second and have the most to
- * lose. Lowered pods come back last, and each raises the target. If another pod was deleted in place of a lowered pod,
- * the target already counts the lowered pod.
+ * Takes `count` pods back into service, in this order:
+ * - cordoned pods, which serve again within a second; the pods that run the most generations come first;
+ * - released pods that the target still counts;
+ * - lowered pods (see `release-pods.ts`), each of which raises the target.
+ *
+ * If Kubernetes deleted another pod in the place of a lowered pod, the lowered pod serves again whatever `count` is.
+ * Such a pod does not raise the target, because the deletion of the other pod has already brought the number of pods
+ * down to the target.
  */
 function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, count: number): PoolState {
   const running = (uid: string) => existing.get(uid)?.running ?? 0
@@ -176,8 +197,9 @@ function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, coun
 }
 
 /**
- * Rounds up a rise that the HPA would ignore to the least rise that it follows, if the maximum and the free GPUs allow
- * it.
+ * Returns the target to which the pool rises: `target` or a higher number. The HPA ignores a rise of fewer than `batch`
+ * replicas. If the rise to `target` is that small, the function returns the least target that the HPA follows, but only
+ * if the pool's maximum and the free GPUs allow this higher target.
  */
 function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: number): number {
   const least = existing.size + batch
@@ -185,7 +207,7 @@ function roundUpToBatch({ spec, existing, batch, freeGpus }: Round, target: numb
   return target > existing.size && target < least && least <= most ? least : target
 }
 
-/** Makes one step down: takes pods without a node at once, other pods each 60 s. */
+/** Makes one step down: takes pods without a node at once, other pods at most every 60 s. */
 function step(round: Round, state: PoolState, surplus: number): Move {
   const { existing, batch, nowMs } = round
   const taken = new Set([...state.cordoned, ...state.released].map(({ uid }) => uid))
@@ -218,7 +240,9 @@ function take({ existing, nowMs }: Round, state: PoolState, count: number): Pool
 }
 
 /**
- * Lets cordoned pods serve again if they are too few for the HPA to act on; otherwise they would stay idle for ever.
+ * Lets pods serve again if the cordoned and released pods together are fewer than `batch`. The HPA would ignore a
+ * change of fewer than `batch` replicas, so these pods would stay idle for ever. Lowered pods (see `release-pods.ts`)
+ * stay released.
  */
 function dropPartOfBatch(state: PoolState, batch: number): PoolState {
   if (state.cordoned.length + state.released.length >= batch) return state
@@ -256,8 +280,8 @@ function toChange(
 }
 
 /**
- * Returns the target to publish. If the target is the pool's maximum and the HPA would ignore the difference, the
- * published target is higher; the HPA clamps it to the maximum.
+ * Returns the target to publish. If the target is the pool's maximum, and the HPA would ignore the rise from the number
+ * of existing pods to this target, the published target is higher. The HPA clamps it to the maximum.
  */
 function toPublished(
   { existing, hpaTolerance, spec }: Pick<Round, 'existing' | 'hpaTolerance' | 'spec'>,

@@ -6,16 +6,18 @@ const KEPT = 20
 /** Share of the kept durations that a prediction covers. */
 const QUANTILE = 0.75
 
-/** A start that outlasts all kept durations is expected to take this factor times the longest of them. */
+/**
+ * If a start has lasted longer than all kept durations, its expected duration is the longest of them times this factor.
+ */
 const OVERTIME = 1.5
 
-/** The least predicted time left of a start, even of one that outlasts its prediction. */
+/** If a start has lasted longer than all kept durations, its predicted rest is at least this. */
 const LEAST_LEFT_MS = 5000
 
 /**
  * Returns the milliseconds until the first of the pods is ready; null if no pod is starting. For each phase that a pod
- * has not finished, it takes the 75th percentile of those kept durations that exceed the time already spent in the
- * phase. Without any kept duration it takes the configured start time.
+ * has not finished, the prediction uses the 75th percentile of the kept durations that exceed the time already spent in
+ * the phase. While no duration of the phase `loading` is kept, the prediction uses the configured start time.
  */
 export function predictStart(input: {
   readonly spec: Pick<PoolSpec, 'startMs'>

@@ -2,14 +2,16 @@ import { needsNoCordon } from './choose-pods.ts'
 import type { PodView, PoolState } from './types.ts'
 
 /**
- * The states of a pod on its way out of the pool:
+ * The states of a pod on its way out of the pool, in their order:
+ * - cordoned: the pod takes no new work.
+ * - released: it runs nothing and gets the deletion cost.
+ * - marked: Kubernetes lists the cost.
+ * - lowered: the target no longer counts the pod. This happens 1 s after the mark, so that the ReplicaSet controller
+ *   has seen the cost.
+ * - deleting: Kubernetes deletes the pod.
  *
- *     cordoned → released → marked → lowered → deleting
- *
- * cordoned: the pod takes no new work. released: it runs nothing and gets the deletion cost. marked: Kubernetes lists
- * the cost. lowered: the target no longer counts the pod; this happens 1 s after the mark, so that the ReplicaSet
- * controller has seen the cost. From every state but the last a pod can go back to serving. A lowered pod goes back if
- * it is not deleted within 60 s, or if another pod was deleted in its place.
+ * From every state but the last a pod can go back to serving. A lowered pod goes back if it is not deleted within 60 s,
+ * or if another pod was deleted in its place.
  */
 
 /** The deletion cost that makes a ReplicaSet choose the pod among equally ready pods. */
@@ -19,34 +21,38 @@ export const RELEASE_COST = -1000
 const IDLE_REPORTS = 2
 
 /**
- * A worker that has not obeyed a cordon for this time is of an older version. Its pod is released while it still
- * serves, and drains.
+ * A worker that has not obeyed a cordon for this time is of an older version. Its pod is released although the worker
+ * still serves; the worker drains when the pod is deleted.
  */
 const DISOBEYED_MS = 60_000
 
-/** The time from the mark to the lowering. */
+/** A marked pod is lowered after this time at the earliest. */
 const MARK_SETTLES_MS = 1000
 
 /** A lowered pod that still exists after this time goes back to serving. */
 const UNDELETED_MS = 60_000
 
 /**
- * How long another pod must have been gone in place of a lowered one before the lowered pod counts as replaced. Within
- * this time Kubernetes may still be replacing an evicted pod.
+ * The target no longer counts a lowered pod, so Kubernetes should delete it. The lowered pod counts as replaced if
+ * another pod has been missing in its place for this time. Before that, the missing pod may be an evicted pod whose
+ * successor Kubernetes has not created yet.
  */
 const REPLACED_MS = 5000
 
 type Released = PoolState['released'][number]
 
-/** Returns how many of the lowered pods Kubernetes will still delete. For the others it has deleted other pods. */
+/**
+ * Returns how many of the lowered pods (the target no longer counts them) Kubernetes will still delete. In place of
+ * each of the other lowered pods, Kubernetes has deleted another pod.
+ */
 export function countLeaving({ target, released }: PoolState, existing: number): number {
   const lowered = released.filter(({ loweredMs }) => loweredMs !== null).length
   return Math.min(lowered, Math.max(0, existing - target))
 }
 
 /**
- * Drops pods that no longer exist, takes back pods that Kubernetes did not delete, and releases cordoned pods that are
- * idle.
+ * Drops pods that no longer exist, lets released pods that Kubernetes did not delete serve again, and releases cordoned
+ * pods that are idle.
  */
 export function followReleases(
   state: PoolState,
@@ -62,8 +68,10 @@ export function toReleased(uid: string, nowMs: number, isForced = false): Releas
 }
 
 /**
- * Lowers the target by the released pods whose mark has settled, if these and the already lowered pods are at least
- * `batch`. A released pod that has begun to serve meanwhile is cordoned instead.
+ * Lowers the target by the number of released pods whose deletion cost Kubernetes has listed for at least 1 s. Does so
+ * only if these pods and the already lowered pods are at least `batch` together. A released pod that has begun to serve
+ * meanwhile is cordoned instead. If it was lowered already and Kubernetes has not deleted another pod in its place, the
+ * target counts it again.
  */
 export function lowerMarked(
   state: PoolState,
@@ -100,9 +108,11 @@ function isReleasable(entry: Released, pod: PodView | undefined): boolean {
 }
 
 /**
- * Drops pods that no longer exist. A lowered pod that is gone was deleted as planned. A released pod that is gone
- * before it was lowered was deleted in place of a lowered pod, because both have the cost; that lowered pod becomes
- * unlowered, and is lowered again. Any other pod that is gone is replaced by Kubernetes.
+ * Drops pods that no longer exist.
+ * - A lowered pod (the target no longer counts it) that is gone was deleted as planned.
+ * - A released pod that is gone before it was lowered was deleted in place of a lowered pod: both have the deletion
+ *   cost, so Kubernetes may choose either. The lowered pod then counts as not lowered, and is lowered again.
+ * - Any other pod that is gone is replaced by Kubernetes.
  */
 function dropGone(state: PoolState, pods: ReadonlyMap<string, PodView>): PoolState {
   const exists = ({ uid }: { uid: string }) => pods.has(uid)

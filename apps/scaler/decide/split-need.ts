@@ -1,9 +1,11 @@
 import type { PodView, PoolSpec } from './types.ts'
 
-/** After a pod has been unscheduled for this time, its share moves to the model's next pool. */
+/** After a pod has been unscheduled for this time, the model's next pools get one replica in place of this pod. */
 const UNSCHEDULED_MS = 60_000
 
-/** Sick pods are replaced up to this share of the pool's replicas, but at least one sick pod is. */
+/**
+ * Sick pods are replaced, but not more of them than this share of the pool's replicas. One sick pod is always replaced.
+ */
 const REPLACED_SHARE = 0.25
 
 export type SplitPool = {
@@ -18,12 +20,17 @@ export type SplitPool = {
 }
 
 /**
- * Divides a model's need among its pools: first every pool's floor, then by order up to each pool's maximum. A pool's
- * share is increased by replacements for its pods that do not serve: sick pods, pods that an operator cordoned, and
- * spot pods that the provider is taking away. The share of such spot pods, and of pods that have been unscheduled for
- * 60 s, moves to the next pool as well.
+ * Divides a model's need among its pools. Each pool first gets its floor. The rest of the need goes to the pools in
+ * their order (`spec.order`). Each pool gets at most its maximum. Pods that do not serve change this division in two
+ * ways:
+ * - A pool gets additional replicas in place of its sick pods (see `REPLACED_SHARE`), of its pods that an operator
+ *   cordoned, and of its spot pods that the provider is taking away.
+ * - The pools that come later in the order get additional replicas: one for each spot pod that the provider is taking
+ *   away from this pool, and one for each pod of this pool that has been unscheduled for 60 s. They get these replicas
+ *   together, not each of them.
  *
- * A need of 0 keeps one replica of a pool that has one until the model is idle, but never starts one.
+ * While the need is 0 and the model is not idle yet, one replica stays in a pool that has replicas. If no pool has a
+ * replica, none is started.
  */
 export function splitNeed(input: {
   readonly raw: number
@@ -57,7 +64,7 @@ function replacements(pool: SplitPool, share: number): number {
   return replaced + byOperator + count(pool.pods, (pod) => isTakenAway(pool, pod) && pod.phase !== 'deleting')
 }
 
-/** Returns the number of replicas of the pool's share that serve nothing now. */
+/** Returns the number of pods that serve nothing now, and in whose place the later pools get replicas. */
 function missing(pool: SplitPool): number {
   return count(
     pool.pods,

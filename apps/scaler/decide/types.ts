@@ -18,7 +18,7 @@ export type PoolSpec = {
   readonly gpus: number
   readonly min: number
   readonly max: number
-  /** Minima, each from a time on until the next one begins; see `floors.ts`. */
+  /** Minima. Each is in force from its beginning until the next minimum begins; see `floors.ts`. */
   readonly floors: readonly { readonly cron: string; readonly timezone: string; readonly min: number }[]
   /** Pools with a higher priority get GPUs first. */
   readonly priority: number
@@ -36,7 +36,7 @@ export type PoolSpec = {
   readonly spot: boolean
 }
 
-/** One model's load, summed over gateways and workers. Null is unknown, which is never zero. */
+/** One model's load, summed over gateways and workers. A null value is unknown, and must not count as zero. */
 export type ModelLoad = {
   /** Offered generations per second, see `signals/read-demand.ts`. */
   readonly freshPerS: number
@@ -51,7 +51,7 @@ export type ModelLoad = {
   /** Prefilled prompt tokens per second of one busy replica. */
   readonly prefillPerReplica: number | null
   readonly slotsPerReplica: number | null
-  /** True if a request was refused for want of a worker within the last 60 s. */
+  /** True if, within the last 60 s, a request was refused because no worker was ready. */
   readonly unserved: boolean
   /** The time for which no request was offered, waiting or running. */
   readonly idleForMs: number
@@ -59,9 +59,9 @@ export type ModelLoad = {
 
 /**
  * `unscheduled`: the pod has no node yet. `loading`: the pod has a node, and its engine is not healthy yet. `ready`:
- * its worker takes generations. `cordoned`: its worker takes no new ones. `draining`: its process stops. `sick`: its
- * engine was restarted three times within ten minutes. `deleting`: the pod has a deletion time. `silent`: the pod runs,
- * but its worker has not reported within 10 s.
+ * its worker takes generations. `cordoned`: its worker takes no new generations. `draining`: its process stops. `sick`:
+ * its engine was restarted three times within ten minutes. `deleting`: the pod has a deletion time. `silent`: the pod
+ * runs, but its worker has not reported within 10 s.
  */
 export type PodPhase =
   | 'unscheduled'
@@ -103,9 +103,11 @@ export const PoolState = z.object({
   /** Pods that finish their generations and take no new ones. */
   cordoned: z.array(z.object({ uid: z.string(), sinceMs: ms })),
   /**
-   * Pods that are to be deleted. `isForced`: the worker did not obey the cordon. `markedMs`: since when Kubernetes
-   * lists the deletion cost. `loweredMs`: since when `target` no longer counts the pod. `replacedMs`: since when
-   * another pod is gone in its place.
+   * Pods that are to be deleted, with these times and marks:
+   * - `isForced`: true if the worker did not obey the cordon.
+   * - `markedMs`: the time since which Kubernetes lists the deletion cost.
+   * - `loweredMs`: the time since which `target` no longer counts the pod.
+   * - `replacedMs`: the time since which another pod is missing, because Kubernetes deleted it in place of this pod.
    */
   released: z.array(
     z.object({
@@ -117,21 +119,25 @@ export const PoolState = z.object({
       replacedMs: ms.nullable(),
     }),
   ),
-  /** The numbers wanted within the window, as falling maxima [ms, replicas]; the first is the window's maximum. */
+  /**
+   * The window: the numbers of replicas that were wanted within the last `downWindowMs`, as [ms, replicas]. A number is
+   * dropped once a later number is at least as high. So the numbers fall from entry to entry, and the first number is
+   * the maximum.
+   */
   window: z.array(z.tuple([ms, z.int().min(0)])),
   /**
-   * The time since which the window has no gap. The pool gives replicas back only once a whole window has passed since
+   * The time since which `window` has no gap. The pool takes a step down only once `downWindowMs` has passed since
    * then.
    */
   windowSinceMs: ms,
-  /** The time of the last step down by the window; null before the first. */
+  /** The time of the last step down that followed from `window`; null before the first. */
   lastDownMs: ms.nullable(),
-  /** The number of pods deleted in place of the chosen ones since the pool became known. */
+  /** The number of pods that Kubernetes has deleted in place of released pods since the pool became known. */
   unplannedRemovals: z.int().min(0),
 })
 export type PoolState = z.infer<typeof PoolState>
 
-/** The remembered state of the budgets: since when (ms) a shortage or an unevenness lasts. */
+/** The remembered state of the budgets: the times (in ms) since which GPUs are short, or shares are uneven. */
 export const BudgetState = z.object({
   /** The time since which a pool gets less than its priority entitles it to, by GPU class. */
   shortSince: z.record(z.string(), ms),

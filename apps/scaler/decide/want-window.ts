@@ -3,7 +3,7 @@ import type { PoolState } from './types.ts'
 /** After a longer pause between two rounds the window has a gap. */
 const MOST_GAP_MS = 30_000
 
-/** Falling maxima beyond this number are merged, so that a snapshot of many pools stays small. */
+/** If the window has more entries than this, the oldest are merged, so that a snapshot of many pools stays small. */
 const MOST_ENTRIES = 16
 
 type Window = Pick<PoolState, 'window' | 'windowSinceMs'>
@@ -23,14 +23,14 @@ export function noteWant(
   }
 }
 
-/** Returns the highest number wanted within the window; null while the window is not whole. */
+/** Returns the highest number wanted within the window; null until a whole window has passed without a gap. */
 export function mostWanted(state: Window, windowMs: number, nowMs: number): number | null {
   return nowMs - state.windowSinceMs < windowMs ? null : (state.window[0]?.[1] ?? null)
 }
 
 /**
- * Merges the two oldest entries into one with the higher number and the later time. The merged entry keeps at least as
- * many replicas as the two did.
+ * Merges the two oldest entries of the window into one entry, which has the higher number of replicas and the later
+ * time. So the pool keeps at least as many replicas, for at least as long, as with both entries.
  */
 function merge(window: [number, number][]): [number, number][] {
   const [first, second, ...rest] = window

@@ -10,7 +10,7 @@ export type WorkerReport = {
   readonly idleReports: number
 }
 
-/** The load of a model's workers, with the means that are kept while the model has none. */
+/** The load of a model's workers, with the means that are kept while the model has no worker. */
 export type CapacityLoad = KeptMeans & { readonly running: number; readonly ready: number }
 
 export type CapacityReader = {
@@ -128,7 +128,10 @@ function isOfPod({ podUid, name }: Capacity, podName: string, uid: string): bool
   return podUid === null ? name === podName : podUid === uid
 }
 
-/** Returns the mean, weighted by recently ended generations; null when no worker knows its own mean. */
+/**
+ * Returns the mean service time over the workers; null when no worker knows its own mean. The weight of a worker is the
+ * number of its recently ended generations.
+ */
 function meanService(workers: readonly Worker[]): number | null {
   let [weighted, weights] = [0, 0]
   for (const { capacity, recentEnded } of workers) {

@@ -2,11 +2,11 @@ import type { Demand, ModelDemand } from '#libs/event-bus/scaling-signals.ts'
 
 /** One model's demand, summed over gateways. */
 export type DemandLoad = {
-  /** Offered generations per second: the higher rate of the last 60 s and the last 15 s. */
+  /** Offered generations per second: the rate of the last 60 s or of the last 15 s, whichever is higher. */
   readonly freshPerS: number
   /** Estimated prompt tokens of generations that no worker has claimed. */
   readonly waitingTokens: number
-  /** True if a request was refused for want of a worker within the last 60 s. */
+  /** True if, within the last 60 s, a request was refused because no worker was ready. */
   readonly unserved: boolean
   /** The time since a request last arrived; null if none was seen. */
   readonly offeredAgoMs: number | null
@@ -21,7 +21,10 @@ export type DemandReader = {
 
 const WINDOW_S = 60
 const SHORT_WINDOW_S = 15
-/** A rate over less time would be random. The limit matters only for a scaler that has just started. */
+/**
+ * The shortest time over which a rate is computed, because a rate over less time would be random. The limit matters
+ * only for a scaler that has just started.
+ */
 const LEAST_WINDOW_S = 5
 /** Gateways report each second. */
 const FRESH_MS = 5_000
@@ -29,11 +32,14 @@ const FRESH_MS = 5_000
 const FORGET_MS = 300_000
 
 /**
- * Sums the gateways' counters. They count since each gateway's start, so that the message after a lost one repairs the
- * sum. An increase after a gap is spread over the gap, so that the end of an outage of the bus does not look like a
- * burst. The first counters of a gateway's model are only remembered, because it is unknown when their requests came.
+ * Sums the gateways' counters.
+ * - The counters count since each gateway's start, so that the message after a lost message repairs the sum.
+ * - An increase after a gap is spread over the gap, so that the end of an outage of the bus does not look like a burst.
+ * - The first counters that a gateway reports for a model are not added to the sum, because it is unknown when their
+ *   requests came. They are the base of the next increase.
  *
- * `onUnserved` is called when a model's count of requests refused for want of a worker has risen.
+ * `onUnserved` is called with a model when a gateway reports a new request that was refused because no worker of the
+ * model was ready, or that was queued to wait for the model's start.
  */
 export function createDemandReader(options: {
   nowMs: () => number
@@ -59,7 +65,7 @@ export function createDemandReader(options: {
     }
     const added = before === undefined ? null : minus(after, before)
     if (added === null || added.fresh + added.repeated > 0) model.offeredAtMs = now
-    if (after.unserved > (before?.unserved ?? 0)) onUnserved(name)
+    if (unservedOf(after) > unservedOf(before)) onUnserved(name)
     if (added !== null) spread(model.seconds, added, { now, gapMs })
   }
 
@@ -117,7 +123,7 @@ export function createDemandReader(options: {
   }
 }
 
-type Counted = Pick<ModelDemand, 'fresh' | 'repeated' | 'busy' | 'unserved'>
+type Counted = Pick<ModelDemand, 'fresh' | 'repeated' | 'busy' | 'unserved' | 'awaited'>
 
 type Gateway = {
   heardMs: number
@@ -137,6 +143,8 @@ type Model = {
   offeredAtMs: number | null
 }
 
+const unservedOf = (counted: Counted | undefined) => (counted?.unserved ?? 0) + (counted?.awaited ?? 0)
+
 function minus(after: Counted, before: Counted) {
   const refused = (counted: Counted) => counted.busy + counted.unserved
   return {
@@ -146,7 +154,7 @@ function minus(after: Counted, before: Counted) {
   }
 }
 
-/** Adds the counts in equal parts to each second of the gap, and drops seconds that are older than the window. */
+/** Adds the counts to the seconds of the gap, in equal parts. Drops seconds that are older than the window. */
 function spread(seconds: Second[], added: Omit<Second, 'atMs'>, span: { now: number; gapMs: number }): void {
   const parts = Math.max(1, Math.round(span.gapMs / 1_000))
   for (let part = Math.min(parts, WINDOW_S) - 1; part >= 0; part -= 1) {
@@ -164,9 +172,9 @@ function spread(seconds: Second[], added: Omit<Second, 'atMs'>, span: { now: num
 }
 
 /**
- * Returns the number of fresh requests. A client that does not mark its repetitions sends a refused request again as a
- * fresh one, so each such request counts half. The number of unmarked repetitions is estimated as the refusals minus
- * the marked repetitions.
+ * Returns the number of fresh requests, in which an unmarked repetition counts half. A repetition is a refused request
+ * that its client sends again. If the client does not mark it, gateways count it as fresh. The number of unmarked
+ * repetitions is estimated: the refusals minus the marked repetitions.
  */
 function offered(seconds: readonly Second[]): number {
   const sum = (field: 'fresh' | 'repeated' | 'refused') =>

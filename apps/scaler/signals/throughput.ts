@@ -21,14 +21,16 @@ const QUANTILE = 0.9
 /** A longer gap between two messages ends the window, because the worker's load in the gap is unknown. */
 const MOST_GAP_MS = 3_000
 /**
- * The mean of output tokens is known after LEAST_ENDED generations. Beyond MOST_ENDED, older generations count less.
+ * The mean number of output tokens is known after LEAST_ENDED generations. Whenever more than MOST_ENDED generations
+ * have been counted, the weight of all of them is halved, so that later generations weigh more.
  */
 const LEAST_ENDED = 10
 const MOST_ENDED = 1_000
 
 /**
- * Measures the throughput of one busy replica of a model: the 90th percentile over 10 s windows of each worker with at
- * least 70 % of its slots busy. Decoding slows down as batches fill; only busy windows show this.
+ * Measures the throughput of one busy replica of a model: the 90th percentile over windows of 10 s. A window of a
+ * worker is used only if at least 70 % of the worker's slots were busy in it on average. Decoding slows down as batches
+ * fill, and only busy windows show this.
  */
 export function createThroughput(): Throughput {
   const windows = new Map<string, Window>()

@@ -15,16 +15,17 @@ export type BusWatch = {
   /** Sends a beat on every server of the bus. `wrote` is true after a snapshot was written. */
   beat(wrote: boolean): void
   /**
-   * Returns the ms since this process's last beat came back, over the server where this was longest ago; Infinity until
-   * a beat has come back over every server.
+   * For each server of the bus, takes the time since a beat of this process last came back. Returns the longest of
+   * these times in ms; Infinity until a beat has come back over every server.
    */
   silentMs(): number
 }
 
 /**
- * Checks on each server of the bus, by the echo of its own beats, that this process receives messages. Without the
- * echo, the silence of gateways and workers would say nothing about load. `onWritten` is called when another scaler has
- * written a snapshot.
+ * Detects a lost connection to a server of the bus. This process publishes beats on every server and is subscribed to
+ * them, so it receives its own beats while a connection works. Without these beats, silence could mean either a lost
+ * connection, or gateways and workers that send nothing. `onWritten` is called when another scaler's beat reports a
+ * written snapshot.
  */
 export async function watchBus(options: {
   servers: readonly BusServer[]

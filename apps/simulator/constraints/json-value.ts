@@ -49,7 +49,10 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
     }
   }
 
-  /** Bounds the size of the value, which is exponential in the depth if each level has several parts. */
+  /**
+   * Bounds the size of the value. Without a bound the size would be exponential in the depth, if each level has several
+   * parts.
+   */
   function spend(amount: number): void {
     spent += amount
     if (spent > MAX_SPENT) throw new ConstraintError('Grammar error: the smallest value is too large')
@@ -63,7 +66,7 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
   function object(flat: JsonSchema, depth: number, hinted: ValueHints): JsonValue {
     const required = new Set(stringsOf(flat['required']))
     const members: [string, JsonValue][] = []
-    // Written in the order of `properties`, which the grammars of real engines require.
+    // The parts are written in the order of `properties`, which the grammars of real engines require.
     for (const [name, property] of reader.propertiesOf(flat)) {
       const wanted = required.has(name) || (isGenerous(depth) && reader.isPossible(property, depth + 1))
       if (wanted) members.push([name, write(property, depth + 1, hinted)])
@@ -121,7 +124,7 @@ const MAX_SPENT = 20_000
 /** A string counts as one more value for each of its parts of this length. */
 const CHARACTERS_A_VALUE = 64
 
-/** Returns whether a value of a schema (`const`, `enum`) is JSON, which is true for all results of JSON.parse. */
+/** Returns true if a value in a schema (`const`, `enum`) is JSON, as all results of JSON.parse are. */
 function isJsonValue(value: unknown): value is JsonValue {
   if (value === null || ['boolean', 'number', 'string'].includes(typeof value)) return true
   if (Array.isArray(value)) return value.every(isJsonValue)
@@ -139,7 +142,7 @@ function chosen(options: readonly JsonValue[], { userText, variant }: ValueHints
 function number(schema: JsonSchema, whole: boolean, variant: number): number {
   const unit = numberOf(schema['multipleOf']) ?? (whole ? 1 : 0)
   if (unit === 0) return fraction(schema, variant)
-  // Computed in multiples of the unit, so that the bounds and the value are integers.
+  // The bounds are computed in multiples of the unit, so that they and the value are integers.
   const low = Math.max(
     Math.ceil((numberOf(schema['minimum']) ?? -Infinity) / unit),
     Math.floor((numberOf(schema['exclusiveMinimum']) ?? -Infinity) / unit) + 1,

@@ -16,9 +16,9 @@ export type ConstraintFields = {
 }
 
 /**
- * Parses a request's constraint; null when it has none. Throws a ConstraintError, with vLLM's message where that is
- * known. EBNF grammars and most formats of structural tags are refused: the simulator cannot write a text that
- * they allow.
+ * Parses a request's constraint; returns null if the request has none. Throws a ConstraintError, with vLLM's message if
+ * that message is known. EBNF grammars and most formats of structural tags are refused, because the simulator cannot
+ * write a text that they allow.
  */
 export function parseConstraint(fields: ConstraintFields): Constraint | null {
   if (fields.constraint === undefined) return null

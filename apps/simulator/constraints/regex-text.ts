@@ -60,7 +60,10 @@ function readGroup(reader: Reader): string {
   return text
 }
 
-/** Returns the fewest repetitions that the quantifier at this place allows; 1 if there is none. */
+/**
+ * Reads the quantifier at this place, if there is one. Returns the fewest repetitions that it allows; 1 without a
+ * quantifier.
+ */
 function readFewest(reader: Reader): number {
   const braces = /^\{(\d+)(?:,(\d*))?\}/u.exec(reader.pattern.slice(reader.at, reader.at + 24).join(''))
   const character = peek(reader)

@@ -5,13 +5,14 @@ import { ConstraintError } from './constraint-error.ts'
 
 export type SchemaReader = {
   /**
-   * Returns the schema of the value to write, without `$ref`, allOf, anyOf and oneOf: the first alternative that is not
-   * null and can be finished. Throws a ConstraintError if there is none.
+   * Returns the schema of the value to write, without `$ref`, allOf, anyOf and oneOf. If there are several
+   * alternatives, returns the first whose value can be completed within the maximum depth; the type null is chosen only
+   * if no other alternative can be completed. Throws a ConstraintError if no alternative can be completed.
    */
   readonly richest: (given: unknown, depth: number) => JsonSchema
   /** As `richest`, but returns the alternative whose smallest value has the fewest levels. */
   readonly simplest: (given: unknown, depth: number) => JsonSchema
-  /** Returns whether a value that begins at this depth can be finished within the maximum depth. */
+  /** Returns true if a value of the schema that begins at this depth can be completed within the maximum depth. */
   readonly isPossible: (given: unknown, depth: number) => boolean
   readonly typeOf: (flat: JsonSchema) => TypeName | 'any'
   readonly propertiesOf: (flat: JsonSchema) => [string, unknown][]
@@ -23,12 +24,12 @@ const MAX_DEPTH = 40
 /** Combinations of alternatives beyond this number are ignored. */
 const MAX_ALTERNATIVES = 256
 
-/** Reads a JSON schema in order to write values of it. Results are cached by the schema's own objects. */
+/** Reads a JSON schema in order to write values of it. Results are cached for each object of the schema. */
 export function createSchemaReader(root: unknown): SchemaReader {
   const alternatives = new Map<object, readonly JsonSchema[]>()
   /**
-   * For each alternative, two numbers of levels: the highest that is known to be too few, and the lowest that is known
-   * to be enough.
+   * Caches, for each alternative, how many levels its values need: `tooFew` levels are known not to be enough, and
+   * `enough` levels are known to be enough.
    */
   const levels = new Map<JsonSchema, { tooFew: number; enough: number }>()
 
@@ -159,8 +160,8 @@ function extraOf(flat: JsonSchema): unknown {
 }
 
 /**
- * Returns the schema of values that fit both. If both have a keyword, `second` wins; properties and required are
- * united.
+ * Returns the schema of the values that fit both schemas. If both have the same keyword, the keyword of `second` is
+ * taken, but the members of `properties` and `required` are united.
  */
 function merge(first: JsonSchema, second: JsonSchema): JsonSchema {
   const properties = [first['properties'], second['properties']].filter(isJsonObject)

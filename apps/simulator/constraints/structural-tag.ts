@@ -6,14 +6,16 @@ import { refuseGrammar, toRegexWriter } from './text-writers.ts'
 
 /**
  * Parses the formats of xgrammar's structural tags for which the simulator can write a text:
- * - JSON, a regular expression or a choice of texts, with or without a header;
- * - tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag around
- *   all of them;
- * - the choice between such an answer and tags (`or`);
- * - each of these formats except tags in free text, behind a thought (`sequence`).
+ * - an answer: JSON, a text for a regular expression, or one of several constant texts. The header of an answer, a
+ *   constant text, may come before it;
+ * - tags around JSON, either in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag
+ *   around all of them;
+ * - either an answer or tags that are alone, as the model chooses (`or`);
+ * - a thought, followed by one of these formats except tags in free text (`sequence`).
  *
- * Throws a ConstraintError for all other formats. For an unknown format, the error has the message of the recorded
- * engine.
+ * Throws a ConstraintError for every other format. Its message is the recorded message of vLLM for an unknown format.
+ * Only the format `grammar` has another message. Also throws a ConstraintError if the simulator can write no text for a
+ * schema or a pattern.
  */
 export function fromStructuralTag(given: unknown): Constraint {
   const parsed = StructuralTag.safeParse(given)

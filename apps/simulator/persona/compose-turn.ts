@@ -15,9 +15,10 @@ export type ComposedTurn =
   | { readonly kind: 'directive'; readonly directive: Directive }
 
 /**
- * Composes the simulated model's turn.
+ * Composes the next assistant turn of a conversation, as the simulated model writes it.
  * - It repeats the conversation, so that a person sees what arrived.
- * - It calls an offered tool if the last message contains a word of the tool's name, and repeats a tool's result.
+ * - It calls an offered tool if the user's last message contains a word of the tool's name. If the conversation ends
+ *   with results of tools, it repeats these results instead.
  * - Under a constraint it writes a text that the grammar allows. Where a call is forced, it prefers a tool that has no
  *   result yet.
  * - With `thinking` it begins with reasoning.
@@ -89,8 +90,9 @@ function writeConstrained(
 }
 
 /**
- * Returns the calls to make if a call is forced: the wanted calls, or else the first possible call. Calls without a
- * result are preferred: a client may go on until the model makes a certain call, and then its loop ends.
+ * Returns the calls to make if a call is forced: the calls that the user's last message mentions, or else the first
+ * possible call. Calls without a result are preferred. Without this preference, a client that sends requests until the
+ * model makes a certain call might never stop.
  */
 function forcedTags(constraint: TagsConstraint, conversation: Conversation): readonly Tag[] {
   const { tools, answeredWords } = conversation
@@ -130,7 +132,10 @@ function writeCalls(
   )
 }
 
-/** Returns empty arguments if no value fits the tool's schema: without a grammar a model still writes some. */
+/**
+ * Returns the arguments of a call that no grammar constrains. If no value fits the tool's schema, the call is made with
+ * empty arguments: a real model would also call such a tool.
+ */
 function argumentsFor(parameters: unknown, hints: ValueHints): Pick<CallToWrite, 'args' | 'json'> {
   const value = valueOrNothing(parameters, hints)
   return { args: isJsonObject(value) ? value : {}, json: toSpacedJson(value) }
@@ -146,8 +151,8 @@ function valueOrNothing(schema: unknown, hints: ValueHints): JsonValue {
 }
 
 /**
- * Returns whether the text contains a word of the tool's name. Short words (`get`, `set`, `of`) count only if the name
- * has no longer words, because almost every sentence contains one.
+ * Returns whether the text contains a word of the tool's name. Short words (`get`, `set`, `of`) count only if all words
+ * of the name are short, because almost every sentence contains such a word.
  */
 function mentions(text: string, toolName: string): boolean {
   const words = toolName
@@ -171,7 +176,10 @@ function echo({ turns, tools }: Conversation): string {
   return `You said: ${said}${before.length === 0 ? '' : `\n\nBefore that:\n${before.join('\n')}`}`
 }
 
-/** Returns a turn as one line, without the tags around calls and results: a call with its tags would be a new call. */
+/**
+ * Returns a turn as one line. The tags around calls and results are removed, because a call with its tags would be a
+ * new call.
+ */
 function toLine({ role, content }: Turn): string {
   return `${role}: ${content.replaceAll(/\s*<\/?tool_(?:call|response)>\s*/gu, ' ').trim()}`
 }

@@ -4,8 +4,8 @@ import { createSplitPrompt, overlap } from './open-turn.ts'
 import { encodeWritten, FILLER, UNMERGED, type ScriptWriter } from './write-script.ts'
 
 /**
- * Returns the writer of a behaviour's answer, which is the same in every call; null if the persona writes the answers.
- * If a prompt ends inside the answer, the writer continues there.
+ * Returns the writer of a behaviour's fixed answer: every call gets the same answer. Returns null if the persona writes
+ * the behaviour's answers. If a prompt ends in the middle of the fixed answer, the writer continues it there.
  */
 export async function createFixedWriter(options: {
   behaviour: Behaviour

@@ -25,8 +25,9 @@ export async function createSplitPrompt(
 }
 
 /**
- * Returns how many of the first `tokens` are at the end of `written`. So if the turn began with text of the caller, and
- * the simulator has continued it once, the turn is continued again at the same position.
+ * Returns the length of the longest beginning of `tokens` that is at the end of `written`. An assistant turn may begin
+ * with text of the caller, after which the simulator writes its `tokens`. When such a turn is continued, the length is
+ * the number of these tokens that the simulator has already written.
  */
 export function overlap(written: Uint32Array, tokens: readonly number[]): number {
   for (let length = Math.min(written.length, tokens.length); length > 0; length--) {

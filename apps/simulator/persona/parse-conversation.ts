@@ -20,14 +20,15 @@ export type Conversation = {
 }
 
 /**
- * A mark before the text of each added token, which distinguishes the end of a turn from a typed `<|im_end|>`. It is a
- * noncharacter of Unicode, and is removed from all other text.
+ * A mark before the text of each added token. It distinguishes the token that ends a turn from the same characters
+ * (`<|im_end|>`) typed by a user. The mark is a noncharacter of Unicode, and is removed from all text that does not
+ * come from added tokens.
  */
 export const TOKEN_MARK = '\uFDD0'
 
 /**
- * Parses ChatML as the families' templates render it, with marked tokens. Never throws: text that does not fit is
- * content.
+ * Parses ChatML as the families' templates render it, with `TOKEN_MARK` before each added token. Never throws: in a
+ * turn, text that does not fit the format is content.
  */
 export function parseConversation(prompt: string): Conversation {
   const turns = toTurns(prompt)

@@ -17,15 +17,19 @@ export type ScriptWriter = (options: {
   constraint: Constraint | null
   /** Shifts the filler and the choices that a grammar leaves open. */
   variant: number
-  /** Applies the call's sampling parameters to a script. Without it, the script's tokens are taken as they are. */
+  /**
+   * Applies the call's sampling parameters to a script. Without `replay`, the script's tokens are taken as they are.
+   */
   replay?: Replay
 }) => Promise<Script>
 
 /**
- * Turns the persona's turns into tokens. A prompt that ends inside an assistant turn is continued there. The turn's
- * tokens follow from the conversation before it. The tokens already written give the position in the turn, even if the
- * sampling parameters replaced some of them. Other prompts are not chats. Their answer is filler that depends on the
- * absolute position alone, so that it can be continued as well.
+ * Writes the persona's turns as tokens. A prompt that ends inside an assistant turn is continued there. The
+ * conversation before the turn determines the turn's tokens. The tokens of the turn that the prompt already has
+ * determine the position at which the turn is continued, even if the sampling parameters replaced some of them.
+ *
+ * Other prompts are not chats. The answer to such a prompt is filler text. It depends only on the position, counted
+ * from the beginning of the prompt, so that it can be continued as well.
  */
 export async function createScriptWriter(options: {
   tokenizer: Tokenizer
@@ -79,15 +83,16 @@ export async function createScriptWriter(options: {
     return {
       at: (index) => tokens[start + index] ?? null,
       filler: (index) => filler(Math.max(start + index - tokens.length, 0)),
-      // A grammar that is complete allows every end token, and real engines do end with any of them.
+      // Where a grammar is complete, it allows every end token, and real engines do end with any of them.
       endId: (index) => (constrained ? (endIds[(start + index) % endIds.length] ?? primaryEnd) : primaryEnd),
       constrained,
     }
   }
 
   /**
-   * Returns the tokens of the text after `written`; null if the text begins otherwise. An answer that was transferred
-   * as text may begin with other tokens than were sent.
+   * Returns the tokens of the part of `text` that follows the text of `written`; null if `text` does not begin with the
+   * text of `written`. The texts are compared, because a client may send an answer back as text, and the tokens of this
+   * text may differ from the tokens that the simulator sent.
    */
   async function restAfter(text: string, written: Uint32Array): Promise<number[] | null> {
     const begun = tokenizer.decode(written)
@@ -108,7 +113,10 @@ function readOut(script: Script, { count }: { readonly count: number }): number[
   return Array.from({ length: count }, (_, index) => script.at(index) ?? script.filler(index))
 }
 
-/** The answer to a prompt that is not a chat ends where its absolute position is a multiple of this. */
+/**
+ * The answer to a prompt that is not a chat ends at a position that is a multiple of this number. Positions are counted
+ * in tokens from the beginning of the prompt.
+ */
 const RAW_PERIOD = 61
 
 export const FILLER =
@@ -120,7 +128,7 @@ export const FILLER =
 function decodeMarked(ids: Uint32Array, tokenizer: Tokenizer, added: ReadonlySet<number>): string {
   const pieces: string[] = []
   let from = 0
-  // Not `entries()`, which makes an array for each of 100,000 ids.
+  // `entries()` is not used, because it would make an array for each of 100,000 ids.
   for (let at = 0; at < ids.length; at++) {
     if (!added.has(ids[at] ?? 0)) continue
     pieces.push(tokenizer.decode(ids.subarray(from, at)).replaceAll(TOKEN_MARK, ''))
@@ -133,7 +141,10 @@ function decodeMarked(ids: Uint32Array, tokenizer: Tokenizer, added: ReadonlySet
 
 const CLOSED_THOUGHT = '<think>\n\n</think>\n\n'
 
-/** Returns how many of the ids are the empty thought with which a template disables thinking; 0 if there is none. */
+/**
+ * A template disables thinking by an empty thought at the beginning of the turn. Returns how many of the ids belong to
+ * such a thought; 0 if there is none.
+ */
 function closedThoughtLength(written: Uint32Array, tokenizer: Tokenizer): number {
   for (let length = 1; length <= Math.min(written.length, CLOSED_THOUGHT.length); length++) {
     const text = tokenizer.decode(written.subarray(0, length))

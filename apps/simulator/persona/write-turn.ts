@@ -13,7 +13,7 @@ export function writeTurn(
 ): string {
   if (reasoning === 'harmony') return writeMessages(thought, answer)
   if (reasoning === 'none' || thought === null) return answer.text
-  // A grammar starts at the token right after the tag and allows no blank line there.
+  // A grammar starts at the token right after the tag that ends the thought, and allows no blank line there.
   const gap = answer.kind === 'constrained' ? '' : '\n\n'
   const { open, close, answer: tags } = reasoning
   const said =

@@ -1,5 +1,8 @@
 export type StopMatcher = {
-  /** Takes the next token and returns the stop string that it completes: of several, the first in `stops`. */
+  /**
+   * Takes the next token, and returns the stop string that it completes; null if it completes none, and null while
+   * `mayStop` is false. If it completes several, returns the first of them in `stops`.
+   */
   push(id: number, mayStop: boolean): string | null
 }
 
@@ -32,7 +35,11 @@ export function createStopMatcher(options: {
   }
 }
 
-/** Returns where the newest token's text begins. `before` may begin earlier than `text`, if the window has moved. */
+/**
+ * Returns where the text of the newest token begins in `text`. `before` is the text of the ids before the newest id was
+ * added. `before` may begin earlier than `text`: if the list of ids was full, its first id was dropped at the same
+ * time.
+ */
 function startOfNews(text: string, before: string): number {
   for (let cut = 0; cut <= before.length; cut++) {
     if (text.startsWith(before.slice(cut))) return before.length - cut

@@ -39,8 +39,9 @@ export type SampledModel = {
  * Turns a script into tokens by vLLM's rules, as recorded in test/fixtures/engine:
  * - No end token or stop token comes before `minTokens`.
  * - End tokens and the text of a stop string are delivered.
- * - `matchedTokenId` names the caller's stop ids and every end token except the primary end token.
- * - At one token, a stop string takes precedence over a length limit.
+ * - If a stop id of the caller or an end token ends the output, `matchedTokenId` is this token. There is one exception:
+ *   if the primary end token ends the output and `ignoreEos` is false, `matchedTokenId` is absent.
+ * - If the same token completes a stop string and reaches a length limit, the stop string counts.
  */
 export function createSampler(options: {
   model: SampledModel
@@ -63,7 +64,8 @@ export function createSampler(options: {
   const maskedUntilMinimum = (id: number) => count < settings.minTokens && stops(id)
   const chance = (id: number) => {
     const value = settings.logitBias.get(id)
-    // The probability in a uniform distribution over the vocabulary, without the script's own token.
+    // The probability of a token with this bias, if without the bias all tokens of the vocabulary had the same
+    // probability. The formula makes no exception for the token that the script wants: it is not more probable.
     return value === undefined ? null : 1 / (1 + model.vocabularySize * Math.exp(-value))
   }
   const drawn = (probability: number) =>

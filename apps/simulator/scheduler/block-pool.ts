@@ -4,7 +4,11 @@ export type Block = { references: number; key: string | null; content: number }
 /** The content before a prompt's first block, if the prompt has no salt. */
 const NO_CONTENT = 0
 
-/** The content before a block: the chain of contents, or before a first block the salt as `toRoot` writes it. */
+/**
+ * A parent stands for all content before a block. Each chain of contents has a number (see `createBlockPool`), and the
+ * parent is the number of the chain that ends before the block. For the first block of a prompt with a salt, the parent
+ * is the salt as `toRoot` writes it.
+ */
 export type Parent = number | string
 
 /** The parent of a prompt's first block. Prompts of different salts share no block. */
@@ -14,8 +18,8 @@ export function toRoot(salt: string | null): Parent {
 
 export type BlockPool = {
   /**
-   * Returns the longest run of cached full blocks that `ids` begins with after `root`, at most `limit` tokens long.
-   * Does not take the blocks.
+   * Returns the cached full blocks of the beginning of `ids`: as many blocks as are cached without a gap, with at most
+   * `limit` tokens together. `root` is the parent of the first block. Does not take the blocks.
    */
   match(ids: ArrayLike<number>, options: { readonly root: Parent; readonly limit: number }): Block[]
   /** Returns how many blocks could be allocated if `hits` were taken first. */
@@ -36,11 +40,13 @@ export type BlockPool = {
 }
 
 /**
- * vLLM's KV cache: blocks of a fixed number of tokens. A full block is found again by the chain of contents up to it.
- * Freed blocks are kept until their space is needed, and evicted least recently used first.
+ * vLLM's KV cache: blocks of a fixed number of tokens. A full block is found again by the chain of contents from the
+ * beginning of the prompt to the end of this block. Freed blocks are kept until their space is needed. Then the block
+ * that was used least recently is evicted first.
  *
- * A chain of contents is a number: each distinct pair of the previous chain's number and this block's ids gets the next
- * number. So two different prompts never share a key, as they could with a hash.
+ * Each chain of contents has a number. A chain is the previous chain and one more block, so each new pair of the
+ * previous chain's number and the block's token ids gets the next number. So two different chains never have the same
+ * number. With hashes in place of numbers, two different chains could have the same hash.
  */
 export function createBlockPool(options: { blocks: number; blockSize: number }): BlockPool {
   const { blocks: total, blockSize } = options
@@ -103,8 +109,8 @@ export function createBlockPool(options: { blocks: number; blockSize: number }):
       return lastContent
     },
     release(blocks) {
-      // The blocks are freed from the end, so that a prompt's end is evicted before its beginning, without which it is
-      // useless.
+      // The last block is freed first, so that it is also evicted first: a block is useless without the blocks before
+      // it.
       for (const block of blocks.toReversed()) {
         block.references -= 1
         if (block.references === 0) free.add(block)

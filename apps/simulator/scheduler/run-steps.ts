@@ -9,8 +9,8 @@ export type StepLoop = {
 }
 
 /**
- * Calls `scheduler.step` when it is due. All outputs of a step go to `onOutputs` in one turn of the event loop. An idle
- * engine has no timer; an engine without step time still gives the event loop a turn between steps.
+ * Calls `scheduler.step` when it is due. All outputs of a step go to `onOutputs` in one iteration of the event loop. An
+ * idle engine has no timer. If steps take no time, the event loop still handles other events between them.
  */
 export function createStepLoop(options: {
   scheduler: Scheduler
@@ -25,7 +25,8 @@ export function createStepLoop(options: {
     if (paused || stopped) return
     const { outputs, nextAt } = options.scheduler.step(performance.now())
     if (outputs.length > 0) options.onOutputs(outputs)
-    // `onOutputs` may have woken the loop (a call failed) or stopped it (the engine died).
+    // `onOutputs` may have woken the loop (a call failed) or stopped it (the engine died). In both cases `schedule`
+    // does nothing.
     if (nextAt !== null) schedule(nextAt - performance.now())
   }
 

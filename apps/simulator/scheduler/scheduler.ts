@@ -7,7 +7,10 @@ export type Sequence = {
   readonly readsPrefixCache: boolean
   /** Only sequences of the same salt share cached blocks; null counts as a salt. */
   readonly cacheSalt: string | null
-  /** Called when all tokens so far are computed. `tokenId` is null for a sequence that generates none. */
+  /**
+   * The scheduler calls `next` each time when it has computed the prompt and all tokens that were generated so far.
+   * `tokenId` is the next generated token; null for a sequence that generates no tokens.
+   */
   readonly next: () => { tokenId: number | null; ended: boolean }
 }
 
@@ -35,15 +38,15 @@ export type Load = {
 
 export type Scheduler = {
   add(sequence: Sequence): void
-  /** Ends a sequence without another output and frees its blocks. False when it has ended or is unknown. */
+  /** Ends a sequence without another output and frees its blocks. Returns false if it has ended or is unknown. */
   abort(sequence: Sequence): boolean
   /**
-   * Completes the step in flight if it is due, and starts the next step. `nextAt` is the time of the next call of this
-   * function, null when there is no work. An earlier call changes nothing.
+   * Completes the step in progress if it is due, and starts the next step. `nextAt` is the time at which this function
+   * is to be called again; null when there is no work. A call before that time changes nothing.
    */
   step(now: number): { outputs: Output[]; nextAt: number | null }
   readonly load: () => Load
-  /** Forgets the prefix cache; false while a sequence runs. */
+  /** Forgets the prefix cache. While a sequence runs, returns false and changes nothing. */
   flushCache(): boolean
 }
 
@@ -55,7 +58,10 @@ type Entry = {
   /** Tokens of the step in flight. */
   scheduled: number
   blocks: Block[]
-  /** Number of blocks that are published in the pool, and the content of the last of them. */
+  /**
+   * The number of this sequence's blocks that are published in the pool. `content` stands for the content up to the end
+   * of the last of these blocks.
+   */
   published: number
   content: Parent
   cachedTokens: number | null
@@ -69,8 +75,9 @@ const LOOKUPS = 64
 
 /**
  * vLLM's scheduler without a model. It has one queue in order of arrival and a token budget for each step, prefers
- * running sequences to waiting ones, and computes long prompts in chunks. When the KV cache is full, the latest
- * sequence is preempted: it releases its blocks and is computed again later. Deterministic: `step` receives the time.
+ * running sequences to waiting ones, and computes long prompts in chunks. When the KV cache is full, the running
+ * sequence that was admitted last is preempted: it releases its blocks and is computed again later. The scheduler is
+ * deterministic, because `step` receives the time.
  */
 export function createScheduler(options: {
   pool: BlockPool
@@ -239,7 +246,7 @@ export function createScheduler(options: {
     add(sequence) {
       const { promptIds } = sequence
       const ids: number[] = []
-      // Not `Array.from`, which takes ten times as long for 100,000 ids of a typed array.
+      // `Array.from` is not used, because it takes ten times as long for 100,000 ids of a typed array.
       for (let at = 0; at < promptIds.length; at++) ids.push(promptIds[at] ?? 0)
       const entry: Entry = {
         sequence,

@@ -22,9 +22,9 @@ export type AnswerOptions = {
 
 /**
  * Follows vLLM's streaming rules, as recorded in test/fixtures/engine. A chunk has the tokens since the previous chunk.
- * After the last chunk comes a Complete that repeats it. An aborted answer ends with an empty chunk and an empty
- * Complete. Without `stream` there is only the Complete, with all tokens. While the client does not read, tokens are
- * buffered here and sent as one chunk.
+ * After the last chunk comes a Complete with the tokens of that chunk. An aborted answer ends with an empty chunk and
+ * an empty Complete. Without `stream` there is only the Complete, with all tokens. While the client does not read,
+ * tokens are buffered here; when it reads again, they are sent as one chunk.
  */
 export function createAnswerStream(
   call: ServerWritableStream<unknown, Buffer>,
@@ -82,7 +82,7 @@ type Delta = {
   readonly cachedTokens: number
 }
 
-// One message is written at a time, so all share one writer.
+// One message is written at a time, so all answers share one writer.
 const writer = createProtobufWriter()
 
 /** Field numbers of vllm_engine.proto: GenerateResponse.chunk = 1, GenerateStreamChunk. */

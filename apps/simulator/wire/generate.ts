@@ -112,8 +112,8 @@ export async function generate(
 }
 
 /**
- * Adapts the sampler to the scheduler. `reached` returns the finish once it is reached, else null; for a call that is
- * to fail it always returns null.
+ * Adapts the sampler to the scheduler. `reached` returns how the output finished; null until it has finished. For a
+ * call that is to fail, `reached` always returns null.
  */
 function toSequence(
   sampler: Sampler,
@@ -135,8 +135,8 @@ function toSequence(
 }
 
 /**
- * Returns the cache salt as the servicer's `mm_identity_cache_salt` does, from media that are named by their hashes
- * alone. Older servicers do not read them.
+ * Returns the cache salt that the servicer's `mm_identity_cache_salt` makes from the hashes of a request's media.
+ * Returns null if there are no hashes, or for an older servicer, which does not read them.
  */
 function toCacheSalt(
   { mmInputs, extraMmInputs }: GenerateRequest__Output,
@@ -186,9 +186,10 @@ async function prepare(
 }
 
 /**
- * An engine prepares prompts in other processes. Here, each step for a prompt longer than this is a turn of its own.
+ * A real engine prepares prompts in other processes. Here, the preparation of a prompt with more tokens than this is
+ * split over several iterations of the event loop.
  */
 const LONG_PROMPT = 8_192
 
-/** Settings for the replay: the output that was written before did not end. */
+/** The settings for a replay of output that was written before: that output did not end. */
 const UNENDING = { maxTokens: null, minTokens: 0, ignoreEos: true, stop: [], stopTokenIds: [] }

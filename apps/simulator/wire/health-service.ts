@@ -6,7 +6,7 @@ import {
 } from '@grpc/grpc-js'
 import type { sendUnaryData, UntypedServiceImplementation } from '@grpc/grpc-js'
 
-/** An object, because grpc-js takes an empty string for a missing request. */
+/** The request is an object, because grpc-js takes an empty string for a missing request. */
 type HealthRequest = { readonly service: string }
 
 /**

@@ -31,7 +31,7 @@ export function modelInfo(config: EngineConfig, model: Model): GetModelInfoRespo
   }
 }
 
-/** Returns the info without the fields that a text engine without disaggregation leaves empty. */
+/** Returns the server's information. Fields that a text engine without disaggregation leaves empty are absent. */
 export function serverInfo(config: EngineConfig, model: Model): GetServerInfoResponse {
   if (!traitsOf(config.servicerVersion).isNewServicer) return { dataParallelSize: 1 }
   const thinks = model.family.reasoning !== 'none'

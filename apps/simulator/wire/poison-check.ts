@@ -3,12 +3,13 @@ import type { SampledModel } from '../sampling/sampler.ts'
 
 export type Poison = Pick<FaultSettings, 'poison' | 'poisonAfterTokens'>
 
-/** A poison has fewer tokens, so no more need to be decoded for each new token. */
+/** A poison has fewer tokens than this, so no more tokens need to be decoded for each new token. */
 const TAIL_TOKENS = 256
 
 /**
- * Returns the check of one call. Call it with each token before the token is delivered: it returns true if this step
- * kills the core. The fault may be set and changed at any time.
+ * Returns the function that checks one call for the fault `poison`. The function must get each token before the token
+ * is delivered. It returns true if the step that computes this token kills the core. The fault may be set and changed
+ * at any time.
  */
 export function createPoisonCheck(
   promptIds: Uint32Array,

@@ -7,7 +7,7 @@ export type ProtobufWriter = {
   varint(field: number, value: number): void
   /** Also writes 0, for members of a oneof, whose presence has a meaning. */
   presentVarint(field: number, value: number): void
-  /** Also writes '', for the same reason. */
+  /** Also writes '', for members of a oneof, whose presence has a meaning. */
   presentText(field: number, value: string): void
   packedVarints(field: number, values: ArrayLike<number>): void
   message(field: number, write: () => void): void

@@ -26,8 +26,8 @@ import { InvalidRequest, toStatus, UNKNOWN_METHOD, type Status } from './statuse
 type Definition = ProtoGrpcType['vllm']['grpc']['engine']['VllmEngine']['service']
 
 /**
- * Returns the engine's service, in which Generate takes its responses as encoded bytes: encoding each token of hundreds
- * of streams by reflection would limit the simulator.
+ * Returns the engine's service. Its Generate takes responses as encoded bytes: with hundreds of streams, encoding each
+ * token by reflection would limit the simulator.
  */
 export function engineService(): ServiceDefinition {
   const definition: Definition =

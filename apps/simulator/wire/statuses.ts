@@ -6,7 +6,7 @@ export type Status = { readonly code: status; readonly details: string }
 
 /** The request breaks a rule of the engine. The message is vLLM's. */
 export class InvalidRequest extends Error {
-  /** The servicer's own refusals end INVALID_ARGUMENT in every version. */
+  /** The servicer's own refusals have the status INVALID_ARGUMENT in every version. */
   readonly by: 'engine' | 'servicer'
 
   constructor(message: string, options: ErrorOptions & { by?: 'engine' | 'servicer' } = {}) {
@@ -21,7 +21,7 @@ export const ENGINE_DEAD: Status = {
   details: 'EngineCore encountered an issue. See stack trace (above) for the root cause.',
 }
 
-/** One call's failure in a healthy engine: the servicer ends such a call without details. */
+/** The status of a call that failed in a healthy engine. The servicer ends such a call without details. */
 export const CALL_FAILED: Status = { code: status.INTERNAL, details: '' }
 
 export const SHUT_DOWN: Status = { code: status.UNAVAILABLE, details: 'Cancelling all calls' }
@@ -35,7 +35,9 @@ export class UnexpectedFailure extends Error {
 }
 
 /**
- * Maps an error as the servicer does: an invalid request ends with the code of its version, everything else INTERNAL.
+ * Maps an error to a status as the servicer does: a request that the engine refuses gets the code that this version of
+ * the servicer uses (`refusesAs`), a request that the servicer itself refuses gets INVALID_ARGUMENT, and everything
+ * else gets INTERNAL.
  */
 export function toStatus(error: unknown, { refusesAs }: Pick<ServicerTraits, 'refusesAs'>): Status {
   if (error instanceof UnexpectedFailure) return CALL_FAILED

@@ -16,8 +16,8 @@ export type GenerateOrder = {
 }
 
 /**
- * Checks everything but the prompt, with vLLM's messages (recorded from 0.32.0). Throws an InvalidRequest, and an
- * UnexpectedFailure where the code of 0.26 fails.
+ * Checks everything but the prompt, with vLLM's messages (recorded from 0.32.0). Throws an InvalidRequest if the engine
+ * refuses the request, and an UnexpectedFailure if the code of vLLM 0.26 fails on it.
  */
 export function validateGenerate(
   request: GenerateRequest__Output,
@@ -42,7 +42,10 @@ function refuseUnsupported({ n, logprobs, promptLogprobs }: SamplingParams__Outp
   if (promptLogprobs !== undefined) refuse('prompt_logprobs are not supported by this engine')
 }
 
-/** The prompt and `outputTokens` must fit the context, and its ids must be in the vocabulary. */
+/**
+ * Throws an InvalidRequest unless the prompt and `outputTokens` fit the context, and the prompt's ids are in the
+ * vocabulary.
+ */
 export function validatePrompt(
   ids: ArrayLike<number>,
   limits: { maxModelLen: number; vocabularySize: number; outputTokens: number },

@@ -19,9 +19,10 @@ export type ConnectedEngine = {
 const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
 /**
- * Connects to an engine and waits until it answers; a real engine needs minutes to load its weights. Throws if neither
- * the engine nor the configuration gives the number of generations that it runs at once. If the engine was started for
- * another kind of model, this only logs a warning: everything except forced tools and JSON formats works.
+ * Connects to an engine and waits until it answers; a real engine needs minutes to load its weights. The number of
+ * generations that the engine runs at once comes from the engine or the configuration; throws if neither gives it. If
+ * the engine's `--reasoning-parser` does not fit the model, this function only logs a warning: everything except forced
+ * tools and JSON formats works.
  */
 export async function connectEngine(options: {
   address: string
@@ -60,11 +61,13 @@ function isLoopback(address: string): boolean {
 }
 
 /**
+ * Returns why the engine's `--reasoning-parser`, or its absence, does not fit the model; null if it fits.
+ *
  * With a `--reasoning-parser`, vLLM applies a grammar only after the parser has seen the end of the thinking, in the
- * output or in the prompt. A model that thinks between tags needs the parser, or the grammar would forbid the thinking.
- * A model that never thinks must run without it, or its output would never be constrained. Harmony must run without it
- * too: our grammars for harmony include its thinking, and harmony's parser would wait for an answer in output that has
- * only calls.
+ * output or in the prompt. A model that thinks between tags needs the parser, because otherwise the grammar would
+ * forbid the thinking. A model that never thinks must run without the parser, because otherwise its output would never
+ * be constrained. Harmony must run without the parser too: our grammars for harmony include its thinking, and harmony's
+ * parser would wait for an answer in output that has only calls.
  */
 function findMismatch(
   { reasoning }: Pick<ModelFamily, 'reasoning'>,

@@ -9,19 +9,27 @@ export type EffectiveSlots = {
   note(load: EngineLoad | null, running: number): number
 }
 
-/** Samples come about once a second, so the mean covers about the last minute with work. */
+/**
+ * The weight of a new sample in the mean size of a generation. Samples come about once a second, so the mean covers
+ * about the last minute with work.
+ */
 const MEAN_SHARE = 1 / 60
-/** A mean of fewer samples would be the size of a few generations near their beginning. */
+/**
+ * The mean size of a generation is used once the engine's load has been sampled this many times. The mean of fewer
+ * samples could come from a few generations near their beginning, and would then be too small.
+ */
 const LEAST_SAMPLES = 30
 
 /**
  * An engine runs `maxNumSeqs` generations at once only if they fit its KV cache. Further generations wait inside the
- * engine, where no other worker can take them. So slots = running generations + free part of the cache ÷ mean size of a
- * running generation, at most `maxNumSeqs`. The mean is taken over samples that show generations at all ages, so it
- * includes their growth.
+ * engine, where no other worker can take them. So the number of slots, which is at most `maxNumSeqs`, is
  *
- * Before 30 samples the mean is not known, and the result is `maxNumSeqs`. Zeros while something runs are not a sample,
- * because an engine without statistics reports them.
+ *     running generations + free part of the cache ÷ mean size of a running generation
+ *
+ * The mean is taken over samples that show generations at all ages, so it includes their growth. Before 30 samples the
+ * mean is not known, and the result is `maxNumSeqs`. A load of zeros is not a sample while something runs, because an
+ * engine without statistics reports zeros. When the latest load is not a sample, the result is the whole cache ÷ mean
+ * size.
  */
 export function createEffectiveSlots(maxNumSeqs: number): EffectiveSlots {
   let samples = 0

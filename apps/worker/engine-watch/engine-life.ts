@@ -2,7 +2,10 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { createStartTimes } from './start-times.ts'
 import type { EngineSign } from './watch-engine.ts'
 
-/** Why an engine starts again. `gone`: its process ended by itself. In the other cases this worker requested it. */
+/**
+ * The reason why an engine starts again. `gone`: its process ended by itself. In the other cases this worker requested
+ * the restart.
+ */
 export type RestartReason = 'dead' | 'silent' | 'not-up' | 'gone'
 
 /** The starts and restarts of one engine, from the start of this process on. */
@@ -40,9 +43,9 @@ type AskedRestart = {
 const TICK_MS = 250
 const RETRY_MS = 5_000
 /**
- * An engine that never listened gives no sign that its restart has begun. So its request is kept a little longer than
- * the 5 s between two checks of the supervisor. If the supervisor acts twice on one request, the engine loses some
- * seconds of its start.
+ * An engine that never listened gives no sign that its restart has begun. So the request for its restart is kept for
+ * this time, which is a little longer than the 5 s between two checks of the supervisor. Two checks may fall within
+ * this time. The supervisor then restarts the engine twice, and the engine loses some seconds of its start.
  */
 const UNSEEN_REQUEST_MS = 7_000
 const SICK_RESTARTS = 3
@@ -56,13 +59,14 @@ const SICK_WITHIN_MS = 600_000
  * - *restarting* after a restart was requested;
  * - *starting* again as soon as connections are refused, because its process has ended then.
  *
- * A restart is requested in three cases, unless `request` is null:
+ * A restart is requested in three cases, unless `request` is null or the worker drains:
  * - The engine is dead.
  * - The engine is silent for `silenceMs`: it gives no token, or does not answer although it listens.
  * - A start takes longer than `startLimitMs`, and longer than three times the 95th percentile of the starts that this
  *   process has seen.
  *
- * The request is removed once connections are refused. If this was missed, it is removed once a new engine answers.
+ * The request is removed once connections are refused. If no check sees a refused connection, the request is removed
+ * once the engine is healthy, unless the engine was silent when the request was made.
  */
 export function createEngineLife(deps: {
   request: RestartRequest | null
@@ -165,9 +169,9 @@ export function createEngineLife(deps: {
       if (sign !== 'unanswered') unansweredSinceMs = null
       else unansweredSinceMs ??= nowMs()
       if (sign === 'dead' || sign === 'silent') ask(sign)
-      // A healthy check ends a restart that was requested because of `dead` (a dead engine never recovers, so a new
-      // engine answers) or `not-up` (the engine is up). A silent engine is healthy all the time, so its health check
-      // shows nothing.
+      // A healthy check ends the request for a restart if the reason of the request is `dead` (a dead engine never
+      // recovers, so a new engine answers) or `not-up` (the engine is up). If the reason is `silent`, a healthy check
+      // shows nothing, because a silent engine is healthy all the time.
       if (sign === 'healthy' && asked !== null && asked.reason !== 'silent') asked.isHealthy = true
     },
     noteReady(ready) {

@@ -1,8 +1,8 @@
 import type { WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 
 /**
- * Returns the phase of one engine, as scalers and operators see it. The most lasting condition comes first: a worker
- * that drains takes no more work whatever its engine does, and a cordon can end at any time.
+ * Returns the phase of one engine, as scalers and operators see it. If several conditions are true, the one that lasts
+ * longest decides: a worker that drains takes no more work whatever its engine does, and a cordon can end at any time.
  */
 export function toPhase(of: {
   readonly draining: boolean

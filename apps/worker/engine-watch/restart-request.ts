@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, rm, writeFile } from 'node:fs/promises'
+import { access, rename, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { readHostPort } from '#libs/config/host-port.ts'
@@ -7,8 +7,10 @@ import { ConfigError } from '#libs/config/load-config.ts'
 import type { RestartRequest } from './engine-life.ts'
 
 /**
- * Opens the request as a file (ENGINE_RESTART_FILE), which a liveness probe of the engine's container looks for.
- * Removes a file that an earlier process left. Rejects with a ConfigError if the file's folder cannot be written.
+ * Opens the request for a restart of the engine. The request is a file (ENGINE_RESTART_FILE). A liveness probe of the
+ * engine's container checks whether the file exists. The file appears with its whole text, because it is written under
+ * another name first. Removes files that an earlier process has left. Rejects with a ConfigError if the file's folder
+ * cannot be written.
  */
 export async function openRestartRequest(path: string): Promise<RestartRequest> {
   const folder = dirname(path)
@@ -19,9 +21,16 @@ export async function openRestartRequest(path: string): Promise<RestartRequest> 
       cause,
     })
   }
+  const draft = `${path}.new`
   const remove = async () => await rm(path, { force: true })
-  await remove()
-  return { create: async (reason) => await writeFile(path, `${reason}\n`), remove }
+  await Promise.all([remove(), rm(draft, { force: true })])
+  return {
+    async create(reason) {
+      await writeFile(draft, `${reason}\n`)
+      await rename(draft, path)
+    },
+    remove,
+  }
 }
 
 const CONNECT_LIMIT_MS = 1_000

@@ -5,7 +5,7 @@ export type EngineWatch = {
   ready(): boolean
   /**
    * True if the engine is ready and no generation has failed without output within the last second. During that second
-   * another worker may claim the failed generation.
+   * another worker can claim the failed generation.
    */
   mayPull(): boolean
   /** Notes a token or vector of any generation: the engine works. */
@@ -15,28 +15,29 @@ export type EngineWatch = {
   /** Notes that a generation failed without output, by the engine's fault. */
   failureSeen(): void
   /**
-   * Notes a failed call. If the failure suggests that the engine is gone, this is checked before the promise resolves.
-   * If the engine is gone, `onLost` has then been called.
+   * Notes a failed call. If the failure suggests that the engine is gone, the engine is checked, and `onLost` is called
+   * if it is gone. Both happen before the promise resolves.
    */
   callFailed(kind: EngineErrorKind): Promise<void>
   stop(): void
 }
 
 /**
- * The result of a check of the engine. `dead`: its health check reports it; a dead engine never recovers by itself.
- * `silent`: the engine is healthy and runs generations, but gives no token.
+ * The result of a check of the engine. `dead`: the engine's health check reports that it is dead; a dead engine never
+ * recovers by itself. `silent`: the engine is healthy and runs generations, but gives no token.
  */
 export type EngineSign = 'healthy' | 'dead' | 'unanswered' | 'silent'
 
 const CHECK_MS = 1_000
 /**
- * A worker whose generations fail at once would take every job, so it stops pulling after this many failures in a row.
+ * A worker whose generations fail immediately would take every job, so it stops pulling after this many failures in a
+ * row.
  */
 const FAILURES_IN_A_ROW = 5
 const REST_MS = 10_000
 /**
- * After a failure this worker does not pull for this long. Other workers need less time to claim the generation that
- * failed, so it runs next on another engine.
+ * After a generation has failed without output, this worker does not pull for this time. Other workers claim the failed
+ * generation within this time, so the generation runs next on another engine.
  */
 const CAUTION_MS = 1_000
 const UNANSWERED = 'the health check got no answer'
@@ -46,16 +47,17 @@ const UNANSWERED = 'the health check got no answer'
  *
  * Ready → unready:
  * - A health check or a call reports a dead engine.
- * - Two health checks in a row get no answer. One could be a stall of this process; if a call has failed as well, one
- *   is enough.
+ * - Two health checks in a row get no answer. A single missing answer could be a stall of this process. If a call has
+ *   failed as well, a single missing answer is enough.
  * - Generations run, and no token came for `silenceMs`. Health checks do not detect such a hang.
  * - Five generations in a row failed without output.
  *
  * Unready → ready: at the next good health check, while `mayBeReady` returns true. After a hang or five failures this
- * takes at least 10 s, because the checks had been good all along.
+ * takes at least 10 s: the health checks were good during the hang or the failures, so one more good check does not
+ * show that the engine works again.
  *
- * `onChange` is called at each move, `onLost` when running generations will not end by themselves, and `onSign` before
- * both with the result of each check.
+ * `onChange` is called at each move. `onLost` is called when running generations will not end by themselves. `onSign`
+ * is called before both, with the result of each check.
  */
 export function createEngineWatch(deps: {
   healthCheck: () => Promise<{ healthy: boolean; message: string }>

@@ -2,9 +2,9 @@ import type { EngineRequest } from './engine-client.ts'
 import { EngineError } from './engine-error.ts'
 
 /**
- * Refuses requests that the engine would refuse, or would misread (its proto cannot tell a `top_p` of 0 from an absent
- * one). Throws an EngineError of kind `refused` whose message names the field as callers know it. Source of the ranges:
- * vLLM's SamplingParams, as recorded from its refusals.
+ * Refuses requests that the engine would refuse, or would misread (its proto does not distinguish a `top_p` of 0 from
+ * an absent `top_p`). Throws an EngineError of kind `refused` whose message names the field as callers know it. Source
+ * of the allowed values: vLLM's SamplingParams, as recorded from its refusals.
  */
 export function checkRequest({ promptIds, sampling, maxTokens, minTokens, stop }: EngineRequest): void {
   if (promptIds.length === 0) refuse('the prompt must not be empty')

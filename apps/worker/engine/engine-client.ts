@@ -4,11 +4,11 @@ import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 /** The calls that a worker makes to an engine. Every failure is an EngineError, whose kind says whose fault it is. */
 export type EngineClient = {
   /**
-   * Runs one generation and resolves with the engine's end. `onTokens` is called with each group of tokens that arrive
-   * together, and returns whether more tokens are wanted. It is not called after the promise settles or `signal` is
-   * aborted. If `onTokens` returns false or `signal` is aborted, the engine's work is stopped, and the promise resolves
-   * with null. If `onTokens` throws, the work is stopped, and the promise rejects with that error. Rejects with an
-   * EngineError if the engine fails.
+   * Runs one generation and resolves with the engine's report of the end. `onTokens` is called with each group of
+   * tokens that arrive together, and returns whether more tokens are wanted. It is not called after the promise settles
+   * or `signal` is aborted. If `onTokens` returns false or `signal` is aborted, the engine's work is stopped, and the
+   * promise resolves with null. If `onTokens` throws, the work is stopped, and the promise rejects with that error.
+   * Rejects with an EngineError if the engine fails.
    */
   readonly generate: (
     request: EngineRequest,
@@ -36,7 +36,8 @@ export type EngineRequest = {
   readonly sampling: Sampling
   readonly maxTokens: number
   /**
-   * At most `maxTokens`; absent: 0. While the output has fewer tokens, neither an end token nor a stop string ends it.
+   * While the output has fewer tokens than this, neither an end token nor a stop string ends it. This number is at most
+   * `maxTokens`, and 0 if absent.
    */
   readonly minTokens?: number
   /** True: the end tokens that the engine knows itself do not end the output. */

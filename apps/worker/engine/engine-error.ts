@@ -22,25 +22,36 @@ export class EngineError extends Error {
 }
 
 /**
- * Finds whose fault a failed call is. INVALID_ARGUMENT is the request's fault. INTERNAL and UNKNOWN are the codes of a
- * killed engine, but also of a refused request in some pairs of vLLM and servicer, so the engine's health decides.
- * Requests are validated before the first token, so after a token these codes are never the request's fault. All other
- * codes mean transport, draining or overload. Messages are ignored, because they change between versions.
+ * Finds whose fault a failed call is:
+ * - INVALID_ARGUMENT is the request's fault.
+ * - INTERNAL and UNKNOWN are the codes of a killed engine. In some pairs of vLLM and servicer they are also the codes
+ *   of a refused request. So the engine's health decides. If the transport had to connect again to ask for the health,
+ *   the engine may have been started anew, and its health then says nothing about the failed call. Requests are
+ *   validated before the first token, so after a token these codes are never the request's fault.
+ * - All other codes mean that the transport failed, or that the engine is draining or overloaded.
+ *
+ * Messages are ignored, because they change between versions.
  */
 export async function toEngineError(
   error: CallFailure,
-  context: { readonly hasTokens: boolean; readonly isHealthy: () => Promise<boolean> },
+  context: {
+    readonly hasTokens: boolean
+    readonly isHealthy: () => Promise<boolean>
+    readonly connections: () => number
+  },
 ): Promise<EngineError> {
   const details = error.details === '' ? (status[error.code] ?? String(error.code)) : error.details
   if (error.code === status.INVALID_ARGUMENT) return new EngineError('refused', details, error)
   if (error.code !== status.INTERNAL && error.code !== status.UNKNOWN) {
     return new EngineError('unavailable', details, error)
   }
+  const connections = context.connections()
   try {
     if (!(await context.isHealthy())) return new EngineError('dead', details, error)
   } catch (cause) {
     return new EngineError('unavailable', details, new AggregateError([error, cause]))
   }
+  if (context.connections() !== connections) return new EngineError('unavailable', details, error)
   if (context.hasTokens) return new EngineError('failed', details, error)
   return new EngineError('refused', `the model's engine refused the request: ${details}`, error)
 }

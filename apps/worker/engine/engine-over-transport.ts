@@ -26,7 +26,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
     responseDeserialize: decodeChunk,
   }
   const embed = { ...service.Embed, requestSerialize: withPrompt(service.Embed.requestSerialize) }
-  const { unary } = transport
+  const { unary, connections } = transport
 
   const askHealth = async () => await unary(service.HealthCheck, {}, { timeoutMs: CALL_TIMEOUT_MS })
 
@@ -44,9 +44,10 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       return await runGenerate((listener) => transport.serverStream(generate, message, listener), {
         signal,
         onTokens,
-        toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy }),
+        toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy, connections }),
         onAbandoned() {
-          // Cancelling the call is enough for a healthy engine. If `Abort` fails, there is no work left to stop.
+          // A healthy engine stops the work because the call is cancelled. So nothing needs to be done if `Abort`
+          // fails.
           unary(service.Abort, { requestIds: [request.requestId] }, { timeoutMs: CALL_TIMEOUT_MS }).catch(
             () => undefined,
           )
@@ -60,15 +61,15 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       try {
         const options = { timeoutMs: EMBED_TIMEOUT_MS, signal }
         const { embedding, promptTokens } = await unary(embed, message, options)
-        // Engines with half precision can overflow. JSON cannot express such values, and a caller's index would keep
-        // them.
+        // In an engine with half precision, values of a vector can overflow to infinity or NaN. JSON numbers cannot
+        // express these values. A vector in base64 can, and a caller would store such a vector in its index.
         if (!embedding.every(Number.isFinite)) {
           throw new EngineError('failed', 'the vector has values that are not finite')
         }
         return { embedding: Float32Array.from(embedding), promptTokens }
       } catch (error) {
         if (!isCallFailure(error)) throw error
-        throw await toEngineError(error, { hasTokens: false, isHealthy })
+        throw await toEngineError(error, { hasTokens: false, isHealthy, connections })
       }
     },
     async healthCheck() {
@@ -92,7 +93,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
   }
 }
 
-/** Wraps calls about the engine itself: every failure means that the engine cannot be reached. */
+/** Awaits an answer about the engine itself. Every failure means that the engine cannot be reached. */
 async function orUnavailable<Answer>(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer

@@ -9,9 +9,9 @@ import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 import type { EngineEnd, EngineLoad, EngineRequest, EngineServerInfo } from './engine-client.ts'
 
 /**
- * Converts between vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where
- * an absent scalar is zero: 0 means off for top_k, min_p and the penalties, and is read as 1 for top_p and
- * repetition_penalty. `withPrompt` adds the prompt.
+ * Returns the message for a request, without its prompt; `withPrompt` adds the prompt. In this protocol an absent
+ * scalar is zero. vLLM reads 0 as off for top_k, min_p, frequency_penalty and presence_penalty, and as 1 for top_p and
+ * repetition_penalty. Source of these rules: SamplingParams of proto/vllm_engine.proto.
  */
 export function toGenerateMessage(request: EngineRequest): GenerateRequest {
   return {
@@ -56,10 +56,10 @@ function toSamplingMessage(request: EngineRequest): SamplingParams {
 }
 
 /**
- * Every constraint is sent in xgrammar's structural tags, plain JSON too. vLLM keeps the grammar library that it chose
- * for its first constraint. For a bare schema with a keyword unknown to xgrammar it would choose a library without
- * structural tags, and from then on every forced call on that engine would fail. Forced calls are not sent as
- * `triggered_tags`, the usual format for tools, because it allows free text around the calls.
+ * Every constraint is sent in xgrammar's structural tags, even a plain JSON schema. vLLM keeps the grammar library that
+ * it chose for its first constraint. For a bare schema with a keyword unknown to xgrammar, vLLM would choose a library
+ * without structural tags, and from then on every forced call on that engine would fail. Forced calls are not sent as
+ * `triggered_tags`, the usual format for tools, because this format allows free text around the calls.
  */
 function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams, 'structuralTag'> {
   return { structuralTag: JSON.stringify({ type: 'structural_tag', format: toFormat(constraint) }) }
@@ -175,7 +175,7 @@ export function fromLoadsMessage({
   const isWhole = loads.length > 0 && loads.length >= dpRankCount
   const sum = (field: 'numRunningReqs' | 'numWaitingReqs' | 'numUsedTokens' | 'maxTotalNumTokens') =>
     loads.reduce((total, load) => total + load[field], 0)
-  // Servicers before 0.14 report the usage without the tokens.
+  // Servicers before 0.14 report the used share of the KV cache, but not its tokens.
   const hasTokens = isWhole && loads.every(({ maxTotalNumTokens }) => maxTotalNumTokens > 0)
   const usage = loads.reduce((total, { tokenUsage }) => total + tokenUsage, 0) / loads.length
   return {

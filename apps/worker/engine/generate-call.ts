@@ -6,12 +6,16 @@ import type { CallFailure } from './transport/call-failure.ts'
 import type { StreamCall, StreamListener } from './transport/transport.ts'
 
 /**
- * Runs one Generate call. It is *open* until the Complete message, a known failure, the signal, or a consumer that
- * wants no more tokens; then it is *over*. Tokens go to a callback, because an async iterator would cost two promises
- * for each message. Messages that arrive before the next microtask are joined. `onAbandoned` is called once if the
- * signal or the consumer ends an open call.
+ * Runs one Generate call. It is *open* until one of these things happens, and then it is *over*:
+ * - The Complete message arrives.
+ * - The call has failed, and the kind of the failure is known.
+ * - The signal is aborted.
+ * - The consumer wants no more tokens.
  *
- * Resolves with the engine's end, or with null if the signal or the consumer ends the call.
+ * Tokens go to a callback, because an async iterator would cost two promises for each message. Messages that arrive
+ * before the next microtask are joined. `onAbandoned` is called once if the signal or the consumer ends an open call.
+ *
+ * Resolves with the engine's report of the end, or with null if the signal or the consumer ends the call.
  */
 export function runGenerate(
   open: (listener: StreamListener<ChunkMessage | CompleteMessage>) => StreamCall,
@@ -30,8 +34,9 @@ export function runGenerate(
   let completionTokens = 0
 
   /**
-   * Passes on the tokens that have arrived, and returns whether more are wanted. If the consumer throws, the promise
-   * rejects with that error, which no later settling changes, and this function returns false.
+   * Passes the tokens that have arrived to the consumer, and returns whether the consumer wants more. If the consumer
+   * throws, this function returns false, and the promise of `runGenerate` rejects with the consumer's error, whatever
+   * happens later.
    */
   function passTokens(): boolean {
     const arrived = tokens
@@ -95,8 +100,8 @@ export function runGenerate(
       } else if (failure === null) {
         fail(new EngineError('unavailable', 'the engine closed the stream without completing it'))
       } else if (isOpen) {
-        // The call stays open, because `toError` may first ask the engine for its health: an abort does not wait for
-        // the answer.
+        // The call stays open here: `toError` may first ask the engine for its health, and an abort does not wait for
+        // that answer.
         void toError(failure, completionTokens > 0).then(fail, fail)
       }
     },

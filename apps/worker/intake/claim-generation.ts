@@ -12,15 +12,16 @@ export type ClaimGeneration = (model: string, serves: Serves, offer: Offer | nul
 
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
 /**
- * A claim is given up after this time, which is longer than a stall of Redis or of this process. A worker that is cut
- * off from the queue Redis alone must not keep a generation that it cannot read. Once the worker denies the claim, the
- * gateway queues the generation again.
+ * If a claim has no answer after this time, the worker gives it up. The time is longer than a stall of Redis or of this
+ * process. A worker that has lost only its connection to the queue Redis must not keep a generation that it cannot
+ * read. Once the worker no longer reports the claim, the gateway queues the generation again.
  */
 const GIVE_UP_AFTER_MS = 30_000
 
 /**
- * A claim whose answer was lost may have succeeded. So it is repeated with the same nonce, which gets the same
- * generation, until the record answers. Meanwhile `isClaiming` lets the worker report the claim to a gateway that asks.
+ * A claim whose answer was lost may have succeeded. So the claim is repeated with the same nonce, for which the record
+ * returns the same generation, until an answer arrives or the claim is given up. Meanwhile `isClaiming` lets the worker
+ * report the claim to a gateway that asks.
  */
 export function createClaimGeneration(deps: {
   record: Pick<GenerationRecord, 'claim'>
@@ -43,7 +44,8 @@ export function createClaimGeneration(deps: {
       try {
         return await untilAnswered(ask, { ...PAUSES, giveUp: () => nowMs() >= giveUpAtMs })
       } finally {
-        // No message is read between this line and the caller's next step, which opens the run.
+        // The caller's next step opens the run. This process reads no message in between. So if a gateway asks for this
+        // generation, either the claim or the run is found.
         open.delete(nonce)
       }
     },

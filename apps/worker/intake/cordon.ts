@@ -20,17 +20,21 @@ export type Cordon = {
 }
 
 /**
- * A scaler renews its cordons each second. If none is in force and no message came for this long, a lower term is
- * obeyed again.
+ * Bounds how long messages with a lower term are ignored. If a message has a lower term than the last obeyed message,
+ * it is ignored in two cases: a scaler's cordon is in force, or less than this time has passed since the last obeyed
+ * message. A scaler with a cordon renews the cordon each second, so a silence of this length shows that the scaler is
+ * gone.
  */
 const TERM_MS = 60_000
 
 /**
  * The cordon of this process, for all of its engines. An operator and a scaler each have a cordon of their own, and end
  * only their own cordon. A scaler's cordon also expires, because the scaler may die. Of several scalers, the scaler
- * with the highest term is obeyed: a lower term is sent by a scaler that has lost its lead. A lower term counts again
- * once the last cordon has ended and no message has come for a minute, because a queue Redis that lost its data numbers
- * terms from the start.
+ * with the highest term is obeyed: a scaler that sends a lower term has lost its lead.
+ *
+ * A message with a lower term is obeyed again once two things are true: no scaler's cordon is in force, and no message
+ * with the higher term has come for a minute. This is needed only if the queue Redis has lost its data and its clock
+ * has gone back, because a new term is at least the Unix time in seconds by the clock of the queue Redis.
  *
  * `onChange` is called when the process becomes cordoned or uncordoned.
  */
@@ -49,7 +53,9 @@ export function createCordon(deps: { onChange: () => void; nowMs: () => number; 
     onChange()
   }
 
-  /** Obeys a scaler's message: its cordon ends `forMs` from now, or at once if that is null. */
+  /**
+   * Obeys a scaler's message. If `forMs` is null, the scaler's cordon ends at once; otherwise it ends `forMs` from now.
+   */
   function obey(term: number, forMs: number | null) {
     if (scaler?.timer) clearTimeout(scaler.timer)
     const timer = forMs === null ? null : setTimeout(() => expire(term), forMs)

@@ -1,6 +1,9 @@
 import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
 
-/** Returns the number of free slots for a model at these processes, at engines that pull. */
+/**
+ * Returns the number of free slots for a model in these worker processes. Engines for which no worker pulls generations
+ * are not counted.
+ */
 export function countRoom(peers: readonly Heartbeat[], model: string): number {
   return peers
     .flatMap(({ engines }) => engines)

@@ -14,8 +14,8 @@ export type Drain = {
 }
 
 /**
- * The one drain of this process. A signal, the operators' port or a message on the bus requests it. There is no way
- * back: the process stays, and is not ready, until it is stopped.
+ * The one drain of this process. A signal, the operators' port or a message on the bus requests it. A drain cannot be
+ * undone: the process keeps running, and is not ready, until it is stopped.
  */
 export function createDrain(deps: {
   drainEngines: () => Promise<unknown>
@@ -62,9 +62,11 @@ export function createDrain(deps: {
 }
 
 /**
- * Anyone who may read metrics can reach the port, and a drain cannot be undone. So both ends of the connection must be
- * this host's loopback address; a service mesh forwards outside requests between other addresses. Requests with the
- * headers that a browser adds for a web page are refused too: no program in a container sends them.
+ * Returns whether a request for a drain comes from this host. Anyone who may read metrics can reach the operators'
+ * port, and a drain cannot be undone. So both ends of the connection must have a loopback address of this host. A
+ * request from outside that the proxy of a service mesh forwards is refused, because its connection has other
+ * addresses. Requests with the headers that a browser adds for a web page are refused too: no program in a container
+ * sends them.
  */
 function isOfThisHost({ socket, headers }: IncomingMessage): boolean {
   const isLocal = [socket.remoteAddress, socket.localAddress].every(

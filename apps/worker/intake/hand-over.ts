@@ -4,14 +4,15 @@ import type { RunningGeneration } from '../run/running-generation.ts'
 export type HandOver = (graceMs: number) => Promise<void>
 
 const LOOK_MS = 250
-/** The time until another worker's heartbeat counts a generation that was handed back here. */
+/** For this time after a hand-back, the heartbeats of the other workers may not count the generation yet. */
 const TAKING_MS = 1_500
 /** A stopped generation only has to publish its last event. */
 const STOP_MS = 3_000
 
 /**
- * Runs that will surely end within the grace time continue. Every other run is handed back as soon as other workers
- * have room for it. Runs that are left at the end of the grace time are handed back then.
+ * Creates the hand-over of a worker that stops. A run continues if, at its pace so far, it ends within the grace time
+ * (`graceMs`) even if it reaches its output limit. Every other run is handed back as soon as another worker has room
+ * for it. Runs that have not ended at the end of the grace time are handed back then.
  */
 export function createHandOver(deps: {
   live: () => Iterable<RunningGeneration>
@@ -49,7 +50,7 @@ export function createHandOver(deps: {
   }
 }
 
-/** Returns whether the tokens that may still come fit into `ms`, at the pace of the run so far. */
+/** Returns true if, at the pace of the run so far, all tokens that may still come are generated within `ms`. */
 function endsWithin({ output }: RunningGeneration, ms: number): boolean {
   const { tokens, mostTokens, firstMs, lastMs } = output
   if (mostTokens === null || firstMs === null || lastMs === null || tokens < 2) return false

@@ -6,17 +6,17 @@ import { createOffers, type KeptOffer } from './offers.ts'
 import type { Slots } from './slots.ts'
 
 /**
- * Something was claimed; `ended` resolves when it needs its slot no more, and never rejects. `waiting`: how many more
- * waited then that this worker serves.
+ * A claimed generation. `ended` resolves when the generation no longer needs its slot, and never rejects. `waiting` is
+ * the number of further generations that waited at the time of the claim and that this worker can run.
  */
 export type Taken = { readonly ended: Promise<unknown>; readonly waiting: number }
 
 export type Pull = {
-  /** The caller calls it when the answer of `mayPull` has changed. */
+  /** Must be called when the result of `mayPull` has changed. */
   follow(): void
-  /** A gateway offers a generation whose conversation this worker's engine has probably cached. */
+  /** Must be called when a gateway offers a generation whose conversation this worker's engine has probably cached. */
   offer(offer: Offer): void
-  /** An operator has paused the model's queue. */
+  /** Returns whether an operator has paused the model's queue. */
   isPaused(): boolean
   close(): Promise<void>
 }
@@ -26,24 +26,28 @@ const LOOK_MS = 1_000
 const MOST_OFFERS_IN_A_ROW = 4
 
 /**
- * Claims generations while there is room for them: each claim takes its slot before it is sent, so there are never more
- * claims, nor jobs in hand, than free slots.
+ * Claims generations while slots are free. Each claim takes a slot before it is sent. So the worker never has more
+ * unanswered claims than it has slots in which nothing runs. The same limit applies to the jobs that it has taken.
  *
- * A worker with room waits for a job of the model's queue, and claims at once when it has one. The claim's answer says how
- * many more generations wait; half of them are claimed at once, as far as there is room, each beside a job that is taken
- * without waiting for it: so a burst needs a few round trips, and the workers that it woke share it instead of one engine
- * having it all. Only after the answer does it wait for the next job, behind the workers that wait already: BullMQ gives a
- * job to the one that has waited longest. A worker that has filled up claims beside a job when it has room again.
+ * A worker with a free slot waits for a job of the model's queue, and sends a claim as soon as it has a job. The answer
+ * to the claim says how many more generations wait. From this number the worker subtracts its other unanswered claims.
+ * It claims half of the rest at once, or fewer if fewer slots are free. With each of these claims it also takes a job
+ * from the queue, but the claim does not wait for the job. So a burst of generations needs few round trips, and the
+ * generations are spread over all workers that the burst woke.
  *
- * A generation that is offered is claimed by its id at once if there is room, else when a slot becomes free, before
- * anything else, but only a few in a row while other generations wait. It was offered before its job is due, so with the
- * claim its job is removed.
+ * The worker waits for its next job only after the claim is answered. It then waits behind the workers that already
+ * wait: BullMQ gives a job to the worker that has waited longest. A worker whose last slot was filled claims one
+ * generation when a slot is free again.
  *
- * A job is completed when its claim is answered, whichever generation that gave. One whose claim got no answer stays in
- * hand, until BullMQ gives it to another worker.
+ * The worker claims an offered generation by its id. If a slot is free, it does so at once. Otherwise it does so when a
+ * slot becomes free, before it claims anything else. While other generations wait, it claims only a few offered
+ * generations in a row. The job of an offered generation is delayed, so the worker removes the job after the claim.
  *
- * Jobs are not relied on: a worker with room and without a claim in hand claims each second as well. While an operator has
- * paused the queue it claims nothing.
+ * A job is completed when its claim is answered, whichever generation the claim returned. If a claim gets no answer,
+ * its job is not completed, and BullMQ gives the job to another worker later.
+ *
+ * Jobs may be lost. So a worker also claims each second, without waiting for a job, if it has a free slot and all its
+ * claims are answered. While an operator has paused the queue, the worker claims nothing.
  */
 export function createPull(deps: {
   /**
@@ -54,7 +58,7 @@ export function createPull(deps: {
   slots: Slots
   mayPull: () => boolean
   jobs: JobPull
-  /** `isPaused` has changed. */
+  /** Called when the result of `isPaused` has changed. */
   onPause: () => void
   nowMs: () => number
   log: Logger
@@ -63,7 +67,7 @@ export function createPull(deps: {
   const offers = createOffers(nowMs)
   /** Claims without an answer. */
   let claiming = 0
-  /** A claim has filled the last slot, and more may wait. */
+  /** True if a claim has filled the last slot. More generations may wait then. */
   let filled = false
   /** Offered generations that were claimed since the last other claim while generations waited. */
   let inARow = 0
@@ -74,7 +78,7 @@ export function createPull(deps: {
 
   const canPull = () => !closing.signal.aborted && mayPull() && !paused
 
-  /** Begins as many claims as there is room for, at most `count`. */
+  /** Begins a claim for each free slot, at most `count`. */
   function take(count: number): void {
     for (let begun = 0; begun < count && canPull() && slots.isFree(); begun += 1) void claimOn(jobs.take())
   }
@@ -134,7 +138,7 @@ export function createPull(deps: {
       leave()
       if (!takeOffer()) takeAfterFilled()
     })
-    // The claims in hand take some of them.
+    // The claims without an answer take some of the waiting generations.
     take(Math.ceil((waiting - claiming) / 2))
     if (!slots.isFree()) filled = true
     else takeOffer()
@@ -162,7 +166,7 @@ export function createPull(deps: {
   async function followPause(): Promise<void> {
     if (asking) return
     asking = true
-    // Without an answer it stays as it was.
+    // Without an answer, `paused` stays as it is.
     const now = await jobs.isPaused().catch(() => paused)
     asking = false
     if (now === paused || closing.signal.aborted) return

@@ -1,10 +1,10 @@
 export type Slots = {
   running(): number
   capacity(): number
-  /** Slots that are taken stay taken. */
+  /** Sets the number of slots. Slots that are taken stay taken, also beyond that number. */
   resize(capacity: number): void
   isFree(): boolean
-  /** Takes a slot, and returns the function that gives it back. The caller waits for `room` first. */
+  /** Takes a slot, and returns the function that gives it back. The caller must know that a slot is free. */
   take(): () => void
   /** Resolves when a slot is free. */
   room(): Promise<void>
@@ -12,7 +12,10 @@ export type Slots = {
   idle(): Promise<void>
 }
 
-/** The generations that one engine runs or claims now, bounded by what it can run at once. */
+/**
+ * Counts the generations that one engine runs, or that its worker is claiming. The capacity is the number of
+ * generations that the engine can run at once.
+ */
 export function createSlots(initialCapacity: number): Slots {
   let capacity = initialCapacity
   let running = 0

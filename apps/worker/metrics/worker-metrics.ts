@@ -6,7 +6,7 @@ import type { NoteEncoded } from '#libs/tokenizer/encoding/encode-pieces.ts'
 
 export type WorkerMetrics = {
   generations: Counter<'model' | 'result'>
-  /** A generation was handed back. */
+  /** Counts a generation that was handed back. */
   noteHandBack(model: string, reason: GenerationDeclined['reason']): void
   continued: Counter<'model'>
   replayedTokens: Counter<'model'>

@@ -6,9 +6,13 @@ import type { Encoder } from '#libs/tokenizer/encoding/encoder.ts'
 /** The threads that encode long texts. A process has one such object, and closes it. */
 export type LongTextThreads = {
   /**
-   * Wraps `encoder`, which was made from `json`: texts of more than 32,768 characters in one call are encoded on a
-   * thread, because they would block the calling thread. If the threads are closed, full or out of memory, `encoder`
-   * encodes the texts.
+   * Wraps `encoder`, which was made from `json`. If the texts of one call have more than 32,768 characters in total,
+   * they are encoded on a thread, because they would block the calling thread. `encoder` itself encodes them in these
+   * cases:
+   * - The threads are closed.
+   * - Too many calls wait for the threads.
+   * - A thread does not start, or it exceeds its limit of time or memory.
+   * - The first thread is still starting, and the texts have at most 524,288 characters in total.
    */
   wrapEncoder(encoder: Encoder, json: string): Encoder
   close(): Promise<void>
@@ -20,19 +24,28 @@ export type LongTexts = { readonly texts: readonly string[]; readonly whole: boo
 /** Up to this many characters in all texts of one call, the ids are read within one or two milliseconds. */
 const LONG_CHARACTERS = 32_768
 
+/**
+ * For texts with this many characters, the calling thread is blocked for about 40 ms: it reads the token ids from the
+ * native library's result and frees the result. This is accepted while the first thread for long texts starts. If the
+ * texts waited for that thread, the first long prompt of a worker would take seconds longer than the next ones.
+ */
+const LONG_CHARACTERS_AT_START = 524_288
+
 /** Threads per tokenizer. While one encodes texts of megabytes, which takes seconds, the other encodes the rest. */
 const THREADS = 2
 
 /**
- * `taskMs` is so long that no task comes near it: the native library cannot be stopped, so a replaced thread would go
- * on, and its successor would do the same work. A body of 32 MiB, the default limit of gateways, takes one minute.
+ * `taskMs` is far longer than any task: a request body of 32 MiB, the default limit of gateways, takes one minute. If a
+ * task exceeds `taskMs`, it is given up, and `encoder` encodes its texts. But the native library cannot be stopped, so
+ * it would still be encoding the same texts on its own threads.
  */
 const LIMITS = { waiting: 1_024, taskMs: 1_800_000, heapMib: 512 }
 
 /**
- * The native library encodes on its own threads, but the calling thread reads the ids. For a prompt of 128,000 tokens
- * this takes 20 ms, and as long again to free the library's result. So long texts are encoded on other threads, each
- * with its own copy of the tokenizer (130 MB for a vocabulary of 150,000). The threads start with the first long text.
+ * The native library encodes on its own threads, but the calling thread reads the ids and frees the library's result.
+ * For a prompt of 128,000 tokens each of these two steps takes 20 ms. So long texts are encoded on other threads, each
+ * with its own copy of the tokenizer (130 MB for a vocabulary of 150,000). The first thread starts with the first long
+ * text.
  */
 export function createLongTextThreads(log: Logger): LongTextThreads {
   const pools: TaskPool<LongTexts>[] = []
@@ -55,6 +68,9 @@ export function createLongTextThreads(log: Logger): LongTextThreads {
           const characters = texts.reduce((sum, text) => sum + text.length, 0)
           if (characters <= LONG_CHARACTERS || closed) return await encoder.encode(texts, options)
           pool ??= openPool(file)
+          if (characters <= LONG_CHARACTERS_AT_START && !pool.isStarted()) {
+            return await encoder.encode(texts, options)
+          }
           try {
             return await pool.run<Uint32Array[]>({ texts, whole: options.whole })
           } catch (error) {
@@ -71,7 +87,7 @@ export function createLongTextThreads(log: Logger): LongTextThreads {
   }
 }
 
-/** Keeps the file for threads that start later: as UTF-8, once for all threads, and not on the heap. */
+/** Keeps the tokenizer's file for threads that start later: as UTF-8, once for all threads, and not on the heap. */
 function toShared(json: string): SharedArrayBuffer {
   const bytes = new TextEncoder().encode(json)
   const shared = new SharedArrayBuffer(bytes.length)

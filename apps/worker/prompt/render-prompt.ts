@@ -1,4 +1,4 @@
-import type { ChatJob } from '#libs/contracts/generation-job.ts'
+import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { ChatTemplateError, type Chat } from '#libs/chat-template/chat-renderer.ts'
 import { describeTools } from '#libs/chat-template/shape/describe-tools.ts'
@@ -12,15 +12,18 @@ export type RenderedPrompt = {
   readonly ids: Uint32Array
 }
 
-/** Renders a job for an engine whose context window has this many tokens. */
-export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<RenderedPrompt>
+/** Renders a job's request for an engine whose context window has this many tokens. */
+export type RenderPrompt = (
+  job: { readonly request: ChatRequest },
+  contextWindow: number,
+) => Promise<RenderedPrompt>
 
 /**
  * Renders a job's conversation with the model's chat template and tokenizes it. Special tokens of the template become
- * their ids; special tokens that a caller types stay text. Throws a ChatTemplateError if the template refuses the
- * conversation, or if the ids contain a control token that is not in the text (the tokenizer's normalizer may turn
- * other characters into a token's text). If a prompt is far longer than the window, only its beginning is tokenized,
- * which is itself longer than the window.
+ * their ids; special tokens that a caller types stay text. Throws a ChatTemplateError in two cases: the template
+ * refuses the conversation, or the ids contain a control token whose text is not in the rendered prompt. The second
+ * case occurs because the tokenizer's normalizer may turn other characters into the text of a token. If a prompt is far
+ * longer than the window, only a beginning that already exceeds the window is tokenized.
  */
 export function createRenderPrompt(deps: {
   renderer: ChatRendering
@@ -47,7 +50,10 @@ export function createRenderPrompt(deps: {
 
 type ChatRendering = Pick<ThreadedChatRenderer, 'render' | 'isForged'>
 
-/** A missing description is null to the template, as in vLLM. If that fails, `describeTools` fills it in. */
+/**
+ * Renders a chat. A tool without a description has the description null, as in vLLM. If the template refuses this chat,
+ * renders it again with the descriptions of `describeTools`.
+ */
 async function renderDescribed(renderer: ChatRendering, chat: Chat): Promise<string[]> {
   try {
     return await renderer.render(chat)
@@ -61,14 +67,17 @@ async function renderDescribed(renderer: ChatRendering, chat: Chat): Promise<str
   }
 }
 
-/** Ordinary text has fewer characters per token. A prompt below this number is tokenized as a whole. */
+/**
+ * A prompt is tokenized as a whole if it has at most this many characters for each token of the context window.
+ * Ordinary text has fewer characters per token.
+ */
 const SUSPICIOUS_CHARACTERS_PER_TOKEN = 8
 const SLICE_CHARACTERS = 32_768
 
 /**
  * Returns the first ids of a prompt that cannot fit the window, or null when it may fit. Tokenizing a megabyte takes
- * seconds of a core, so a suspiciously long prompt is tokenized in slices until there are ids for twice the window: a
- * cut changes the tokens around it, but never doubles their number.
+ * seconds of a core. So a suspiciously long prompt is tokenized in slices, until there are more ids than twice the
+ * window. That is enough: a cut between two slices changes the tokens around it, but never doubles their number.
  */
 async function beginningTooLong(
   pieces: readonly string[],

@@ -13,14 +13,14 @@ export type ServedModel = LoadedModel & {
   readonly refuses: readonly string[] | null
 }
 
-/** Why a model cannot be loaded from one of its engines. */
+/** The reason for which a model cannot be loaded from one of its engines. */
 export type LoadProblem = { readonly model: string; readonly reason: string }
 
 /**
  * Loads the models that this worker serves. A model with a folder is loaded once for all its engines, with one
- * renderer; the promise rejects if that fails. A model without a folder is loaded once per engine, from the engine's
- * files. An engine may take minutes to start, so loading is repeated until it succeeds. An error that waiting cannot
- * mend is logged once, and stays in `problems` as long as it lasts.
+ * renderer; if that fails, the promise rejects. A model without a folder is loaded once per engine, from the engine's
+ * files. An engine may take minutes to start, so loading is repeated until it succeeds. If an error cannot be mended by
+ * waiting, it is logged once, and stays in `problems` as long as it lasts.
  */
 export function createServedModels(deps: {
   modelsFolder: string

@@ -32,8 +32,9 @@ export type ThreadedChatRenderer = {
 }
 
 /**
- * `waiting` exceeds the slots of an engine, so no chat is refused because too many wait. The largest bodies render
- * within a second; only a template with nested loops may take longer.
+ * `waiting` is larger than the number of slots of a worker's engines, so that no chat is refused because too many wait.
+ * The chats of the largest request bodies are rendered within a second; only a template with nested loops may take
+ * longer.
  */
 const LIMITS = { waiting: 4_096, taskMs: 10_000, heapMib: 512 }
 
@@ -43,11 +44,14 @@ const THREADS = 2
 /** A chat of this size renders in one or two milliseconds. */
 const SMALL_CHARACTERS = 16_384
 
-/** The cost of a message, a call or a tool beyond its text, in characters: an empty tool takes 30 µs. */
+/**
+ * A message, a call or a tool counts as this many characters more than its text has, because rendering takes time even
+ * without text: an empty tool takes 30 µs.
+ */
 const PIECE_CHARACTERS = 100
 
 /**
- * Renders small chats at once, on the event loop. Large chats would block every stream of this process while they
+ * Renders a small chat immediately, on the event loop. Large chats would block every stream of this process while they
  * render (0.3 s for 10,000 tools), so threads with the same template render them.
  */
 export function createThreadedChatRenderer(model: RenderedModel, log: Logger): ThreadedChatRenderer {

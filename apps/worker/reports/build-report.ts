@@ -8,7 +8,10 @@ type ReportedEngine = {
   readonly refuses: readonly string[] | null
 }
 
-/** Returns the function that builds this worker's reports, also while engines load. `Capacity` has their load. */
+/**
+ * Returns the function that builds this worker's reports. It may be called while engines are still being loaded. The
+ * reports do not contain the numbers of slots and running generations; the `Capacity` messages contain these numbers.
+ */
 export function createBuildReport(deps: {
   self: { readonly id: string; readonly name: string }
   engines: readonly ReportedEngine[]

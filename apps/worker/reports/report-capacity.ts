@@ -35,8 +35,8 @@ const UNKNOWN_ENGINE = { version: null, waiting: null } as const
 const NOTHING = { ended: 0, promptTokens: 0, cachedTokens: 0, outputTokens: 0 }
 
 /**
- * Reports the capacity of each engine each second, also while it loads, so that a scaler knows which engines will be
- * ready later. `send` reports at once; call it when a phase may have changed.
+ * Reports the capacity of each engine each second, also while the engine loads, so that a scaler knows which engines
+ * will be ready later. The returned `send` reports at once. Call it when the phase of an engine may have changed.
  */
 export function createCapacityReports(deps: {
   identity: Pick<Capacity, 'id' | 'name' | 'podUid' | 'node' | 'pool'>

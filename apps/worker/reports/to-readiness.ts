@@ -3,8 +3,8 @@ import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 import type { LoadProblem } from '../prompt/served-models.ts'
 
 /**
- * The worker is ready if all engines are ready and it does not drain. The reason names the models of the engines that
- * are not ready.
+ * The worker is ready if all engines are ready and it does not drain. If it drains, the reason is `draining`; otherwise
+ * the reason names the models of the engines that are not ready.
  */
 export function toReadiness(
   models: readonly string[],

@@ -3,7 +3,7 @@ import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { affordableOutput } from '#libs/money/price.ts'
 
 export type OutputCap =
-  /** The engine may write `maxTokens`. The hold pays for the first `paidTokens` of them, and may grow. */
+  /** The engine may write `maxTokens` tokens. The hold pays for the first `paidTokens` of them, and may grow. */
   | { readonly status: 'capped'; readonly maxTokens: number; readonly paidTokens: number }
   /**
    * The gateway's estimate of the input was too low, and the account's credits did not limit the hold: a hold for the
@@ -11,19 +11,23 @@ export type OutputCap =
    */
   | { readonly status: 'hold-too-small' }
   /**
-   * The account's credits limited the hold, and the hold does not pay for the counted input and one token of output.
+   * The account's credits limited the hold, and the hold does not pay for the counted input plus one token of output.
    */
   | { readonly status: 'insufficient-credits' }
   /** The prompt leaves no room for a token in the context window. */
   | { readonly status: 'prompt-too-long' }
 
 /**
- * Returns the engine's output cap, which is the caller's limit within the context window, and the paid part of it: the
- * number of tokens for which the hold's amount pays after the counted input, `promptTokens`. The run delivers no token
- * beyond the paid ones (`paid-output.ts`). So no charge can exceed its hold, and a wrong estimate of the input neither
- * creates debt nor shortens an answer that could be paid.
+ * Returns two numbers of output tokens:
+ * - `maxTokens` is the cap for the engine: the caller's limit within the context window.
+ * - `paidTokens` is how many of these tokens the hold pays for, after it has paid for the counted input
+ *   (`promptTokens`).
  *
- * A hold that pays for all tokens that it was granted for is large enough, also if the caller's limit is higher: it grows.
+ * The run delivers only paid tokens (`paid-output.ts`). So no charge can exceed its hold, and a wrong estimate of the
+ * input neither creates debt nor shortens an answer that could be paid.
+ *
+ * A hold that the credits did not limit (`hold.clamped` is false) is large enough if it pays for the output for which
+ * it was granted (`hold.outputTokens`). The caller's limit may be higher, because the hold can grow.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
@@ -36,15 +40,16 @@ export function capOutput(job: GenerationJob, promptTokens: number, contextWindo
   return { status: 'capped', maxTokens: wanted, paidTokens }
 }
 
-/** Returns how many tokens of output this amount pays after the prompt, at most `limit`. */
+/** Returns for how many tokens of output this amount pays after the prompt is paid, at most `limit`. */
 export function paidOutput(hold: Hold, amountNano: string, tokens: { input: number; limit: number }): number {
   return affordableOf({ ...hold, amountNano }, tokens) ?? 0
 }
 
 export type OutputFit =
   /**
-   * The engine may still write `maxTokens`; 0 if earlier epochs have written all tokens that are allowed. The hold pays
-   * for `paidTokens` of the `mostTokens` that all epochs together may write.
+   * The engine may still write `maxTokens` tokens. The number is 0 if earlier epochs have written all tokens that are
+   * allowed. `mostTokens` is the number of tokens that all epochs together may write; the hold pays for the first
+   * `paidTokens` of them.
    */
   | {
       readonly status: 'fits'
@@ -52,14 +57,18 @@ export type OutputFit =
       readonly paidTokens: number
       readonly mostTokens: number
     }
-  /** The generation needs an engine with a context window of at least `window` tokens. The model allows that many. */
+  /**
+   * The generation needs an engine with a context window of at least `window` tokens. The catalog gives the model a
+   * window of at least this size.
+   */
   | { readonly status: 'window-too-small'; readonly window: number }
   | Exclude<OutputCap, { readonly status: 'capped' }>
 
 /**
- * Returns the output that is left for an engine with this context window. `prompt` is the number of prompt tokens that
- * are billed, `rendered` the length of the prompt as the engine gets it now, and `written` the output of earlier
- * epochs, which counts towards the cap.
+ * Returns how much output is left for an engine with this context window.
+ * - `prompt` is the number of prompt tokens that are billed.
+ * - `rendered` is the length of the prompt as the engine gets it now.
+ * - `written` is the output of earlier epochs, which counts towards the cap.
  */
 export function fitOutput(
   job: GenerationJob,

@@ -15,7 +15,7 @@ export type ChatModel = {
   readonly samplingDefaults: Sampling
   /** The format in which the model writes tool calls. */
   readonly callFormat: ModelFamily['toolCalls']
-  /** The tokens that end a turn. */
+  /** The tokens that end a turn of the conversation. */
   readonly endIds: readonly number[]
   /** The stop strings at which the engine itself may stop: all if the model writes only the answer, else none. */
   engineStops(request: ChatRequest): readonly string[]
@@ -54,7 +54,10 @@ export function createChatModel(deps: {
   }
 }
 
-/** Stop strings are for the answer, but an engine compares them with markup, reasoning and calls too. */
+/**
+ * Returns true if the model writes only an answer. Only then does the engine get the request's stop strings: they are
+ * meant for the answer, but an engine compares them with markup, reasoning and calls too.
+ */
 function writesAnswerOnly({ tools, toolChoice }: ChatRequest, family: ModelFamily): boolean {
   const hasCalls = family.toolCalls !== 'none' && tools.length > 0 && toolChoice !== 'none'
   return family.reasoning === 'none' && !hasCalls

@@ -14,10 +14,14 @@ import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /** How a run ended. */
 export type RunEnding =
-  /** `events` is the last output. It is sent with the end, because a later epoch would repeat output without an end. */
+  /**
+   * `events` is the last output. It is sent together with the end: if the gateway received the output without the end,
+   * a later epoch would send the output again.
+   */
   | {
       readonly status: 'completed'
       readonly finishReason: GenerationEnd['finishReason']
+      readonly stopString?: string
       readonly events: readonly GenerationEvent[]
     }
   /** This worker cannot run the generation: its gateway queues it again, with another hold or for another worker. */
@@ -38,8 +42,8 @@ export type RunEnding =
 export type EndRun = (run: RunningGeneration, ending: RunEnding) => Promise<void>
 
 /**
- * The gateway settles the output that it received; a worker only reports how its run ended. A run that ends by the
- * fault of this worker or its engine is handed back, so that it continues elsewhere.
+ * Ends runs. The gateway settles the output that it received; a worker only reports how its run ended. A run that ends
+ * by the fault of this worker or its engine is handed back, so that it continues elsewhere.
  */
 export function createEndRun(deps: {
   watch: Pick<EngineWatch, 'failureSeen' | 'callFailed'>
@@ -51,8 +55,8 @@ export function createEndRun(deps: {
   return async (run, ending) => {
     switch (ending.status) {
       case 'completed': {
-        const { finishReason, events } = ending
-        run.send([...events, { type: 'generation-end', finishReason, usage: run.usage }])
+        const { status: _, events, ...end } = ending
+        run.send([...events, { type: 'generation-end', ...end, usage: run.usage }])
         break
       }
       case 'declined':
@@ -71,8 +75,8 @@ export function createEndRun(deps: {
   }
 
   /**
-   * Ends a run that was stopped. A chat with output that reaches its deadline does not come here: it completes as
-   * `length`.
+   * Ends a run that was stopped. It is not called for a chat that has output when it reaches its deadline: such a chat
+   * completes with the reason `length`.
    */
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {
@@ -99,10 +103,14 @@ export function createEndRun(deps: {
   }
 
   /**
-   * Hands a failed run back, unless the engine is healthy and had begun to answer: then the request is at fault, and
-   * the generation fails. A failure without output counts against the engine, and makes the run a suspect. So a request
-   * that fails everywhere is found at its second engine. If the engine was unavailable, the failed call shows nothing
-   * about the request.
+   * Ends a run in which a step failed.
+   * - If the error is the caller's fault (see `toGenerationError`), the generation fails.
+   * - If the engine is healthy and had begun to answer, the request is at fault, and the generation fails.
+   * - Otherwise the run is handed back.
+   *
+   * A failure without output counts against the engine, and makes the run a suspect, so that a request that fails
+   * everywhere is found at its second engine. But if the engine was unavailable, the failed call shows nothing about
+   * the request.
    */
   function endByItself(run: RunningGeneration, error: unknown): void {
     const failure = toGenerationError(error)
@@ -139,8 +147,8 @@ export function createEndRun(deps: {
 
 /**
  * Returns the public error of a failed generation. A prompt that the template refuses, a constraint that the model
- * cannot follow and a request that the engine refuses are the caller's fault; every other failure is ours, and its
- * message describes nothing internal.
+ * cannot follow and a request that the engine refuses are the caller's fault. Every other failure is a fault of the
+ * service, and its message describes nothing internal.
  */
 function toGenerationError(error: unknown): Omit<GenerationError, 'type'> {
   if (error instanceof ChatTemplateError || error instanceof ConstraintError) {

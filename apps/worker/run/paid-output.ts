@@ -1,28 +1,29 @@
 /*
- * A hold on a small balance pays for the output that is expected, and grows while the generation runs. The engine is not
- * limited by the hold, because it cannot take up an output again that it has ended. So the worker passes on no token
- * beyond what the hold pays.
+ * Limits the output of a run to the tokens that are paid. On a small balance, the hold pays for the expected output at
+ * first, and grows while the generation runs. The engine is not limited by the hold, because it cannot continue an
+ * output that it has ended. Instead the worker passes on only the tokens for which the hold pays.
  *
  * PAID
- *   Every token so far is passed on. Near the end of what is paid, a larger hold is requested, and again
- *   after 0.5 s and each second until the hold is large enough or an answer is final.
- *   - More tokens come than are paid: UNPAID. If the last answer was final: OVER.
+ *   Every token so far is passed on. When few paid tokens are left, the worker requests a larger hold from the gateway.
+ *   It repeats the request after 0.5 s and then each second, until the hold is large enough or an answer of the gateway
+ *   is final.
+ *   - More tokens come than are paid: OVER if the last answer was final, otherwise UNPAID.
  *
  * UNPAID
- *   The tokens beyond what is paid wait here, in their order; later ones wait behind them. The requests go on.
- *   - A larger hold: the tokens that it pays are passed on. If none is left: PAID.
- *   - A final answer: the tokens that its hold pays are passed on. If others are left: OVER.
- *   - After 3 s without enough money: OVER.
+ *   The tokens that are not paid wait here in their order, and later tokens wait behind them. The requests go on.
+ *   - A larger hold: the tokens for which it pays are passed on. If no token waits any more: PAID.
+ *   - A final answer: the tokens for which its hold pays are passed on. If tokens still wait: OVER.
+ *   - 3 s after the first token began to wait: OVER.
  *
  * OVER
- *   Tokens that wait are dropped, and nobody pays for them. The generation ends with the tokens that were passed on.
+ *   Waiting tokens are dropped and not charged. The generation ends with the tokens that were passed on.
  */
 
 /** The gateway's answer to a request for a larger hold. */
 export type HoldAnswered = {
-  /** The hold as it is now; unchanged if nothing more can be paid. */
+  /** The present amount of the hold; unchanged if billing granted no more. */
   readonly amountNano: string
-  /** True if no larger hold will come, so that nothing is gained by waiting. */
+  /** True if no larger hold will come, so waiting does not help. */
   readonly isFinal: boolean
 }
 
@@ -30,39 +31,49 @@ export type HoldAnswered = {
 type Ids = readonly number[] | Uint32Array
 
 export type PaidOutput = {
-  /** Returns the tokens that may be passed on now, which are the first of these tokens, or none. */
+  /** Returns the first part of `ids`, which may be passed on now; empty if none may. */
   take(ids: Ids): Ids
-  /** The hold now pays this many tokens in all. A smaller number than before changes nothing. */
+  /** Notes that the hold now pays for this many tokens in all. A smaller number than before is ignored. */
   raise(paidTokens: number, isFinal: boolean): void
-  /** True once the money has ended. */
+  /** True once the output has ended because its tokens were not paid. */
   isOver(): boolean
-  /** Resolves when no token waits: the money has come or has ended. Rejects when the signal is aborted. */
+  /** Resolves when no token waits any more: all are paid, or the output is over. Rejects when the signal is aborted. */
   untilPassedOn(signal: AbortSignal): Promise<void>
-  /** Ends the requests. */
+  /** Ends the requests for a larger hold. */
   close(): void
 }
 
-/** The pauses before a request is repeated. Money that is missing is seldom there a moment later. */
+/** The pauses before a request for a larger hold is repeated. Missing credits seldom come within a shorter time. */
 const FIRST_PAUSE_MS = 500
 const LAST_PAUSE_MS = 1_000
-/** The engine goes on meanwhile, in vain if no money comes; and a restart of billing takes a few seconds. */
+/**
+ * How long tokens wait to be paid. The time covers a restart of billing, which takes a few seconds. It is not longer,
+ * because the engine goes on meanwhile, and its work is lost if no credits come.
+ */
 const GIVE_UP_MS = 3_000
-/** A larger hold is requested when no more than this part of what is paid is left, and at least this many tokens. */
+/**
+ * A larger hold is requested when at most this many paid tokens are left, which means that they are not passed on yet:
+ * `LEAD_SHARE` of all paid tokens, but at least `LEAD_TOKENS`.
+ */
 const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16
-/** How much more is requested. A half of what is paid lets the longest answers grow in few steps. */
+/**
+ * A request for a larger hold asks that the hold pays for this many more tokens: `STEP_SHARE` of the paid tokens, but
+ * at least `STEP_TOKENS`. Because each such request adds half of the paid tokens, a few of them are enough even for the
+ * longest answers.
+ */
 const STEP_SHARE = 1 / 2
 const STEP_TOKENS = 256
 
 const NONE: Ids = []
 
 export function createPaidOutput(options: {
-  /** Tokens that earlier epochs passed on. */
+  /** The number of tokens that earlier epochs passed on. */
   readonly written: number
   readonly paidTokens: number
   /** The most tokens that the output may have, whatever is paid. */
   readonly mostTokens: number
-  /** Requests a hold that pays so many more tokens. */
+  /** Requests a hold that pays for `moreTokens` more tokens. */
   readonly ask: (moreTokens: number) => void
   /** Called with tokens that have waited, once they are paid. */
   readonly onPaid: (ids: Ids) => void
@@ -79,7 +90,7 @@ export function createPaidOutput(options: {
   let onPassedOn: (() => void) | null = null
   let askFrom = toAskFrom()
 
-  /** The number of tokens at which a larger hold is requested. */
+  /** Returns the number of passed-on tokens from which a larger hold is requested. */
   function toAskFrom(): number {
     if (paid >= mostTokens || isFinal) return Infinity
     return paid - Math.max(LEAD_TOKENS, Math.floor(paid * LEAD_SHARE))

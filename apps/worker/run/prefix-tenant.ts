@@ -4,17 +4,23 @@ import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { WorkerConfig } from '../config.ts'
 
 /**
- * Returns the name under which the engine caches a generation's prompt: only prompts of the same name find it again.
- * Null: all prompts share the cache.
+ * Returns the name under which the engine caches a generation's prompt. The engine reuses a cached prompt only for
+ * prompts with the same name. Null: all prompts share the cache.
  */
 export type PrefixTenantOf = (job: Pick<GenerationJob, 'tenant'>) => string | null
 
 /** As long as a UUID, so a name cannot be guessed. */
 const NAME_BYTES = 16
-/** An HMAC costs a request about 30 µs, so the names of the latest tenants are kept, in about 1 MB. */
+/**
+ * The names of this many tenants are kept, because an HMAC costs a request about 30 µs. The least recently used name is
+ * dropped first. All names take about 1 MB.
+ */
 const KEPT_NAMES = 5_000
 
-/** The names are keyed hashes: the engine, which logs its requests, cannot infer from one whose prompt it is. */
+/**
+ * Creates a `PrefixTenantOf`. The names that the created function returns appear in the engine's logs. They are keyed
+ * hashes, so that the logs do not reveal the account or the key that sent a prompt.
+ */
 export function createPrefixTenantOf(options: {
   sharing: WorkerConfig['PREFIX_SHARING']
   secret: string

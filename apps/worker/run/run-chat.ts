@@ -21,25 +21,32 @@ import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → wait for its turn → replay → generate → parse → publish. Throws if a step fails,
- * or if the run is stopped before it is complete.
+ * Runs a claimed chat: render → cap → wait until the engine may be called (`trials.ts`) → replay → generate → parse →
+ * publish. Throws if a step fails, or if the run is stopped before it is complete.
  *
- * A generation that another worker began continues after the token ids that its gateway has. The parser reads these ids
- * again. Their events are dropped, because the gateway has the events too: the ids of a push are sent in one group with
- * its events. The engine gets the ids as a part of the prompt.
+ * A generation may have begun on another worker. Then the run continues after the token ids that the gateway already
+ * has. The parser reads these ids again. The resulting events are dropped, because the gateway already has them: a
+ * worker sends token ids in one group with the events that the parser made of them. The engine gets the ids as a part
+ * of the prompt.
  */
 export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEnding>
 
 type Fit = Extract<OutputFit, { readonly status: 'fits' }>
 type Ids = readonly number[] | Uint32Array
-/** Where the output of a run goes, and how much of it is paid. */
+/**
+ * The parser that reads a run's output, and the limits of the output: how much the engine may write, and how much is
+ * paid.
+ */
 type Output = { readonly parser: OutputParser; readonly fit: Fit }
 
 export function createRunChat(deps: {
   worker: string
   model: ChatModel
   engine: Pick<EngineClient, 'generate'>
-  /** The engine's own limit. The catalog may set less, or more if other engines have a larger window. */
+  /**
+   * The context window of this engine. The catalog's window may be smaller, or larger if other engines have a larger
+   * window.
+   */
   contextWindow: number
   prefixTenantOf: PrefixTenantOf
   /** The prefixes that were sent to this engine. */
@@ -48,7 +55,7 @@ export function createRunChat(deps: {
   watch: Pick<EngineWatch, 'tokenSeen'>
   meter: CallMeter
   onReplay: (tokens: number) => void
-  /** Called when an output was cut because the money had ended. */
+  /** Called when an output was cut because its next tokens were not paid. */
   onMoneyEnd: () => void
 }): RunChat {
   const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, trials } = deps
@@ -62,8 +69,8 @@ export function createRunChat(deps: {
     })
     throwIfStopped(run)
 
-    // A prompt can be rendered differently later (it may have the date), so the bill and the cap use the first claim's
-    // count.
+    // A prompt can be rendered differently later, for example if it contains the date. So the charge, and the cap of
+    // the output (`capOutput`), use the number of prompt tokens that was counted at the first claim.
     const promptTokens = run.firstPromptTokens ?? prompt.ids.length
     const tokens = { prompt: promptTokens, rendered: prompt.ids.length, written: earlier.length }
     const fit = fitOutput(job, tokens, contextWindow)
@@ -87,8 +94,10 @@ export function createRunChat(deps: {
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
-    // A caller who hangs up pays for the prompt only once the claim has arrived. And if the worker dies together with
-    // the engine, the gateway must know that the engine had the generation.
+    // The gateway usually gets the claim with the first output. It gets the claim earlier in two cases:
+    // - The prompt is large. A caller who hangs up pays for the prompt only if the gateway has received the claim.
+    // - The generation was present at the death of an engine. If this worker dies together with its engine, the gateway
+    //   must know that the engine had the generation.
     if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths.count > 0) run.sendClaim()
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
@@ -107,7 +116,7 @@ export function createRunChat(deps: {
               promptIds: concat(prompt.ids, earlier),
               sampling: { ...model.samplingDefaults, ...job.request.sampling },
               maxTokens: fit.maxTokens,
-              // The minimum counts for the whole generation; the cap comes first.
+              // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
               minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
               ignoreEos,
               endIds,
@@ -118,10 +127,19 @@ export function createRunChat(deps: {
           )
     const events = parser.finish()
     run.usage.reasoningTokens = parser.reasoningTokens()
-    return { status: 'completed', finishReason: toFinishReason(finish, parser), events }
+    const stopString = parser.stopString()
+    return {
+      status: 'completed',
+      finishReason: toFinishReason(finish, parser),
+      ...(stopString !== null && { stopString }),
+      events,
+    }
   }
 
-  /** Brings the parser to where the gateway is; returns whether the output was over there. */
+  /**
+   * Brings the parser to its state after the ids of earlier epochs. Returns true if these ids already contain the end
+   * of the output.
+   */
   async function replay(
     { earlierIds }: RunningGeneration,
     parser: OutputParser,
@@ -136,7 +154,10 @@ export function createRunChat(deps: {
     return false
   }
 
-  /** Generates until the engine, the parser, the money or the deadline ends the output. The last two count as `length`. */
+  /**
+   * Generates until the engine or the parser ends the output, until the paid tokens are used up, or until the deadline.
+   * If the paid tokens are used up, or at the deadline, the result is `length`.
+   */
   async function generate(
     run: RunningGeneration,
     output: Output,
@@ -164,7 +185,8 @@ export function createRunChat(deps: {
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     const { usage, signal } = run
-    // Later epochs also read the replayed output from the engine's cache, which gives no discount.
+    // In a later epoch the engine also finds the replayed output in its cache. Replayed output gets no discount, so the
+    // cached tokens of such an epoch are not counted.
     const isContinued = run.earlierIds.length > 0
     const prefix = await sentPrefixes.note(request.cacheSalt, request.promptIds)
     const toOwn = (cachedTokens: number) => Math.min(cachedTokens, prefix.knownTokens)
@@ -177,7 +199,8 @@ export function createRunChat(deps: {
       usage.completionTokens += ids.length
       const parsed = parser.push(ids)
       if (isFirst && usage.cachedTokens > 0) {
-        // Sent with the first token, because a generation that ends here is charged without an end event.
+        // This event is sent with the first token. If the caller leaves early, no end event comes, and the charge is
+        // computed from the earlier events.
         parsed.events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
       }
       run.send(parsed.events)
@@ -215,7 +238,10 @@ export function createRunChat(deps: {
   }
 }
 
-/** Opens what the hold pays of a run's output, and follows the gateway's answers about the hold. */
+/**
+ * Limits a run's output to the tokens for which its hold pays. The gateway's answers to requests for a larger hold
+ * raise the limit.
+ */
 function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => void): PaidOutput {
   const { hold } = run.job
   const { mostTokens, paidTokens } = fit
@@ -236,7 +262,10 @@ function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => 
   return paid
 }
 
-/** Traces the engine's call with the attributes of the conventions for generative AI; no text is among them. */
+/**
+ * Traces the engine's call with the attributes of OpenTelemetry's conventions for generative AI. The attributes contain
+ * no text of the request or the output.
+ */
 async function traceCall(
   run: RunningGeneration,
   { request, call }: { request: EngineRequest; call: () => Promise<'stop' | 'length'> },
@@ -263,12 +292,13 @@ async function traceCall(
 }
 
 /**
- * The claim of a smaller prompt is sent with the first output, which saves a message for each generation. If the caller
- * hangs up before, at most the prefill of so many tokens is free.
+ * If a prompt has at most this many tokens, the worker sends the gateway the claim together with the first output,
+ * which saves a message for each generation. So the prefill of such a prompt is free if the caller hangs up before the
+ * first output.
  */
 const LARGE_PROMPT_TOKENS = 2_048
 
-/** About 5 ms of work: other streams go on in between. */
+/** Replaying this many ids takes about 5 ms. Before the next ids are replayed, other streams go on. */
 const REPLAYED_AT_ONCE = 2_048
 
 /** Throws if the run is stopped. At the deadline, a run that has output of earlier epochs completes instead. */
@@ -278,8 +308,9 @@ function throwIfStopped(run: RunningGeneration): void {
 }
 
 /**
- * A model may end in the middle of a call, which does not count then. The text that was buffered until the end may have
- * had a stop string.
+ * Returns why the output ended. If the output ended in the middle of a tool call, the reason is `length`, and the call
+ * does not count. If the engine reached the limit of output tokens, the parser may still have found a stop string in
+ * the text that was buffered until the end. In this case the reason is not `length`.
  */
 function toFinishReason(finish: 'stop' | 'length', parser: OutputParser): GenerationEnd['finishReason'] {
   if (parser.isCut()) return 'length'
@@ -297,7 +328,7 @@ function concat(prompt: Uint32Array, earlier: Uint32Array): Uint32Array {
   return ids
 }
 
-/** An engine that stops ends its generations with `abort`. */
+/** An engine that shuts down ends its generations with `abort`. */
 function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, hasOutput: boolean): Error {
   // vLLM accepts a request before it compiles the grammar, and reports a failed compilation as an 'error' without
   // output.
@@ -315,7 +346,7 @@ const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => (
   message: toOverflowMessage({ contextWindow, tokens }),
 })
 
-/** The hold was clamped: its amount is all that the account had left. */
+/** The account's credits limited the hold, so its amount is all that the account had left. */
 const insufficientCredits = ({ amountNano }: Hold): Refusal => ({
   code: 'insufficient_credits',
   message:

@@ -10,8 +10,9 @@ import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed embedding: tokenize → wait for its turn → embed → deliver. Throws if a step fails, or if the run is
- * stopped. A later epoch begins again; the gateway skips the vectors that it has.
+ * Runs a claimed embedding: tokenize → wait until the engine may be called (`trials.ts`) → embed → deliver. Throws if a
+ * step fails, or if the run is stopped. A later epoch embeds all inputs again; the gateway skips the vectors that it
+ * already has.
  */
 export type RunEmbedding = (run: RunningGeneration, request: EmbeddingRequest) => Promise<RunEnding>
 

@@ -7,11 +7,12 @@ import type { HoldAnswered } from './paid-output.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 
 /**
- * Why a running generation is stopped.
- * - `unwanted`: its gateway has asked for the stop, has settled it, or is cut off from the bus and would not receive
- *   the rest.
- * - `gateway-dead`: its gateway cannot receive it any more, and this worker settles it.
- * - `worker-stopping`, `engine-lost`: it is handed back, and continues elsewhere.
+ * The reasons for which a running generation is stopped:
+ * - `unwanted`: the gateway of the generation has asked for the stop, has settled the generation, or is cut off from
+ *   the bus and would not receive the rest.
+ * - `gateway-dead`: the gateway of the generation is dead, and this worker settles the generation.
+ * - `deadline`: the generation has reached its deadline.
+ * - `worker-stopping`, `engine-lost`: the generation is handed back, and continues elsewhere.
  */
 export type StopReason = 'unwanted' | 'gateway-dead' | 'deadline' | 'worker-stopping' | 'engine-lost'
 
@@ -26,16 +27,16 @@ export type RunningGeneration = {
   readonly span: Span
   /** The output ids of earlier epochs, after which this epoch continues; empty at a start and a restart. */
   readonly earlierIds: Uint32Array
-  /** The number of prompt tokens that the first claim counted; null before it. */
+  /** The number of prompt tokens that was counted at the first claim; null if no worker has counted them yet. */
   readonly firstPromptTokens: number | null
   /** The generation's usage so far, over all epochs. */
   readonly usage: { -readonly [Field in keyof Usage]: Usage[Field] }
   readonly output: Readonly<Output>
-  /** The deaths of engines in earlier epochs. */
+  /** The engine deaths at which the generation was present in earlier epochs. */
   readonly engineDeaths: EngineDeaths
   /** Set when the engine has died or hung. */
   blame: Blame
-  /** Called with the gateway's answer to a request for a larger hold; null until one may be requested. */
+  /** Called with the gateway's answer to a request for a larger hold; null until a larger hold may be requested. */
   onHold: ((answered: HoldAnswered) => void) | null
   /** Aborted by `stop`. */
   readonly signal: AbortSignal
@@ -53,8 +54,8 @@ export type RunningGeneration = {
   /** Publishes the claim, unless it is published already. */
   sendClaim(): void
   /**
-   * Publishes events that belong together: the gateway receives all of them or none. The token ids that were noted
-   * since the last call are sent with these events.
+   * Publishes events that belong together: the gateway receives all of them or none. The token ids that `noteOutput`
+   * has noted since the previous call of `send` are sent with these events.
    */
   send(events: readonly GenerationEvent[]): void
   /** Ends the run: nothing can be sent afterwards. */
@@ -71,8 +72,9 @@ export type Output = {
 }
 
 /**
- * Creates a run. `send` publishes its events, `onClose` is called once. The deadline is counted from now on, by this
- * process' own clock: `remainingMs` is the time that is left by the clock of the queue Redis.
+ * Creates a run. `send` publishes its events; `onClose` is called once. The deadline is `remainingMs` from now, by this
+ * process's own clock. `remainingMs` is the time until the deadline as the clock of the queue Redis measured it at the
+ * claim.
  */
 export function createRun(
   { job, epoch, ids, promptTokens, engineDeaths, remainingMs, waitedMs }: ClaimedGeneration,
@@ -86,7 +88,10 @@ export function createRun(
   const { nowMs, onClose, span } = deps
   const abort = new AbortController()
   const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
-  /** Ids noted since the last events; their text may still be buffered: half a character, a possible stop string. */
+  /**
+   * Ids that were noted after the last sent events. Their text may still be buffered, because it is half a character or
+   * may begin a stop string.
+   */
   const unsentIds: number[] = []
   let unsentClaim: GenerationClaimed | null = null
   let reason: StopReason | null = null
@@ -122,7 +127,8 @@ export function createRun(
     },
     hasOutput: () => output.firstMs !== null,
     timing: () => ({
-      // In a later epoch, `waitedMs` counts only from the last time that it was queued.
+      // In a later epoch, `waitedMs` counts only from the time at which the generation was queued again. So the whole
+      // wait is unknown.
       waitedMs: epoch === 1 ? waitedMs : null,
       ahead: null,
       firstTokenMs: epoch === 1 && output.firstMs !== null ? output.firstMs - claimedMs : null,

@@ -21,46 +21,53 @@ export type RunningGenerations = {
   /** Opens a run. `onClose` is called at its end. `span` is the span of the run, if it is traced. */
   open(claim: ClaimedGeneration, onClose: () => void, span?: Span): RunningGeneration
   /**
-   * Returns whether this process runs or has run the epoch. When a failover of Redis loses a claim, the generation
-   * waits again, and the same worker may be given it again. It must not start a second run: the gateway knows an epoch
-   * by its worker, so it would take the two runs for one. If the first run still runs, it goes on. If it has ended, the
-   * pulse reports its end to the gateway.
+   * Returns whether this process runs or has run this epoch, or a later epoch, of the generation. When a failover of
+   * Redis loses a claim, the generation waits again, and the same worker may claim it a second time. The worker must
+   * not start a second run of the same epoch: the gateway cannot distinguish two runs with the same epoch and worker.
+   * If the first run still runs, it goes on. If it has ended, the pulse reports its end to the gateway.
    */
   hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
-  /** Sends the one event of an epoch that does not run. */
+  /** Sends the only event of an epoch that is not run. */
   refuse(generation: UnreadGeneration, event: GenerationEvent): void
-  /** The runs of all engines that have not ended. */
+  /** Returns the runs that have not ended, on all engines. */
   live(): RunningGeneration[]
-  /** Stops the epochs of a gateway's streams up to the given epochs, also if a stream is not open yet. */
+  /**
+   * Each entry of `stopped` names a stream of the gateway and an epoch. Stops the stream's run of this epoch or of an
+   * earlier epoch. Such a run is also stopped if it is opened within 10 s after this call.
+   */
   stopStreams(gateway: string, stopped: readonly StreamEpoch[]): void
   /** Passes the answer to a request for a larger hold to the run of exactly this epoch. */
   answerHold(gateway: string, answered: AnsweredHold): void
   /** Stops the runs of a gateway that receives nothing. They are settled only if the gateway dies. */
   stopGateway(gateway: string): void
-  /** Settles the generations of a dead gateway, also those that have ended, and stops its runs. */
+  /** Settles the generations of a dead gateway, ended generations included, and stops its runs. */
   buryGateway(gateway: string): void
   /** Stops and forgets these streams, because the gateway has settled them. */
   forgetSettled(gateway: string, streams: readonly number[]): void
   /** Reports the states of the streams that a gateway asks about. */
   answer(gateway: string, asked: readonly AskedStream[]): void
   /**
-   * Publishes to each gateway the claims that are not published yet, and the last seq of each of its streams that has
-   * ended or has sent nothing since the last call. For the other streams, the next frame shows whether a frame was
-   * lost. Call it once a second.
+   * Publishes two things to each gateway: the claims that are not published yet, and the sequence number of the last
+   * event of some of the gateway's streams. These are the running streams that have sent nothing since the last call,
+   * and the ended streams at some of the calls (`ENDED_EVERY_PULSES`). For the other running streams, the next frame
+   * shows whether a frame was lost. Call it once a second.
    */
   pulse(): void
 }
 
-/** A gateway acknowledges within seconds the streams that it has settled; a gateway that is cut off may need longer. */
+/**
+ * An ended stream is remembered for this time. A gateway acknowledges within seconds the streams that it has settled; a
+ * gateway that is cut off may need longer.
+ */
 const KEEP_ENDED_MS = 300_000
 const KEEP_STOP_MS = 10_000
-/** An ended stream is listed in one pulse, and again in every tenth in case the acknowledgement was lost. */
+/** An ended stream is listed in one pulse, and again in every tenth pulse, in case the acknowledgement was lost. */
 const ENDED_EVERY_PULSES = 10
 
 /** `run` is null after the run's end, so that its prompt does not stay in memory; `timing` remains. */
 type TrackedStream = UnreadGeneration & {
   lastSeq: number
-  /** Calls of `pulse` since its last event, or since its end. */
+  /** Calls of `pulse` since the stream's last event, or since its end. */
   quietPulses: number
   /** True if the stream has sent output: further events may wait to be merged. */
   hasBegun: boolean
@@ -71,8 +78,8 @@ type TrackedStream = UnreadGeneration & {
 
 /**
  * The generations of this process on all engines, by gateway and stream: control messages name the stream, not the
- * generation. An ended generation is remembered until its gateway has settled it, because this worker settles it if
- * that gateway dies.
+ * generation. An ended generation is remembered until its gateway has settled it, but at most for `KEEP_ENDED_MS`. If
+ * the gateway dies before, this worker settles the generation.
  */
 export function createRunningGenerations(deps: {
   publisher: Pick<EventPublisher, 'send' | 'pulse' | 'forget'>

@@ -2,14 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 
 /**
- * The prompts and outputs that each tenant has lately exchanged with one engine, in blocks. They limit the engine's
- * count of cached tokens. Not every servicer keeps the caches of tenants apart (see `toSaltMessage`); without the
- * limit, the count would show what other tenants have sent.
+ * The prompts and outputs that each tenant has lately exchanged with one engine, in blocks. They limit the number of
+ * cached tokens that is reported for a prompt. Not every servicer keeps the caches of tenants apart (see
+ * `toSaltMessage`); without the limit, the number would show what other tenants have sent.
  */
 export type SentPrefixes = {
   /**
    * Notes a prompt that is sent now. If `tenant` is null, all prompts share the cache, and nothing is noted. A long
-   * prompt is noted in several turns of the event loop.
+   * prompt is noted in several iterations of the event loop.
    */
   readonly note: (tenant: string | null, promptIds: Uint32Array) => Promise<SentPrefix>
 }
@@ -21,13 +21,16 @@ export type SentPrefix = {
   readonly push: (ids: readonly number[] | Uint32Array) => void
 }
 
-/** The smallest block in which engines cache by default. An engine with larger blocks never counts more tokens. */
+/**
+ * The number of tokens in the smallest blocks that engines use by default for their cache. An engine with larger blocks
+ * never reports more cached tokens than an engine with these blocks.
+ */
 export const BLOCK_TOKENS = 16
 
 /** For all tenants together: two million tokens, in about 20 MB. The least recently used blocks are forgotten first. */
 const MOST_BLOCKS = 131_072
 
-/** One to two milliseconds of work. */
+/** The most blocks that one iteration of the event loop handles: one to two milliseconds of work. */
 const BLOCKS_AT_ONCE = 1_024
 
 export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefixes {
@@ -62,8 +65,8 @@ export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefi
         keys.push(key)
         chain.follow(number)
       }
-      // The blocks are used from the end, so that a prompt's end is forgotten before its beginning: without it, the end
-      // is useless.
+      // Each `get` marks a block as used. The last block of the prompt is marked first, and is therefore forgotten
+      // first: a block is useless without the blocks before it.
       for (const key of keys.toReversed()) numbers.get(key)
       const block = new Uint32Array(BLOCK_TOKENS)
       let filled = promptIds.length % BLOCK_TOKENS
@@ -95,7 +98,8 @@ function createChain(tenant: string) {
   return {
     toKey(block: Uint32Array): string {
       ids.set(block)
-      // A first key has the tenant's name beside as many bytes, so it is longer than every other key.
+      // The key of a first block also contains the tenant's name. So it is longer than the key of every later block,
+      // and equal to none of them.
       return isFirst ? tenant + bytes.toString('latin1') : bytes.toString('latin1')
     },
     follow(number: number): void {

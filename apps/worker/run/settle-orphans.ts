@@ -15,8 +15,9 @@ const PAUSES = { firstPauseMs: 20, lastPauseMs: 1_000 }
 const UNUSED = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
 
 /**
- * A gateway settles its own generations. If it is dead, the worker that ran a generation settles it: as our fault and
- * free, because the answer was not received. The record refuses the settlement if another worker has the generation.
+ * A gateway settles its own generations. If a gateway is dead, each of its generations is settled by the worker that
+ * ran the generation, with the outcome `fault` and free of charge, because no client received the answer. The record
+ * refuses the settlement if another worker has the generation.
  */
 export function createOrphanSettlements(deps: {
   record: Pick<GenerationRecord, 'settle'>

@@ -2,12 +2,16 @@ import type { GenerationRecord } from '#libs/generation-record/generation-record
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RunningGeneration } from './running-generation.ts'
 
-/** The bus may be slow for a moment; stop messages arrive after such a moment. */
+/**
+ * The bus counts as away once `busAwayMs` returns more than this. If the bus is only slow for a moment, stop messages
+ * still arrive afterwards.
+ */
 const AWAY_MS = 3_000
 
 /**
- * While the bus is away no gateway can ask this worker to stop a run. Then this function asks the records which runs
- * are settled or gone, and stops them. Call it once a second.
+ * Returns a function that must be called once a second. While the bus is away, no gateway can ask this worker to stop a
+ * run. So the function then asks the queue Redis which generations are settled or have no record any more, and stops
+ * their runs.
  */
 export function createStopSettled(deps: {
   busAwayMs: () => number

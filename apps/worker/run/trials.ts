@@ -7,8 +7,9 @@ import type { RunningGeneration } from './running-generation.ts'
  */
 export type Trials = {
   /**
-   * Resolves when the engine may be called for this run, or when the run is stopped. Most runs need not wait. The
-   * longest wait of a run is `TURN_MS` for each engine that died while it ran the generation.
+   * Resolves when the engine may be called for this run, or when the run is stopped. Most runs need not wait. A run
+   * waits at most `TURN_MS` × the number of engines that died while they ran its generation, or `TURN_MS` if there was
+   * none.
    */
   begin(run: TriedRun): Promise<void>
   /** Notes that the engine has given output. */
@@ -16,8 +17,9 @@ export type Trials = {
   /** Notes that the run is over. May be called without `begin`. */
   end(run: TriedRun): void
   /**
-   * Call it when the engine has died, or has hung since `lastTokenMs`. Sets the blame of all runs that the engine had,
-   * and returns the one suspect, or null. The runs that wait are not blamed.
+   * Call it when the engine has died, or has hung since `lastTokenMs`. Sets the field `blame` of all runs that the
+   * engine had. Returns the suspect; null if several runs, or none, may be the cause. Runs that still wait for their
+   * turn to begin are not blamed.
    */
   judge(lastTokenMs: number): TriedRun | null
 }
@@ -28,38 +30,51 @@ type TriedRun = Pick<RunningGeneration, 'epoch' | 'engineDeaths' | 'output' | 's
 }
 
 /**
- * One or two tokens that an engine has made may be lost with it. So a generation that kills its engine at a certain
- * length kills the next engine before its third new token.
+ * The last one or two tokens that an engine made may be lost when it dies. So a generation that kills its engine at a
+ * certain length kills the next engine before that engine has made three new tokens for it.
  */
 const READ_TOKENS = 3
-/** A run that exceeds its longest epoch with a dead engine by this many tokens did not cause those deaths. */
+/**
+ * Some epochs of a generation may have ended with the death of an engine. Once a run has this many tokens more than the
+ * longest of these epochs, its generation did not cause the deaths.
+ */
 const LONGER_TOKENS = 16
-/** Bounds the wait: if about fifty runs are read again one after the other, the last run waits this long. */
+/** Bounds the wait for a trial. If about fifty runs are tried one after another, the last of them waits this long. */
 const TURN_MS = 5_000
-/** A run that began later than this after an engine's last token did not make it hang. */
+/** A run did not make its engine hang if it began more than this time after the engine's last token. */
 const HANGS_WITHIN_MS = 2_000
 
 /**
  * A generation can kill its engine after any number of tokens, so a first death proves nothing about any generation
- * that the engine ran. Each of them continues *on trial* in its next engine:
+ * that the engine ran. Each of these generations continues *on trial* in its next engine:
  *
- * - *unread*, until that engine has given its next 3 tokens: a generation that kills by its prompt, or by its output so
- *   far, kills here. An engine reads one such run at a time, and no other run is without a token meanwhile.
- * - after a second death that proved nothing, also until it has more tokens than any of its epochs that ended with the
- *   death of an engine: a generation that kills after a number of tokens kills here. An engine has one such run at a
- *   time, beside new runs.
+ * - The run is *unread* until that engine has given the run's next 3 tokens. If the generation kills by its prompt, or
+ *   by its output so far, it kills within these tokens. While an engine has an unread run, it gets no other run on
+ *   trial, and it has no other run without a token.
+ * - After a second death that proved nothing, the trial is longer. It lasts until the run has 16 tokens more than its
+ *   longest epoch that ended with the death of an engine. If the generation kills at a certain length, it kills within
+ *   these tokens. An engine has at most one run in such a longer trial at a time; new runs may run beside it.
  *
- * So when an engine dies, at most one run is on trial. It is the suspect, and its gateway ends it; the other runs go on
- * elsewhere. A run that was alone in the engine is the suspect as well. A run may have been the cause if it is on
- * trial, if it has no token, or if it is as long as its longest epoch that ended with the death of an engine. If there
- * are several such runs, none is the suspect, and the next trial is longer.
+ * So when an engine dies, at most one run is on trial. A run may have been the cause of the death if one of these is
+ * true:
  *
- * There are two limits. If another generation kills for the first time in the fraction of a second in which the engine
- * reads a run on trial, the run on trial is ended in its place. And if more than about fifty runs wait for one engine,
- * the runs whose turn does not come within 5 s go on together. Then another engine is needed to find the generation
- * that kills. The longest wait grows with each death, so in the end the generation is found.
+ * - It was the only run in the engine.
+ * - It is on trial.
+ * - It has no token of this engine.
+ * - It was present at an earlier death, and its length is the length of its longest epoch that ended with the death of
+ *   an engine, to within one token.
  *
- * An embedding begins anew in each epoch, so it is on trial until its end.
+ * If only one run may have been the cause, it is the suspect: its gateway ends it if it was present at an earlier
+ * death, and the other runs go on elsewhere. If several runs may have been the cause, none is the suspect, and the next
+ * trial is longer.
+ *
+ * This method has two limits. A run on trial is unread for a fraction of a second. If another generation kills the
+ * engine for the first time within this time, the generation on trial is ended in its place. And if more than about
+ * fifty runs wait for one engine, the runs whose trial does not begin within 5 s go on together. Then another engine is
+ * needed to find the generation that kills. The longest wait grows with each death, so in the end the generation is
+ * found.
+ *
+ * An embedding begins anew in each epoch, so its trial lasts until its end.
  */
 export function createTrials(nowMs: () => number): Trials {
   const turns = new ShortLivedMap<string, Turn>()
@@ -72,8 +87,8 @@ export function createTrials(nowMs: () => number): Trials {
   function mayBegin(turn: Turn): boolean {
     if (isTried(turn)) return !isRunning(isUnread) && !isRunning(isOnTrial)
     if (isRunning((other) => isTried(other) && isUnread(other))) return false
-    // If a run on trial waits and none runs, new runs wait too. Otherwise a series of new runs would keep the run on
-    // trial from its turn.
+    // New runs also wait if a run on trial waits and no run on trial is running. Otherwise a series of new runs could
+    // keep the run on trial waiting.
     return isRunning(isOnTrial) || !waiting.values().some(isTried)
   }
 

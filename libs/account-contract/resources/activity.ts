@@ -72,7 +72,7 @@ export const ACTIVITY = {
         }),
         to: Day.optional().meta({ description: 'The last day; default: today.', example: day.date }),
       })
-      // Checked here too, so that nothing is read for wrong days.
+      // `toDays` checks the days as well. This check refuses wrong days before anything is read.
       .refine(({ from, to }) => {
         if (from !== undefined && to !== undefined) assertDays(from, to)
         return true

@@ -5,7 +5,7 @@ import { defineRead, FREE, READ_ERRORS } from '../operation.ts'
 
 const Ms = Count.nullable().meta({ description: 'Milliseconds; null: not known, or it did not happen.' })
 
-/** The receipt of one request, as its key reads it. */
+/** The record of one request, as the interface shows it to the key that made it. */
 const Receipt = z.object({
   id: z.uuid().meta({ description: 'As in `x-request-id`.' }),
   status: z.enum(['running', 'settled', 'released', 'expired']),
@@ -61,10 +61,10 @@ const receipt: Receipt = {
   nano: { total_cost: '232400' },
 }
 
-/** Any form of a request's id: the bare `x-request-id`, or with the prefix that the id has in an answer. */
+/** A request's id: the bare `x-request-id`, or the same id with the prefix of the answer's id. */
 const ANY_ID = /^(?:chatcmpl-|cmpl-|resp_)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
 
-/** The error for a request that another key or nobody has made, and for a text that cannot be an id. */
+/** The error for the id of another key's request, for an unknown id, and for a text that cannot be an id. */
 export function generationNotFound(message = 'There is no request with this id.'): ApiError {
   return new ApiError('generation_not_found', message, { param: 'id' })
 }

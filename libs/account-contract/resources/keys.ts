@@ -90,7 +90,7 @@ export type Limits = z.infer<typeof Limits>
 const Change = z
   .strictObject({ ...LIMITS, disabled: z.boolean('expected true or false').optional() })
   .superRefine((change, { issues }) => {
-    // Unknown fields were removed before, and each is an issue already.
+    // zod has already removed unknown fields, and has added an issue for each.
     if (Object.keys(change).length > 0 || issues.length > 0) return
     throw new ApiError('invalid_request', 'Give at least one field to change.')
   })
@@ -120,7 +120,7 @@ const key: AccountKey = {
 
 const secret = 'mr_live_4cFhqWJpZ0s7XbD2nVtYkGmRuLe8AaQoC1xCRh'
 
-/** The error for an unknown id also answers an id that no key can have. */
+/** An id that no key can have is answered with the same error as an unknown id. */
 const KeyPath = z.strictObject({
   id: z
     .string()

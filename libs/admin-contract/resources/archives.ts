@@ -44,7 +44,7 @@ export const LedgerMonth = z
   .meta({ id: 'LedgerMonth' })
 export type LedgerMonth = z.infer<typeof LedgerMonth>
 
-/** Settled requests, as they are in the file of a month. */
+/** A settled request: a line of a month's usage file. */
 export const ArchivedUsage = z
   .object({
     requestId: Id,
@@ -66,7 +66,10 @@ export const ArchivedUsage = z
   .meta({ id: 'ArchivedUsage' })
 export type ArchivedUsage = z.infer<typeof ArchivedUsage>
 
-/** Reservations, as they are in the file of a month. For a tombstone all fields except the first three are null. */
+/**
+ * A reservation: a line of a month's reservations file. A line may also be a tombstone, which records only that an id
+ * was released before it was reserved. All fields of a tombstone except the first four are null.
+ */
 export const ArchivedReservation = z
   .object({
     requestId: Id,

@@ -17,7 +17,7 @@ import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, CUSTOMERS } from '../roles.ts'
 import { AccountPath } from './accounts.ts'
 
-/** How much of a secret is stored and shown: enough to recognize it, too little to use it. */
+/** How many of a secret's first characters are stored and shown: enough to recognize it, too few to use it. */
 export const PREFIX_LENGTH = 12
 
 const MAX_OVERLAP_S = 30 * 24 * 60 * 60

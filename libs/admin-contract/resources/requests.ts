@@ -5,7 +5,7 @@ import { PAGE, pageFields } from '../list-page.ts'
 import { ALL } from '../roles.ts'
 import { Alarm } from './alarms.ts'
 
-/** The request's id, or the id of its answer, which is the request's id behind a prefix. */
+/** The request's id, or the id of its answer, which is the request's id after a prefix. */
 const RequestId = z
   .string()
   .max(100)
@@ -97,7 +97,7 @@ const SettledRequest = Settlement.extend({
 }).meta({ id: 'SettledRequest' })
 export type SettledRequest = z.infer<typeof SettledRequest>
 
-/** The most days that one list covers: `one` for a list of one account or key, else `all`. */
+/** The most days that one list covers: `one` if the list is limited to an account or a key, else `all`. */
 export const MAX_REQUEST_DAYS = { all: 31, one: 366 } as const
 
 const MAX_DURATION_MS = 24 * 60 * 60 * 1000

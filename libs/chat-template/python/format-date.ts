@@ -34,8 +34,8 @@ const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
 }
 
 /**
- * Returns a date as Python's `strftime` does, in English and local time. Throws for a field that no known chat template
- * uses.
+ * Returns a date as Python's `strftime` does, in English and local time. Throws for a directive that is not in
+ * `FIELDS`.
  */
 export function formatDate(date: Date, format: string): string {
   return format.replaceAll(/%(.)/gsu, (whole, name: string) => {

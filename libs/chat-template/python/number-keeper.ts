@@ -1,15 +1,15 @@
 export type NumberKeeper = {
   /** Parses JSON. Numbers that JavaScript would print differently become marked strings. Throws a SyntaxError. */
   readonly parse: (json: string) => unknown
-  /** Replaces the marks in a rendered text by their numbers. */
+  /** In a rendered text, replaces the marked strings by their numbers, and removes the marks of keys. */
   readonly restore: (text: string) => string
 }
 
 /**
- * Python prints `1.0` as `1.0` and all digits of 64-bit integers, and models were trained on that; JavaScript's numbers
- * lose both. So the numbers that would change pass through the template as marked strings. The mark is a Unicode
- * noncharacter. Keys that look like integers also end in a noncharacter, because JavaScript would order them before all
- * others.
+ * Python prints a 64-bit integer with all its digits, and it prints `1.0` as `1.0`. Models were trained on such text.
+ * JavaScript's numbers lose digits of such an integer, and the `.0`. So the numbers that would change pass through the
+ * template as marked strings. The mark is a Unicode noncharacter. Keys that look like integers also end in a
+ * noncharacter, because JavaScript would order them before all others.
  */
 export function createNumberKeeper(): NumberKeeper {
   const kept: string[] = []
@@ -34,20 +34,24 @@ export function createNumberKeeper(): NumberKeeper {
   }
 }
 
-/** Returns the kind of number that a string of `parse` stands for; null for an ordinary string. */
+/** Returns the kind of number that a string in a result of `parse` stands for; null for an ordinary string. */
 export function keptKind(text: string): 'integer' | 'float' | null {
   if (!text.startsWith(MARK)) return null
   if (text.startsWith(INTEGER, MARK.length)) return 'integer'
   return text.startsWith(FLOAT, MARK.length) ? 'float' : null
 }
 
-/** Turns a kept number into a string that prints like it; returns other strings unchanged. */
+/**
+ * Turns a marked string, which stands for a number, into a string that a template prints as the number. Returns other
+ * strings unchanged.
+ */
 export const asText = (text: string): string =>
   keptKind(text) === null ? text : MARK + TEXT + text.slice(MARK.length + FLOAT.length)
 
 /**
- * Corrects JSON that the Jinja library wrote from values of `parse`: removes the quotes of kept numbers, and the
- * escapes of noncharacters.
+ * Corrects JSON that the Jinja library wrote from values that `parse` returned. `parse` turns some numbers into marked
+ * strings: this function removes the quotes around these strings. It also replaces the escapes of noncharacters by the
+ * characters.
  */
 export function toPythonJson(json: string): string {
   return json
@@ -60,7 +64,7 @@ export function toPythonJson(json: string): string {
 const MARK = '\u{FFFFE}'
 const KEY_MARK = '\u{FFFFF}'
 
-/** Every string of a JSON text, and the colon that makes it a key. */
+/** Matches every string of a JSON text, with the colon behind it if it is a key. */
 const STRING_OR_KEY = /"((?:[^"\\]|\\.)*)"(?=(\s*:)?)/gsu
 
 function markKey(whole: string, text: string, colon: string | undefined): string {

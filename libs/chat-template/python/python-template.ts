@@ -19,7 +19,8 @@ export function createPythonTemplate(source: string, now: () => Date): PythonTem
   template.parsed.body = rewriteBlock(template.parsed.body)
   const date: TemplateFunction = (values) => formatDate(now(), toPythonText(argument(values, 0)))
   const functions = new Map(Object.entries({ ...FUNCTIONS, '.now': date }))
-  // For each lookup of an unknown name the Jinja library throws and catches an error with its stack, so all are known.
+  // For each lookup of an unknown name the Jinja library throws and catches an error with its stack, which is slow. So
+  // every name in the template is defined here. A name without a value is defined as undefined.
   const names = new Set(namesIn(template.parsed.body)).difference(LIBRARY_NAMES)
   const known = Object.fromEntries(Array.from(names, (name) => [name, functions.get(name)]))
   return { render: (values) => template.render({ ...known, ...values }) }
@@ -128,7 +129,10 @@ function percent(left: RuntimeValue, right: RuntimeValue): string | number {
   return ((Number(left.value) % divisor) + divisor) % divisor
 }
 
-/** Looking up an undefined or composite key gives undefined; the Jinja library would throw. */
+/**
+ * Returns the key for a lookup. An undefined or composite key becomes `NO_KEY`, a key that no object has, so that the
+ * lookup gives undefined; the Jinja library would throw.
+ */
 function toKey({ value }: RuntimeValue): string | number {
   return typeof value === 'string' || typeof value === 'number' ? value : NO_KEY
 }

@@ -161,9 +161,10 @@ function replaceTest(node: Node): Node {
 }
 
 /**
- * Replaces calls of methods. Python prefers a dictionary's method to its key of the same name; the Jinja library
- * prefers the key. This does not matter for the methods of strings, because dictionaries have no methods of those
- * names.
+ * Replaces calls of Python's methods by filters and by functions of `python-template.ts`. A dictionary may have a key
+ * with the name of a dictionary's method, such as `items`. For a call of `items`, Python takes the method, but the
+ * Jinja library would take the key. A call of a string method is replaced only if the value is a string. On a
+ * dictionary, Python too takes the name of a string method as a key.
  */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node
@@ -201,7 +202,8 @@ function replaceKey(node: Node): Node {
     return isMethod ? getOwn(object, property, identifier('.undefined')) : node
   }
   const found = { ...node, property: call('.key', [property]) }
-  // `ifText` evaluates its operand twice, and many templates split a string repeatedly.
+  // The result of `split` is never a string, so `ifText` is not needed. It is left out because `ifText` evaluates its
+  // operand twice, and many templates call `split` on a part of the result of another `split`.
   if (isSplit(object)) return found
   return ifText(object, { ...found, object: call('.characters', [object]) }, found)
 }

@@ -15,9 +15,13 @@ import {
 
 /**
  * Rewrites a loop, whose parts are rewritten already. Returns the assignments that must precede the loop, and the loop.
- * The Jinja library iterates over lists only, keeps the variables that a round has set for the next round, and drops
- * the output of a round before `break` and `continue`. So each round begins with the variables as they were before the
- * loop; after `break` or `continue` the round runs to its end without effect, and so do the rounds after a `break`.
+ * The Jinja library differs from Python's Jinja in three ways:
+ * - It iterates over lists only.
+ * - A variable that one iteration has set keeps its value in the next iteration.
+ * - The output of an iteration before `break` or `continue` is lost.
+ *
+ * So each iteration begins with the variables as they were before the loop. After `break` or `continue` the iteration
+ * runs to its end without effect, and so do the iterations after a `break`.
  */
 export function rewriteLoop(given: Node): Node[] {
   const loop = throughKeys(given)
@@ -36,8 +40,9 @@ export function rewriteLoop(given: Node): Node[] {
 }
 
 /**
- * A loop over `dictsort` iterates over the dictionary's keys, sorted by `.sortedKeys`: the Jinja library would include
- * the marks of a caller's texts in the order.
+ * Changes a loop over `dictsort`, so that it iterates over the dictionary's keys in the order of `.sortedKeys`. The
+ * Jinja library would sort by the whole keys. But keys may contain noncharacters, which mark callers' texts and must
+ * not change the order.
  */
 function throughKeys(loop: Node): Node {
   const { iterable, loopvar } = loop

@@ -1,6 +1,9 @@
 import { asText, keptKind } from './number-keeper.ts'
 
-/** A value while a template runs: the fields of the Jinja library's own classes that are used here. */
+/**
+ * A value in a running template. The Jinja library has a class for each type of value; this type has only the two
+ * fields of these classes that are used here.
+ */
 export type RuntimeValue = { readonly type: string; readonly value: unknown }
 
 /** Returns Python's `str` of a value, which is what a template prints. */
@@ -72,7 +75,10 @@ function quote(text: string): string {
   return mark + escaped + mark
 }
 
-/** Unassigned characters are not escaped, because the marks of callers' texts are among them. */
+/**
+ * The characters that `quote` may escape. Python also escapes unassigned characters. They stay unchanged here, because
+ * some of them mark callers' texts (`token-guard.ts`).
+ */
 const UNPRINTABLE = /[\\'"\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu
 
 const SHORT_ESCAPES = new Map([

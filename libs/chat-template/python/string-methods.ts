@@ -1,8 +1,8 @@
 type Method = (text: string, ...args: readonly unknown[]) => string | number | boolean | string[]
 
 /**
- * The string methods of Python that chat templates call and that the Jinja library lacks, or has without their
- * arguments. Indices count characters, not UTF-16 units.
+ * The string methods of Python that chat templates call and that the Jinja library does not have, or has only without
+ * some of their arguments. Indices count characters, not UTF-16 units.
  */
 export const STRING_METHODS: Readonly<Record<string, Method>> = {
   find: (text, part) => placeOf(text, text.indexOf(needText(part))),

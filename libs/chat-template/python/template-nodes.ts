@@ -12,8 +12,8 @@ export const call = (name: string, args: readonly unknown[]): Node => ({
 export const list = (items: readonly unknown[]): Node => ({ type: 'ArrayLiteral', value: items })
 
 /**
- * Returns the expression `operand`, with `otherwise` in its place if its value is undefined. With `orFalse` also if the
- * value is none, false, 0 or empty.
+ * Returns an expression that has the value of `operand`, or of `otherwise` if that value is undefined. With `orFalse`,
+ * `otherwise` also takes the place of none, false, 0 and empty values.
  */
 export const orElse = (operand: unknown, otherwise: Node, { orFalse = false } = {}): Node => ({
   type: 'FilterExpression',

@@ -1,8 +1,8 @@
 import type { TemplateShape, TemplateShapes } from './template-shape.ts'
 
 /**
- * The parts of a conversation that a template cannot print, and the changes with which it prints others, in words for
- * people.
+ * A description of a chat template, for people. `refused` lists the parts of a conversation that the template cannot
+ * print. `changed` lists the changes that are made to a conversation so that the template can print it.
  */
 export type ShapeDescription = {
   /** Requests that contain one of these parts are refused. */
@@ -19,7 +19,9 @@ export function describeShapes({ plain, withTools, tools }: TemplateShapes): Sha
 
 type Finding = { readonly kind: 'refused' | 'changed'; readonly text: string }
 
-/** Texts by field and value. A value without a text prints messages unchanged. */
+/**
+ * The texts of a description, by field of the shape and by its value. A value that has no text here is not described.
+ */
 const TEXTS: { readonly [Field in keyof TemplateShape]?: Readonly<Record<string, string>> } = {
   leadingSystems: {
     null: 'system messages',

@@ -2,9 +2,10 @@ import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { parseExact } from '#libs/json-schema/exact-json.ts'
 
 /**
- * Returns tools as every template can print them. Some templates (gpt-oss, Hermes, DeepSeek V3.1) add a description or
- * the default of an enum to a string, and fail if it is missing or not a string. So a missing description becomes
- * empty, and a default that is not a string becomes its JSON text, which is what these templates are made to print.
+ * Returns tools as every template can print them. Some templates (gpt-oss, Hermes, DeepSeek V3.1) concatenate a
+ * description, or the default of an enum, with a string. They fail if there is no description, or if the default is not
+ * a string. So a missing description becomes empty, and a default that is not a string becomes its JSON text, which is
+ * what these templates are made to print.
  */
 export function describeTools(tools: readonly ToolDefinition[]): ToolDefinition[] {
   return tools.map((tool) => {

@@ -1,7 +1,9 @@
 import type { ChatMessage, ToolCall } from '#libs/contracts/generation-request.ts'
 import type { TemplateShape } from './template-shape.ts'
 
-/** The template cannot print such messages; the error's message names them and may be shown to the caller. */
+/**
+ * Thrown for messages that the template cannot print. The error's message names them and may be shown to the caller.
+ */
 export class UnprintableError extends Error {
   constructor(what: string) {
     super(`the model's chat template cannot print ${what}`)
@@ -9,7 +11,10 @@ export class UnprintableError extends Error {
   }
 }
 
-/** A message that the template prints unchanged. A result has its call's name, if the conversation has the call. */
+/**
+ * A message that the template prints unchanged. A tool result has the name of its call, if the conversation contains
+ * the call.
+ */
 export type FittedMessage = ChatMessage & { readonly callName?: string }
 
 type Assistant = Extract<ChatMessage, { role: 'assistant' }>
@@ -17,8 +22,12 @@ type Result = Extract<ChatMessage, { role: 'tool' }>
 
 /**
  * Changes the messages of a conversation so that a template of this shape prints every text, name, argument and result
- * once and in order. There is one change of order: a call that is split from its neighbours stands before its own
- * result. Throws an UnprintableError.
+ * once. The order stays, except in these cases:
+ * - Of the results behind a message with calls, the results that belong to none of its calls go last.
+ * - If the calls of a message are split into several messages, each of these is followed by its own result.
+ * - If system messages are folded, a system message between a call and its results goes behind the results.
+ *
+ * Throws an UnprintableError if the template cannot print one of the messages.
  */
 export function fitMessages(messages: readonly ChatMessage[], shape: TemplateShape): FittedMessage[] {
   const folded = joinTextWithCall(foldSystems(messages, shape), shape)
@@ -35,13 +44,20 @@ const assistant = (content: string): Assistant => ({
 
 const join = (...texts: readonly string[]): string => texts.filter((text) => text !== '').join('\n\n')
 
-/** A user message that contains folded texts alone; the next user text is appended to it. */
+/**
+ * A message. `isFolded` marks a user message that was made from system messages alone. A user message that follows it
+ * directly is appended to it.
+ */
 type Folded = ChatMessage & { readonly isFolded?: true }
 
 /**
- * Puts system messages where the template prints them. A folded message becomes the beginning of the next user message,
- * or a user message of its own if none follows. A system message between a call and its results goes behind the
- * results.
+ * Puts system messages where the template prints them.
+ *
+ * `foldLeading` handles the system messages at the start. For later system messages, `shape.laterSystem` decides:
+ * - `kept`: they stay where they are.
+ * - `folded`: they become a user message at the same place. If a user message follows directly, both become one. If
+ *   they stand between a call and its results, their user message goes behind the results.
+ * - null: throws an UnprintableError.
  */
 function foldSystems(messages: readonly ChatMessage[], shape: TemplateShape): Folded[] {
   const firstOther = messages.findIndex(({ role }) => role !== 'system')
@@ -95,7 +111,10 @@ function foldLeading(
   }
 }
 
-/** Joins an assistant's text and the calls of the next message, if the template prints no two assistants in a row. */
+/**
+ * Joins an assistant message that has no tool calls with the assistant message with tool calls that follows it
+ * directly. Does nothing if the template prints two assistant messages in a row.
+ */
 function joinTextWithCall(
   messages: readonly ChatMessage[],
   { assistantsInARow }: TemplateShape,
@@ -147,7 +166,7 @@ function toOrphan(result: Result, { orphanResult }: TemplateShape): ChatMessage 
   }
 }
 
-/** Returns one turn with calls as the template prints it, and the results after it. */
+/** Returns one assistant message with calls as the template prints it, and the results after it. */
 function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateShape): FittedMessage[] {
   const { before, message } = splitText(turn, shape)
   const calls = message.toolCalls
@@ -170,7 +189,7 @@ function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateS
   return [...before, ...messages, ...rest]
 }
 
-/** Leaves the text beside calls in their message, or puts it into one before. */
+/** Leaves the text beside calls in the message of the calls, or puts it into a message of its own before them. */
 function splitText(
   turn: Assistant,
   shape: TemplateShape,
@@ -245,7 +264,10 @@ function joinPair<M extends FittedMessage>(last: M, message: FittedMessage): M {
   return { ...joined, reasoning: join(joined.reasoning, message.reasoning), toolCalls: message.toolCalls }
 }
 
-/** Returns how two neighbours are joined or bridged; `last` is undefined at the beginning. */
+/**
+ * Returns how two messages in a row are printed: unchanged (`kept`), `joined`, or with an empty message of the returned
+ * role between them. `last` is the first of the two; it is undefined at the beginning of the conversation.
+ */
 function betweenOf(
   last: FittedMessage | undefined,
   message: FittedMessage,

@@ -7,11 +7,13 @@ import { toTemplateMessage, type SafeValues, type WriteCalls } from './to-templa
 export type PrintMessages = (messages: readonly Record<string, unknown>[]) => string
 
 /**
- * Finds the shape of a template. Each question has conversations of words that occur nowhere else. They are rendered in
- * each way that `fitMessages` has, and the first way that prints every word once and in order is the answer. The whole
- * takes some forty renderings, in a few milliseconds.
+ * Finds the shape of a template by asking it questions. Each question has test conversations and possible answers. The
+ * words of the conversations occur nowhere else. An answer is a set of values for fields of the shape. For each answer
+ * in turn, `fitMessages` changes the conversations and the template renders them. The template's answer is the first
+ * one with which every word is printed once and in order, or `otherwise` if there is none. All questions together take
+ * some forty renderings, in a few milliseconds.
  *
- * A template that does not even print a user's text unchanged is not asked further: it gets all messages unchanged.
+ * A template that does not even print a user's text unchanged is asked no question: it gets all messages unchanged.
  */
 export function probeTemplate(print: PrintMessages, writeCalls: WriteCalls): TemplateShape {
   let shape: TemplateShape = PLAIN_SHAPE
@@ -32,7 +34,10 @@ type Conversation = {
   readonly messages: readonly ChatMessage[]
   /** Words that the prompt must have once, in this order. */
   readonly words: readonly string[]
-  /** Further words at any place: some templates print the instructions in front of the last user message. */
+  /**
+   * Further words that the prompt must have once, at any place: some templates print the instructions in front of the
+   * last user message.
+   */
   readonly anywhere?: readonly string[]
 }
 
@@ -55,7 +60,10 @@ function prints(
   }
 }
 
-/** Matches a list of parts that the template prints as a value, because it expects a text. */
+/**
+ * Matches a prompt that contains a list of content parts. The template expects a text as the content, so it has printed
+ * the list itself, not the text in it.
+ */
 const PRINTED_PARTS = /["']type["']: ?["'](?:thinking|text)["']/
 
 /** The words of the probes need no guard. */
@@ -65,7 +73,9 @@ export const PLAIN_VALUES: SafeValues = {
   exactJson: (json) => JSON.parse(json),
 }
 
-/** Words that no template has. They look like ordinary words, because templates may change the case of others. */
+/**
+ * Words that no template contains. They look like ordinary words, because templates may change the case of other words.
+ */
 const [RULE, ORDER, LATER] = ['qzrule', 'qzorder', 'qzlater']
 const [ASKED, AGAIN, THIRD] = ['qzasked', 'qzagain', 'qzthird']
 const [SAID, MORE, THOUGHT] = ['qzsaid', 'qzmore', 'qzthought']
@@ -86,8 +96,8 @@ export const PROBED_TOOL: ToolDefinition = {
 }
 
 /**
- * Returns whether a template prints the names, descriptions and parameters of tools. True if it refuses the probe,
- * because then the template refuses tools by itself.
+ * Returns whether a template prints the names, descriptions and parameters of tools. Also returns true if rendering the
+ * probe throws an error, because such a template itself refuses a request with tools.
  */
 export function probeTools(print: PrintMessages): boolean {
   try {
@@ -311,7 +321,7 @@ const QUESTIONS: readonly Question[] = [
       { reasoning: 'tool_plan' },
       { reasoning: 'parts' },
     ],
-    // The template may print reasoning elsewhere, and loses nothing by fields that it does not read.
+    // The template may print reasoning in a way that no probe finds. A field that it does not read does no harm.
     otherwise: { reasoning: 'both' },
   },
   {

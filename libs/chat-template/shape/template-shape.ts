@@ -1,47 +1,67 @@
 /**
- * The messages that a chat template can print, and the changes that make it print all others. Templates of real models
- * differ: some print one system message, some raise an error at the second user message, some want arguments as text.
- * `probeTemplate` finds the shape; `fitMessages` and `toTemplateMessage` follow it.
+ * The messages that a chat template can print, and the changes that fit other messages to it. Templates of real models
+ * differ: some print only one system message, some raise an error at the second user message, some want arguments as
+ * text. `probeTemplate` finds the shape; `fitMessages` and `toTemplateMessage` follow it.
  *
- * A field is null if the template loses or refuses such messages however they are written; a request with them is
- * refused. The first value of each field prints messages unchanged.
+ * With the values of `PLAIN_SHAPE`, messages are printed unchanged. Each field describes one kind of messages. It is
+ * null if the template leaves out or refuses messages of this kind however they are written; a request with them is
+ * refused.
  */
 export type TemplateShape = {
-  /** Several system messages before all others: printed each, or joined to one, or put in front of the next user text. */
+  /**
+   * System messages at the start. `joined`: they become one system message. `folded`: they become a user message. If
+   * another user message follows directly, both become one.
+   */
   readonly leadingSystems: 'kept' | 'joined' | 'folded' | null
-  /** A system message further on: printed in its place, or put in front of the next user text. */
+  /**
+   * A system message behind other messages. `folded`: it becomes a user message. If another user message follows
+   * directly, both become one. A folded system message between a call and its results goes behind the results.
+   */
   readonly laterSystem: 'kept' | 'folded' | null
-  /** A conversation without a user message: as it is, or the system message becomes one. */
+  /**
+   * A conversation that begins with system messages and has no user message. `folded`: these system messages become a
+   * user message.
+   */
   readonly noUser: 'kept' | 'folded' | null
-  /** A user message behind a user message. */
+  /** User messages in a row. `joined`: they become one. */
   readonly usersInARow: 'kept' | 'joined' | null
-  /** An assistant's text behind an assistant's text: as it is, or joined, or with an empty user message between them. */
+  /** Assistant messages in a row. `joined`: they become one. `bridged`: an empty user message goes between them. */
   readonly assistantsInARow: 'kept' | 'joined' | 'bridged' | null
-  /** An assistant's message before any user message: as it is, or behind an empty user message. */
+  /** An assistant message before any user message. `bridged`: an empty user message goes before it. */
   readonly assistantFirst: 'kept' | 'bridged' | null
   /** How a call is passed to the template. */
   readonly calls: CallShape | null
-  /** Arguments that are no JSON object, as in a call that was cut: passed as text, or as a value of an object. */
+  /**
+   * Arguments that are no JSON object, as in a call that was cut off. `wrapped`: they become one value in an object.
+   */
   readonly otherArguments: 'text' | 'wrapped' | null
-  /** Several calls in one message: as they are, or one message for each, with its result. */
+  /** Several calls in one message. `split`: each call becomes a message of its own, followed by its result. */
   readonly severalCalls: 'kept' | 'split' | null
-  /** Text in the message of a call: as it is, or in a message before, or also with an empty user message between. */
+  /**
+   * Text beside a call. `split`: it becomes a message before the call. `bridged`: as `split`, with an empty user
+   * message between the text and the call.
+   */
   readonly textBesideCall: 'kept' | 'split' | 'bridged' | null
-  /** A call without a result: as it is, or with an empty assistant's message behind it, or with an empty result. */
+  /**
+   * A call without a result. `bridged`: an empty assistant message goes behind it. `answered`: it gets an empty result.
+   */
   readonly unanswered: 'kept' | 'bridged' | 'answered' | null
-  /** A result without its call: as it is, or as a user text. */
+  /** A result without its call. `folded`: it becomes a user message. */
   readonly orphanResult: 'kept' | 'folded' | null
-  /** A user message behind a result: as it is, or with an empty assistant's message between, or in the result's text. */
+  /**
+   * A user message behind a result. `bridged`: an empty assistant message goes between the two. `joined`: the user
+   * message is appended to the result.
+   */
   readonly userBehindResult: 'kept' | 'bridged' | 'joined' | null
   /** The fields in which reasoning is printed. Most templates print only the reasoning since the last user message. */
   readonly reasoning: ReasoningShape
-  /** Reasoning and text in the message of a call: as they are, or joined to one reasoning. */
+  /** Reasoning and text beside a call. `joined`: the text is appended to the reasoning. */
   readonly reasoningBesideText: 'kept' | 'joined'
 }
 
 /**
- * The shapes of a model without and with tools: many templates print conversations differently if there are tools, and
- * some models have a second template for them.
+ * The two shapes of a model: for conversations without tools and for conversations with tools. Many templates print a
+ * conversation differently if there are tools, and some models have a second template for conversations with tools.
  */
 export type TemplateShapes = {
   readonly plain: TemplateShape
@@ -59,7 +79,10 @@ export type CallShape = {
   readonly namedResults: boolean
 }
 
-/** `both`: `reasoning` and `reasoning_content`, as vLLM has it. `parts`: the content is a list of parts. */
+/**
+ * `both`: reasoning is in the fields `reasoning` and `reasoning_content`, as in vLLM. `parts`: the content is a list of
+ * parts. The other values are the names of the field that reasoning is in.
+ */
 export type ReasoningShape = 'both' | 'thinking' | 'tool_plan' | 'parts'
 
 /** The shape that fits most templates. Probes begin with it. */

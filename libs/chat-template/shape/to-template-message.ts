@@ -19,9 +19,10 @@ export type WritableCall = { readonly name: string; readonly args: object; reado
 export type WriteCalls = ((calls: readonly WritableCall[]) => string) | null
 
 /**
- * Returns a message as the template reads it. Absent fields stay absent, because templates test `is defined`. In
- * earlier output of the model only special tokens are guarded: the model wrote the other markers itself, and templates
- * search for them.
+ * Returns a message as the template reads it. Absent fields stay absent, because templates test `is defined`. Texts in
+ * the message that look like added tokens of the tokenizer are guarded (`token-guard.ts`). In the text and the
+ * reasoning of an assistant, only special tokens are guarded, because the model itself wrote the other added tokens
+ * there, and templates search for them.
  */
 export function toTemplateMessage(
   message: FittedMessage,
@@ -99,9 +100,15 @@ function withReasoning(
 }
 
 /**
- * Parses the arguments before the template sees them, as vLLM does, and treats empty text and `null` as no arguments.
- * Text that is no JSON (the caller replays a call that was cut short) or too deep to print stays text. If the template
- * cannot print arguments that are no object, they become one argument, so that the model sees what it wrote.
+ * Parses the arguments before the template sees them, as vLLM does, and treats empty text and `null` as no arguments. A
+ * template with the call form `text` gets the object's text, which is parsed only to check it; other templates get the
+ * object.
+ *
+ * `otherArguments` decides about arguments that are no object. These may also be text that is no JSON (the caller
+ * replays a call that was cut short) or that is too deep to print.
+ * - `text`: the template gets the arguments as they are.
+ * - `wrapped`: they become the one argument of an object, so that the model sees what it wrote.
+ * - null: the template cannot print them. Throws an UnprintableError.
  */
 function toArguments(text: string, { calls, otherArguments }: TemplateShape, safe: SafeValues): unknown {
   const isText = calls?.form === 'text'

@@ -4,9 +4,12 @@ import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
 
 /**
  * Rewrites bounds that the engine's grammar library (xgrammar) cannot read, and removes bounds that the library cannot
- * represent. A removed bound only allows more values. With such bounds the library would refuse the schema, or write a
- * grammar for other values: its counts have 32 bits and no fraction, its bounds of integers have 64 bits, and a bound
- * of numbers beyond 2^63 excludes every other number.
+ * represent. With such bounds the library would refuse the schema, or write a grammar for other values. Removing a
+ * bound only allows more values. These are the library's limits:
+ * - Counts have 32 bits and no fraction.
+ * - Bounds of integers have 64 bits.
+ * - Where a schema allows more than integers, a bound beyond 2^63 makes the library exclude numbers that the bound
+ *   allows.
  */
 export function fitBounds(schema: JsonSchema): JsonSchema {
   return mapSubschemas(withFittedBounds(schema), fitBounds)
@@ -35,7 +38,11 @@ const LEAST = -(2n ** 63n)
 
 const count: ToBound = (text) => (Number(text) < 2 ** 31 ? Number(text) : null)
 
-/** The library adds or subtracts one to exclude an integer. */
+/**
+ * Returns the function that converts a bound. Where a schema allows only integers, a bound below `least` or above
+ * `most` is removed. The 64-bit range of an exclusive bound is shorter by one at one end, because the library adds one
+ * to an exclusive minimum and subtracts one from an exclusive maximum.
+ */
 const limit =
   (round: 'ceil' | 'floor', [least, most]: readonly [bigint, bigint]): ToBound =>
   (text, isInteger) => {

@@ -3,8 +3,9 @@ import { resolveReference } from '#libs/json-schema/references.ts'
 import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Copies every schema that a `$ref` names to a plain name under `$defs`: the engine's grammar library reads neither
- * `~1` nor `%20` in a name, and cannot follow a reference through a list (`#/anyOf/0`).
+ * Replaces each `$ref` that the engine's grammar library cannot follow. The schema to which the `$ref` points is copied
+ * to `$defs` under a plain name, and the `$ref` gets this name. The library reads neither `~1` nor `%20` in a name, and
+ * cannot follow a reference through a list (`#/anyOf/0`). Other references stay unchanged.
  */
 export function nameReferences(root: JsonSchema): JsonSchema {
   const pointers = new Map<string, string>()

@@ -2,8 +2,8 @@ import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * Granite 3: `<|tool_call|>[{"name": NAME, "arguments": ARGUMENTS}, …]`. Granite 3.1 writes the list behind
- * `<tool_call>`.
+ * Granite 3: `<|tool_call|>[{"name": NAME, "arguments": ARGUMENTS}, …]`. Granite 3.1 writes `<tool_call>` before the
+ * list.
  */
 export const granite3: ToolCallFormat = {
   example:

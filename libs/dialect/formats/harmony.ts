@@ -3,7 +3,7 @@ import { HARMONY_NAMES } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * gpt-oss: the output is a sequence of messages, and a call is one of them: `<|channel|>commentary to=functions.NAME
+ * gpt-oss: the output is a sequence of messages. A call is a message: `<|channel|>commentary to=functions.NAME
  * <|constrain|>json<|message|>ARGUMENTS<|call|>`. The prompt ends with the `<|start|>assistant` of the first message.
  */
 export const harmony: ToolCallFormat = {

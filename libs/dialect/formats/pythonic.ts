@@ -2,7 +2,7 @@ import { PYTHON_NAMES } from '../syntax/name-rules.ts'
 import { toPython } from '../syntax/write-values.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
-/** Llama 4: `[NAME(KEY=VALUE, …), …]` in Python's syntax, or JSON objects, as the whole output. */
+/** Llama 4: the calls are the whole output, as `[NAME(KEY=VALUE, …), …]` in Python's syntax or as JSON objects. */
 export const pythonic: ToolCallFormat = {
   example: "[get_weather(city='Paris', days=3), clock()]",
   names: PYTHON_NAMES,

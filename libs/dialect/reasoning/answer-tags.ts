@@ -10,10 +10,26 @@ export type AnswerTags = {
 
 /**
  * Removes the tags that some models write around their answer (`<response>` … `</response>`). Tags are markup only at
- * the beginning and the end of the answer, blanks aside, so an answer may mention tags; line breaks next to them are
- * markup too. An answer without an open tag is unchanged.
+ * the beginning and the end of the answer, blanks aside, so an answer may mention tags. Line breaks next to the tags
+ * are markup too. An answer without an open tag is unchanged.
  *
- * Moves: *start* → *tagged* | *plain*; *tagged* → *plain*.
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * `start`
+ *   Only blanks, or the beginning of the open tag, so far.
+ *   - The open tag: `tagged`. The blanks before it are dropped.
+ *   - Other text: `plain`. The blanks before it are passed on as well.
+ *   - A call, after the beginning of an open tag: `plain`. That beginning is passed on as text.
+ *   - A call, after blanks only: the blanks are dropped. Still `start`.
+ *
+ * `tagged`
+ *   The answer after its open tag. Close tags and blanks are kept back. They are text if more text follows.
+ *   - A call, after a close tag: `plain`. The close tag and the blanks are dropped.
+ *   - Any other call: `tagged` goes on after it.
+ *   - The end of the output, after a close tag: the tag and the blanks are dropped.
+ *
+ * `plain`
+ *   All text is passed on unchanged, up to the end.
  */
 export function createAnswerTags(options: {
   readonly tags: ReasoningTags

@@ -3,8 +3,8 @@ import { findMarker, markerAt, toMarkers } from '../syntax/markers.ts'
 export type ReasoningParser = {
   readonly push: (text: string) => void
   /**
-   * Must be called where a tool call follows the text so far. After the call the reasoning continues until its close
-   * tag.
+   * Must be called when a tool call begins, after all text before the tool call was pushed. Reasoning that is open goes
+   * on after the tool call, until the close tag of the reasoning.
    */
   readonly interrupt: () => void
   readonly finish: () => void
@@ -15,12 +15,28 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
 
 /**
  * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
- * only at the very start (also when the template has opened the reasoning: some models repeat the tag), and so is a
- * close tag without an open tag; an answer may mention tags. Line breaks just inside the tags, after the close tag, and
- * next to a call are dropped.
+ * only at the very start. There it is markup even if the template has opened the reasoning already, because some models
+ * repeat the tag. A close tag ends open reasoning; if neither the template nor the output has opened the reasoning, the
+ * close tag too is markup only at the very start. So an answer may mention tags. Line breaks just inside the tags,
+ * after the close tag, and next to a call within the reasoning are dropped.
  *
- * Moves: *start* (only blanks, or the beginning of a tag, so far) → *reasoning* | *answer*; *reasoning* → *answer* at
- * the close tag.
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * `start`
+ *   Only blanks, or the beginning of a tag, so far.
+ *   - The open tag: `reasoning`. The blanks before it are dropped.
+ *   - The close tag: `answer`. The blanks before it are dropped.
+ *   - Other text, or the end of the output: `reasoning` if the template has opened the reasoning, else `answer`.
+ *   - A call, after the beginning of a tag: that beginning counts as other text.
+ *   - A call, after blanks only: the blanks are dropped. Still `start`.
+ *
+ * `reasoning`
+ *   Text is reasoning. Line breaks at its end are kept back, because they are dropped before the close tag and a call.
+ *   - The close tag: `answer`.
+ *   - A call: `reasoning` goes on after it.
+ *
+ * `answer`
+ *   All text up to the end belongs to the answer.
  */
 export function createThinkTags(options: {
   readonly tags: ReasoningTags

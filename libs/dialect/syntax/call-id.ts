@@ -3,8 +3,8 @@ import type { ChatMessage } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from '../family.ts'
 
 /**
- * Returns the id of a call. It is the same in every run of its generation, whichever worker parses it, and has a form
- * that the family's template accepts in the next turn.
+ * Returns the id of a tool call. The id is the same in every run of the generation, whichever worker parses the call.
+ * It has a form that the family's template accepts in the next turn of the conversation.
  */
 export function toCallId(
   kind: ModelFamily['callIds'],
@@ -36,7 +36,10 @@ export function withOwnCallIds(
   messages: readonly ChatMessage[],
 ): readonly ChatMessage[] {
   if (kind === 'opaque') return messages
-  /** The new id of the last call with an id: callers may use an id again in a later turn. */
+  /**
+   * The new ids, by the caller's ids. A caller may use an id again in a later turn. The map then has the new id of the
+   * latest call with this id.
+   */
   const owns = new Map<string, string>()
   let calls = 0
   return messages.map((message) => {

@@ -17,14 +17,50 @@ export type HarmonyMessages = ToolCallParser & { readonly isReasoning: () => boo
 export type HarmonySink = ToolCallSink & { readonly onReasoning: (text: string) => void }
 
 /**
- * Splits harmony's messages: `<|channel|>analysis<|message|>…<|end|>` is reasoning, `commentary to=functions.NAME` a
- * call, everything else the answer. A message with a recipient is a call whatever its channel is, because models mix
- * channels up. A header is cut at control tokens, so no name contains one, and a body ends at a control token that
- * begins something new. A blank line separates messages of one kind. Without `tools`, a call's arguments belong to the
- * answer.
+ * Splits harmony's messages:
+ * - A message with a recipient, such as `commentary to=functions.NAME`, is a call, whatever its channel is, because
+ *   models mix channels up. The recipients in `NO_TOOL` do not make a message a call.
+ * - Any other message on the channel `analysis` is reasoning: `<|channel|>analysis<|message|>…<|end|>`.
+ * - Any other message is part of the answer.
  *
- * Moves: *start* → *header* | *body*; *header* → *body* at `<|message|>`; *body* → *between* at its end; *between* →
- * *header* at `<|start|>` or `<|channel|>`. Text without a header at the start belongs to the answer.
+ * Without `tools` no message is a call. A message with a recipient is then reasoning if its channel is `analysis`, and
+ * else part of the answer.
+ *
+ * If the reasoning consists of several messages, a blank line is emitted between their texts. The same is true of an
+ * answer. Nothing is emitted between calls.
+ *
+ * No control token becomes part of a header's text, so no name contains one. A `<|constrain|>` in a header becomes a
+ * blank.
+ *
+ * The prompt may end inside a header, as in `<|start|>assistant`. The first text of the output may continue this
+ * header.
+ *
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * `start`
+ *   No control token has come yet. The text so far may continue the header in which the prompt ends.
+ *   - `<|start|>`, `<|channel|>`: `header`.
+ *   - `<|message|>`: `body`, whose header is the text so far.
+ *   - `<|end|>`, `<|call|>`, `<|return|>`: `between`.
+ *   - Text that cannot continue a header, or the end of the output: `body` of the answer, which begins with this text.
+ *
+ * `header`
+ *   The role, the recipient and the channel of a message.
+ *   - `<|message|>`: `body`. The header decides whether it is reasoning, a call or the answer.
+ *   - `<|start|>`: a new header begins. Still `header`.
+ *   - `<|channel|>`: a new channel replaces the one so far. Still `header`.
+ *   - `<|end|>`, `<|call|>`, `<|return|>`: `between`. The header is dropped.
+ *   - More than 512 characters: `body` of the answer, which begins with them, because a `<|message|>` is missing.
+ *
+ * `body`
+ *   The text of a message. `<|message|>` and `<|constrain|>` are dropped.
+ *   - `<|start|>`, `<|channel|>`: `header`.
+ *   - `<|end|>`, `<|call|>`, `<|return|>`: `between`.
+ *
+ * `between`
+ *   - `<|start|>`, `<|channel|>`: `header`.
+ *   - `<|message|>`: `body` of the answer, because the header is empty.
+ *   - Text that is not blank: `body` of the answer, whose header is missing.
  */
 export function createHarmonyMessages(
   sink: HarmonySink,
@@ -39,7 +75,10 @@ export function createHarmonyMessages(
   let hasArguments = false
   /** The beginning of arguments that may turn out to be `null`, which means that there are none. */
   let first = ''
-  /** Kinds that had a message: a separator precedes their next message. */
+  /**
+   * The kinds, `reasoning` or `text`, of which something was emitted already. The next message of such a kind is
+   * emitted with a separator in front.
+   */
   const seen = new Set<'reasoning' | 'text' | 'call'>()
   let separator = ''
 
@@ -131,7 +170,10 @@ export function createHarmonyMessages(
     }
   }
 
-  /** At the start the text may continue the header that the template began; elsewhere a header may be missing. */
+  /**
+   * Reads text that is not within a message. At the start of the output, this text may continue the header in which the
+   * prompt ends. Anywhere else, it is the text of a message whose header is missing.
+   */
   function readOutside(text: string): void {
     if (state === 'start') {
       role += text

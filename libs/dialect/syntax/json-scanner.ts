@@ -1,7 +1,8 @@
 export type JsonScanner = {
   /**
-   * Continues an object or a list; the first character of the first call is its opening bracket. Returns the index
-   * after its last bracket, the index of a character `stopUnit` outside of its strings, or the text's length.
+   * Reads an object or a list, in one call or several. In the first call, the character at `from` must be its opening
+   * bracket. Returns the index at which the reading ends: after the last bracket, at a character `stopUnit` outside of
+   * strings, or at the end of the text.
    */
   readonly scan: (text: string, from: number, stopUnit: number) => number
   readonly isOver: () => boolean

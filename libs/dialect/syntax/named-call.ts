@@ -16,10 +16,39 @@ export type NamedSyntax = {
 
 /**
  * Reads one call that is a name, a separator and JSON. The JSON is emitted as the model wrote it, without the Markdown
- * fence that may enclose it. Text without a separator, or without a name before it, is not a call.
+ * fence that may enclose it.
  *
- * Moves: *prefix* → *name* → *before-arguments* → *json* | *raw* → *after* → over. Arguments that are no object or list
- * are *raw*: all text up to the close tag.
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * `prefix`
+ *   The text so far may be the beginning of the prefix.
+ *   - The prefix is complete, or other text came: `name`.
+ *
+ * `name`
+ *   The name and the separator are read.
+ *   - The separator, after a name: the call starts, `before-arguments`.
+ *   - The close tag, after a name: the call starts and is over, without arguments.
+ *   - A character that no name contains, or no name before the separator: the text is not a call.
+ *
+ * `before-arguments`
+ *   Only blanks, or a Markdown fence, so far.
+ *   - `{` or `[`: `json`.
+ *   - The close tag, and before it nothing, `null`, or a fence that is empty or contains `null`: the call is over,
+ *     without arguments.
+ *   - Other text: `raw`.
+ *
+ * `json`
+ *   An object or a list is passed on.
+ *   - Its last bracket: `after`. If the format has no close tag, the call is over.
+ *   - The close tag outside of strings: the call is over, because models omit closing braces.
+ *
+ * `raw`
+ *   Arguments that are neither an object nor a list are passed on, up to the end of the output at most.
+ *   - The close tag: the call is over.
+ *
+ * `after`
+ *   Surplus braces, blanks and the end of a fence are dropped.
+ *   - The close tag, or other text: the call is over. Other text is not part of the call.
  */
 export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader {
   const { prefix = '', nameEnd, close, toName = (written) => written } = syntax
@@ -95,7 +124,10 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
     return pushJson(text, begin)
   }
 
-  /** Reads `null` or an empty fence up to the close tag, which means no arguments; undefined for other arguments. */
+  /**
+   * Reads `null` or an empty fence up to the close tag; both mean that there are no arguments. Returns undefined if
+   * `text` cannot be one of the two. Otherwise returns the same as `push`.
+   */
   function pushNothing(text: string): string | null | undefined {
     const at = findMarker(text, closeMarkers)
     const written = at === -1 ? text : text.slice(0, at)

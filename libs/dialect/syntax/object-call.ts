@@ -6,27 +6,75 @@ export type ObjectSyntax = {
   /** The text after the object; null: the call ends with the object's last brace. */
   readonly close: string | null
   /**
-   * True for objects that no marker introduces, because they may be an answer. Then the call starts with its arguments,
-   * and an object with other members is not a call.
+   * True if calls may come without an opener before them. A JSON object in the output may then be an answer and not a
+   * call. So a call starts only when its arguments come, and an object with a name but without arguments is not a call.
    */
   readonly strict: boolean
 }
 
 /**
  * Reads one call that is a JSON object with `name` (or `tool_name`) and `arguments` (or `parameters`) in any order. The
- * text of the arguments is emitted as it comes, exactly as the model wrote it; arguments before the name are buffered
+ * text of the arguments is emitted as it comes, exactly as the model wrote it. Arguments before the name are buffered
  * until the name is known.
  *
- * If `offered` is given, an object with another name is not a call: it may be an answer that is JSON by itself.
+ * If `offered` is given, an object with a name that is not in `offered` is not a call: it may be an answer in JSON.
  *
- * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
- * *after-value* → *before-key* … → *after-object* → over. On invalid text a call that has not started ends as
- * `onNoCall` with its raw text; a started call, whose events cannot be taken back, skips to its close tag in the state
- * *after-object*. A close tag outside the strings of a nested value also ends the call, because models omit closing
- * braces.
+ * Between an opener and its close tag, models also write several objects, a list of objects, or a Markdown fence around
+ * objects. Each object is a call; brackets, commas and fences between objects are markup.
  *
- * Between an opener and its close tag models also write several objects, a list of objects, or a Markdown fence around
- * them: each object is a call, and brackets, commas and fences between objects are markup.
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * `before-object`
+ *   Only blanks so far. If the format has a close tag, a bracket or a fence may stand here too.
+ *   - `{`: `before-key`.
+ *
+ * `before-key`
+ *   After `{` or a comma.
+ *   - A quote: `key`.
+ *   - A comma: still `before-key`.
+ *   - `}`, if the call has started: `after-object`.
+ *
+ * `key`
+ *   - The last quote: `colon`.
+ *
+ * `colon`
+ *   - `:`: `before-value`.
+ *
+ * `before-value`
+ *   - A quote: `string`.
+ *   - `{` or `[`: `nested`.
+ *   - A letter, a digit or a hyphen: `bare`.
+ *
+ * `string`
+ *   - The last quote: `after-value`.
+ *
+ * `bare`
+ *   A number, `true`, `false` or `null`.
+ *   - A character that cannot continue it: `after-value`.
+ *
+ * `nested`
+ *   An object or a list.
+ *   - Its last bracket: `after-value`.
+ *   - The close tag outside of strings: `closed`, because models omit closing braces.
+ *
+ * `closed`
+ *   The call is over. If it has not started, `onNoCall` receives its raw text.
+ *
+ * `after-value`
+ *   - A comma: `before-key`.
+ *   - `}`, if the call has started: `after-object`.
+ *
+ * `after-object`
+ *   Surplus braces and the markup between objects are read.
+ *   - `{`: the next call, `before-object`.
+ *   - The close tag, or other text: the call is over. If the format has no close tag, it is over at once.
+ *
+ * A call has started when `onStart` has emitted its name. Until then the object may still be text.
+ *
+ * One more move belongs to all states above `after-object`. It is made in three cases: a character comes that has no
+ * move above; a key, a name or arguments are not accepted; or `}` comes and the call has not started.
+ * - If the call has not started, it ends, and `onNoCall` receives its raw text.
+ * - If the call has started, its events cannot be taken back: `after-object`.
  */
 export function createObjectCall(
   sink: CallSink,
@@ -42,7 +90,7 @@ export function createObjectCall(
   let buffered = ''
   /** Brackets, commas and a fence before the object. */
   let fence = ''
-  /** Brackets, commas and a fence behind the object: markup, if its close tag or another object follows. */
+  /** Brackets, commas and a fence behind the object. They are markup if the close tag or another object follows. */
   let skipped = ''
   let name: string | null = null
   let key = ''
@@ -190,7 +238,7 @@ export function createObjectCall(
       buffered = text.slice(at)
       return text.length
     }
-    // Not a close tag: an invalid character of the value.
+    // There is no close tag here, so the character is an invalid part of the value.
     if (forwards) emitArguments(text.charAt(at))
     return at + 1
   }
@@ -280,7 +328,10 @@ type State =
   | 'after-value'
   | 'after-object'
 
-/** Characters between the objects of a block and before its close tag; surplus braces are as common as missing ones. */
+/**
+ * Characters between the objects of a block and before its close tag. A surplus brace is one of them, because models
+ * write surplus braces as often as they omit braces.
+ */
 const BETWEEN = '} \n\r\t],`'
 
 /** The text that may stand before the first object of a block. */
@@ -297,8 +348,9 @@ function parseString(literal: string): string | null {
 }
 
 /**
- * Returns the text of arguments that are not an object: `''` for null (no arguments), null for invalid JSON. Some
- * models write the object inside a string; callers expect the object.
+ * Returns the text of arguments that are a string, a number or a word: `''` for the word `null` (no arguments). Returns
+ * null if `literal` is invalid JSON. Some models write the object of the arguments inside a string. Then the result is
+ * the object's text, which callers expect.
  */
 function toArguments(literal: string): string | null {
   const value = parseJson(literal)

@@ -19,12 +19,33 @@ export type ParameterSyntax = {
 }
 
 /**
- * Reads one call that is tags with a name and parameters, which become a JSON object as they come: values declared as
- * strings are emitted at once, the others when they are complete. A value also ends at the tag of the next parameter
- * and at the end of the call, because models omit close tags. Nothing is unescaped: models write no entities.
+ * Reads one call that is tags with a name and parameters. The parameters become a JSON object as they come: values
+ * declared as strings are emitted at once, other values when they are complete. Nothing is unescaped, because models
+ * write no entities.
  *
- * Moves: *name* → *between* → *key* → *before-value* → *value* → *between* … → over. Any text between parameters that
- * is neither a parameter nor the close tag ends the call.
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * `name`
+ *   - The end of the name; in a format without such an end, the next tag: the call starts, `between`.
+ *   - A character that no name contains, or an empty name: the text is not a call.
+ *
+ * `between`
+ *   Blanks are dropped.
+ *   - The open tag of a key: `key`.
+ *   - The close tag of the call, or other text: the call is over. Other text is not part of the call.
+ *
+ * `key`
+ *   - The end of the key: `before-value`.
+ *   - More than 512 characters: the call is over, and the characters are not part of it.
+ *
+ * `before-value`
+ *   - The open tag of the value; in a format without such a tag, at once: `value`.
+ *   - Other text: `between`. The key is dropped.
+ *
+ * `value`
+ *   - The close tag of the value: `between`.
+ *   - The open tag of a key, or the close tag of the call: `between`, which reads this tag. The close tag of the value
+ *     is missing, because models omit close tags.
  */
 export function createParameterCall(
   sink: CallSink,

@@ -5,7 +5,7 @@ import { createPythonLiteral } from './python-literal.ts'
 /** The types that a tool's schema allows for a parameter; null: it does not say. */
 export type DeclaredTypes = ReadonlySet<string> | null
 
-/** Reads the types that a tool declares for a parameter, through local references and alternatives. */
+/** Returns the types that a tool's schema declares for a parameter. Follows local references and alternatives. */
 export function declaredTypes(tool: ToolDefinition | undefined, parameter: string): DeclaredTypes {
   const root: unknown = tool?.parameters
   const types = new Set<string>()
@@ -42,10 +42,14 @@ export function isAlwaysText(types: DeclaredTypes): boolean {
 }
 
 /**
- * Returns the JSON of a parameter that was written without quotes. Text that is JSON of a declared type is used
- * unchanged, except that an integer is written without fraction and exponent. If no string is declared, literals of
- * other languages and values in quotes are read as well. Any other text becomes a string. Without declared types any
- * JSON is accepted. Quotes are part of a string, because no template writes them as markup.
+ * Returns the JSON of a parameter that was written without quotes. `types` are the types that the tool's schema
+ * declares; if `types` is null, every type counts as declared.
+ * - Text that is JSON of a declared type other than string is used unchanged. Python's `True`, `False` and `None` count
+ *   as the words of JSON. If the schema declares integers but no other numbers, a number is written without fraction
+ *   and exponent.
+ * - If types are declared and string is not one of them, literals of other languages and values in quotes are read as
+ *   well.
+ * - Any other text becomes a string. Quotes are part of that string, because no template writes them as markup.
  */
 export function toJsonText(written: string, types: DeclaredTypes): string {
   for (const json of readings(written.trim(), types)) {

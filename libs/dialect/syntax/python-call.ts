@@ -4,16 +4,51 @@ import type { CallReader, CallSink } from './tool-call-parser.ts'
 export type PythonSyntax = { readonly type: 'python' }
 
 /**
- * Reads one call in Python's syntax, with keywords and literals only: `get_weather(city="Paris", days=3)`. The
- * arguments become a JSON object as they come. The call starts with its first value, because everything before may
- * still be text; a call without arguments starts at the comma or bracket after it. Invalid text is text of the answer
- * and ends a call that has started; its arguments are then incomplete JSON, so that nobody takes them for complete
- * arguments.
+ * Reads one call in Python's syntax, with keywords and literals only: `get_weather(city="Paris", days=3)`. While the
+ * arguments arrive, they are written as the parts of a JSON object. The call starts with its first value, because
+ * everything before the value may still be text. A call without arguments starts at the comma or bracket after it, or
+ * at the end of the output. Invalid text is text of the answer. It ends a call that has started; the call's arguments
+ * are then incomplete JSON, so that nobody takes them for complete arguments.
  *
- * If `offered` is given, another name is not a call: the text may be an answer that is a list.
+ * If `offered` is given, text with a name that is not in `offered` is not a call: it may be an answer that is a list.
  *
- * Moves: *name* → *before-key* → *key* → *equals* → *value* → *after-value* → *before-key* … → *over*; *before-key* →
- * *empty* → *over*; each → *no-call*.
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * `name`
+ *   The name of the tool.
+ *   - `(` after a name: `before-key`.
+ *
+ * `before-key`
+ *   After `(` or a comma.
+ *   - A letter: `key`.
+ *   - `)`: `over` if an argument came before, else `empty`.
+ *
+ * `key`
+ *   The keyword of an argument.
+ *   - `=`: `value`.
+ *   - A blank: `equals`.
+ *
+ * `equals`
+ *   - `=`: `value`.
+ *
+ * `value`
+ *   The value of an argument, which `python-literal.ts` reads.
+ *   - The literal is over: `after-value`.
+ *
+ * `after-value`
+ *   - A comma: `before-key`.
+ *   - `)`: `over`.
+ *
+ * `empty`
+ *   A call without arguments is complete.
+ *   - A comma or `]`: `over`. The character is not part of the call.
+ *
+ * `over`
+ *   The call is complete.
+ *
+ * `no-call`
+ *   The text is not a call. Each state but `over` leads here at a character that has no move above and is not a blank
+ *   between parts.
  */
 export function createPythonCall(sink: CallSink, offered?: ReadonlySet<string>): CallReader {
   let state: State = 'name'

@@ -14,12 +14,48 @@ export type PythonLiteral = {
 
 /**
  * Translates a Python literal to JSON, each part as soon as it is certain: strings as they come, numbers and words when
- * they are complete. Tuples, and any other value in parentheses, become lists; JSON's own words are accepted too. The
+ * they are complete. Tuples, and any other value in parentheses, become lists. JSON's own words are accepted too. The
  * first character of the literal is not a blank.
  *
- * Moves: *value* → *string* | *word* → *after* (or over, outside of all brackets); *value* → *value* | *key* at an
- * opening bracket; *key* → *string* | *word* → *colon* → *value*; *after* → *value* | *key* at a comma, → *after* at a
- * closing bracket.
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * `value`
+ *   A value follows: the literal itself, a list's item, or the value of a key.
+ *   - A quote: `string`.
+ *   - A letter, a digit or another character of a word: `word`.
+ *   - `[` or `(`: `value`, for the first item.
+ *   - `{`: `key`.
+ *   - The closing bracket of the list: `after`, or `over` if no other bracket is open.
+ *
+ * `key`
+ *   A key follows, after `{` or a comma.
+ *   - A quote: `string`.
+ *   - A character of a word: `word`.
+ *   - `}`: `after`, or `over` if no other bracket is open.
+ *
+ * `string`
+ *   Within a string, which `python-string.ts` reads.
+ *   - Its last quote: `colon` if it is a key, else `after`, or `over` outside of all brackets.
+ *
+ * `word`
+ *   Within a number, or a word such as `None`.
+ *   - Any other character: the word is complete. The next state is as after a string.
+ *   - The word is unknown, or longer than 4,300 characters: `no-literal`.
+ *
+ * `colon`
+ *   A key is complete.
+ *   - `:`: `value`.
+ *
+ * `after`
+ *   A value within brackets is complete.
+ *   - A comma: `key` in braces, else `value`.
+ *   - The closing bracket: `after`, or `over` if no other bracket is open.
+ *
+ * `over`
+ *   The literal is complete.
+ *
+ * `no-literal`
+ *   A character came that has no move above. Blanks between the parts of a literal are always allowed.
  */
 export function createPythonLiteral(emit: (json: string) => void): PythonLiteral {
   let state: 'value' | 'key' | 'string' | 'word' | 'colon' | 'after' | 'over' | 'no-literal' = 'value'
@@ -150,7 +186,10 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
 
 const BLANKS = ' \t\r\n'
 const WORD = /[\w.+-]/
-/** Python's own limit for digits, in characters: words are buffered whole, and long hexadecimal ones convert slowly. */
+/**
+ * The most characters of a number or a word, which is Python's own limit for the digits of an integer. A limit is
+ * needed, because words are buffered whole, and long hexadecimal numbers are converted slowly.
+ */
 const MAX_WORD = 4_300
 
 const BRACKETS: ReadonlyMap<string, { readonly json: string; readonly closer: string }> = new Map([

@@ -6,10 +6,33 @@ export type PythonString = {
 
 /**
  * Translates a Python string, from the end of its first quote on, to a JSON string that is emitted as it comes. Strings
- * in triple quotes are supported. An escape that Python does not know is text, as in Python; a line break needs no
- * escape, because models omit it.
+ * in triple quotes are supported. An escape that Python does not know is text, as in Python. A line break may stand
+ * without an escape, because models omit the escape.
  *
- * Moves: *open* → *empty* | *text*; *empty* → *text* of three quotes, or over; *text* ⇄ *escape*; *text* → over.
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * `open`
+ *   The first quote was read.
+ *   - A second quote: `empty`.
+ *   - Any other character: `text`.
+ *
+ * `empty`
+ *   Two quotes were read.
+ *   - A third quote: `text` in triple quotes.
+ *   - Any other character: `over`. The string is empty, and the character follows it.
+ *
+ * `text`
+ *   Characters are passed on.
+ *   - The last quote, or the last of three in a row in triple quotes: `over`.
+ *   - A backslash: `escape`.
+ *
+ * `escape`
+ *   The beginning of an escape is buffered.
+ *   - A character that continues the escape: still `escape`.
+ *   - Any other character, or the escape's last one: `text`.
+ *
+ * `over`
+ *   The string is complete.
  */
 export function createPythonString(quote: string, emit: (json: string) => void): PythonString {
   const quoteUnit = quote.charCodeAt(0)

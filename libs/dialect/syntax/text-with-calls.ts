@@ -16,9 +16,10 @@ export type TextSyntax = {
   /** The text around all calls. */
   readonly section?: { readonly open: string; readonly close: string }
   /**
-   * Calls as JSON objects side by side or in a list, after any of the `openers`. If `unmarked`, also at the beginning
-   * of the output, where an item counts as a call only if it names one of the request's tools. `bare`: the syntax of a
-   * call that is not an object, and the texts that it may follow.
+   * The syntax of calls that are JSON objects, side by side or in a list. Such calls follow any of the `openers`. If
+   * `unmarked`, they may also stand at the beginning of the output; there an item counts as a call only if it names one
+   * of the request's tools. `bare` has the syntax of a call that is not an object, and the texts that such a call may
+   * follow.
    */
   readonly list?: {
     readonly openers: readonly string[]
@@ -26,16 +27,36 @@ export type TextSyntax = {
     readonly object: ObjectSyntax
     readonly bare?: { readonly behind: readonly string[]; readonly syntax: NamedSyntax | PythonSyntax }
   }
-  /** The markers are control tokens and never text; `leftovers` are control tokens that open no call. */
+  /**
+   * Present if the markers are control tokens, which are never text. `leftovers` are control tokens that open no call.
+   */
   readonly control?: { readonly leftovers: readonly string[] }
 }
 
 /**
  * Splits any number of calls from the text around them. Blanks and markers next to a call are markup, so an answer that
- * consists of calls has no text. If no call follows an opener, the whole becomes text, blanks included, except control
- * tokens. `single`: the first call ends the output.
+ * consists of calls has no text. If no call follows an opener, the opener and the blanks around it become text. A
+ * control token never becomes text. `single`: the first call ends the output.
  *
- * Moves: *text* → *call* → *text* …; in a list (*list*) only brackets, commas and blanks stand between calls.
+ * These are the states, each with its moves: what comes, and the next state.
+ *
+ * *text*
+ *   Text is passed on. Blanks at its end are kept back, because they are dropped if a call follows.
+ *   - The opener of a call: *call*.
+ *   - The opener of a list: *list*.
+ *
+ * *list* (`inList`)
+ *   Only brackets, commas, semicolons and blanks stand between calls. If the list is `unmarked`, the output begins
+ *   here.
+ *   - `{`: *call*, an object.
+ *   - Other text after one of the texts in `bare.behind`, blanks aside: *call*, in the syntax of `bare`.
+ *   - The opener of a call: *call*.
+ *   - A boundary, or other text: *text*.
+ *
+ * *call* (`call` is not null)
+ *   The reader of the call's syntax reads the text.
+ *   - The call is over: *list* if it began there, else *text*. With `single`, nothing more is read.
+ *   - It is not a call: its text is passed on, *text*.
  */
 export function createTextWithCalls(
   sink: ToolCallSink,
@@ -59,8 +80,8 @@ export function createTextWithCalls(
   let pending = ''
   let inList = list?.unmarked === true
   /**
-   * Without an opener a list may be an answer: an item of it counts as a call only if it names one of the request's
-   * tools.
+   * The names of the request's tools while the list has no opener, else undefined. A list without an opener may be an
+   * answer, so an item of it counts as a call only if it names one of these tools.
    */
   let offered: ReadonlySet<string> | undefined = inList ? new Set(tools.map(({ name }) => name)) : undefined
   /** The last opener, bracket or comma of a list; null: something else came since. */
@@ -159,7 +180,8 @@ export function createTextWithCalls(
   function emitText(text: string): void {
     const whole = pending + text
     pending = ''
-    // After a call, text continues the text before the call; if there was none, it begins without the blanks.
+    // Text after a call continues the text before the call. If there was no text before the call, the leading blanks of
+    // the text after the call are dropped.
     const shown = started > 0 && !hasText ? whole.trimStart() : whole
     if (shown === '') return
     hasText = true

@@ -2,7 +2,7 @@
 export type ToolCallParser = {
   readonly push: (text: string) => void
   readonly finish: () => void
-  /** True after the only call of an output that is allowed one: later text is not read. */
+  /** Returns true once the only call is over, if the output may have only one call. Later text is not read. */
   readonly isOver: () => boolean
   /** Returns whether the text so far ends within a call. */
   readonly isOpen: () => boolean
@@ -23,7 +23,7 @@ export type CallReader = {
   readonly finish: () => void
 }
 
-/** Receives one call. `onNoCall`: the text that was read, or the rest of it, does not belong to a call. */
+/** Receives one call. `onNoCall` receives text that was read and is not part of a call. */
 export type CallSink = Pick<ToolCallSink, 'onStart' | 'onArguments'> & {
   readonly onNoCall: (raw: string) => void
 }

@@ -7,8 +7,8 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue }
 
 /**
- * Returns JSON with a blank after `:` and `,`, as models write it because Python's json.dumps does. Numbers of
- * `parseExact` keep their spelling, also in the functions below.
+ * Returns JSON with a blank after `:` and `,`, as models write it because Python's json.dumps does. Numbers that
+ * `parseExact` returned keep their spelling. The functions below keep it too.
  */
 export function toSpacedJson(value: JsonValue): string {
   if (value === null || typeof value !== 'object' || JSON.isRawJSON(value)) return JSON.stringify(value)

@@ -1,5 +1,5 @@
--- Hands a worker the waiting generation with the lowest tag that it serves. Only this script decides which worker runs a
--- generation.
+-- Gives a worker the generation with the lowest tag, among the waiting generations that it serves. Only this script
+-- decides which worker runs a generation.
 --
 -- KEYS  1 needs
 -- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
@@ -9,21 +9,24 @@
 --           the worker serves, ms since the generation began to wait in this epoch }
 --         { 'nothing' }   also if the offered generation does not wait in that epoch, or the worker does not serve it
 --         { 'later' }   the offered generation may not be taken before other accounts' generations yet
---         { 'again' }   the call has settled as many generations of buried gateways as it may: call again
+--         { 'again' }   the call has removed as many generations as it may, of buried gateways or expired: call again
 --
--- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still has
--- its epoch, afterwards nothing. A nonce is remembered for four minutes, far longer than a worker repeats a claim. Each
--- nonce has a key of its own, because one hash for all of them would expire in one step, tens of thousands at once.
+-- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still
+-- runs it in the same epoch, and nothing afterwards. A nonce is remembered for four minutes, far longer than a worker
+-- repeats a claim. Each nonce has a key of its own: one hash of all nonces would expire as a whole, and Redis would
+-- delete tens of thousands of fields in one step.
 --
--- A reserved generation is passed over: its gateway offers it to a worker, or ends the reservation. A call passes over at
--- most SKIPPED_AT_MOST.
+-- A reserved generation is passed over, because its gateway offers it to a worker or ends the reservation. A call passes
+-- over SKIPPED_AT_MOST of them at most.
 --
--- An offered generation is taken out of the fair order, but not far: its tag is at most OVERTAKEN times its cost behind the
--- lowest tag that waits, unless only its own account waits. Its claim does not move the virtual time past a tag that
--- waits, so the place of every other generation stays what it was.
+-- An offered generation is taken out of the fair order, but not far: while generations of other accounts wait, its tag is
+-- at most OVERTAKEN times its own step (cost / weight) behind the lowest tag. Its claim moves the virtual time no further
+-- than to the lowest tag that still waits, so it changes the place of no other generation. It must move the virtual time
+-- that far: if all generations were offered and it stood still, a new account would begin far before the accounts that
+-- have used the engines meanwhile.
 --
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
--- answer to a repeated claim does not count what else waits.
+-- answer to a repeated claim does not count the other waiting generations.
 local NONCE_MS, OVERTAKEN, SKIPPED_AT_MOST = '240000', 4, 16
 local worker, nonce, by, offered = ARGV[2], ARGV[3], ARGV[6], ARGV[7]
 local time = call('TIME')
@@ -103,13 +106,15 @@ local function count_served()
   return count
 end
 
--- Returns how many more generations wait that the worker may claim without an offer. With several needs, reserved ones that
--- it does not serve count as well, so the number is too small for a moment.
-local function count_claimable()
-  return math.max(0, count_served() - count_reserved(now))
+local reserved = count_reserved(now)
+
+-- Returns how many of `more` waiting generations the worker may claim without an offer. With several needs, `reserved`
+-- also counts generations that the worker does not serve, so the number may be too small while they are reserved.
+local function count_claimable(more)
+  return math.max(0, more - reserved)
 end
 
--- Members that were taken out of their sets although they are reserved, with their tags.
+-- The reserved members that were passed over. They are out of their sets until `put_skipped_back`.
 local skipped = {}
 
 local function put_skipped_back()
@@ -122,6 +127,7 @@ end
 local function hand_out(id, record)
   call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
   call('SET', nonce_key, id, 'PX', NONCE_MS)
+  if reserved > 0 then reserved = reserved - call('ZREM', reserved_key, id) end
   take_seats(record.seats, worker, now)
 end
 
@@ -134,18 +140,18 @@ local function claim_offered()
   local record = read_record(id)
   if record.epoch ~= epoch or record.settled or record.worker or is_buried[record.gateway] then return { 'nothing' } end
   local member, needs, cost, bytes, account = recorded_member(id)
-  local tag = call('ZSCORE', prefix .. 'waiting:' .. needs, member)
+  local tag = tonumber(call('ZSCORE', prefix .. 'waiting:' .. needs, member))
   if not tag or not is_served(needs) then return { 'nothing' } end
+  local _, _, _, weight = read_member(member)
   local _, first_tag = find_first()
-  -- One field for the account, and one for all.
-  local is_alone = call('HLEN', bytes_key) <= 2
-  if not is_alone and tonumber(tag) > first_tag + OVERTAKEN * cost then return { 'later' } end
-  leave_waiting(false, member, needs, cost, bytes, account)
-  call('ZREM', reserved_key, id)
+  -- The sums have a field for each account with a waiting generation, and one for all.
+  local is_alone = call('HLEN', sums_key) <= 2
+  if not is_alone and tag > first_tag + OVERTAKEN * cost / weight then return { 'later' } end
+  leave_waiting(member, needs, cost, bytes, account)
   hand_out(id, record)
   local _, waiting_tag = find_first()
-  advance_virtual(exact(math.min(tonumber(tag), waiting_tag or tonumber(tag))))
-  return claimed(id, record, count_claimable())
+  advance_virtual(exact(math.min(tag, waiting_tag or tag)))
+  return claimed(id, record, count_claimable(count_served()))
 end
 
 if offered ~= '' then return claim_offered() end
@@ -156,32 +162,35 @@ for _ = 1, SWEPT_AT_MOST do
     put_skipped_back()
     return { 'nothing' }
   end
-  local id, needs, cost, bytes, account = read_member(member)
+  local id, needs, cost, weight, bytes, account = read_member(member)
   local record = read_record(id)
-  -- A member without a waiting record has expired within this millisecond.
+  -- If the record of a member does not exist or does not wait, it has expired, and no sweep has removed the member yet.
   local waits = record.epoch and not record.settled and not record.worker
   local runs = waits and not is_buried[record.gateway]
-  if runs and #skipped < SKIPPED_AT_MOST and is_reserved(id, now) then
+  if runs and reserved > 0 and #skipped < SKIPPED_AT_MOST and is_reserved(id, now) then
     skipped[#skipped + 1] = { member = member, tag = exact(tonumber(tag)), needs = needs }
-  elseif runs then
-    if #skipped == SKIPPED_AT_MOST then call('ZREM', reserved_key, id) end
-    put_skipped_back()
-    if #all_needs == 1 and count_served() == 0 then
+  else
+    if runs then put_skipped_back() end
+    local more = count_served()
+    if runs and more == 0 and #all_needs == 1 then
       -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a
       -- whole.
-      call('DEL', needs_key, expiry_key, bytes_key)
+      call('DEL', needs_key, expiry_key, sums_key)
     else
-      give_back(false, member, needs, cost, bytes, account)
+      -- If the worker serves one set only, `more` counts that set.
+      local was_last = more == 0 or (#served > 1 and call('EXISTS', prefix .. 'waiting:' .. needs) == 0)
+      note_left(was_last, member, needs, cost, bytes, account)
     end
-    hand_out(id, record)
-    advance_virtual(tag)
-    return claimed(id, record, count_claimable())
-  else
-    give_back(true, member, needs, cost, bytes, account)
+    if runs then
+      hand_out(id, record)
+      advance_virtual(tag)
+      return claimed(id, record, count_claimable(more))
+    end
     if waits then
       local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
       end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
     end
+    charge_used(account, 0, weight, tonumber(cost), 0)
   end
 end
 put_skipped_back()

@@ -1,4 +1,5 @@
--- Ends a generation: fence, usage and the entry for billing in one step. The first settlement wins.
+-- Ends a generation in one step: marks its record as settled, stores the usage, corrects the account's place in the fair
+-- order, and appends the entry for billing. The first settlement wins.
 --
 -- KEYS  1 record   2 settlements
 -- ARGV  1 prefix   2 id   3 epoch   4 role: 'gateway' or 'worker'   5 the worker that settles, or ''   6 outcome
@@ -10,14 +11,14 @@
 --   settled    an earlier call has settled it; the other fields are as in that call's answer. With `again` the entry is
 --              appended once more, because the stream may have lost it while the record stayed. Billing counts an entry
 --              once
---   stale      the call is for an epoch before the record's, or the generation is not this worker's
+--   stale      the call is for an epoch before the record's, or this worker has not claimed the generation
 --
 -- A gateway's epoch may be higher than the record's, because a gateway raises its own epoch before it lifts. A gateway
--- may settle a generation whose record was lost or has expired; then billing decides, which is idempotent by id. A worker
--- settles only a generation that it has claimed in this epoch.
+-- may settle a generation whose record was lost or has expired. Then billing decides, which charges an id only once. A
+-- worker settles only a generation that it has claimed in this epoch.
 local id, epoch, role, settler = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
-local state = call('HMGET', KEYS[1], 'epoch', 'settled', 'worker', 'tag')
+local state = call('HMGET', KEYS[1], 'epoch', 'settled', 'worker', 'tag', 'account', 'weight', 'cost', 'fixed')
 local recorded, worker = tonumber(state[1] or 0), state[3] or nil
 local waited = state[4] and not worker
 local answer = { 'recorded', worker or '', waited and 1 or 0 }
@@ -32,6 +33,11 @@ end
 if role == 'worker' and (recorded ~= epoch or worker ~= settler) then return { 'stale', '', 0 } end
 if epoch < recorded then return { 'stale', '', 0 } end
 
-if waited then leave_waiting(true, recorded_member(id)) end
+if waited then leave_waiting(recorded_member(id)) end
+if state[5] then
+  local used = ARGV[7] + ARGV[9]
+  if used > 0 then used = used + state[8] end
+  charge_used(state[5], tonumber(state[4]), state[6], tonumber(state[7]), used)
+end
 end_generation(id, epoch, ARGV[6], { ARGV[7], ARGV[8], ARGV[9] }, ARGV[10], ARGV[11], ARGV[12], ARGV[13])
 return answer

@@ -1,24 +1,28 @@
--- The common beginning of every script that changes records: helpers for numbers, for generations that leave the waiting
--- ones, and for the end of a generation.
+-- The common beginning of every script that changes records: helpers for numbers, for removing a generation from the
+-- waiting ones, and for ending a generation.
 --
 -- ARGV[1] is the prefix of the model's keys, `mr2:cell:{model}:`. All key names begin with it, so all keys share a slot:
---   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, bytes, account (as it waits or has waited),
---                             gateway, stream, deadline (Redis ms); worker and nonce once claimed; settled and usage
---                             at the end; seats (`seats.lua`)
+--   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, weight, fixed, bytes, account (as it waits
+--                             or has waited), gateway, stream, deadline (Redis ms); worker and nonce once claimed;
+--                             settled and usage at the end; seats (`seats.lua`)
 --   j: p: i:<id>      string  job, large request, ids
---   n:<nonce>         string  the id that its claim received, for four minutes
+--   n:<nonce>         string  the id of the generation that the claim with this nonce received, for four minutes
 --   needs             set     all needs with which a generation waits
 --   waiting:<needs>   zset    member → tag; a member begins with its arrival, so equal tags are served in that order
 --   waiting-expiry    zset    member → Redis ms
---   waiting-bytes     hash    account → bytes; '' → bytes of all
+--   waiting-sums      hash    account → bytes, cost and number of its waiting generations, separated by spaces; '' → of
+--                             all
 --   virtual           string  the highest tag claimed
---   finish            zset    account → the tag at which its last generation ends
--- A member is arrival, cost, bytes, needs, account and id, each on a line of its own, so that a member can be removed
--- without its record.
+--   finish            zset    account → the tag at which the account has used its share
+-- A member is arrival, cost, weight, bytes, needs, account and id, each on a line of its own, so that a member can be
+-- removed without its record.
 -- Values stay below 64 bytes, so that Redis stores a record compactly.
+--
+-- Costs are whole tokens. A tag is tokens divided by weight. Tags only grow, but a double needs no new start: at a
+-- million tokens per second and model it counts single tokens for 285 years.
 local SWEPT_AT_MOST, SETTLED_MS, FIRST_TAG = 64, 60000, 1
 local call, prefix = redis.call, ARGV[1]
-local needs_key, expiry_key, bytes_key = prefix .. 'needs', prefix .. 'waiting-expiry', prefix .. 'waiting-bytes'
+local needs_key, expiry_key, sums_key = prefix .. 'needs', prefix .. 'waiting-expiry', prefix .. 'waiting-sums'
 local virtual_key, finish_key = prefix .. 'virtual', prefix .. 'finish'
 
 -- Redis writes a Lua number with 17 digits, which takes as long as a command, so integers are passed on as text.
@@ -35,48 +39,81 @@ local function virtual_time()
   return tonumber(call('GET', virtual_key) or FIRST_TAG)
 end
 
-local function to_member(id, needs, arrival, cost, bytes, account)
-  return table.concat({ arrival, cost, bytes, needs, account, id }, '\n')
+local function to_member(id, needs, arrival, cost, weight, bytes, account)
+  return table.concat({ arrival, cost, weight, bytes, needs, account, id }, '\n')
 end
 
 -- Returns the arguments of leave_waiting.
 local function recorded_member(id)
-  local parts = call('HMGET', prefix .. 'g:' .. id, 'needs', 'arrival', 'cost', 'bytes', 'account')
-  return to_member(id, unpack(parts)), parts[1], parts[3], parts[4], parts[5]
+  local parts = call('HMGET', prefix .. 'g:' .. id, 'needs', 'arrival', 'cost', 'weight', 'bytes', 'account')
+  return to_member(id, unpack(parts)), parts[1], parts[3], parts[5], parts[6]
 end
 
 local function read_member(member)
-  local arrival, cost, bytes, needs, account, id =
-    string.match(member, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
-  return id, needs, cost, bytes, account
+  local arrival, cost, weight, bytes, needs, account, id =
+    string.match(member, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  return id, needs, cost, weight, bytes, account
 end
 
--- Updates the counts after a member has left its set of needs. `unserved`: the generation ends without having run. Then
--- the account's finish tag is lowered, so that generations which were cancelled or expired do not push the account
--- behind the others for ever: an account with nothing waiting is at most one generation late.
-local function give_back(unserved, member, needs, cost, bytes, account)
-  if call('EXISTS', prefix .. 'waiting:' .. needs) == 0 then call('SREM', needs_key, needs) end
-  call('ZREM', expiry_key, member)
-  if call('HINCRBY', bytes_key, '', '-' .. bytes) <= 0 then call('HDEL', bytes_key, '') end
-  if call('HINCRBY', bytes_key, account, '-' .. bytes) > 0 then return end
-  call('HDEL', bytes_key, account)
-  if unserved then
-    local most = virtual_time() + cost
-    if tonumber(call('ZSCORE', finish_key, account) or 0) > most then
-      call('ZADD', finish_key, exact(most), account)
+local function to_sums(text)
+  if not text then return { bytes = 0, cost = 0, count = 0 } end
+  local bytes, cost, count = string.match(text, '^(%S+) (%S+) (%S+)$')
+  return { bytes = tonumber(bytes), cost = tonumber(cost), count = tonumber(count) }
+end
+
+-- Returns the sums of an account's waiting generations, and of all.
+local function read_sums(account)
+  local texts = call('HMGET', sums_key, account, '')
+  return to_sums(texts[1]), to_sums(texts[2])
+end
+
+-- Adds a waiting generation to the sums, or with `sign` -1 takes it out.
+local function add_to_sums(account, own, all, sign, cost, bytes)
+  local changed, ended = {}, {}
+  for field, sums in pairs({ [account] = own, [''] = all }) do
+    local count = sums.count + sign
+    if count > 0 then
+      changed[#changed + 1] = field
+      changed[#changed + 1] = string.format('%d %d %d', sums.bytes + sign * bytes, sums.cost + sign * cost, count)
+    else
+      ended[#ended + 1] = field
     end
   end
+  if #changed > 0 then call('HSET', sums_key, unpack(changed)) end
+  if #ended > 0 then call('HDEL', sums_key, unpack(ended)) end
 end
 
-local function leave_waiting(unserved, member, needs, cost, bytes, account)
-  if call('ZREM', prefix .. 'waiting:' .. needs, member) == 0 then return end
-  give_back(unserved, member, needs, cost, bytes, account)
+-- Updates the needs, the expiries and the sums after a member has left its set of needs. `was_last`: the set is empty.
+local function note_left(was_last, member, needs, cost, bytes, account)
+  if was_last then call('SREM', needs_key, needs) end
+  call('ZREM', expiry_key, member)
+  local own, all = read_sums(account)
+  add_to_sums(account, own, all, -1, cost, bytes)
+end
+
+local function leave_waiting(member, needs, cost, bytes, account)
+  local waiting_key = prefix .. 'waiting:' .. needs
+  if call('ZREM', waiting_key, member) == 0 then return end
+  note_left(call('EXISTS', waiting_key) == 0, member, needs, cost, bytes, account)
+end
+
+-- Replaces the expected cost of a generation by its used cost, which is 0 if it never ran. The account's next
+-- generations come earlier or later by the difference; generations that wait keep their tags. If the account's finish tag
+-- is not stored, the virtual time has passed it. It is then stored again if the generation has used more than expected,
+-- so much that its own end is above the virtual time.
+local function charge_used(account, tag, weight, cost, used)
+  if used == cost then return end
+  local finish = call('ZADD', finish_key, 'XX', 'INCR', exact((used - cost) / weight), account)
+  if finish or used < cost then return end
+  local own = tag + used / weight
+  if own > virtual_time() then call('ZADD', finish_key, exact(own), account) end
 end
 
 local function sweep(now)
   for _, member in ipairs(call('ZRANGEBYSCORE', expiry_key, '-inf', integer(now), 'LIMIT', '0', SWEPT_AT_MOST)) do
-    local _, needs, cost, bytes, account = read_member(member)
-    leave_waiting(true, member, needs, cost, bytes, account)
+    local _, needs, cost, weight, bytes, account = read_member(member)
+    leave_waiting(member, needs, cost, bytes, account)
+    charge_used(account, 0, weight, tonumber(cost), 0)
   end
 end
 

@@ -10,7 +10,10 @@ export type ByteTable = {
   readonly size: number
   /** A view of the table; null when the id is unknown. */
   readonly bytes: (id: number) => Uint8Array | null
-  /** `''` when the id is unknown, null when the token's bytes are not complete UTF-8 characters. */
+  /**
+   * Returns the text of a token: `''` if the id is unknown, null if the token's bytes are not complete UTF-8
+   * characters.
+   */
   readonly text: (id: number) => string | null
   /** The bytes of all ids; unknown ids add nothing. */
   readonly concat: (ids: ArrayLike<number>) => Uint8Array
@@ -73,8 +76,9 @@ function wholeText(bytes: Uint8Array): string | null {
 }
 
 /**
- * Decodes as Hugging Face's ByteLevel decoder does: a token that consists of the byte alphabet stands for its bytes,
- * every other token (most added tokens) for its own UTF-8.
+ * Returns the bytes of a token, as Hugging Face's ByteLevel decoder does. If all characters of the token are in the
+ * byte alphabet, each stands for one byte. Any other token, such as most added tokens, is a plain text, and its bytes
+ * are its UTF-8.
  */
 function toBytes(token: string): Uint8Array {
   const bytes = new Uint8Array(token.length)

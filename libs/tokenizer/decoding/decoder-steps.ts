@@ -7,7 +7,10 @@ export const DecoderStep = z.discriminatedUnion('type', [
   z.object({ type: z.literal('Fuse') }),
   z.object({
     type: z.literal('Replace'),
-    /** The other kind of pattern, Oniguruma's regular expressions, differs from JavaScript's. */
+    /**
+     * The text to replace. A regular expression in its place is not supported, because it would have Oniguruma's
+     * syntax, which differs from JavaScript's.
+     */
     pattern: z.strictObject({ String: z.string() }),
     content: z.string(),
   }),
@@ -37,8 +40,8 @@ export function parseDecoderSteps(decoder: unknown): DecoderStep[] {
 }
 
 /**
- * Decodes as Hugging Face's library does: each step maps the list of tokens, and the result is joined. Without any
- * steps the tokens are joined by blanks.
+ * Decodes as Hugging Face's library does. Each step turns the list of tokens into another list, and the texts of the
+ * last list are joined. Without any steps the tokens are joined by blanks.
  */
 export function runDecoderSteps(steps: readonly DecoderStep[], tokens: readonly string[]): string {
   if (steps.length === 0) return tokens.join(' ')
@@ -79,7 +82,7 @@ export function toByte(token: string): number | null {
   return digits === undefined ? null : parseInt(digits, 16)
 }
 
-/** A run of byte tokens that is not valid UTF-8 as a whole becomes U+FFFD for each byte. */
+/** Decodes runs of byte tokens. If a run as a whole is not valid UTF-8, each of its bytes becomes U+FFFD. */
 function fromBytes(tokens: readonly string[]): string[] {
   const parts: string[] = []
   let run: number[] = []

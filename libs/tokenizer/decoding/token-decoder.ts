@@ -6,7 +6,7 @@ export type TokenDecoder = {
 
 /** Decodes the continuation of a text, id by id. Synchronous, because it runs once per token. */
 export type TextStream = {
-  /** Returns the text that this id completes: usually the token's own, `''` while a character is incomplete. */
+  /** Returns the text that this id completes: usually the token's own text, or `''` while a character is incomplete. */
   readonly push: (id: number) => string
   /** Returns the rest of an incomplete character, as U+FFFD. */
   readonly flush: () => string

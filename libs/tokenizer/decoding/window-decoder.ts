@@ -4,12 +4,14 @@ import type { TextStream, TokenDecoder } from './token-decoder.ts'
 
 /**
  * A decoder for vocabularies in which a token's text depends on its place: at the beginning, or beside other tokens
- * (Metaspace, byte fallback, WordPiece). A stream decodes a window of the last tokens, whose beginning has a known
- * text, and returns the rest.
+ * (Metaspace, byte fallback, WordPiece). A stream puts a fixed word and the previous token before each new token,
+ * decodes the three together, and removes the text of the word and of the previous token from the result. If the
+ * previous token is a single byte, the stream puts only the fixed word before the new token.
  *
- * The concatenated parts of a stream are the text of all its ids after another word, with one difference. In a run of
- * bytes that is not valid UTF-8, `decode` replaces every byte by U+FFFD, the bytes of complete characters included. A
- * stream has returned these characters already.
+ * The concatenated parts of a stream equal the text of all its ids, decoded together after the fixed word. So the first
+ * token of a stream is not decoded as the beginning of a text. The only exception is a run of bytes that is not valid
+ * UTF-8. If the ids are decoded together, every byte of the run is replaced by U+FFFD, also the bytes of complete
+ * characters. A stream does not replace these characters, because it has returned them already.
  */
 export function createWindowDecoder(
   tokens: readonly (string | undefined)[],

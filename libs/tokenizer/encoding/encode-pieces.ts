@@ -8,8 +8,8 @@ export type NoteEncoded = (texts: { readonly cached: number; readonly encoded: n
 
 /**
  * Returns the function that encodes pieces independently and concatenates their ids. It splits each piece further where
- * the tokenizer itself splits, so that the cache finds the texts that prompts have in common. The ids are the same with
- * and without a cache.
+ * the tokenizer itself splits, because the shorter texts occur in many prompts and are found in the cache. The ids are
+ * the same with and without a cache.
  */
 export function createEncodePieces(deps: {
   file: TokenizerFile
@@ -58,8 +58,9 @@ export function createEncodePieces(deps: {
 }
 
 /**
- * Returns a special token to put before each text but the first; its id is removed again. Some tokenizers put a blank
- * before the beginning of a text, but not after a special token. `''` without a suitable token.
+ * Returns a special token. The caller puts it before each text that is not at the beginning of the prompt, and removes
+ * its id after the encoding. It is needed because some tokenizers put a blank before the beginning of a text, but not
+ * after a special token. Returns `''` if the vocabulary has no suitable token.
  */
 function findLeader({ addedTokens }: TokenizerFile): string {
   return addedTokens.find((token) => token.special && !token.rstrip && !token.normalized)?.content ?? ''

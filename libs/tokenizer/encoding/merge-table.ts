@@ -5,12 +5,12 @@ export type MergeTable = {
 }
 
 /**
- * `merges` has the form of tokenizer.json: pairs of tokens, the first to be merged first, each as two texts or, in
- * older files, as one text with a space. Returns null if a pair has another form, or if its tokens or the merged token
- * are not in the vocabulary.
+ * Creates the table of the pairs of tokens that are merged. `merges` has the form of tokenizer.json: pairs of tokens;
+ * earlier pairs are merged first. A pair is two texts or, in older files, one text with a space. Returns null if a pair
+ * has another form, or if its tokens or the merged token are not in the vocabulary.
  *
- * The table is a hash table in one block of memory. A vocabulary has hundreds of thousands of pairs, and entries of a
- * Map would be objects that each full garbage collection visits.
+ * The table is a hash table in one block of memory. A vocabulary has hundreds of thousands of pairs; in a Map, each
+ * would be an object that every full garbage collection visits.
  */
 export function createMergeTable(
   merges: readonly unknown[],
@@ -37,8 +37,8 @@ export function createMergeTable(
   }
 
   return {
-    // Merges the pair of the lowest rank first, and the leftmost of equal rank. Words are short, so all pairs are
-    // looked up again each time.
+    // Merges the pair with the lowest rank first. If several pairs have this rank, the leftmost is merged first. After
+    // each merge all pairs are looked up again, because words are short.
     merge(ids) {
       for (;;) {
         let [at, lowest, result] = [-1, Infinity, 0]

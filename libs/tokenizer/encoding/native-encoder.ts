@@ -33,10 +33,13 @@ export async function openNativeEncoder(file: Pick<TokenizerFile, 'json' | 'adde
   }
 }
 
-/** The ids of a longer text are read in turns of the event loop of their own. */
+/**
+ * If a text has more ids than this, the event loop handles other events after the ids are read, and again after they
+ * are copied.
+ */
 const LONG_IDS = 16_384
 
-/** Throws where the library has no build for this platform, or its installed build cannot be loaded. */
+/** Loads the library. Throws if it has no build for this platform, or if its installed build cannot be loaded. */
 export async function loadNativeLibrary() {
   try {
     return await import('tokenizers')

@@ -7,14 +7,15 @@ export type PieceCache = {
   set(text: string, ids: Uint32Array): void
 }
 
-/** The bytes of a key, a value and their place in the map, beyond the characters and the ids. */
+/** The memory that an entry takes besides its characters and its ids, in bytes. */
 const ENTRY_BYTES = 300
 /** A text that takes more than this share of the cache would displace too many others. */
 const MOST_OF_CACHE = 1 / 8
 
 /**
- * Keeps texts and ids up to `maxBytes` together; the least recently used texts go first. With 0 it keeps nothing. The
- * texts of a template, system prompts, tools and the earlier turns of a conversation come again and again.
+ * Creates a cache of the token ids of texts. It saves work because many prompts have texts in common: the texts of a
+ * template, system prompts, tools and the earlier turns of a conversation. Its entries take at most `maxBytes`
+ * together; the least recently used entry is removed first. A cache with `maxBytes` 0 stores nothing.
  */
 export function createPieceCache(maxBytes: number): PieceCache {
   if (maxBytes === 0) return { get: () => undefined, set() {} }
@@ -26,7 +27,8 @@ export function createPieceCache(maxBytes: number): PieceCache {
   return {
     get: (text) => entries.get(text),
     set(text, ids) {
-      // V8 cuts a string by pointing into the whole, so each piece would keep the whole string in memory.
+      // The key is a copy. In V8 a part of a string refers to the whole string, so it would keep the whole string in
+      // memory.
       entries.set(Buffer.from(text).toString(), ids)
     },
   }

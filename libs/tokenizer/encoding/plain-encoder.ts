@@ -8,24 +8,31 @@ import { createMergeTable, type MergeTable } from './merge-table.ts'
 export type PlainEncoder = (texts: readonly string[]) => Uint32Array[] | null
 
 /**
- * The most characters of all texts together. Encoding them blocks other streams for 0.3 ms, or 0.6 ms if no word is
- * known (`npm run bench:encoding`).
+ * The most characters that one call encodes, in all its texts together. This many characters block other streams for
+ * 0.3 ms, or for 0.6 ms if the ids of no word are kept yet (`npm run bench:encoding`).
  */
 const MOST_CHARACTERS = 4_096
-/** Merging takes the square of a word's length. */
+/** The longest word that is merged here: the time of merging grows with the square of the word's length. */
 const LONGEST_WORD = 64
-/** V8 cuts a longer string by pointing into its text, which would stay in memory with the word. */
+/**
+ * The most characters of a word whose ids are kept for later texts. V8 stores a longer part of a text as a reference to
+ * the whole text, so the whole text would stay in memory as long as the word.
+ */
 const LONGEST_KEPT_WORD = 12
 const MOST_KEPT_WORDS = 16_384
 
 /**
- * Encodes short plain texts on this thread, if the tokenizer is a byte-level BPE, as the tokenizers of most models are.
- * In most prompts, only the last message is not in the cache. For one line of text the native library needs seven times
- * the CPU time of this encoder, because each of its calls goes through a thread (`npm run bench:encoding`).
+ * Opens an encoder of short plain texts that runs on this thread, for a tokenizer that is a byte-level BPE, as the
+ * tokenizers of most models are. Most texts are short: in most prompts only the last message must be encoded, because
+ * the ids of the rest are in the cache. For one line of text the native library needs seven times the CPU time of this
+ * encoder, because each call of the library goes through a thread (`npm run bench:encoding`).
  *
- * Only ASCII is encoded here: for other text, versions of Unicode and its normal forms could make a difference between
- * this encoder and the library. Returns null for another kind of tokenizer, for patterns that JavaScript lacks or reads
- * differently, and if a probe has other ids than with `native`.
+ * Only ASCII is encoded here. For other text, this encoder and the library could differ, because they may use different
+ * versions of Unicode and of its normal forms. Returns null in these cases:
+ * - The tokenizer is of another kind.
+ * - It has a pattern that JavaScript lacks or reads differently.
+ * - A probe gets other ids here than from `native`.
+ * - The share of the probes that can be encoded here is below `EXAMINED`.
  */
 export async function openPlainEncoder(file: TokenizerFile, native: Encoder): Promise<PlainEncoder | null> {
   const encode = createPlainEncoder(file)
@@ -88,7 +95,7 @@ const NormalForm = z.object({ type: z.enum(NORMAL_FORMS) })
 const BytePairSteps = z.object({
   model: z.object({
     type: z.literal('BPE'),
-    // Parsed by hand, because they are large.
+    // `vocab` and `merges` are large, so zod does not check their entries.
     vocab: z.custom<Readonly<Record<string, unknown>>>(
       (vocab) => typeof vocab === 'object' && vocab !== null,
     ),
@@ -123,8 +130,9 @@ type PreTokenizer = z.infer<typeof BytePairSteps>['preTokenizer']
 const OWN_PATTERN = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
 /**
- * Returns the patterns in order: each pattern splits the texts that the pattern before has left. Null if a pattern is
- * unusable.
+ * Returns the patterns of the steps, in the order of the steps. Each pattern splits the parts that the previous pattern
+ * has made. Returns null if the last step is not the byte-level step, if JavaScript reads a pattern differently than
+ * the native library, or if JavaScript cannot compile a pattern.
  */
 function toPatterns(steps: PreTokenizer): RegExp[] | null {
   if (steps.at(-1)?.type !== 'ByteLevel') return null
@@ -141,8 +149,8 @@ function toPatterns(steps: PreTokenizer): RegExp[] | null {
 }
 
 /**
- * Returns whether a pattern has syntax that Oniguruma, the library's engine, and JavaScript read differently: the ends
- * of lines, any character, options other than `i`, a lazy `{n}`, intersections of classes.
+ * Returns true if a pattern has syntax that Oniguruma (the library's engine) and JavaScript read differently: `^` or
+ * `$`, `.`, an option other than `i`, a lazy `{n}`, or an intersection of classes.
  */
 function isReadDifferently(source: string): boolean {
   const frame = source.replaceAll(/\\[pP]\{[^}]*\}|\\.|\[(?:\\.|[^\]\\])*\]/gsu, '')
@@ -168,9 +176,12 @@ function splitAt(text: string, pattern: RegExp): string[] {
   return parts
 }
 
-/** Returns the check that a text has only ASCII, and no token that the library finds before it splits the text. */
+/**
+ * Returns a function that returns true if a text consists of printable ASCII characters, tabs and line breaks, and
+ * contains none of the added tokens. The native library finds these tokens before it splits the text into words.
+ */
 function createIsPlain({ addedTokens }: TokenizerFile): (text: string) => boolean {
-  // The library looks for the normalized text of some tokens.
+  // The native library looks for some added tokens in their normalized form.
   const forms = (text: string) => [text, ...NORMAL_FORMS.map((form) => text.normalize(form))]
   const contents = new Set(addedTokens.flatMap(({ content }) => forms(content)).filter((text) => text !== ''))
   if (contents.size === 0) return (text) => PLAIN.test(text)
@@ -219,7 +230,10 @@ function createWordEncoder(deps: {
 const toByteText = (word: string): string =>
   Array.from(word, (character) => CHARACTER_OF_BYTE[character.charCodeAt(0)]).join('')
 
-/** Returns texts with all pairs of plain characters, and all triples of some kinds of words. */
+/**
+ * Returns texts that contain all pairs of plain characters, and all triples of twelve short parts (blanks, words,
+ * numbers, signs).
+ */
 function createProbes(): string[] {
   const characters = ['\t', '\n', '\r', ...Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i))]
   const pairs = characters.map((left) => characters.map((right) => left + right).join(''))

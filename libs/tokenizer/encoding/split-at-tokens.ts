@@ -6,14 +6,18 @@ export type Section =
   | { readonly type: 'text'; readonly text: string }
 
 /**
- * Splits a well-formed text where its tokenizer splits it before anything else: at the added tokens that the tokenizer
- * takes from the text as written. So the sections, encoded independently, have the ids of the whole. As in the library,
- * the leftmost token counts, and of several tokens at one place the longest.
+ * Splits a well-formed text at the added tokens that its tokenizer finds in the text before it normalizes the text. The
+ * tokenizer itself begins with the same split, so the ids of the sections, encoded independently, are the ids of the
+ * whole text. As in the native library, the leftmost token is taken; if several tokens begin at one place, the longest
+ * of them is taken.
  *
- * No cut is made at a token that strips the blanks around it, because the blanks belong to two sections. No cut is made
- * at a token that begins or ends with a blank, such as the runs of newlines in some vocabularies, because then each
- * line would be a section. If a token must be a word of its own, the character before it counts, so the text is not cut
- * at all.
+ * The text is not split at some added tokens, which stay within a section of text:
+ * - a token that strips the blanks around it, because these blanks would be in the neighbouring sections
+ * - a token that begins or ends with a blank, such as the runs of newlines in some vocabularies, because each line of a
+ *   text would become a section
+ *
+ * If any added token is only recognized as a separate word, texts are not split at all, because the character before
+ * the token matters.
  */
 export function createSplitter({ addedTokens }: TokenizerFile): (text: string) => Section[] {
   const taken = addedTokens.filter((token) => !token.normalized && token.content !== '')

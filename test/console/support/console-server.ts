@@ -11,7 +11,7 @@ export type TestConsole = { origin: string; stop(): Promise<void> }
 
 let page: ReturnType<typeof loadConsolePage> | undefined
 
-/** The console's server in this process, before the billing at `billingUrl`. */
+/** Starts the console's server in this process. It uses the billing at `billingUrl`. */
 export async function startConsole({
   billingUrl,
   serveLive = () => {},
@@ -19,10 +19,10 @@ export async function startConsole({
   billingUrl: string
   serveLive?: (app: FastifyInstance, tokenOf: (request: FastifyRequest) => string) => void
 }): Promise<TestConsole> {
-  // Once for all files of the process.
+  // The page is loaded once for all files of the process.
   page ??= loadConsolePage()
   const port = await freePort()
-  // As `npm start` has it.
+  // The origin has the same form as in `npm start`.
   const origin = new URL(`http://${randomBytes(8).toString('hex')}.localhost:${port}`)
   const app = createConsoleServer({
     keepAliveTimeoutMs: 72_000,

@@ -1,10 +1,22 @@
+import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { APICallError, embed, embedMany, generateText, isStepCount, Output, streamText, tool } from 'ai'
+import {
+  APICallError,
+  defaultSettingsMiddleware,
+  embed,
+  embedMany,
+  generateText,
+  isStepCount,
+  Output,
+  streamText,
+  tool,
+  wrapLanguageModel,
+} from 'ai'
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { test, type ClientAccess } from '../../support/client-test.ts'
+import { LONG_TEXT, test, type ClientAccess } from '../../support/client-test.ts'
 import { occupy } from '../../support/occupy.ts'
 import { retryMargins } from '../../support/recording-fetch.ts'
 import { FILE_MODELS } from '../../support/shared-models.ts'
@@ -21,6 +33,16 @@ const compatible = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
     includeUsage: true,
     supportsStructuredOutputs: true,
   })
+/** This interface requires a limit of the output, and the library knows only Anthropic's models. */
+const limited = defaultSettingsMiddleware({ settings: { maxOutputTokens: 1_024 } })
+
+const anthropic =
+  ({ baseUrl, apiKey, fetch }: ClientAccess) =>
+  (model: string) =>
+    wrapLanguageModel({
+      model: createAnthropic({ baseURL: baseUrl, apiKey, fetch })(model),
+      middleware: limited,
+    })
 
 const PROVIDERS = [
   {
@@ -45,6 +67,13 @@ const PROVIDERS = [
     brokenStream: 'upstream_error',
     connect: (access: ClientAccess) => (model: string) => compatible(access)(model),
   },
+  {
+    name: '@ai-sdk/anthropic',
+    path: '/v1/messages',
+    showsReasoning: true,
+    brokenStream: 'upstream_error',
+    connect: anthropic,
+  },
 ]
 
 const Weather = z.object({ city: z.string(), unit: z.enum(['celsius', 'fahrenheit']) })
@@ -66,10 +95,10 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
 
   test('streams text in pieces, with the usage', async ({ access }) => {
     const of = connect(access)
-    const result = streamText({ model: of('demo-chat'), prompt: 'Piece by piece, please.' })
+    const result = streamText({ model: of('demo-chat'), prompt: LONG_TEXT })
     const pieces = await Array.fromAsync(result.textStream)
     expect(pieces.length).toBeGreaterThan(1)
-    expect(pieces.join('')).toBe('You said: Piece by piece, please.')
+    expect(pieces.join('')).toBe(`You said: ${LONG_TEXT}`)
     expect(await result.finishReason).toBe('stop')
     expect((await result.usage).outputTokens).toBeGreaterThan(0)
   })

@@ -5,7 +5,7 @@ import { ChatOpenAI, OpenAIEmbeddings, type ChatOpenAIFields } from '@langchain/
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { test, type ClientAccess } from '../../support/client-test.ts'
+import { LONG_TEXT, test, type ClientAccess } from '../../support/client-test.ts'
 import { occupy } from '../../support/occupy.ts'
 import { retryMargins } from '../../support/recording-fetch.ts'
 import { FILE_MODELS } from '../../support/shared-models.ts'
@@ -45,9 +45,9 @@ describe.each([
   })
 
   test('streams pieces that add up', async ({ access }) => {
-    const pieces = await Array.fromAsync(await connect(access).stream('Piece by piece, please.'))
+    const pieces = await Array.fromAsync(await connect(access).stream(LONG_TEXT))
     expect(pieces.filter(({ text }) => text !== '').length).toBeGreaterThan(1)
-    expect(pieces.map(({ text }) => text).join('')).toBe('You said: Piece by piece, please.')
+    expect(pieces.map(({ text }) => text).join('')).toBe(`You said: ${LONG_TEXT}`)
   })
 
   for (const streamed of [false, true]) {

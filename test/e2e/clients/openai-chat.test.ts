@@ -3,7 +3,7 @@ import { zodFunction, zodResponseFormat } from 'openai/helpers/zod'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { test, type ClientAccess } from '../../support/client-test.ts'
+import { LONG_TEXT, test, type ClientAccess } from '../../support/client-test.ts'
 
 const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
   new OpenAI({ baseURL: baseUrl, apiKey, fetch, maxRetries: 0 })
@@ -51,14 +51,14 @@ test('the stream helper assembles text and hands it out as it grows', async ({ a
   const openai = connect(access)
   const pieces: string[] = []
   const stream = openai.chat.completions
-    .stream({ model: 'demo-chat', messages: [{ role: 'user', content: 'Piece by piece, please.' }] })
+    .stream({ model: 'demo-chat', messages: [{ role: 'user', content: LONG_TEXT }] })
     .on('content.delta', ({ delta }) => pieces.push(delta))
   expect(await stream.finalMessage()).toMatchObject({
     role: 'assistant',
-    content: 'You said: Piece by piece, please.',
+    content: `You said: ${LONG_TEXT}`,
   })
   expect(pieces.length).toBeGreaterThan(1)
-  expect(pieces.join('')).toBe('You said: Piece by piece, please.')
+  expect(pieces.join('')).toBe(`You said: ${LONG_TEXT}`)
 })
 
 test('the stream helper assembles a tool call', async ({ access }) => {

@@ -3,7 +3,7 @@ import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { test, type ClientAccess } from '../../support/client-test.ts'
+import { LONG_TEXT, test, type ClientAccess } from '../../support/client-test.ts'
 
 const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
   new OpenAI({ baseURL: baseUrl, apiKey, fetch, maxRetries: 0 })
@@ -25,9 +25,19 @@ test('a response holds the conversation that arrived', async ({ access }) => {
   )
 })
 
+test('the count of input tokens is that of the response', async ({ access }) => {
+  const openai = connect(access)
+  const call = { model: 'demo-reasoning', instructions: 'Be brief.', input: 'How long?', tools: [weather] }
+  const { usage } = await openai.responses.create(call)
+  expect(await openai.responses.inputTokens.count(call)).toEqual({
+    object: 'response.input_tokens',
+    input_tokens: usage?.input_tokens,
+  })
+})
+
 test('raw events come in order, numbered, and end in the whole response', async ({ access }) => {
   const openai = connect(access)
-  const call = { model: 'millrace/demo-chat', input: 'Say hello, 世界.' }
+  const call = { model: 'millrace/demo-chat', input: LONG_TEXT }
   const whole = await openai.responses.create(call)
   const events = await Array.fromAsync(await openai.responses.create({ ...call, stream: true }))
   expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index))
@@ -56,13 +66,13 @@ test('raw events come in order, numbered, and end in the whole response', async 
 test('the stream helper assembles the response', async ({ access }) => {
   let text = ''
   const stream = connect(access)
-    .responses.stream({ model: 'demo-chat', input: 'Piece by piece, please.' })
+    .responses.stream({ model: 'demo-chat', input: LONG_TEXT })
     .on('response.output_text.delta', ({ delta, snapshot }) => {
       text += delta
       expect(snapshot).toBe(text)
     })
   const response = await stream.finalResponse()
-  expect(response.output_text).toBe('You said: Piece by piece, please.')
+  expect(response.output_text).toBe(`You said: ${LONG_TEXT}`)
   expect(text).toBe(response.output_text)
 })
 

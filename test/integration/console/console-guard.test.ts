@@ -1,51 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadConsolePage } from '#apps/console/http/load-console-page.ts'
-import { createConsoleServer } from '#apps/console/http/serve-console.ts'
-import type { Page } from '#libs/pages/load-page.ts'
-import {
-  ADMIN_TOKEN,
-  log,
-  openBillingDatabase,
-  type BillingDatabase,
-} from '../billing/support/billing-database.ts'
+import { expect } from 'vitest'
+import { ADMIN_TOKEN } from '../billing/support/billing-database.ts'
+import { HEADERS, ORIGIN, test } from './console-test.ts'
 
-const ORIGIN = new URL('https://console.example')
-const HEADERS = {
-  host: ORIGIN.host,
-  'sec-fetch-site': 'same-origin',
-  'content-type': 'application/json',
-  'x-millrace-page': '1',
-}
 const CHANGE = { name: 'made' }
 
-let database: BillingDatabase
-let billingUrl: string
-let page: Page
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  billingUrl = await database.admin.listen({ host: '127.0.0.1', port: 0 })
-  page = await loadConsolePage()
-})
-afterAll(async () => {
-  await database.close()
-})
-
-function createConsole(serveLive: (app: FastifyInstance) => void = () => {}): FastifyInstance {
-  return createConsoleServer({
-    keepAliveTimeoutMs: 72_000,
-    origin: ORIGIN,
-    billingUrl,
-    page,
-    settings: { version: 'test', grafanaUrl: null, docsUrl: null },
-    serveLive,
-    nowMs: () => 0,
-    log,
-  })
-}
-
-/** The cookie of a viewer who has signed in, as a browser sends it back. */
+/** Signs in and returns the cookie, as a browser sends it back. */
 async function cookieOf(app: FastifyInstance): Promise<string> {
   const payload = { token: ADMIN_TOKEN }
   const response = await app.inject({ method: 'POST', url: '/api/session', headers: HEADERS, payload })
@@ -53,7 +13,7 @@ async function cookieOf(app: FastifyInstance): Promise<string> {
   return cookie
 }
 
-test.each([
+test.for([
   '/%61pi/admin/accounts',
   '/ap%69/admin/accounts',
   '/%61%70%69/admin/accounts',
@@ -67,23 +27,26 @@ test.each([
   '/api/admin/accounts?x',
   '/api/admin/accounts;x',
   '/nothing',
-])('a request of another page is refused however its address %s is written', async (url) => {
-  const app = createConsole()
-  const cookie = await cookieOf(app)
-  const before = await database.operator.ask('GET', '/accounts')
-  const form = { ...HEADERS, cookie, 'sec-fetch-site': 'same-site', 'content-type': 'text/plain' }
-  const payload = JSON.stringify(CHANGE)
-  const changing = await app.inject({ method: 'POST', url, headers: form, payload })
-  expect([changing.statusCode, changing.json().error.code]).toEqual([403, 'foreign_origin'])
-  const crossSite = { ...HEADERS, cookie, 'sec-fetch-site': 'cross-site' }
-  const reading = await app.inject({ url, headers: crossSite })
-  expect([reading.statusCode, reading.json().error.code]).toEqual([403, 'foreign_origin'])
-  expect(await database.operator.ask('GET', '/accounts')).toEqual(before)
-})
+])(
+  'a request of another page is refused however its address %s is written',
+  async (url, { database, createConsole }) => {
+    const app = createConsole()
+    const cookie = await cookieOf(app)
+    const before = await database.operator.ask('GET', '/accounts')
+    const form = { ...HEADERS, cookie, 'sec-fetch-site': 'same-site', 'content-type': 'text/plain' }
+    const payload = JSON.stringify(CHANGE)
+    const changing = await app.inject({ method: 'POST', url, headers: form, payload })
+    expect([changing.statusCode, changing.json().error.code]).toEqual([403, 'foreign_origin'])
+    const crossSite = { ...HEADERS, cookie, 'sec-fetch-site': 'cross-site' }
+    const reading = await app.inject({ url, headers: crossSite })
+    expect([reading.statusCode, reading.json().error.code]).toEqual([403, 'foreign_origin'])
+    expect(await database.operator.ask('GET', '/accounts')).toEqual(before)
+  },
+)
 
-test.each(['/%61pi/session', '/api/sessio%6e'])(
+test.for(['/%61pi/session', '/api/sessio%6e'])(
   'a request of another page opens no session at %s',
-  async (url) => {
+  async (url, { createConsole }) => {
     const headers = { ...HEADERS, 'sec-fetch-site': 'cross-site', 'content-type': 'text/plain' }
     const payload = JSON.stringify({ token: ADMIN_TOKEN })
     const response = await createConsole().inject({ method: 'POST', url, headers, payload })
@@ -91,11 +54,13 @@ test.each(['/%61pi/session', '/api/sessio%6e'])(
   },
 )
 
-test.each(['/live/v1/now', '/liv%65/v1/now', '/%6cive/v1/stream?view=now'])(
+test.for(['/live/v1/now', '/liv%65/v1/now', '/%6cive/v1/stream?view=now'])(
   'a request of another page reads nothing live at %s',
-  async (url) => {
-    const app = createConsole((server) => {
-      for (const path of ['/live/v1/now', '/live/v1/stream']) server.get(path, async () => 'live')
+  async (url, { createConsole }) => {
+    const app = createConsole({
+      serveLive(server) {
+        for (const path of ['/live/v1/now', '/live/v1/stream']) server.get(path, async () => 'live')
+      },
     })
     const read = async (site: string) =>
       (await app.inject({ url, headers: { ...HEADERS, 'sec-fetch-site': site } })).statusCode
@@ -103,7 +68,7 @@ test.each(['/live/v1/now', '/liv%65/v1/now', '/%6cive/v1/stream?view=now'])(
   },
 )
 
-test('a request for the page and its files may come from anywhere', async () => {
+test('a request for the page and its files may come from anywhere', async ({ createConsole, page }) => {
   const app = createConsole()
   const headers = { host: ORIGIN.host, 'sec-fetch-site': 'cross-site' }
   for (const url of ['/', '/?from=elsewhere', ...page.assets.keys()]) {
@@ -111,7 +76,9 @@ test('a request for the page and its files may come from anywhere', async () => 
   }
 })
 
-test('a program with a bearer may use another name of the console, and a browser with a cookie may not', async () => {
+test('a program with a bearer may use another name of the console, and a browser with a cookie may not', async ({
+  createConsole,
+}) => {
   const app = createConsole()
   const ask = async (headers: Record<string, string>) =>
     (await app.inject({ url: '/api/admin/me', headers: { ...HEADERS, host: '127.0.0.1:8091', ...headers } }))

@@ -1,78 +1,33 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { loadConsolePage } from '#apps/console/http/load-console-page.ts'
-import { createConsoleServer } from '#apps/console/http/serve-console.ts'
+import { describe, expect, onTestFinished } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import type { Page } from '#libs/pages/load-page.ts'
 import { freePort } from '#test/support/free-port.ts'
-import {
-  ADMIN_TOKEN,
-  log,
-  openBillingDatabase,
-  type BillingDatabase,
-} from '../billing/support/billing-database.ts'
-
-const ORIGIN = new URL('https://console.example')
-const HEADERS = {
-  host: 'console.example',
-  'sec-fetch-site': 'same-origin',
-  'content-type': 'application/json',
-  'x-millrace-page': '1',
-}
-
-let database: BillingDatabase
-let billingUrl: string
-let page: Page
-let nowMs = 0
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  billingUrl = await database.admin.listen({ host: '127.0.0.1', port: 0 })
-  page = await loadConsolePage()
-})
-afterAll(async () => {
-  await database.close()
-})
-
-function createConsole(
-  url = billingUrl,
-  origin = ORIGIN,
-  trustedProxies: readonly string[] = [],
-): FastifyInstance {
-  return createConsoleServer({
-    keepAliveTimeoutMs: 72_000,
-    origin,
-    trustedProxies,
-    billingUrl: url,
-    page,
-    settings: { version: 'test', grafanaUrl: null, docsUrl: null },
-    serveLive: () => {},
-    nowMs: () => nowMs,
-    log,
-  })
-}
+import { ADMIN_TOKEN } from '../billing/support/billing-database.ts'
+import { HEADERS, ORIGIN, test } from './console-test.ts'
 
 async function signIn(app: FastifyInstance, token = ADMIN_TOKEN) {
   return await app.inject({ method: 'POST', url: '/api/session', headers: HEADERS, payload: { token } })
 }
 
-/** The headers that have a value. */
+/** Returns the headers that have a value. */
 function present(headers: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   )
 }
 
-/** The cookie as a browser sends it back. */
+/** Signs in and returns the cookie, as a browser sends it back. */
 async function cookieOf(app: FastifyInstance): Promise<string> {
   const [cookie = ''] = String((await signIn(app)).headers['set-cookie']).split(';')
   return cookie
 }
 
 describe('a session', () => {
-  test('is in a cookie that no script reads and no other site sends; its token is in no body', async () => {
+  test('is in a cookie that no script reads and no other site sends; its token is in no body', async ({
+    createConsole,
+  }) => {
     const response = await signIn(createConsole())
     expect(response.statusCode).toBe(201)
     expect(response.json()).toEqual({ name: 'bootstrap', role: 'owner' })
@@ -81,16 +36,18 @@ describe('a session', () => {
     )
   })
 
-  test('on plain loopback has a cookie that browsers keep there', async () => {
+  test('on plain loopback has a cookie that browsers keep there', async ({ createConsole }) => {
     const origin = new URL('http://127.0.0.1:8091')
-    const app = createConsole(billingUrl, origin)
+    const app = createConsole({ origin })
     const headers = { ...HEADERS, host: origin.host }
     const payload = { token: ADMIN_TOKEN }
     const response = await app.inject({ method: 'POST', url: '/api/session', headers, payload })
     expect(String(response.headers['set-cookie'])).toMatch(/^mr=mr_session_.*; SameSite=Strict$/)
   })
 
-  test('that has been signed out is refused by billing, and its cookie is cleared', async () => {
+  test('that has been signed out is refused by billing, and its cookie is cleared', async ({
+    createConsole,
+  }) => {
     const app = createConsole()
     const cookie = await cookieOf(app)
     const headers = { ...HEADERS, cookie }
@@ -103,7 +60,7 @@ describe('a session', () => {
     expect(String(refused.headers['set-cookie'])).toMatch(/^__Host-mr=; Max-Age=0/)
   })
 
-  test('comes from a ticket once', async () => {
+  test('comes from a ticket once', async ({ database, createConsole }) => {
     const app = createConsole()
     const opened = await database.operator.ask('POST', '/sessions', { ticket: true })
     const { ticket } = ADMIN.openSession.answer.options[1].parse(opened.body)
@@ -114,8 +71,11 @@ describe('a session', () => {
     expect(await ask()).toBe(401)
   })
 
-  test('is refused to an address for a minute after ten wrong tokens, also with the right one', async () => {
-    const app = createConsole()
+  test('is refused to an address for a minute after ten wrong tokens, also with the right one', async ({
+    createConsole,
+  }) => {
+    let nowMs = 0
+    const app = createConsole({ nowMs: () => nowMs })
     for (let tries = 0; tries < 10; tries += 1) expect((await signIn(app, 'wrong')).statusCode).toBe(401)
     expect((await signIn(app)).statusCode).toBe(429)
     nowMs += 59_999
@@ -132,20 +92,20 @@ describe('failed sign-ins behind a proxy', () => {
     return (await app.inject({ ...asked, payload: { token: 'wrong' } })).statusCode
   }
 
-  test('are counted by the address that a trusted proxy names', async () => {
-    const app = createConsole(billingUrl, ORIGIN, ['10.0.0.0/8'])
+  test('are counted by the address that a trusted proxy names', async ({ createConsole }) => {
+    const app = createConsole({ trustedProxies: ['10.0.0.0/8'] })
     for (let tries = 0; tries < 10; tries += 1) await signInFrom(app, '10.1.2.3', '192.0.2.1')
     expect(await signInFrom(app, '10.9.9.9', '192.0.2.1')).toBe(429)
     expect(await signInFrom(app, '10.1.2.3', '192.0.2.2')).toBe(401)
-    // What the viewer itself wrote stands before what the proxy added.
+    // The address that the viewer itself wrote comes before the address that the proxy added.
     expect(await signInFrom(app, '10.1.2.3', '192.0.2.3, 192.0.2.1')).toBe(429)
   })
 
-  test.each([
+  test.for([
     ['no proxy is trusted', []],
     ['the sender is not one that is trusted', ['10.0.0.0/8']],
-  ])('are counted by the connection when %s', async (_, trusted) => {
-    const app = createConsole(billingUrl, ORIGIN, trusted)
+  ] as const)('are counted by the connection when %s', async ([, trusted], { createConsole }) => {
+    const app = createConsole({ trustedProxies: trusted })
     for (let tries = 0; tries < 10; tries += 1) await signInFrom(app, '198.51.100.7', `192.0.2.${tries}`)
     expect(await signInFrom(app, '198.51.100.7', '192.0.2.99')).toBe(429)
     expect(await signInFrom(app, '198.51.100.8', '192.0.2.1')).toBe(401)
@@ -155,7 +115,7 @@ describe('failed sign-ins behind a proxy', () => {
 describe('a request', () => {
   const change = { method: 'POST', url: '/api/admin/accounts', payload: { name: 'made' } } as const
 
-  test.each([
+  test.for([
     ['another host', { host: 'attacker.example' }, 421],
     ['the host with another port', { host: 'console.example:8091' }, 421],
     ['another site', { 'sec-fetch-site': 'cross-site' }, 403],
@@ -169,7 +129,7 @@ describe('a request', () => {
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
     ['a form that says text', { 'content-type': 'text/plain' }, 415],
     ['a script without the header of the page', { 'x-millrace-page': undefined }, 415],
-  ])('of %s is refused', async (_, changed, status) => {
+  ] as const)('of %s is refused', async ([, changed, status], { database, createConsole }) => {
     const app = createConsole()
     const headers = present({ ...HEADERS, cookie: await cookieOf(app), ...changed })
     const before = await database.operator.ask('GET', '/accounts')
@@ -177,7 +137,9 @@ describe('a request', () => {
     expect(await database.operator.ask('GET', '/accounts')).toEqual(before)
   })
 
-  test('of the page is served, as is one of a browser without fetch metadata whose origin is the console', async () => {
+  test('of the page is served, as is one of a browser without fetch metadata whose origin is the console', async ({
+    createConsole,
+  }) => {
     const app = createConsole()
     const cookie = await cookieOf(app)
     expect((await app.inject({ ...change, headers: { ...HEADERS, cookie } })).statusCode).toBe(201)
@@ -185,7 +147,9 @@ describe('a request', () => {
     expect((await app.inject({ ...change, headers: old })).statusCode).toBe(201)
   })
 
-  test('of a program has a bearer and needs nothing else; a malformed one is not replaced by the cookie', async () => {
+  test('of a program has a bearer and needs nothing else; a malformed one is not replaced by the cookie', async ({
+    createConsole,
+  }) => {
     const app = createConsole()
     const headers = {
       host: ORIGIN.host,
@@ -199,7 +163,7 @@ describe('a request', () => {
     ).toBe(401)
   })
 
-  test('reaches the operations of the contract and nothing else', async () => {
+  test('reaches the operations of the contract and nothing else', async ({ createConsole }) => {
     const app = createConsole()
     const headers = { ...HEADERS, cookie: await cookieOf(app) }
     const status = async (method: 'GET' | 'POST', url: string) =>
@@ -212,7 +176,7 @@ describe('a request', () => {
     expect(await status('GET', '/api/admin/accounts/../../../metrics')).toBe(404)
   })
 
-  test('for an export is streamed', async () => {
+  test('for an export is streamed', async ({ createConsole }) => {
     const app = createConsole()
     const response = await app.inject({
       url: '/api/admin/ledger?format=csv',
@@ -222,8 +186,8 @@ describe('a request', () => {
     expect(response.body.startsWith('seq,kind,')).toBe(true)
   })
 
-  test('that billing never received is said to have done nothing', async () => {
-    const app = createConsole(`http://127.0.0.1:${await freePort()}`)
+  test('that billing never received is said to have done nothing', async ({ createConsole }) => {
+    const app = createConsole({ billingUrl: `http://127.0.0.1:${await freePort()}` })
     const response = await app.inject({
       ...change,
       headers: { ...HEADERS, cookie: '__Host-mr=mr_session_x' },
@@ -232,7 +196,9 @@ describe('a request', () => {
   })
 })
 
-test('a billing that lacks an operation is said to be older, and what it does not find is not', async () => {
+test('a billing that lacks an operation is said to be older, and what it does not find is not', async ({
+  createConsole,
+}) => {
   const older = createServer((request, response) => {
     const isKnown = request.url?.startsWith('/admin/v1/accounts') === true
     const message = isKnown ? 'There is no such account.' : 'There is no such operation.'
@@ -244,7 +210,7 @@ test('a billing that lacks an operation is said to be older, and what it does no
   onTestFinished(() => void older.close())
   const address = older.address()
   if (address === null || typeof address === 'string') throw new Error('the server has no port')
-  const app = createConsole(`http://127.0.0.1:${address.port}`)
+  const app = createConsole({ billingUrl: `http://127.0.0.1:${address.port}` })
   const headers = { ...HEADERS, cookie: '__Host-mr=mr_session_x' }
   const state = await app.inject({ url: '/api/admin/state', headers })
   expect([state.statusCode, state.json().error.code]).toEqual([501, 'older_billing'])
@@ -255,7 +221,9 @@ test('a billing that lacks an operation is said to be older, and what it does no
   expect([account.statusCode, account.json().error.message]).toEqual([404, 'There is no such account.'])
 })
 
-test('every answer has the strict policy, and only files with their hash in the address are kept', async () => {
+test('every answer has the strict policy, and only files with their hash in the address are kept', async ({
+  createConsole,
+}) => {
   const app = createConsole()
   const html = await app.inject({ url: '/', headers: { host: ORIGIN.host } })
   expect(html.headers).toMatchObject({

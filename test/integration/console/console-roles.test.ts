@@ -1,21 +1,11 @@
-import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadConsolePage } from '#apps/console/http/load-console-page.ts'
-import { createConsoleServer } from '#apps/console/http/serve-console.ts'
+import { expect } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Operation } from '#libs/admin-contract/operation.ts'
-import { log, openBillingDatabase, type BillingDatabase } from '../billing/support/billing-database.ts'
-
-const ORIGIN = new URL('https://console.example')
-const HEADERS = {
-  host: 'console.example',
-  'sec-fetch-site': 'same-origin',
-  'content-type': 'application/json',
-  'x-millrace-page': '1',
-}
+import { HEADERS, test as base } from './console-test.ts'
 
 const CUSTOMERS = [
   'adjust',
+  'changeAccount',
   'changeKey',
   'closeAccount',
   'createAccount',
@@ -32,7 +22,7 @@ const CUSTOMERS = [
 const SERVICE = ['exportMonth', 'publishCatalog', 'reconcile', 'releaseHold']
 const OWNER = ['archiveMonth', 'createCredential', 'listCredentials', 'revokeCredential']
 
-/** What a role is refused; the console serves neither openSession nor claimSession. */
+/** The operations that each role is refused. The console serves neither openSession nor claimSession. */
 const REFUSED = {
   owner: [],
   support: [...SERVICE, ...OWNER],
@@ -40,42 +30,27 @@ const REFUSED = {
   viewer: [...CUSTOMERS, ...SERVICE, ...OWNER],
 } as const
 
-let database: BillingDatabase
-let app: FastifyInstance
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  app = createConsoleServer({
-    keepAliveTimeoutMs: 72_000,
-    origin: ORIGIN,
-    billingUrl: await database.admin.listen({ host: '127.0.0.1', port: 0 }),
-    page: await loadConsolePage(),
-    settings: { version: 'test', grafanaUrl: null, docsUrl: null },
-    serveLive: () => {},
-    nowMs: () => 0,
-    log,
+const test = base
+  .extend('app', async ({ createConsole }, { onCleanup }) => {
+    const app = createConsole()
+    onCleanup(() => app.close())
+    return app
   })
-})
-afterAll(async () => {
-  await app.close()
-  await database.close()
-})
+  .extend('openSession', ({ database, app }) => async (role: keyof typeof REFUSED, name: string) => {
+    const { token, id } = await database.operator.call(ADMIN.createCredential, { name, role })
+    const asked = { method: 'POST', url: '/api/session', headers: HEADERS, payload: { token } } as const
+    const response = await app.inject(asked)
+    return { cookie: String(response.headers['set-cookie']).split(';')[0] ?? '', credential: id }
+  })
 
-async function openSession(role: keyof typeof REFUSED, name: string) {
-  const { token, id } = await database.operator.call(ADMIN.createCredential, { name, role })
-  const asked = { method: 'POST', url: '/api/session', headers: HEADERS, payload: { token } } as const
-  const response = await app.inject(asked)
-  return { cookie: String(response.headers['set-cookie']).split(';')[0] ?? '', credential: id }
-}
-
-/** With parameters that name nothing. */
+/** Returns the URL of an operation, with ids that do not exist. */
 function toUrl({ path }: Operation): string {
   return `/api/admin${path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-000000000000')}`
 }
 
-test.each(['owner', 'support', 'ops', 'viewer'] as const)(
+test.for(['owner', 'support', 'ops', 'viewer'] as const)(
   'a session of the role %s is refused what the role may not do, and nothing else',
-  async (role) => {
+  async (role, { database, app, openSession }) => {
     const { cookie } = await openSession(role, `a ${role}`)
     const before = await database.operator.ask('GET', '/audit')
     const refused: string[] = []
@@ -85,7 +60,7 @@ test.each(['owner', 'support', 'ops', 'viewer'] as const)(
         method: operation.method,
         url: toUrl(operation),
         headers: { ...HEADERS, cookie },
-        // No operation accepts this field, so none that the role may call does anything.
+        // No operation accepts this field, so no operation that the role may call changes anything.
         ...(operation.kind === 'change' ? { payload: { nothing: 'is done' } } : {}),
       })
       if (statusCode === 403) refused.push(id)
@@ -98,7 +73,11 @@ test.each(['owner', 'support', 'ops', 'viewer'] as const)(
   },
 )
 
-test('a session whose credential is revoked reads and changes nothing more, and its cookie is cleared', async () => {
+test('a session whose credential is revoked reads and changes nothing more, and its cookie is cleared', async ({
+  database,
+  app,
+  openSession,
+}) => {
   const change = { method: 'POST', url: '/api/admin/accounts', payload: { name: 'made' } } as const
   const { cookie, credential } = await openSession('support', 'revoked later')
   const headers = { ...HEADERS, cookie }

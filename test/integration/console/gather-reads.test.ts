@@ -1,70 +1,52 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { Redis } from 'ioredis'
 import { gatherReads } from '#apps/console/live/gather-reads.ts'
-import { createRedis } from '#test/support/redis.ts'
+import { test as redisTest } from '#test/support/redis-test.ts'
+import { until } from '#test/support/until.ts'
 
 const CHANNEL = 'news'
 
-let server: Awaited<ReturnType<typeof createRedis>>
-let publisher: Redis
-let subscriber: Redis
-let received: string[]
-let turns: number
-let stop: () => void
-
-beforeAll(async () => {
-  server = await createRedis()
-  publisher = new Redis(server.url)
-})
-afterAll(async () => {
-  publisher?.disconnect()
-  await server?.stop()
-})
-afterEach(() => {
-  stop()
-  subscriber.disconnect()
-})
-
-/** Counts the turns of the event loop in which data was received. */
-async function listen(): Promise<void> {
-  received = []
-  turns = 0
+/** A connection that gathers its reads, its messages, and the iterations of the event loop in which data was received. */
+const test = redisTest.extend('listener', async ({ server }, { onCleanup }) => {
+  const subscriber = new Redis(server.url)
+  const stop = gatherReads(subscriber)
+  onCleanup(() => {
+    stop()
+    subscriber.disconnect()
+  })
+  const listener = { subscriber, received: new Array<string>(), turns: 0 }
   let isCounted = false
-  subscriber = new Redis(server.url)
-  stop = gatherReads(subscriber)
   subscriber.on('message', (_channel, text) => {
-    received.push(text)
+    listener.received.push(text)
     if (isCounted) return
     isCounted = true
-    turns += 1
+    listener.turns += 1
     setImmediate(() => (isCounted = false))
   })
   await subscriber.subscribe(CHANNEL)
   // From here on the connection is paused between two readings.
-  await expect.poll(() => subscriber.stream.isPaused()).toBe(true)
-}
+  await until(async () => subscriber.stream.isPaused())
+  return listener
+})
 
-test('messages that come one by one are read together, in their order', async () => {
-  await listen()
+test('messages that come one by one are read together, in their order', async ({ redis, listener }) => {
   const sent = Array.from({ length: 40 }, (_, index) => `message ${index}`)
-  for (const text of sent) await publisher.publish(CHANNEL, text)
-  await expect.poll(() => received.length).toBe(sent.length)
-  expect(received).toEqual(sent)
-  expect(turns).toBeLessThan(sent.length / 2)
+  for (const text of sent) await redis.publish(CHANNEL, text)
+  await expect.poll(() => listener.received.length).toBe(sent.length)
+  expect(listener.received).toEqual(sent)
+  expect(listener.turns).toBeLessThan(sent.length / 2)
 })
 
-test('what is more than waits in this process is read all at once', async () => {
-  await listen()
+test('what is more than waits in this process is read all at once', async ({ redis, listener }) => {
   const text = 'x'.repeat(1_000)
-  await Promise.all(Array.from({ length: 1_000 }, async () => publisher.publish(CHANNEL, text)))
-  await expect.poll(() => received.length).toBe(1_000)
-  expect(turns).toBeLessThan(10)
+  await Promise.all(Array.from({ length: 1_000 }, async () => redis.publish(CHANNEL, text)))
+  await expect.poll(() => listener.received.length).toBe(1_000)
+  expect(listener.turns).toBeLessThan(10)
 })
 
-test('a connection that was closed is opened and read again', async () => {
-  await listen()
-  await publisher.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
-  await expect.poll(async () => publisher.publish(CHANNEL, 'after')).toBe(1)
-  await expect.poll(() => received).toContain('after')
-  await expect.poll(() => subscriber.stream.isPaused()).toBe(true)
+test('a connection that was closed is opened and read again', async ({ redis, listener }) => {
+  await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+  await expect.poll(async () => redis.publish(CHANNEL, 'after')).toBe(1)
+  await expect.poll(() => listener.received).toContain('after')
+  await expect.poll(() => listener.subscriber.stream.isPaused()).toBe(true)
 })

@@ -1,29 +1,17 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { scratchFolder } from '../../support/run-folder.ts'
-import {
-  ADMIN_TOKEN,
-  CHAT,
-  EMBED,
-  ODD,
-  openBillingDatabase,
-  type BillingDatabase,
-} from '../billing/support/billing-database.ts'
+import { CHAT, EMBED, ODD } from '../billing/support/billing-database.ts'
 import { millrace, spawnMillrace } from './millrace.ts'
+import { test } from './ctl-test.ts'
 
 // Tests the process that people start. Other tests run the commands within the test process.
 
-let database: BillingDatabase
-let url = ''
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  url = await database.admin.listen({ port: 0, host: '127.0.0.1' })
-})
-afterAll(() => database.close())
-
-test('a process ends by itself with the output, the notes and the exit code of its command', async () => {
+test('a process ends by itself with the output, the notes and the exit code of its command', async ({
+  database,
+  access,
+}) => {
   const { accountId } = await database.createAccount(1_000n)
   await database.createAccount(1_000n)
   // A price cannot be changed at the very moment at which it takes effect.
@@ -47,7 +35,6 @@ test('a process ends by itself with the output, the notes and the exit code of i
     { words: ['models', 'publish', file, '--dry-run'], code: 0, stderr: /^$/ },
     { words: adjust, code: 1, stderr: /\(insufficient_credits\)\n$/ },
   ]
-  const access = { MILLRACE_ADMIN_URL: url, MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN }
   for (const { words, code, stderr } of commands) {
     const ended = await spawnMillrace(words, access)
     expect(ended).toMatchObject({ code, stderr: expect.stringMatching(stderr) })

@@ -61,7 +61,7 @@ function field(text: string, name: string): string | undefined {
   return new RegExp(`^ *${name}  +(.*)$`, 'm').exec(text)?.[1]
 }
 
-test('accounts: create, show, list, close, reopen', async () => {
+test('accounts: create, show, list, change, close, reopen', async () => {
   const name = `acme ${randomUUID()}`
   const created = await shown('accounts', 'create', name, '--reason', 'contract 17')
   expect(created).toContain('created     2030-01-01 00:00:00Z')
@@ -69,16 +69,16 @@ test('accounts: create, show, list, close, reopen', async () => {
   expect(await shown('accounts', 'show', id)).toBe(created)
   expect(await shown('accounts', 'list', '--name', name)).toBe(
     [
-      `account                               name${' '.repeat(39)}status  available  held  holds  created`,
-      `${id}  ${name}  active          0     0      0  2030-01-01 00:00:00Z`,
+      `account                               name${' '.repeat(39)}status  weight  available  held  holds  created`,
+      `${id}  ${name}  active       1          0     0      0  2030-01-01 00:00:00Z`,
       '',
     ].join('\n'),
   )
+  expect(field(await shown('accounts', 'change', id, '--weight', '3'), 'weight')).toBe('3')
   expect(field(await shown('accounts', 'close', id, '--reason', 'unpaid'), 'status')).toBe('closed')
   expect(field(await shown('accounts', 'reopen', id, '--reason', 'paid'), 'status')).toBe('active')
   const audit = await shown('audit', '--target', id)
-  expect(audit).toMatch(/bootstrap +owner +closeAccount .* unpaid$/m)
-  expect(audit).toMatch(/bootstrap +owner +createAccount .* contract 17$/m)
+  expect(audit).toMatch(/owner +closeAccount .* unpaid$[^]*owner +createAccount .* contract 17$/m)
 })
 
 test('credits: topup, adjust, show; an idempotency key is generated, printed, and moves credits once', async () => {

@@ -1,29 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import {
-  deadLetters,
-  ADMIN_TOKEN,
-  openBillingDatabase,
-  reserveCall,
-  settlement,
-  START_MS,
-  type BillingDatabase,
-} from '../billing/support/billing-database.ts'
-import { millrace, type Ended } from './millrace.ts'
+import { deadLetters, reserveCall, settlement, START_MS } from '../billing/support/billing-database.ts'
+import { test } from './ctl-test.ts'
 
-let database: BillingDatabase
-let url = ''
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  url = await database.admin.listen({ port: 0, host: '127.0.0.1' })
-})
-afterAll(() => database.close())
-
-const ask = async (...words: string[]): Promise<Ended> =>
-  await millrace(words, { MILLRACE_ADMIN_URL: url, MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN })
-
-test('requests: those that failed or were slow, and the timing of one', async () => {
+test('requests: those that failed or were slow, and the timing of one', async ({ database, command }) => {
   const { keyId } = await database.createAccount(100_000n)
   const [slow, failed] = [reserveCall(keyId), reserveCall(keyId)]
   await database.money.reserve([slow, failed])
@@ -36,43 +16,43 @@ test('requests: those that failed or were slow, and the timing of one', async ()
      values ($1, 14200, 124, 410, 5900, true, now())`,
     [slow.reservationId],
   )
-  const faults = (await ask('requests', 'list', '--outcome', 'fault')).stdout
+  const faults = (await command('requests', 'list', '--outcome', 'fault')).stdout
   expect(faults.split('\n')).toHaveLength(3)
   expect(faults).toContain(`\n${failed.reservationId}  2030-01-01 00:00:00Z  `)
-  const listed = await ask('requests', 'list', '--min-ms', '20510', '--limit', '1', '--json')
+  const listed = await command('requests', 'list', '--min-ms', '20510', '--limit', '1', '--json')
   expect(JSON.parse(listed.stdout)).toMatchObject({ data: [{ id: slow.reservationId }], nextCursor: null })
-  expect((await ask('requests', 'list', '--min-ms', '20511')).stdout).toBe('')
-  const shown = (await ask('requests', 'show', slow.reservationId)).stdout
+  expect((await command('requests', 'list', '--min-ms', '20511')).stdout).toBe('')
+  const shown = (await command('requests', 'show', slow.reservationId)).stdout
   expect(shown).toMatch(/waited \(ms\) +14200\n +were ahead of it +124\n/)
   expect(shown).toMatch(/streamed +yes\n/)
 })
 
-test('state: a table for people, and 1 when the books do not agree', async () => {
-  const { code, stdout } = await ask('state')
+test('state: a table for people, and 1 when the books do not agree', async ({ database, command }) => {
+  const { code, stdout } = await command('state')
   expect(code).toBe(0)
   expect(stdout).toMatch(/^they agree +-$/m)
   expect(stdout).toMatch(/^written off in 24 h +0 for 0 requests$/m)
   expect(stdout).toMatch(/^chat +0\.4$/m)
   deadLetters.set('chat', 2)
-  const aside = await ask('state')
+  const aside = await command('state')
   deadLetters.clear()
   expect(aside).toMatchObject({ code: 1, stdout: expect.stringMatching(/^dead letters +chat: 2$/m) })
   await database.pool.query('insert into reconciliation_runs (at, counts) values ($1, $2)', [
     new Date(START_MS),
     JSON.stringify([{ question: 'held', rows: 2 }]),
   ])
-  const wrong = await ask('state')
+  const wrong = await command('state')
   expect(wrong.code).toBe(1)
   expect(wrong.stdout).toMatch(/^they agree +NO$/m)
 })
 
-test('sessions: list and end', async () => {
+test('sessions: list and end', async ({ database, command }) => {
   const opened = await database.operator.call(ADMIN.openSession, { userAgent: 'a browser' })
   if (opened.kind !== 'session') throw new Error('it is a ticket')
   const { id } = opened.session
-  expect((await ask('sessions', 'list', '--open', 'true')).stdout).toMatch(
+  expect((await command('sessions', 'list', '--open', 'true')).stdout).toMatch(
     new RegExp(`^${id} +bootstrap +owner +yes .* a browser$`, 'm'),
   )
-  expect((await ask('sessions', 'end', id)).stdout).toMatch(/^ended +2030-01-01 00:00:00Z$/m)
-  expect((await ask('sessions', 'list', '--open', 'true')).stdout).toBe('')
+  expect((await command('sessions', 'end', id)).stdout).toMatch(/^ended +2030-01-01 00:00:00Z$/m)
+  expect((await command('sessions', 'list', '--open', 'true')).stdout).toBe('')
 })

@@ -1,31 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { isWellFormedManagementKey } from '#libs/api-key/api-key.ts'
-import {
-  ADMIN_TOKEN,
-  openBillingDatabase,
-  type BillingDatabase,
-} from '../billing/support/billing-database.ts'
-import { millrace } from './millrace.ts'
+import { test } from './ctl-test.ts'
 
-let database: BillingDatabase
-let url = ''
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  url = await database.admin.listen({ port: 0, host: '127.0.0.1' })
-})
-afterAll(() => database.close())
-
-async function shown(...words: string[]): Promise<string> {
-  const { code, stdout, stderr } = await millrace(words, {
-    MILLRACE_ADMIN_URL: url,
-    MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN,
-  })
-  if (code !== 0) throw new Error(`exit code ${code}: ${stderr}`)
-  return stdout
-}
-
-test('management-keys: create, list, revoke', async () => {
+test('management-keys: create, list, revoke', async ({ database, shown }) => {
   const account = await database.operator.createAccount()
   const created = await shown(
     'management-keys',

@@ -24,12 +24,13 @@ const ENGINE: EngineState = {
   slots: 8,
   running: 3,
   meanGenerationMs: null,
+  slotTokensPerS: null,
   contextWindow: 4_096,
 }
 
 /**
- * Starts a worker that exists only on the bus. If `heeds`, it does what it is asked. `loading` is the model of another
- * engine, which has not answered yet. If `isOld`, its release reports no capacity.
+ * Starts a worker that exists only on the bus. If `heeds` is true, it obeys requests. `loading` is the model of another
+ * engine, which has not answered yet. If `isOld` is true, the worker's release reports no capacity.
  */
 async function startWorker(
   id: string,
@@ -100,6 +101,7 @@ async function startWorker(
     onVectorsTaken: ignore,
     onHold: ignore,
     onOffer: ignore,
+    onCount: ignore,
     onDrain() {
       draining = heeds
       announce()

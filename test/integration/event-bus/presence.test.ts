@@ -280,12 +280,18 @@ test.concurrent('other forms and other kinds are not heard; fields of other rele
     slots: 4,
     running: 1,
     meanGenerationMs: null,
+    slotTokensPerS: null,
     contextWindow: 4_096,
   }
   const known = { ...heartbeatOf('newer', 'worker'), engines: [engine] }
   await send({ ...known, load: 0.5, engines: [{ ...engine, temperature: 80 }] })
   await expect.poll(() => member.presence.peers()).toEqual([known])
   expect(member.received).toEqual([known])
+  // The release before did not measure tokens.
+  const { slotTokensPerS, ...older } = engine
+  await send({ ...heartbeatOf('older', 'worker'), engines: [older] })
+  const read = { ...heartbeatOf('older', 'worker'), engines: [{ ...older, slotTokensPerS }] }
+  await expect.poll(() => member.presence.peers()).toEqual([known, read])
 })
 
 test.concurrent('leaving deletes the liveness key at once', async ({ expect, onTestFinished }) => {

@@ -20,7 +20,7 @@ function workerReport(id: string): WorkerReport {
   return { ...describeProcess({ id, name: id }), kind: 'worker', pendingSettlements: 0, engines: [] }
 }
 
-/** A bus with a console's subscription to reports, and connections of a reporting process. */
+/** Opens a bus with a console's subscription to reports, and the connections of a reporting process. */
 async function setUp() {
   const redis = await createRedis()
   const connect = async (name: string) =>
@@ -57,7 +57,7 @@ test('a process reports at once, and every two seconds only while it is observed
   await publishObserve({ redis: bus, log }, 10_000)
   await expect.poll(() => received.length, WAIT).toBe(2)
   await expect.poll(() => received.length, WAIT).toBe(3)
-  // The console has left: the report that was planned is the last of the quick ones.
+  // The console has left. The report that was already scheduled is the last at the short interval.
   clock.nowMs = 10_000
   await expect.poll(() => received.length, WAIT).toBe(4)
   expect(states).toEqual([

@@ -8,7 +8,7 @@ import { connectScaler } from '../../support/scaler-signals.ts'
 
 const WAIT = { interval: 10 }
 
-/** A gateway's signals and a scaler's connections on one real Redis. */
+/** Opens a gateway's signals and a scaler's connections on one real Redis. */
 async function setUp() {
   const redis = await createRedis()
   const log = pino({ level: 'silent' })

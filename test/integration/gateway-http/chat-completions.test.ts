@@ -32,7 +32,7 @@ describe('a chat completion', () => {
     await chat({ ...CHAT, max_tokens: 5, stop: 'x', prompt_tokens: 999 })
     expect(core.calls[0]).toMatchObject({
       id: expect.stringMatching(UUID_V7),
-      caller: { keyId: 'key-1', accountId: 'account-1', models: null, shortage: null },
+      caller: { keyId: 'key-1', accountId: 'account-1', weight: 1, models: null, shortage: null },
       model: { id: MODEL },
       request: { kind: 'chat', stop: ['x'], messages: [{ role: 'user', content: 'Hi' }] },
       maxOutputTokens: 5,

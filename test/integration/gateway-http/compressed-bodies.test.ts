@@ -140,7 +140,7 @@ test('a window that would take much memory is refused', async () => {
 
 test('a compressed body, which may be large, is not read for a caller who can pay for nothing', async () => {
   const shortage = { availableNano: toNanoCredits('0'), heldNano: toNanoCredits('0'), of: 'account' } as const
-  const poor = { keyId: 'key-1', accountId: 'account-1', models: null, shortage }
+  const poor = { keyId: 'key-1', accountId: 'account-1', weight: 1, models: null, shortage }
   const served = await serveApp(core, {}, { authenticate: async () => poor })
   const body = gzipSync('not even JSON')
   expect((await post(served, body, sized(body, 'gzip'))).status).toBe(402)

@@ -5,7 +5,7 @@ import { always, CHAT, END, serveApp, text } from './gateway-app.ts'
 
 const core = always([text('Hi'), END])
 
-/** A connection that sends half a header, and waits for what the server makes of it. */
+/** Opens a connection that sends half a header and then waits. */
 function open(port: number): Socket {
   const socket = connect(port, '127.0.0.1')
   onTestFinished(() => void socket.destroy())

@@ -7,7 +7,7 @@ const core = always([text('Hi'), END])
 const corsOf = ({ headers }: Response) =>
   Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-') || name === 'vary'))
 
-const EXPOSED = 'x-request-id, x-client-request-id, retry-after, x-responses-events'
+const EXPOSED = 'x-request-id, x-client-request-id, retry-after, preference-applied, x-responses-events'
 const NAMED = {
   'access-control-allow-origin': PAGE,
   'access-control-expose-headers': EXPOSED,

@@ -6,6 +6,7 @@ import { loadConfig } from '#libs/config/load-config.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { NO_TRACING } from '#libs/telemetry/tracing.ts'
+import { generationCall } from '#test/support/generation-call.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
 import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from '#apps/gateway/config.ts'
@@ -41,6 +42,9 @@ const LIMITS: HttpLimits = {
 
 export const USAGE = { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 0 }
 
+/** The usage before the first output. */
+const PROMPT = { ...USAGE, completionTokens: 0 }
+
 export const END: OutputEvent = { type: 'generation-end', finishReason: 'stop', usage: USAGE }
 
 export const text = (value: string): OutputEvent => ({ type: 'text-delta', text: value })
@@ -61,12 +65,16 @@ export const CATALOG: readonly ModelSpec[] = [
 
 /** Returns a core whose generations send these batches. */
 export function always(...batches: OutputEvent[][]): Generate {
-  return async (_call, send) => batches.forEach(send)
+  return async (call, send) => {
+    call.onPrompt?.(PROMPT)
+    batches.forEach(send)
+  }
 }
 
 /** Returns a core whose generations fail after these batches. */
 export function failing(error: unknown, ...batches: OutputEvent[][]): Generate {
-  return async (_call, send) => {
+  return async (call, send) => {
+    call.onPrompt?.(PROMPT)
     batches.forEach(send)
     throw error
   }
@@ -80,6 +88,7 @@ export function createFedCore() {
   let wake = Promise.withResolvers<void>()
   const generate: Generate = async (call, send) => {
     calls.push(call)
+    call.onPrompt?.(PROMPT)
     for (const arrived of arrivals.splice(0)) arrived(call)
     call.signal.addEventListener('abort', () => wake.resolve())
     for (;;) {
@@ -149,11 +158,22 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
   const logged: string[] = []
   const { app, drain } = buildApp({
     generate,
+    // A count fails as a generation of this core does.
+    async countTokens(model, request) {
+      await generate(generationCall({ model, request }), () => {})
+      return 7
+    },
     authenticate: async (authorization) => {
       if (authorization === AUTHORIZED.authorization)
-        return { keyId: 'key-1', accountId: 'account-1', models: null, shortage: null }
+        return { keyId: 'key-1', accountId: 'account-1', weight: 1, models: null, shortage: null }
       if (authorization === NARROW.authorization) {
-        return { keyId: 'key-2', accountId: 'account-1', models: new Set(['plain', 'gone']), shortage: null }
+        return {
+          keyId: 'key-2',
+          accountId: 'account-1',
+          weight: 1,
+          models: new Set(['plain', 'gone']),
+          shortage: null,
+        }
       }
       if (authorization === 'Bearer unchecked') throw new ApiError('model_unavailable', 'Billing is down.')
       if (authorization === 'Bearer broken') throw new Error('test: the look-up broke')

@@ -275,14 +275,18 @@ describe('any JSON at all', () => {
     'encoding_format',
     'include',
     'instructions',
+    'system',
+    'thinking',
+    'output_config',
+    'stop_sequences',
   )
 
-  it.each(['/chat/completions', '/responses', '/completions', '/embeddings'])(
+  it.each(['/chat/completions', '/responses', '/completions', '/messages', '/embeddings'])(
     'is answered or refused on %s, and never a failure of ours',
     async (path) => {
       const { url } = await serveApp(core)
       const model = path === '/embeddings' ? 'vectors' : MODEL
-      const required = { messages: CHAT.messages, input: 'x', prompt: 'x' }
+      const required = { messages: CHAT.messages, max_tokens: 16, input: 'x', prompt: 'x' }
       await fc.assert(
         fc.asyncProperty(fc.dictionary(field, strange, { maxKeys: 3 }), async (fields) => {
           const body = JSON.stringify({ model, ...required, ...fields })

@@ -112,6 +112,7 @@ it('what an account leaves is shared by those that come later, and small bodies 
   const eachKeyIsAnAccount = async (key = '') => ({
     keyId: key,
     accountId: key,
+    weight: 1,
     models: null,
     shortage: null,
   })

@@ -5,19 +5,9 @@ import type { Generate, OutputEvent } from '#apps/gateway/generation/generation-
 import { describeInterface } from '#apps/gateway/openapi/describe-interface.ts'
 import { createConformance } from '#test/support/openapi-conformance.ts'
 import { findOpenApiProblems } from '#test/support/openapi-problems.ts'
-import { OWN_KEY_ID, SETTLED_ID } from './own-account.ts'
-import {
-  always,
-  AUTHORIZED,
-  CHAT,
-  END,
-  failing,
-  MANAGES,
-  MODEL,
-  serveApp,
-  text,
-  USAGE,
-} from './gateway-app.ts'
+import { mayWait, OPERATIONS, runs } from './openapi-operations.ts'
+import { SETTLED_ID } from './own-account.ts'
+import { always, AUTHORIZED, END, failing, MANAGES, MODEL, serveApp, text, USAGE } from './gateway-app.ts'
 
 const document = describeInterface()
 const conformance = createConformance(document)
@@ -44,31 +34,6 @@ test('the description is public, and valid by the meta-schema of OpenAPI 3.1', a
   expect(findOpenApiProblems(broken)).toMatchObject([{ message: 'must be integer' }])
 })
 
-/** The request for each operation; every operation of the description must be here. */
-const OPERATIONS: Record<
-  string,
-  { path: string; method?: string; body?: Record<string, unknown>; manages?: true }
-> = {
-  createChatCompletion: { path: '/v1/chat/completions', body: CHAT },
-  createResponse: { path: '/v1/responses', body: { model: MODEL, input: 'Hi' } },
-  createEmbedding: { path: '/v1/embeddings', body: { model: 'vectors', input: ['a', 'b'] } },
-  createCompletion: { path: '/v1/completions', body: { model: MODEL, prompt: 'Hi' } },
-  readHealth: { path: '/health' },
-  listModels: { path: '/v1/models' },
-  retrieveModel: { path: `/v1/models/${MODEL}` },
-  readKey: { path: '/v1/key' },
-  readCredits: { path: '/v1/credits' },
-  readGeneration: { path: `/v1/generation?id=${SETTLED_ID}` },
-  listGenerations: { path: '/v1/generations' },
-  readActivity: { path: '/v1/activity' },
-  listKeys: { path: '/v1/keys', manages: true },
-  createKey: { path: '/v1/keys', body: { name: 'laptop' }, manages: true },
-  readAccountKey: { path: `/v1/keys/${OWN_KEY_ID}`, manages: true },
-  changeKey: { path: `/v1/keys/${OWN_KEY_ID}`, method: 'PATCH', body: { limit: 0.5 }, manages: true },
-  revokeKey: { path: `/v1/keys/${OWN_KEY_ID}`, method: 'DELETE', manages: true },
-  rotateKey: { path: `/v1/keys/${OWN_KEY_ID}/rotate`, body: { overlap_seconds: 60 }, manages: true },
-}
-
 type Ask = {
   path?: string
   method?: string | undefined
@@ -79,10 +44,6 @@ type Ask = {
 }
 
 const keyOf = (operationId: string) => (OPERATIONS[operationId]?.manages ? MANAGES : AUTHORIZED)
-
-/** Returns whether an operation runs a generation. */
-const runs = (operationId: string) =>
-  OPERATIONS[operationId]?.body !== undefined && !OPERATIONS[operationId].manages
 
 /** Calls an operation of an app with this core. The fields of `ask` replace fields of the usual request. */
 async function answerOf(operationId: string, core: Generate, ask: Ask = {}): Promise<Response> {
@@ -141,6 +102,17 @@ describe('an answer is as described', () => {
     const { body } = OPERATIONS[operationId] ?? {}
     const response = await answerOf(operationId, core, { body: { ...body, stream: true } })
     expect(await conformance.assertAnswer(operationId, response)).toContain('Lost.')
+  })
+
+  it.each(Object.keys(OPERATIONS).filter(mayWait))('of %s that waited for its model', async (operationId) => {
+    for (const core of [embedding, failing(new ApiError('model_warming', 'Not started.'))]) {
+      const response = await answerOf(operationId, async (call, send) => {
+        call.onStartWait?.({ limitS: 60, expectedMs: () => 5_000 })
+        await core(call, send)
+      })
+      expect(response.headers.get('preference-applied')).toBe('wait=60')
+      await conformance.assertAnswer(operationId, response)
+    }
   })
 
   it.each(['spec', 'full'])('of createResponse with the events %s', async (events) => {

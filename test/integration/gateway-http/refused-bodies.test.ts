@@ -12,6 +12,7 @@ const serve = async (given = {}) =>
       authenticate: async (authorization = '') => ({
         keyId: authorization,
         accountId: authorization,
+        weight: 1,
         models: null,
         shortage: null,
       }),

@@ -175,6 +175,26 @@ describe('a silent stream', () => {
     expect((await answered).status).toBe(502)
   })
 
+  it('that waits for its model has its headers at once, and comments with the expected time until a worker is there', async () => {
+    const core = createFedCore()
+    const { chat, seconds } = await serveApp(core.generate)
+    const arrived = core.nextCall()
+    const answered = chat(STREAM)
+    const { onStartWait } = await arrived
+    let etaMs: number | null = 31_500
+    onStartWait?.({ limitS: 60, expectedMs: () => etaMs })
+    const response = await answered
+    expect(response.headers.get('preference-applied')).toBe('wait=60')
+    etaMs = 16_500
+    seconds(15)
+    etaMs = null
+    seconds(15)
+    core.feed([END])
+    const [first, second, third] = (await response.text()).split('\n\n')
+    const expected = (eta: number) => `: the model is starting, a worker is expected in about ${eta} s`
+    expect([first, second, third]).toEqual([expected(32), expected(17), ': keep-alive'])
+  })
+
   it('reports a failure after that by an event', async () => {
     const { promise: failing, resolve: fail } = Promise.withResolvers<void>()
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()

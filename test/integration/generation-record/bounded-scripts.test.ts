@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Redis } from 'ioredis'
+import { expect } from 'vitest'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord, type GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import {
   finishKey,
   needsKey,
   virtualTimeKey,
-  waitingBytesKey,
+  waitingSumsKey,
   waitingExpiryKey,
   waitingKey,
 } from '#libs/generation-record/keys.ts'
-import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
-import { createRedis, type TestRedis } from '../../support/redis.ts'
+import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
+import { test as redisTest } from '../../support/redis-test.ts'
 
 // These tests have a Redis server of their own, so that its command counters count only the scripts.
 
@@ -25,81 +25,83 @@ const OVERDUE = 64
 const EACH = 10
 const REST = 40
 
-let server: TestRedis
-let redis: Redis
-let record: GenerationRecord
+const test = redisTest.extend('record', { scope: 'file' }, ({ redis }) =>
+  createGenerationRecord({ redis, self: 'self-1', graceMs: 60_000 }),
+)
 
-beforeAll(async () => {
-  server = await createRedis()
-  redis = new Redis(server.url)
-  record = createGenerationRecord({ redis, self: 'self-1', graceMs: 60_000 })
-})
-afterAll(async () => {
-  redis.disconnect()
-  await server.stop()
-})
-
-test('a lift forgets at most 200 of 100,000 finishes that the virtual time has passed', async () => {
+test('a lift forgets at most 200 of 100,000 finishes that the virtual time has passed', async ({
+  redis,
+  record,
+}) => {
   const model = newModel()
   await addPages((at) => redis.zadd(finishKey(model), ...page(at, (n) => [String(n + 1), `account-${n}`])))
   await redis.set(virtualTimeKey(model), String(2 * MANY))
   const left = async () => await redis.zcard(finishKey(model))
   for (let lifts = 1; lifts <= 3; lifts += 1) {
-    expect((await arrive(model, 'newcomer')).tag).toBeGreaterThanOrEqual(2 * MANY)
+    expect((await arrive(record, model, 'newcomer')).tag).toBeGreaterThanOrEqual(2 * MANY)
     expect(await left()).toBe(MANY - lifts * FINISHES + 1)
   }
 })
 
-test('a finish that the virtual time has passed, and that is not forgotten yet, puts no account ahead', async () => {
+test('a finish that the virtual time has passed, and that is not forgotten yet, puts no account ahead', async ({
+  redis,
+  record,
+}) => {
   const model = newModel()
   await addPages((at) => redis.zadd(finishKey(model), ...page(at, (n) => [String(n + 1), `account-${n}`])))
   await redis.set(virtualTimeKey(model), String(2 * MANY))
   // The finish of this account is among the last that are forgotten.
-  expect((await arrive(model, `account-${MANY - 1}`)).tag).toBe(2 * MANY)
+  expect((await arrive(record, model, `account-${MANY - 1}`)).tag).toBe(2 * MANY)
 })
 
-test('with 100,000 overdue generations and accounts, no call executes more commands than a few for each of 64', async () => {
+test('with 100,000 overdue generations and accounts, no call executes more commands than a few for each of 64', async ({
+  redis,
+  record,
+}) => {
   const model = newModel()
-  await fill(model)
+  await fill(redis, model)
   const overdue = async () => await redis.zcard(waitingExpiryKey(model))
   const bound = OVERDUE * EACH + REST
 
-  const lift = await commandsOf(async () => await arrive(model, 'newcomer'))
+  const lift = await commandsOf(redis, async () => await arrive(record, model, 'newcomer'))
   expect(await overdue()).toBe(MANY - OVERDUE + 1)
   expect(lift).toBeLessThanOrEqual(bound)
 
-  const claim = await commandsOf(async () => await record.claim(model, generationClaim()))
+  const claim = await commandsOf(redis, async () => await record.claim(model, generationClaim()))
   expect(await overdue()).toBe(MANY - 2 * OVERDUE)
   expect(claim).toBeLessThanOrEqual(bound)
 
   const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
   const settlement = { id: randomUUID(), epoch: 1, outcome: 'never-ran', ...usage } as const
-  const settle = await commandsOf(async () => await record.settle(model, settlement, { role: 'gateway' }))
+  const settle = await commandsOf(
+    redis,
+    async () => await record.settle(model, settlement, { role: 'gateway' }),
+  )
   expect(settle).toBeLessThanOrEqual(REST)
   const countWaiting = createCountWaiting(redis)
-  expect(await commandsOf(async () => await countWaiting(model))).toBeLessThanOrEqual(REST)
-  expect(await commandsOf(async () => await record.waitingBytes(model))).toBeLessThanOrEqual(REST)
+  expect(await commandsOf(redis, async () => await countWaiting(model))).toBeLessThanOrEqual(REST)
+  expect(await commandsOf(redis, async () => await record.waitingBytes(model))).toBeLessThanOrEqual(REST)
 })
 
 const newModel = () => `model-${randomUUID()}`
 
-async function arrive(model: string, accountId: string) {
-  const place = { accountId, cost: 1, mostAhead: 10 * MANY }
+async function arrive(record: GenerationRecord, model: string, accountId: string) {
+  const place = liftPlace({ accountId, mostAhead: 10 * MANY })
   const lift = await record.lift(await generationLift(generationJob({ model }), { place }))
   if (lift.status !== 'waiting') throw new Error(`answered ${lift.status}`)
   return lift
 }
 
 /** Adds overdue generations without a record, each of a different account. */
-async function fill(model: string) {
-  const member = (n: number) => `1\n1\n1\nchat\naccount-${n}\nid-${n}`
+async function fill(redis: Redis, model: string) {
+  const member = (n: number) => `1\n1\n1\n1\nchat\naccount-${n}\nid-${n}`
   await redis.sadd(needsKey(model), 'chat')
   await addPages(async (at) => {
     await redis.zadd(waitingKey(model, 'chat'), ...page(at, (n) => [String(n + 1), member(n)]))
     await redis.zadd(waitingExpiryKey(model), ...page(at, (n) => ['1', member(n)]))
-    await redis.hset(waitingBytesKey(model), ...page(at, (n) => [`account-${n}`, '1']))
+    await redis.hset(waitingSumsKey(model), ...page(at, (n) => [`account-${n}`, '1 1 1']))
   })
-  await redis.hset(waitingBytesKey(model), '', String(MANY))
+  await redis.hset(waitingSumsKey(model), '', `${MANY} ${MANY} ${MANY}`)
 }
 
 async function addPages(add: (at: number) => Promise<unknown>) {
@@ -110,7 +112,7 @@ const page = (at: number, toPair: (n: number) => [string, string]) =>
   Array.from({ length: PAGE }, (_, index) => toPair(at + index)).flat()
 
 /** Returns how many commands `work` causes, including commands within scripts. */
-async function commandsOf(work: () => Promise<unknown>): Promise<number> {
+async function commandsOf(redis: Redis, work: () => Promise<unknown>): Promise<number> {
   await redis.config('RESETSTAT')
   await work()
   const stats = await redis.info('commandstats')

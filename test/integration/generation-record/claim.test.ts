@@ -45,7 +45,7 @@ test('the last claim leaves nothing of what counts the waiting', async () => {
   const job = await lifted()
   await claim(job)
   const prefix = modelPrefix(job.model)
-  for (const name of ['needs', 'waiting-expiry', 'waiting-bytes', 'waiting:chat']) {
+  for (const name of ['needs', 'waiting-expiry', 'waiting-sums', 'waiting:chat']) {
     expect(await redis.exists(`${prefix}${name}`)).toBe(0)
   }
 })

@@ -4,7 +4,7 @@ import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import { createGenerationRecord, type Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_ENGINE_DEATHS } from '#libs/generation-record/pack-job.ts'
 import { idsKey, jobKey, promptKey, recordKey } from '#libs/generation-record/keys.ts'
-import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
 import {
   redis,
@@ -44,7 +44,7 @@ test('a worker claims what a gateway lifted: the whole job, and the time that re
 test('a repeated lift of a waiting generation keeps its place', async () => {
   const job = await lifted()
   await lift(generationJob({ model: job.model }))
-  const again = { status: 'waiting', tag: 1, ahead: 0 }
+  const again = { status: 'waiting', tag: 1, ahead: 0, costAhead: null }
   expect(await lift(job)).toEqual(again)
   expect(await lift(job, { tag: 1 })).toEqual(again)
   expect(await claim(job)).toMatchObject({ id: job.id })
@@ -69,7 +69,7 @@ test('a lift of a later epoch takes the generation from its worker, and its clai
   const first = generationClaim()
   const job = await lifted()
   await record.claim(job.model, first)
-  expect(await lift(job, { epoch: 2, tag: 1 })).toEqual({ status: 'waiting', tag: 0, ahead: 0 })
+  expect(await lift(job, { epoch: 2, tag: 1 })).toMatchObject({ status: 'waiting', tag: 0, ahead: 0 })
   expect(await redis.hmget(recordKey(job.model, job.id), 'worker', 'nonce')).toEqual([null, null])
   expect(await record.claim(job.model, first)).toEqual({ status: 'nothing' })
   expect(await claim(job, { worker: 'worker-2' })).toMatchObject({ status: 'claimed', epoch: 2 })
@@ -115,9 +115,9 @@ test('a restart in a later epoch has no ids', async () => {
 
 test('a lost record is lifted again to its epoch, under its tag', async () => {
   const job = generationJob()
-  expect(await lift(job, { tag: 40 })).toEqual({ status: 'waiting', tag: 40, ahead: 0 })
+  expect(await lift(job, { tag: 40 })).toMatchObject({ status: 'waiting', tag: 40, ahead: 0 })
   const other = generationJob({ model: job.model })
-  expect(await lift(other)).toMatchObject({ tag: 1 })
+  expect(await lift(other, { place: liftPlace({ accountId: 'account-2' }) })).toMatchObject({ tag: 1 })
   expect(await claim(job)).toMatchObject({ id: other.id })
 
   const continued = generationJob({ model: job.model })
@@ -144,7 +144,7 @@ test('a large request is sent once, stored compressed beside the record, and goe
 test('a refused first lift does not send its large request', async () => {
   const job = await lifted()
   const large = generationJob({ model: job.model, request: largeRequest() })
-  const place = { accountId: 'account-2', cost: 1, mostAhead: 0 }
+  const place = liftPlace({ accountId: 'account-2', mostAhead: 0 })
   expect(await sentBytes(large, { place })).toBeLessThan(10_000)
   expect(await lift(large, { place })).toEqual({ status: 'busy', reason: 'queue', ahead: 1 })
 })

@@ -1,16 +1,19 @@
 import { expect, test } from 'vitest'
 import type { Claim, Claiming, Settler } from '#libs/generation-record/generation-record.ts'
 import {
-  ALL_BYTES,
+  ALL_ACCOUNTS,
+  finishKey,
   modelPrefix,
   needsKey,
   settlementStreamKey,
-  waitingBytesKey,
+  virtualTimeKey,
+  waitingSumsKey,
   waitingExpiryKey,
 } from '#libs/generation-record/keys.ts'
 import { encodeNeeds } from '#libs/generation-record/needs.ts'
 import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
-import { createRecordModel, type ModelClaim, type ModelLift } from './record-model.ts'
+import { createRecordModel, type ModelClaim, type ModelLift } from '../../support/record-model.ts'
+import { createRandom } from '../../support/random.ts'
 import { record, redis, useRecord } from './record-under-test.ts'
 
 const SEQUENCES = 1_000
@@ -28,6 +31,8 @@ const NEEDS = [
   { features: ['chat'], window: 4_096 },
   { features: ['chat', 'next'], window: 0 },
 ]
+/** The last ones are so large that accounts fall behind the virtual time by more than the credit that they may keep. */
+const COSTS = [1, 20, 300, 90_000]
 const SERVES = [
   { features: ['chat', 'continue'], window: 8_192 },
   { features: ['chat'], window: 2_048 },
@@ -78,7 +83,13 @@ async function runSequence(seed: number, seen: Map<string, number>) {
     const job = pick(jobs)
     const epoch = pick([1, 1, 1, 2, 3])
     const ids = Array.from({ length: epoch === 1 ? 0 : below(4) }, () => below(2 ** 32))
-    const place = { accountId: pick(ACCOUNTS), cost: 1 + random(), mostAhead: pick([1, 3, 100]) }
+    const place = {
+      accountId: pick(ACCOUNTS),
+      weight: pick([1, 3, 100]),
+      cost: pick(COSTS),
+      fixedCost: pick([0, 0, 7]),
+      mostAhead: pick([40, 60_000, 1_000_000]),
+    }
     const bytes = 600
     const bounds = { accountBytes: pick([bytes, 10 * bytes]), modelBytes: pick([3 * bytes, 10 * bytes]) }
     const tag = random() < 0.5 ? (tags.get(job.id) ?? null) : null
@@ -120,12 +131,12 @@ async function runSequence(seed: number, seen: Map<string, number>) {
 
   async function settle() {
     const outcome = pick(['completed', 'cancelled', 'fault', 'never-ran'] as const)
-    const settlement = { id: pick(jobs).id, epoch: pick([1, 1, 2, 3]), outcome }
+    const tokens = pick([0, 0, 20, 5_000, 200_000])
+    const settlement = { id: pick(jobs).id, epoch: pick([1, 1, 2, 3]), outcome, tokens }
     const worker = { role: 'worker', worker: pick(WORKERS) } as const
     const as: Settler = random() < 0.5 ? { role: 'gateway' } : worker
     trace.push(`settle ${JSON.stringify({ settlement, as })}`)
-    const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }
-    const answer = await record.settle(model, { ...settlement, ...usage }, as)
+    const answer = await record.settle(model, { ...settlement, ...toUsage(tokens) }, as)
     expect(answer).toEqual(expected.settle(settlement, as))
     count(`settle ${answer.status}`)
   }
@@ -136,14 +147,13 @@ async function runSequence(seed: number, seen: Map<string, number>) {
       expect(await readCounters(model)).toEqual(toCounters(expected))
     }
     for (const { id } of jobs) {
-      const settlement = { id, epoch: 9, outcome: 'cancelled' } as const
-      const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
-      await record.settle(model, { ...settlement, ...usage }, { role: 'gateway' })
+      const settlement = { id, epoch: 9, outcome: 'cancelled', tokens: 0 } as const
+      await record.settle(model, { ...settlement, ...toUsage(0) }, { role: 'gateway' })
       expected.settle(settlement, { role: 'gateway' })
     }
     expect(await readCounters(model)).toEqual(toCounters(expected))
     expect(await readSettlements(model)).toEqual(expected.settlements)
-    const counters = [needsKey, waitingBytesKey, waitingExpiryKey].map((key) => key(model))
+    const counters = [needsKey, waitingSumsKey, waitingExpiryKey].map((key) => key(model))
     const sets = NEEDS.map((needs) => `${modelPrefix(model)}waiting:${encodeNeeds(needs)}`)
     expect(await redis.exists(...counters, ...sets)).toBe(0)
   } catch (error) {
@@ -158,17 +168,28 @@ function withoutJob(claim: Claim): ModelClaim {
   return { status: 'claimed', id, epoch, ids: [...ids], waiting }
 }
 
-/** Reads the sums that the record keeps beside its sets of waiting generations. They must agree with the sets. */
+/** A third of the tokens are the prompt's. */
+const toUsage = (tokens: number) => {
+  const promptTokens = Math.floor(tokens / 3)
+  return { promptTokens, cachedTokens: 0, completionTokens: tokens - promptTokens }
+}
+
+/** Reads the places of the accounts, and the sums that the record keeps beside its sets of waiting generations. They must agree with the sets. */
 async function readCounters(model: string) {
-  const [bytes, { [ALL_BYTES]: _, ...ofAccounts }, needs, members] = await Promise.all([
+  const [bytes, virtual, finish, sums, needs, members] = await Promise.all([
     record.waitingBytes(model),
-    redis.hgetall(waitingBytesKey(model)),
+    redis.get(virtualTimeKey(model)),
+    redis.zrange(finishKey(model), '0', '-1', 'WITHSCORES'),
+    redis.hgetall(waitingSumsKey(model)),
     redis.smembers(needsKey(model)),
     redis.zrange(waitingExpiryKey(model), '0', '-1'),
   ])
+  const pairs = Array.from({ length: finish.length / 2 }, (_, at) => finish.slice(2 * at, 2 * at + 2))
   return {
     bytes,
-    ofAccounts,
+    virtual: Number(virtual ?? 1),
+    finish: Object.fromEntries(pairs.map(([account, tag]) => [account, Number(tag)])),
+    sums,
     needs: needs.toSorted(),
     ids: members.map((member) => member.split('\n').at(-1) ?? '').toSorted(),
   }
@@ -176,12 +197,16 @@ async function readCounters(model: string) {
 
 function toCounters(expected: ReturnType<typeof createRecordModel>) {
   const waiting = expected.waiting()
-  const ofAccounts = Map.groupBy(waiting, ({ accountId }) => accountId)
-  const sum = (entries: readonly { bytes: number }[]) =>
-    entries.reduce((total, { bytes }) => total + bytes, 0)
+  const byAccount = Map.groupBy(waiting, ({ place }) => place.accountId)
+  if (waiting.length > 0) byAccount.set(ALL_ACCOUNTS, [...waiting])
+  const sum = (list: readonly number[]) => list.reduce((total, each) => total + each, 0)
+  const toSums = (list: typeof waiting) =>
+    [sum(list.map(({ bytes }) => bytes)), sum(list.map(({ place }) => place.cost)), list.length].join(' ')
   return {
-    bytes: sum(waiting),
-    ofAccounts: Object.fromEntries([...ofAccounts].map(([account, list]) => [account, String(sum(list))])),
+    bytes: expected.waitingBytes(),
+    virtual: expected.virtual(),
+    finish: Object.fromEntries(expected.finish),
+    sums: Object.fromEntries([...byAccount].map(([account, list]) => [account, toSums(list)])),
     needs: [...new Set(waiting.map(({ needs }) => encodeNeeds(needs)))].toSorted(),
     ids: waiting.map(({ id }) => id).toSorted(),
   }
@@ -191,19 +216,9 @@ async function readSettlements(model: string) {
   const entries = await redis.xrange(settlementStreamKey(model), '-', '+')
   return entries.map(([, fields]) => {
     const of = (name: string) => fields[fields.indexOf(name) + 1] ?? ''
-    return { id: of('id'), epoch: Number(of('epoch')), outcome: of('outcome') }
+    const tokens = Number(of('promptTokens')) + Number(of('completionTokens'))
+    return { id: of('id'), epoch: Number(of('epoch')), outcome: of('outcome'), tokens }
   })
-}
-
-/** The algorithm is mulberry32. */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
 }
 
 function raise(): never {

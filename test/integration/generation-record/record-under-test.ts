@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
@@ -10,9 +10,10 @@ import {
   type GenerationRecord,
   type Lift,
   type Lifting,
+  type Place,
 } from '#libs/generation-record/generation-record.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
-import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { generationClaim, generationJob, generationLift, liftPlace } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
 
 export let redis: Redis
@@ -44,7 +45,7 @@ export async function claim(job: ChatJob, fields: Partial<Claiming> = {}): Promi
 /** Lifts a job for a new model, so that it waits there alone. */
 export async function lifted(fields: Partial<ChatJob> = {}): Promise<ChatJob> {
   const job = generationJob(fields)
-  expect(await lift(job)).toEqual({ status: 'waiting', tag: 1, ahead: 0 })
+  expect(await lift(job)).toMatchObject({ status: 'waiting', tag: 1, ahead: 0 })
   return job
 }
 
@@ -69,3 +70,31 @@ export async function settlements(model: string): Promise<Settlement[]> {
     return Settlement.parse(Object.fromEntries(pairs))
   })
 }
+
+const NEVER_RAN = { outcome: 'never-ran', promptTokens: 0, cachedTokens: 0, completionTokens: 0 } as const
+
+/** Lifts a new generation for the first time. */
+export async function arrive(model: string, accountId: string, fields: Partial<Place> = {}) {
+  const job = generationJob({ model })
+  const lifting = await generationLift(job, { place: liftPlace({ accountId, ...fields }) })
+  return { id: job.id, lifting, lift: await record.lift(lifting) }
+}
+
+/** Lifts as many generations of an account, one after the other, as `arrive` does. */
+export async function arriveMany(model: string, account: string | Partial<Place>, count: number) {
+  const { accountId = '', ...fields } = typeof account === 'string' ? { accountId: account } : account
+  const arrived = []
+  for (let turn = 0; turn < count; turn += 1) arrived.push(await arrive(model, accountId, fields))
+  return arrived
+}
+
+export async function claimId(model: string): Promise<string | null> {
+  const claim = await record.claim(model, generationClaim())
+  return claim.status === 'claimed' ? claim.id : null
+}
+
+/** Ends a generation that never ran. */
+export const hangUp = async (model: string, id: string, epoch = 1) =>
+  await record.settle(model, { id, epoch, ...NEVER_RAN }, { role: 'gateway' })
+
+export const newModel = () => `model-${randomUUID()}`

@@ -8,7 +8,7 @@ import {
   waitingExpiryKey,
 } from '#libs/generation-record/keys.ts'
 import type { Lifting } from '#libs/generation-record/generation-record.ts'
-import { generationJob } from '../../support/generation-job.ts'
+import { generationJob, liftPlace } from '../../support/generation-job.ts'
 import {
   claim,
   claimed,
@@ -25,7 +25,7 @@ useRecord()
 
 const taking = (...taken: string[]) => ({ seats: { taken, sought: [] } })
 const seeking = (...sought: string[]) => ({ seats: { taken: [], sought } })
-const of = (accountId: string, cost = 10) => ({ place: { accountId, cost, mostAhead: 1_000 } })
+const of = (accountId: string, cost = 10, weight = 1) => ({ place: liftPlace({ accountId, cost, weight }) })
 
 /** Lets a worker claim a generation that takes these seats, and returns the model. */
 async function seated(worker: string, seats: string[], model = generationJob().model): Promise<string> {

@@ -12,7 +12,7 @@ import { sharedRedis } from '../../support/redis.ts'
 
 let redis: Redis
 let jobs: JobQueue
-/** How many generations wait, as the record would say. */
+/** The number of waiting generations that the record would return. */
 let waiting = 1_000
 
 beforeAll(async () => {
@@ -28,14 +28,14 @@ afterAll(async () => {
 
 const newModel = () => `model-${randomUUID()}`
 
-/** BullMQ's own view of a model's queue. */
+/** Opens a model's queue with BullMQ itself. */
 function openBull(model: string): Queue {
   const bull = openJobQueue(redis, model)
   onTestFinished(async () => await bull.close())
   return bull
 }
 
-/** A worker that can wait for jobs of `model`. */
+/** Opens a worker that can wait for jobs of `model`. */
 function openPull(model: string) {
   const log = createLogger('test', 'silent')
   const place = { mode: 'single', url: sharedRedis() } as const
@@ -48,7 +48,7 @@ function openPull(model: string) {
   return pull
 }
 
-/** A worker that takes a job, completes it and waits again. */
+/** Starts a worker that takes a job, completes it and waits again. */
 function takeAlways(model: string) {
   const pull = openPull(model)
   const state = { taken: 0, stop: false }
@@ -71,7 +71,7 @@ async function nextJob(pull: { next(): Promise<Turn | null> }): Promise<Turn> {
   }
 }
 
-/** Resolves when so many workers wait. */
+/** Resolves when `count` workers wait. */
 async function untilWaiting(count: number) {
   const blocked = async () =>
     String(await redis.client('LIST'))
@@ -162,7 +162,8 @@ test('a job that its worker died with is put back for another, and none is faile
   await dying.close()
   const bull = openBull(model)
   expect(await counts(bull)).toEqual({ ...NOTHING, active: 1 })
-  // Two checks for stalled jobs: the first notes it, the second puts it back. BullMQ makes one every 5 s.
+  // Runs two checks for stalled jobs, which BullMQ makes every 5 s: the first one marks the job, the second one puts it
+  // back.
   for (let check = 0; check < 2; check += 1) {
     await redis.del(bull.toKey('stalled-check'))
     const checking = openPull(model)

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 
-/** An app that stops as long as its standard input is open, as one that drains a stream. */
+/** The code of an app whose shutdown lasts until its standard input ends, as if it drained a stream. */
 const APP = `
 import { once } from 'node:events'
 import { z } from 'zod'
@@ -32,7 +32,7 @@ async function startApp() {
   onTestFinished(() => void child.kill('SIGKILL'))
   const exited = once(child, 'exit')
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  /** Resolves when the app has logged this. */
+  /** Resolves when the app has logged this text. */
   async function untilLogged(text: string): Promise<void> {
     for (;;) {
       const { value, done } = await lines.next()
@@ -45,7 +45,7 @@ async function startApp() {
     untilLogged,
     signal: (signal: NodeJS.Signals) => child.kill(signal),
     endWork: () => child.stdin.end(),
-    /** With its exit code. */
+    /** Resolves with the app's exit code. */
     exited: async () => (await exited)[0],
   }
 }

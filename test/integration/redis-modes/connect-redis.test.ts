@@ -10,6 +10,7 @@ import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import { connectRedis, openRedis, withNextWrite, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { watchTlsConnections } from '#libs/redis/watch-tls-connections.ts'
 import { createAuthority, type TestAuthority } from '../../support/certificates.ts'
+import { redisKnowsTls } from '../../support/local-servers.ts'
 import { queuedJob } from '../../support/generation-job.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 import { createSecureRedis, SECURE_USER } from '../../support/secure-redis.ts'
@@ -30,7 +31,7 @@ function options(patience: RedisPatience) {
   return { place: { mode: 'single', url: server.url }, name: 'test', patience, log } as const
 }
 
-/** The server answers nothing until it gets SIGCONT, or until the end of the test. */
+/** Freezes the server: it answers nothing until it receives SIGCONT, or until the end of the test. */
 function freeze(): void {
   server.signal('SIGSTOP')
   onTestFinished(() => server.signal('SIGCONT'))
@@ -77,7 +78,7 @@ test('commands of one turn are one write', async () => {
   expect(await redis.get('turn')).toBe('x')
   expect(single).toHaveBeenCalledOnce()
 
-  // 16 KiB and no more are gathered.
+  // At most 16 KiB of commands are gathered.
   several.mockClear()
   const long = Array.from({ length: 8 }, async (_, i) => await redis.set(`long ${i}`, 'x'.repeat(6_000)))
   expect(await Promise.all(long)).toEqual(long.map(() => 'OK'))
@@ -108,7 +109,7 @@ test('a command that may wait goes out with the next one, and alone after 20 ms'
   expect(await alone).toBe(3)
   expect(single).toHaveBeenCalledOnce()
 
-  // Sent after another command of the same turn, it goes out with it at once.
+  // After another command of the same turn, this command is sent with it at once.
   const joined = [redis.ping(), withNextWrite(redis, async () => await redis.incr('waits'))]
   expect(await Promise.all(joined)).toEqual(['PONG', 4])
 
@@ -202,7 +203,7 @@ test('jobs of a model are refused while Redis is away, and taken when it is back
   redis.disconnect()
 })
 
-test.each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
+test.skipIf(!redisKnowsTls()).each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
   'by TLS, as a user of the access list: %s',
   async (mode) => {
     const [authority, trusted] = [createAuthority(), getCACertificates()]
@@ -220,7 +221,8 @@ test.each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
     expect(stranger.status).not.toBe('ready')
     stranger.disconnect()
     stopWatching()
-    // The server's alert about the refused certificate comes late, or not at all.
+    // The server's alert about the refused certificate arrives late, or not at all, so the test raises the error
+    // itself.
     const refused = sockets.filter((socket) => socket.errored !== null)
     expect(refused).not.toHaveLength(0)
     for (const socket of refused) socket.emit('error', new Error('tlsv1 alert decode error'))
@@ -259,11 +261,12 @@ test('a connection that is closed while it subscribes again leaves no rejection 
   await redis.subscribe('news')
   const ended = once(redis, 'end')
   redis.once('ready', () => {
-    // It does not answer the subscription that was just sent.
+    // The frozen server does not answer the subscription that was just sent.
     freeze()
     redis.disconnect()
   })
-  // The server stays: an attempt to connect to one that is away is an 'error' of the connection, which `once` rejects with.
+  // Only the connection is killed, not the server: a failed attempt to connect would be an 'error' of the connection,
+  // with which `once` rejects.
   await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
   await ended
   await setImmediate()
@@ -278,7 +281,7 @@ test('a subscription that is refused after a reconnect is reported', async () =>
   redis.on('error', (error) => failures.push(error))
   await admin.acl('SETUSER', 'default', 'resetchannels')
   await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
-  // That the connection was lost, or opened late, may be an error of its own.
+  // The lost connection, or a late connection, may also be reported as errors.
   await expect
     .poll(() => failures)
     .toContainEqual(expect.objectContaining({ message: expect.stringMatching(/^NOPERM/u) }))

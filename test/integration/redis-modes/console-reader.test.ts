@@ -9,11 +9,11 @@ import { consoleReader } from '../../support/console-reader.ts'
 import { createCluster } from '../../support/redis-cluster.ts'
 import { createSentinelGroup } from '../../support/redis-sentinel.ts'
 
-// The Redis user of docs/operators.md is enough for the console in each mode; test/e2e/console-live.test.ts has a single
-// server and the bus.
+// Tests that the Redis user of docs/operators.md has enough rights for the console in each mode.
+// test/e2e/console-live.test.ts tests a single server and the bus.
 
 const PASSWORD = 'of-the-console'
-/** They are on all three masters of the Cluster. */
+/** These models are on all three masters of the Cluster. */
 const MODELS = ['one', 'two', 'three', 'four', 'five', 'six']
 
 async function connect(place: RedisPlace): Promise<RedisClient> {
@@ -27,7 +27,7 @@ function asConsole(text: string): string {
   return Object.assign(new URL(text), { username: 'console', password: PASSWORD }).href
 }
 
-/** What the user of the console reads on a place, and the answer to a write. */
+/** Returns what the user of the console reads at a place, and the answer to a write. */
 async function readAsConsole(owner: RedisClient, place: RedisPlace) {
   for (const model of MODELS) {
     await owner.zadd(waitingExpiryKey(model), 1, 'a', 2, 'b')

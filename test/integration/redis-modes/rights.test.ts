@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { busRights, queueRights } from '#libs/generation-record/rights.ts'
+import { deleteCountJob, takeCountJob } from '#libs/event-bus/token-counts.ts'
+import { deleteVectors, readVectors, vectorsKey, writeVectors } from '#libs/event-bus/vectors.ts'
+import { BUS_RULES, busRights, QUEUE_RULES, queueRights } from '#libs/generation-record/rights.ts'
 import { connectRedis, openRedis } from '#libs/redis/connect-redis.ts'
 import { findMissing, type Rights } from '#libs/redis/rights.ts'
 import { APP_RULES, appUser } from '../../support/app-user.ts'
@@ -47,7 +49,7 @@ test.each([
   ['bus', busRights],
 ])('the user of the documents has all rights on the %s', async (_, rights) => {
   await setUser(...appUser(PASSWORD))
-  const { redis, lines } = connect(rights())
+  const { redis, lines } = connect(rights('worker'))
   expect(await (await redis).get('mr2:main:rights')).toBeNull()
   expect(lines).toEqual([])
 })
@@ -65,7 +67,7 @@ test.each([
   ['+time', ['+time']],
 ])('without %s an app waits and names what is missing, until it is given', async (rule, missing) => {
   await setUser(...appUser(PASSWORD, [rule]))
-  const { redis, lines } = connect(queueRights())
+  const { redis, lines } = connect(queueRights('gateway'))
   await expect.poll(() => lines, POLL).not.toEqual([])
   expect(lines[0]).toMatchObject({
     msg: 'the Redis user lacks rights: give it those of docs/operators.md',
@@ -79,13 +81,22 @@ test.each([
 
 test.each([
   ['&mr2:main:*', ['&mr2:main:*']],
-  ['+@pubsub', ['+publish']],
+  ['+@pubsub', ['+publish', '+subscribe']],
 ])('without %s an app waits for the bus and names it', async (rule, missing) => {
   await setUser(...appUser(PASSWORD, [rule]))
-  const { redis, lines } = connect(busRights())
+  const { redis, lines } = connect(busRights('gateway'))
   await expect.poll(() => lines[0]?.missing, POLL).toEqual(missing)
   await setUser(...appUser(PASSWORD))
-  await redis
+  expect(await (await redis).get('mr2:main:a')).toBeNull()
+})
+
+test.each(['subscribe', 'unsubscribe'])('the right to %s alone is waited for, too', async (command) => {
+  await setUser(...appUser(PASSWORD), `-${command}`)
+  const { redis, lines } = connect(busRights('gateway'))
+  await expect.poll(() => lines[0]?.missing, POLL).toEqual([`+${command}`])
+  await setUser(...appUser(PASSWORD))
+  expect(await (await redis).get('mr2:main:a')).toBeNull()
+  expect(lines.every(({ missing }) => missing !== undefined)).toBe(true)
 })
 
 test('every rule of the documents is one that the tests take away', () => {
@@ -103,9 +114,9 @@ test('every rule of the documents is one that the tests take away', () => {
 
 test('the question changes nothing, and its connection can be used', async () => {
   await setUser(...appUser(PASSWORD))
-  const redis = await connect(queueRights()).redis
+  const redis = await connect(queueRights('gateway')).redis
   if (!(redis instanceof Redis)) throw new Error('expected one server')
-  expect(await findMissing(redis, queueRights())).toEqual([])
+  expect(await findMissing(redis, queueRights('gateway'))).toEqual([])
   expect(await owner.keys('*rights*')).toEqual([])
   expect(await redis.set('mr2:main:a', 'b')).toBe('OK')
 })
@@ -130,4 +141,99 @@ test('a right that is taken away later is named by the command that needed it, s
   expect(JSON.stringify(lines)).not.toContain('secret')
   await setUser('millrace', '+xadd')
   expect(await redis.xadd('mr2:main:a-stream', '*', 'a', 'b')).toEqual(expect.any(String))
+})
+
+test('a subscription whose channel is taken away comes back with the right to the channel', async () => {
+  await setUser(...appUser(PASSWORD))
+  const subscriber = await connectRedis({
+    place,
+    name: 'worker-bus-subscriber',
+    patience: 'patient',
+    log: pino({ level: 'silent' }),
+  })
+  onTestFinished(() => subscriber.disconnect())
+  const heard: string[] = []
+  subscriber.on('message', (_, text: string) => heard.push(text))
+  await subscriber.subscribe('mr2:main:a', 'mr2:main:b')
+  await subscriber.unsubscribe('mr2:main:b')
+  const refused = new Promise<Error>((resolve) => subscriber.on('error', resolve))
+  await setUser('millrace', 'resetchannels')
+  expect((await refused).message).toContain('NOPERM')
+  await setUser('millrace', '&mr2:main:*')
+  await expect.poll(async () => await owner.publish('mr2:main:a', 'again'), POLL).toBe(1)
+  await expect.poll(() => heard, POLL).toEqual(['again'])
+  expect(await owner.publish('mr2:main:b', 'given up')).toBe(0)
+})
+
+const setRules = async (rules: readonly string[]) =>
+  await setUser('millrace', 'reset', 'on', `>${PASSWORD}`, '-@all', ...rules)
+
+/** These rules are for the connection itself, or for a Cluster. Without them the client could not ask. */
+const UNCHECKED = new Set(['+@connection', '-@dangerous', '+info', '+cluster|slots', '+cluster|info'])
+
+/** The tables of BullMQ's processes have categories; the tests above take those away. */
+const CHECKED = [
+  ['scaler', 'queue', QUEUE_RULES.scaler, queueRights('scaler')],
+  ['console', 'queue', QUEUE_RULES.console, queueRights('console')],
+  ['gateway', 'bus', BUS_RULES.gateway, busRights('gateway')],
+  ['worker', 'bus', BUS_RULES.worker, busRights('worker')],
+  ['scaler', 'bus', BUS_RULES.scaler, busRights('scaler')],
+  ['console', 'bus', BUS_RULES.console, busRights('console')],
+] as const
+
+test.each(CHECKED)(
+  'the rules of a %s on the %s are enough, and each one is named while it is missing',
+  async (...row) => {
+    const [, , rules, rights] = row
+    await setRules(rules)
+    const redis = await connect(rights).redis
+    if (!(redis instanceof Redis)) throw new Error('expected one server')
+    expect(await findMissing(redis, rights)).toEqual([])
+    for (const rule of rules.filter((rule) => !UNCHECKED.has(rule))) {
+      await setRules(rules.filter((other) => other !== rule))
+      // The server closes the connections of a user that loses a channel.
+      await expect.poll(async () => await redis.ping().catch(() => null), POLL).toBe('PONG')
+      const named = rule.startsWith('&') ? '&mr2:main:*' : rule
+      expect([rule, await findMissing(redis, rights)]).toEqual([rule, [named]])
+    }
+  },
+)
+
+test('with their rules of the bus, workers and gateways pass on vectors and prompts to be counted', async () => {
+  const open = async (process: 'gateway' | 'worker') => {
+    await owner.call('ACL', 'SETUSER', process, 'on', `>${PASSWORD}`, '-@all', ...BUS_RULES[process])
+    const url = Object.assign(new URL(server.url), { username: process, password: PASSWORD }).href
+    const log = pino({ level: 'silent' })
+    const redis = await connectRedis({
+      place: { mode: 'single', url },
+      name: process,
+      patience: 'fail-fast',
+      log,
+    })
+    onTestFinished(() => redis.disconnect())
+    return redis
+  }
+  const [gateway, worker] = [await open('gateway'), await open('worker')]
+  const key = vectorsKey({ gateway: 'a', stream: 1, epoch: 1, worker: 'b', first: 0 })
+  await writeVectors(worker, key, [new Float32Array([1, 2])])
+  expect(await readVectors(gateway, key, { count: 1, dimensions: 2 })).toEqual([new Float32Array([1, 2])])
+  await deleteVectors(worker, key)
+
+  const id = { gateway: 'a', id: 'b' }
+  await deleteCountJob(gateway, id)
+  expect(await takeCountJob(worker, id)).toBeNull()
+  // The shape of a job does not matter here: only its key is written.
+  expect(await gateway.set('mr2:main:count:{a}:b', 'x', 'PX', 1_000)).toBe('OK')
+})
+
+test('docs/operators.md has the rules of each process', () => {
+  const rows = [
+    ...Object.entries(QUEUE_RULES).map(([process, rules]) => ({ process, server: 'queue', rules })),
+    ...Object.entries(BUS_RULES).map(([process, rules]) => ({ process, server: 'bus', rules })),
+  ].map(
+    ({ process, server, rules }) =>
+      `| ${process} | ${server} | \`${rules.join(' ').replaceAll('|', String.raw`\|`)}\` |`,
+  )
+  const documents = readFileSync('docs/operators.md', 'utf8')
+  expect(documents.split('\n').filter((line) => rows.includes(line))).toEqual(rows)
 })

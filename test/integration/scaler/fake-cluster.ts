@@ -40,7 +40,7 @@ export type FakeCluster = {
   close(): Promise<void>
 }
 
-/** Real workers report each second; this is shorter to keep the tests short. */
+/** The interval of reports. Real workers report each second; the shorter interval keeps the tests short. */
 const REPORT_MS = 250
 
 /**
@@ -171,6 +171,7 @@ async function startFakeWorker(
     onVectorsTaken() {},
     onHold() {},
     onOffer() {},
+    onCount() {},
     onDrain() {},
     onCordon(term, forMs) {
       if (term !== null) worker.terms.push(term)

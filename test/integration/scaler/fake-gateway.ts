@@ -18,6 +18,7 @@ const NOTHING: ModelDemand = {
   accepted: 0,
   busy: 0,
   unserved: 0,
+  awaited: 0,
   waiting: 0,
   waitingTokens: 0,
   unservedAgoMs: null,

@@ -1,5 +1,6 @@
 import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { asScalerUser, SCALER_USER_SETTING } from '../../support/app-user.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 import { DEPLOYMENTS, startFakeCluster, type FakeCluster } from './fake-cluster.ts'
@@ -14,13 +15,13 @@ let first: RunningScaler
 let second: RunningScaler
 
 beforeAll(async () => {
-  redis = await createRedis()
+  redis = await createRedis(SCALER_USER_SETTING)
   cluster = await startFakeCluster(redis.url)
   gateway = startFakeGateway(redis.url)
   for (const name of MODELS) cluster.addPool({ name, model: name, replicas: 0 })
   cluster.addPool({ name: 'gateways', model: 'none', replicas: 0 })
   const options = {
-    redisUrl: redis.url,
+    redisUrl: asScalerUser(redis.url),
     apiUrl: cluster.url,
     name: 'calls',
     pools: MODELS.map((name) => poolOf(name)),

@@ -66,7 +66,7 @@ export function connectKeda(address: string) {
   }
 }
 
-/** What came on a stream, and how it ended: with a status code, or null while it is open. */
+/** Records the number of messages of a stream, and its status code when it has ended; null while it is open. */
 function follow<Message>(stream: ClientReadableStream<Message>) {
   const followed: { messages: number; code: number | null; cancel(): void } = {
     messages: 0,

@@ -1,23 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { createDeliverVectors, VectorsNotTaken } from '#apps/worker/run/embedding/deliver-vectors.ts'
 import { readVectors, vectorsKey } from '#libs/event-bus/vectors.ts'
 import { generationJob } from '../../support/generation-job.ts'
-import { sharedRedis } from '../../support/redis.ts'
+import { test } from '../../support/shared-redis-test.ts'
 import { claimedGeneration, runningUnderTest } from '../../unit/apps/worker/run/running-under-test.ts'
 
 const VECTORS = [Float32Array.of(0.1, -2.5, 3e-38), Float32Array.of(Math.fround(1 / 3), 0, 1)]
 const worker = 'worker-1'
 
-let redis: Redis
-let gateway: string
-
-beforeEach(() => {
-  redis = new Redis(sharedRedis())
-  gateway = randomUUID()
-})
-afterEach(() => redis.disconnect())
+const gateway = randomUUID()
 
 const place = (first: number, stream = 1) => vectorsKey({ gateway, worker, stream, epoch: 1, first })
 const chunk = (first: number) => ({ first, promptTokens: 7, vectors: VECTORS })
@@ -28,7 +20,7 @@ function openRun(stream = 1) {
   return { run, events }
 }
 
-test('a delivery ends when its gateway has taken it, not before, and leaves no key', async () => {
+test('a delivery ends when its gateway has taken it, not before, and leaves no key', async ({ redis }) => {
   const { deliver, noteTaken } = createDeliverVectors({ redisOf: () => redis, worker })
   const { run, events } = openRun()
   let delivered = false
@@ -43,7 +35,9 @@ test('a delivery ends when its gateway has taken it, not before, and leaves no k
   await expect.poll(async () => await redis.exists(place(64))).toBe(0)
 })
 
-test('a gateway that takes nothing fails the delivery, a stopped run ends it; no key is left', async () => {
+test('a gateway that takes nothing fails the delivery, a stopped run ends it; no key is left', async ({
+  redis,
+}) => {
   const { deliver } = createDeliverVectors({ redisOf: () => redis, worker, takeWithinMs: 50 })
   await expect(deliver(openRun().run, chunk(0))).rejects.toBeInstanceOf(VectorsNotTaken)
 
@@ -59,7 +53,7 @@ test('a gateway that takes nothing fails the delivery, a stopped run ends it; no
   await expect.poll(async () => await redis.exists(place(0))).toBe(0)
 })
 
-test('the vectors on the bus are bounded over all generations', async () => {
+test('the vectors on the bus are bounded over all generations', async ({ redis }) => {
   const { deliver, noteTaken } = createDeliverVectors({ redisOf: () => redis, worker })
   const runs = Array.from({ length: 12 }, (_, stream) => openRun(stream))
   const announced = () => runs.filter(({ events }) => events().length > 0).length

@@ -58,6 +58,7 @@ beforeAll(async () => {
     onVectorsTaken: () => {},
     onHold: () => {},
     onOffer: () => {},
+    onCount: () => {},
     onDrain: () => {},
     onCordon: () => {},
     onUncordon: () => {},
@@ -156,7 +157,7 @@ test('while one server is away the gateways of the other go on, and no process i
 
   await servers[1].start()
   await expect.poll(() => bus.presence.busAwayMs(), WAIT).toBe(0)
-  // Asks repeatedly, like a gateway, because the gateway's own subscription may not be restored yet.
+  // Requests the frames repeatedly, like a gateway, because the gateway's own subscription may not be restored yet.
   const receivedAgain = () => {
     expect(bus.publisher.resend(gateways[1].id, 2)).toBeGreaterThan(0)
     return gateways[1].frames.join()
@@ -189,7 +190,7 @@ async function startGateway(server: TestRedis): Promise<Gateway> {
   return { id, frames, presence }
 }
 
-/** Returns a gateway's boot id that belongs to this server of the bus. */
+/** Returns a boot id of a gateway that uses this server of the bus. */
 function findGateway(server: TestRedis): string {
   for (;;) {
     const id = `gateway-${crypto.randomUUID()}`

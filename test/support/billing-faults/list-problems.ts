@@ -1,7 +1,10 @@
 import { CHAT, EMBED, ODD } from '../../integration/billing/support/billing-database.ts'
 import { runFaults } from './run-faults.ts'
 
-/** The least rates per second at which a run proves something. A busy machine takes seconds to start a replica. */
+/**
+ * The least numbers of events per second. A run with fewer events proves nothing. The numbers are low, because a busy
+ * machine takes seconds to start a replica.
+ */
 const LEAST = {
   replicaKills: 1 / 10,
   postgresKills: 1 / 12,
@@ -11,7 +14,8 @@ const LEAST = {
 } as const
 
 /**
- * Runs the faults for `seconds`, prints the figures, and returns everything that was lost, wrong, stuck or not tried.
+ * Calls `runFaults` for `seconds` and prints its figures. Returns one text for each problem. A problem is either money
+ * or a call that was lost, wrong or stuck, or a kind of event that happened too rarely for the run to prove anything.
  */
 export async function listProblems(seconds: number): Promise<string[]> {
   const { figures, problems, replays, held, alarms, reconciliation } = await runFaults(
@@ -22,7 +26,8 @@ export async function listProblems(seconds: number): Promise<string[]> {
   const all = [...problems]
   if (replays > 0) all.push(`a database that lost nothing was taken for a restored one ${replays} times`)
   if (held !== 0n) all.push(`${held} nano-credits are still held`)
-  // `released` is the alarm of settlements that raced a release. `unknown` would be a lost hold.
+  // A settlement raises the alarm `released` if the hold of its generation was released before. This is expected
+  // here. The alarm `unknown` would mean that a hold was lost.
   for (const kind of alarms) if (kind !== 'released') all.push(`settlement alarm: ${kind}`)
   if (reconciliation.size < 10) all.push(`only ${reconciliation.size} questions of the reconciliation`)
   for (const [name, count] of reconciliation) if (count !== 0n) all.push(`reconciliation: ${count} ${name}`)

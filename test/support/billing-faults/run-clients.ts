@@ -11,15 +11,18 @@ import type { Granted, Truth } from './truth.ts'
 const CLIENTS = 40
 
 /**
- * The pause between two generations of a client. In the long form there is none, so that clients load the replicas as
- * much as they can.
+ * The pause between two generations of a client. In the long form of the tests there is no pause, so that clients load
+ * the replicas as much as they can.
  */
 const REST_MS = runs(150, 0)
 
 /** The pause between two tries of one call, so that clients do not spin while everything is down. */
 const RETRY_MS = 250
 
-/** A call fails without an answer within this time, because everything runs again at the latest when the kills end. */
+/**
+ * The test fails if a call is not answered within this time. The time is enough, because a killed server is started
+ * again at once, and after the last kill all servers run and can answer.
+ */
 const CALL_LIMIT_MS = 60_000
 
 const SOON_MS = 1_000
@@ -33,9 +36,10 @@ export type FaultAccount = {
 }
 
 /**
- * Runs many clients at once, each with one generation after another, until `stop` is called. They reserve, replace,
- * extend, release and settle, with duplicate calls to both replicas, abandoned calls, and settlements that race a
- * release. Returns their answers.
+ * Runs many clients at once, each with one generation after another, until `stop` is called. The clients reserve,
+ * replace, extend, release and settle. They also send the same call to both replicas of billing at once, abandon calls,
+ * and send a settlement and a release of one hold at the same time. `stop` returns, for each reservation, the facts
+ * that the clients know from billing's answers.
  */
 export function runClients(options: {
   /** Several clients of each replica. */

@@ -22,8 +22,8 @@ const POOR_NANO = 30_000n
 const RICH_ACCOUNTS = 6
 
 /**
- * The wait is long, because another replica claims the entries that a killed replica had not acknowledged only after 30
- * s.
+ * All settlements must be charged within `timeout` ms after the load has ended. This is checked every `interval` ms.
+ * The timeout is long, because another replica claims the unacknowledged entries of a killed replica only after 30 s.
  */
 const DRAIN = { timeout: 120_000, interval: 250 }
 
@@ -115,8 +115,8 @@ async function openAccounts(pool: Pool): Promise<FaultAccount[]> {
 }
 
 /**
- * Expires all holds by calling the functions with a time one day later. Everything has been settled, so the remaining
- * holds are of lost generations.
+ * Expires all holds: calls billing's own functions for this, with a clock that is 25 hours ahead. All settlements have
+ * been charged, so the remaining holds belong to generations that were never settled.
  */
 async function expireAll(pool: Pool, models: readonly string[]): Promise<void> {
   const nowMs = Date.now() + 25 * 3_600_000

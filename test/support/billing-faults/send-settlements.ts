@@ -5,7 +5,7 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 
-/** At most this many settlements wait, and are then sent in another order than they arrived. */
+/** The most settlements that wait together. They are then sent in a random order. */
 const OUT_OF_ORDER = 16
 const MAX_WAIT_MS = 200
 const RETRY_MS = 50
@@ -21,8 +21,9 @@ export type SettlementSender = {
 }
 
 /**
- * Appends settlements to the streams as `settle.lua` does: out of order, one in four twice, sometimes an old one again,
- * and again if Redis did not answer.
+ * Appends settlements to the streams, in the form in which `settle.lua` appends them, and in random order. One
+ * settlement in four is appended twice. If Redis does not acknowledge a settlement, it is appended again. After one
+ * settlement in ten, an old settlement is appended again.
  */
 export function createSettlementSender(redisUrl: string): SettlementSender {
   const log = pino({ level: 'silent' })

@@ -32,8 +32,9 @@ const MAX_STARTS = 20
 /** Starts two billing processes on one PostgreSQL that flushes each commit and one Redis that flushes each command. */
 export async function startServers(models: readonly ModelSpec[]) {
   const postgres = await createPostgres({ fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' })
-  // Redis must keep acknowledged writes after kill -9; otherwise Redis and not billing could lose a settlement.
-  // `everysec` may delay a write for as long as a flush takes.
+  // Redis must keep acknowledged writes after kill -9; otherwise Redis could lose a settlement, and the test would
+  // blame billing. With `everysec`, Redis may acknowledge a write before it passes the write to the kernel, namely
+  // while an earlier flush is still running.
   const redis = await createRedis({ appendfsync: 'always' })
   const catalogFile = join(scratchFolder('catalog'), 'catalog.json')
   writeFileSync(catalogFile, JSON.stringify({ models }))

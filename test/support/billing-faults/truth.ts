@@ -29,7 +29,8 @@ export type Found = {
 }
 
 /**
- * Returns the problem of a reservation, or null. Call it when all settlements have been delivered and all old holds
+ * Compares a reservation in the database (`found`) with the facts that the clients know about it (`truth`). Returns the
+ * difference, or null if the two agree. Call this function when all settlements have been delivered and all old holds
  * have expired.
  */
 export function compare(truth: Truth, found: Found | undefined): string | null {

@@ -1,10 +1,15 @@
 import type { RandomConversation } from './random-conversation.ts'
 
 /**
- * Returns what a prompt lacks of its conversation, or null if it lacks nothing. A part is lacking if it is missing,
- * occurs twice, or is in another order. Parts are texts, names, arguments' values, results and instructions. A result
- * may stand behind its own call. Instructions before all messages may be anywhere, because some templates print them in
- * front of the last user message.
+ * Returns a sentence about the parts of a conversation that a prompt lacks, repeats or has in another order; null if
+ * there are none. Parts are texts, arguments' values, results, instructions and the names of tools. These are the
+ * rules:
+ * - The name of each tool is in the prompt at least once, at any place.
+ * - Every other part is in the prompt exactly once.
+ * - The parts are in one of two orders: either in the order of the conversation, or in an order in which each result
+ *   directly follows its own call.
+ * - Instructions before all messages may be at any place, because some templates print them in front of the last user
+ *   message.
  */
 export function findLoss(conversation: RandomConversation, prompt: string): string | null {
   const { words, pairedWords, leading, names } = conversation

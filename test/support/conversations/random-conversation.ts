@@ -8,16 +8,19 @@ export type RandomConversation = {
   readonly words: readonly string[]
   /** Words of the instructions before all other messages. */
   readonly leading: readonly string[]
-  /** The same words, in an order in which each result stands behind its call. */
+  /** The same words as `words`, in an order in which each result follows its call. */
   readonly pairedWords: readonly string[]
   /** Names of calls. A prompt may repeat a name beside the result. */
   readonly names: readonly string[]
 }
 
 /**
- * Draws a conversation of up to seven turns. Its parts are: instructions alone, leading and later ones; several users
- * in a row; an assistant's first message; answers with text, reasoning, calls, or text and calls; cut arguments;
- * results without a call; calls without a result.
+ * Draws a conversation of up to six turns. Each turn begins with a user message. The conversation may contain:
+ * - instructions at the beginning or later, or nothing but instructions
+ * - two user messages in a row
+ * - an assistant's message before the first user message
+ * - answers with text, reasoning, calls, or text and calls
+ * - calls with cut arguments, results without a call, and calls without a result
  */
 export function drawConversation({ int }: Random): RandomConversation {
   const draw = (limit: number) => int(0, limit - 1)

@@ -23,7 +23,11 @@ const refuse = (condition: string): string =>
 
 const FIRST_SYSTEM = `{% if messages[0].role == 'system' %}<system>{{ messages[0].content }}\n{% endif %}{% for m in messages %}{% if m.role != 'system' %}${TURN}{% endif %}{% endfor %}${END}`
 
-/** Requires users and assistants in turns. Results, and messages with calls, do not count. */
+/**
+ * A template that raises an error unless user messages and assistant messages alternate. Messages with tool calls, and
+ * the results of tools, do not count. The template also raises an error for a system message that is not the first
+ * message.
+ */
 const ALTERNATING = `${TOOLS}{% set ns = namespace(turn=0) %}{% for m in messages %}{% if m.role in ['user', 'assistant'] and not m.tool_calls %}{% if (m.role == 'user') != (ns.turn % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}{% set ns.turn = ns.turn + 1 %}{% endif %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('system first') }}{% endif %}${TURN}{% endfor %}${END}`
 
 /** One template for each peculiarity of published templates. */
@@ -131,5 +135,5 @@ export const SHAPED_TEMPLATES: readonly ShapedTemplate[] = [
   },
 ]
 
-/** A template that changes the text of a conversation, so that no question about its shape has an answer. */
+/** A template that changes the text of a conversation, so that its shape cannot be found out. */
 export const SHOUTING = `{% for m in messages %}{{ m.content | upper }}{% endfor %}`

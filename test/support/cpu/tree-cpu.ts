@@ -6,9 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 const TICK_MS = 10
 
 /**
- * Returns the processor time (user and system, in ms) that a process and its descendants have used so far. Running
- * descendants count, and descendants that ended and were waited for. A descendant that outlives its parent does not
- * count.
+ * Returns the processor time (user and system, in ms) that a process and its descendants have used so far. A descendant
+ * counts while it runs, and after its end if its parent has waited for it. A descendant that outlives its parent does
+ * not count.
  *
  * Source of the fields: proc_pid_stat(5), 14 to 17.
  */
@@ -18,14 +18,14 @@ export function readTreeCpuMs(pid: number): number {
     const own = ((user ?? 0) + (system ?? 0) + (childrenUser ?? 0) + (childrenSystem ?? 0)) * TICK_MS
     return childrenOf(pid).reduce((sum, child) => sum + readTreeCpuMs(child), own)
   } catch {
-    // The process has ended. Its time counts in its parent's once the parent has waited for it.
+    // The process has ended. Once its parent has waited for it, its time is included in the parent's time.
     return 0
   }
 }
 
 /**
- * Returns the fields after the command's name, which may contain any character. The first returned field is field 3 in
- * proc_pid_stat(5).
+ * Returns the fields of `/proc/PID/stat` that follow the command's name. The fields are not counted from the beginning
+ * of the line, because the name may contain any character. The first returned field is field 3 in proc_pid_stat(5).
  */
 function statFields(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

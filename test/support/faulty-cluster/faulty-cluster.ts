@@ -37,11 +37,17 @@ export type FaultyCluster = AccountCalls & {
   readonly queueUrl: string
   readonly busUrl: string
   readonly databaseUrl: string
-  /** Changes the faults of a simulator's engines, of all or of one model's engines: see apps/simulator/faults.ts. */
+  /**
+   * Changes the faults of a simulator's engines: of all its engines, or of one model's engines. See
+   * apps/simulator/faults.ts.
+   */
   changeEngines(simulator: App, change: object): Promise<void>
   /** Kills the queue Redis (kill -9) and starts it without the writes of the last `ms`. */
   loseWrites(ms: number): Promise<void>
-  /** For `ms` sessions of PostgreSQL may not write. Open sessions end; sessions that begin meanwhile stay read-only. */
+  /**
+   * Makes new sessions of PostgreSQL read-only for `ms`. Sessions that begin within this time stay read-only until they
+   * end. Billing's earlier sessions end at once.
+   */
   makeReadOnly(ms: number): Promise<void>
   /** Makes the standby of a replicated PostgreSQL the primary, and gives it a new standby. */
   failOver(former: 'killed' | 'read-only'): Promise<void>
@@ -69,7 +75,7 @@ type AppName = 'gateway' | 'worker' | 'billing' | 'simulator'
 
 /**
  * Starts a cluster of real processes in which everything can fail: each process can be killed, stopped and frozen, and
- * each connection of an app to a server passes its own proxy. Queue and bus are two servers.
+ * each app reaches each server through a separate proxy. The queue and the bus are two Redis servers.
  */
 export async function startFaultyCluster(options: FaultyClusterOptions): Promise<FaultyCluster> {
   const servers = await startServers(options.hasStandby ?? false)
@@ -271,7 +277,7 @@ async function startPostgresServer(hasStandby: boolean) {
     server,
     async failOver(former: 'killed' | 'read-only') {
       await server.promote(former)
-      // For as long as a connection to the former primary may be in use.
+      // Waits as long as a connection to the former primary may be in use.
       if (former === 'read-only') await sleep(2_000)
       await server.replaceFormer()
     },

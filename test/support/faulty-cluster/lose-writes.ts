@@ -17,7 +17,8 @@ export function markWrites(folder: string): WriteMark {
 }
 
 /**
- * Removes the writes since the mark of a server that has ended, as if the disk or the replica had never received them.
+ * Removes all writes since the mark from the append-only file, as if the disk or the replica had never received them.
+ * The server must have ended.
  */
 export function dropWritesSince({ file, bytes }: WriteMark): void {
   truncateSync(file, bytes)

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 
 /**
- * Makes sessions of the database `url` read-only for `ms`. The sessions of before end, as in a failover. Those that begin
- * meanwhile stay read-only for as long as they last.
+ * Makes new sessions of the database `url` read-only for `ms`. Sessions that begin within this time stay read-only
+ * until they end. Billing's earlier sessions end at once, as in a failover.
  */
 export async function makeReadOnly(url: string, ms: number): Promise<void> {
   const name = new URL(url).pathname.slice(1)
@@ -16,7 +16,7 @@ export async function makeReadOnly(url: string, ms: number): Promise<void> {
   await ask(url, [`alter database ${name} reset default_transaction_read_only`])
 }
 
-/** On a session that may write, whatever the default is. */
+/** Runs the statements in a session that may write, whatever the default is. */
 async function ask(url: string, statements: readonly string[]): Promise<void> {
   const client = new Client({ connectionString: url, options: '-c default_transaction_read_only=off' })
   await client.connect()

@@ -15,7 +15,7 @@ export type PartProcess = {
 
 export type PartEnd = { readonly atMs: number; readonly how: 'killed' | 'stopped' }
 
-/** A process that faults end, and that is started again after each fault. */
+/** A process that faults can end. It is started again after each fault. */
 export type Part = {
   readonly name: string
   isUp(): boolean
@@ -44,8 +44,9 @@ const STARTS = 30
 const RESTART_MS = 500
 
 /**
- * Creates a part. `start` may reject while the servers that the process needs are down; it is then repeated, as an
- * orchestrator does. A process that ends by itself is started again too, and counts as a problem.
+ * Creates a part. `startProcess` may reject while the servers that the process needs are down; `startProcess` is then
+ * called again, as an orchestrator does, but at most `STARTS` times in all. A process that ends by itself is started
+ * again too, and counts as a problem.
  */
 export function createPart(name: string, startProcess: () => Promise<PartProcess>): Part {
   const pids: number[] = []
@@ -130,7 +131,7 @@ export function createPart(name: string, startProcess: () => Promise<PartProcess
     },
     async stop() {
       over.abort()
-      // A running start leaves a process that must be stopped; a failed start leaves none.
+      // A start that succeeds leaves a process that must be stopped; a failed start leaves none.
       await starting?.catch(() => undefined)
       await running?.stop()
       running = null

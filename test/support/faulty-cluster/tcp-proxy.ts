@@ -8,7 +8,7 @@ import { once } from 'node:events'
  * - `stalled`: nothing passes and nothing is lost; the pieces pass when the stall ends.
  * - `half-open`: pieces are lost, and neither side sees that the other closed its connection, as behind a router that
  *   lost its state. When this state ends, the connections are reset.
- * - `refused`: connections are reset, new ones at once.
+ * - `refused`: open connections are reset when this state begins. Each new connection is reset at once.
  */
 export type LinkState =
   | { readonly kind: 'open' | 'stalled' | 'half-open' | 'refused' }
@@ -19,7 +19,7 @@ export type TcpProxy = {
   /** Resets every connection. New connections pass. */
   cut(): void
   setState(state: LinkState): void
-  /** New connections go there; those that are open stay where they are. */
+  /** Sets the target of new connections. Open connections keep their target. */
   setTarget(target: Target): void
   connections(): number
   close(): Promise<void>

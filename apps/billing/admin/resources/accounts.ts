@@ -42,6 +42,17 @@ const readAccountById = implementRead(
   async ({ params }, { db }) => await readOne(db, params.account),
 )
 
+const changeAccount = implementChange(
+  ADMIN.changeAccount,
+  async ({ params: { account: id }, body: { weight, reason } }, { db }) => {
+    const before = await readAccount(db, id)
+    await db.updateTable('accounts').set({ weight }).where('id', '=', id).execute()
+    const details = { weight, before: before.weight }
+    const answer = await readOne(db, id)
+    return { answer, audit: weight === before.weight ? null : { target: id, reason, details } }
+  },
+)
+
 const closeAccount = implementChange(ADMIN.closeAccount, ({ params, body }, context) =>
   setStatus(context, { id: params.account, status: 'closed', ...body }),
 )
@@ -54,6 +65,7 @@ export const ACCOUNT_OPERATIONS = {
   createAccount,
   listAccounts,
   readAccount: readAccountById,
+  changeAccount,
   closeAccount,
   reopenAccount,
 }
@@ -106,6 +118,7 @@ function toAccount(account: AccountRow): Account {
     id: account.id,
     name: account.name,
     status: account.status,
+    weight: account.weight,
     postedNano: account.posted.toString(),
     heldNano: account.held.toString(),
     availableNano: (account.posted - account.held).toString(),

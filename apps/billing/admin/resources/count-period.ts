@@ -12,8 +12,8 @@ const USAGE_OF: Readonly<Record<SpendPeriod, keyof Usage>> = {
 }
 
 /**
- * Locks the account of a key, so that none of its holds ends or begins until the end of the transaction. It comes before
- * the lock of the key, as in the functions that move money.
+ * Locks the account of a key, so that none of the account's holds ends or begins until the end of the transaction. The
+ * account is locked before the key, as in the functions that move money.
  */
 export async function lockAccountOf(db: Kysely<Tables>, keyId: string): Promise<void> {
   await sql`
@@ -23,8 +23,9 @@ export async function lockAccountOf(db: Kysely<Tables>, keyId: string): Promise<
 }
 
 /**
- * Makes a new spend limit, or one with another kind of period, count what the key has spent in its present period.
- * `before`: the key before the change. The account must be locked.
+ * Must be called after a key's spend limit or the kind of its period (such as `day` or `total`) was changed. Makes the
+ * limit count the credits that the key has already spent in its present period. `before` is the key before the change.
+ * The account must be locked.
  */
 export async function countPeriod(
   { db, now }: Pick<AdminContext, 'db' | 'now'>,

@@ -57,7 +57,10 @@ async function move(
   return { answer: { ...answer, replayed: false }, audit: { target: account, reason, details } }
 }
 
-/** PostgreSQL's numeric_value_out_of_range: a balance is a bigint. */
+/**
+ * Handles an error in `catch`: throws an AdminError if a balance would exceed a bigint (PostgreSQL's error 22003,
+ * numeric_value_out_of_range), and throws every other error as it is.
+ */
 function explainOverflow(error: unknown): never {
   if (error instanceof DatabaseError && error.code === '22003') {
     throw new AdminError('invalid_request', 'The balance would be larger than an account can have.')

@@ -57,7 +57,8 @@ const releaseHold = implementChange(
     const read = () =>
       db.selectFrom('reservations').select(['state', 'amount']).where('id', '=', id).executeTakeFirst()
     const before = await read()
-    // The SQL function would record an unknown id as released; here an unknown id is a typing error.
+    // The SQL function would record an unknown id as released; here an unknown id is a mistake in typing, and is
+    // refused.
     if (before === undefined) throw new AdminError('not_found', `There is no hold ${id}.`)
     if (before.state === 'held') await sql`select from release(ids => ${[id]}, at => ${now})`.execute(db)
     const after = await read()

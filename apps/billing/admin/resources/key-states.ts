@@ -23,8 +23,8 @@ const rotateKey = implementChange(
 )
 
 /**
- * Rotates a key. Throws an AdminError if the key is not active, if it was rotated before, or if only an operator may
- * rotate it.
+ * Rotates a key. Throws an AdminError if the key is unknown, if it is disabled, revoked or expired, if it was rotated
+ * before, if its account is closed, or if only an operator may rotate it.
  */
 export async function rotateKeyOf(
   { db, now, setBy }: KeyContext,
@@ -84,9 +84,9 @@ const revokeKey = implementChange(ADMIN.revokeKey, ({ params, body }, context) =
 export const KEY_STATE_OPERATIONS = { rotateKey, disableKey, enableKey, revokeKey }
 
 /**
- * Changes a key's status. An operator who revokes a key, even one that the account has revoked, removes the limits that
- * operators had set on it. Throws an AdminError if the key is unknown, if it is revoked and another status is wanted,
- * or if the account would enable a key that an operator has disabled.
+ * Changes a key's status. When an operator revokes a key, the limits that operators had set on the key are removed,
+ * also if the account had revoked the key before. Throws an AdminError if the key is unknown, if it is revoked and
+ * another status is wanted, or if the account would enable a key that an operator has disabled.
  */
 export async function setKeyStatus(
   { db, now, setBy }: KeyContext,
@@ -128,8 +128,8 @@ function toStateLimits(set: OperatorLimits, status: 'active' | 'disabled' | 'rev
 }
 
 /**
- * Returns the successor of a rotated key. A rotated key expires with its overlap, so a second successor would inherit
- * that expiry.
+ * Returns the successor of a rotated key. A key with a successor must not be rotated again: the key expires soon, at
+ * the end of its overlap, and a second successor would inherit this expiry.
  */
 async function findSuccessor(
   db: Kysely<Tables>,

@@ -88,7 +88,7 @@ const changeKey = implementChange(
 
 /**
  * Changes a key's limits. Throws an AdminError if the key is unknown or revoked, if a limit is wrong, or if the account
- * itself would give the key more than an operator has set.
+ * itself makes the change and the new limit is less strict than an operator's limit.
  */
 export async function changeKeyTo(
   { db, now, setBy }: KeyContext,

@@ -18,7 +18,7 @@ import { readKeyRecord } from './key-record.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The most rows that one answer examines for a filter without an index, which takes about 50 ms. */
+/** The most rows that one answer examines for a filter without an index. Examining so many takes about 50 ms. */
 const MAX_LOOKED = 20_000
 
 type Usage = Selectable<Tables['usage']>
@@ -51,7 +51,7 @@ export const listRequests = implementRead(
       // Only the partitions from this id on can contain the rows.
       sql`reservation_id >= ${await readOldestId(db, start)}`,
     ]
-    // If `to` is absent, no end is set: another replica's clock may be ahead.
+    // If `to` is absent, rows with a later time than `now` are included: another replica's clock may be ahead.
     if (to !== undefined) indexed.push(sql`settled_at < ${to}`)
     const filters: Condition[] = []
     if (key !== undefined) indexed.push(sql`key_id = ${key}`)
@@ -65,7 +65,7 @@ export const listRequests = implementRead(
     if (minMs !== undefined) filters.push(sql`${DURATION} >= ${minMs}`)
     if (cursor !== undefined) {
       const { at, id } = toMoment(cursor)
-      // The condition on `settled_at` alone is for indexes without the id.
+      // The condition on `settled_at` alone lets PostgreSQL use indexes without the id.
       indexed.push(sql`settled_at <= ${at} and (settled_at, reservation_id) < (${at}, ${id})`)
     }
     const most = filters.length === 0 ? limit + 1 : Math.max(MAX_LOOKED, limit + 1)
@@ -75,8 +75,8 @@ export const listRequests = implementRead(
 )
 
 /**
- * The duration of a row of `looked`; null without a timing. It is a subquery, so that the timing is looked up for these
- * rows only.
+ * The duration of the request in a row of the subquery `looked`; null if the request has no timing. The duration is a
+ * subquery too, so that timings are read for the rows of `looked` only.
  */
 const DURATION = sql`(
   select coalesce(t.waited_ms, 0)::bigint + coalesce(t.first_token_ms, 0) + coalesce(t.ran_ms, 0)
@@ -134,8 +134,10 @@ function toRequestPage(
 }
 
 /**
- * Returns the time at which the list ends. Without `from` the list goes back as far as is allowed, but not before the
- * end of the archived months.
+ * Returns the time at which the list begins: only requests that were settled at this time or later are listed. This is
+ * `from`, if `from` is given. Otherwise it is `days` days before the end of the list (`to` or now), or the end of the
+ * archived months if that is later. Throws an AdminError if `from` is not before `to`, if `from` is more than `days`
+ * days before the end of the list, or if `from` or the whole range is in the archived months.
  */
 async function toStart(
   db: Kysely<Tables>,

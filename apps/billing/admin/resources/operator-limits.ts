@@ -13,8 +13,8 @@ export type KeyContext = Pick<AdminContext, 'db' | 'now'> & {
 export const byOperator = ({ db, now }: AdminContext): KeyContext => ({ db, now, setBy: 'operator' })
 
 /**
- * The limits that operators have set on a key, in the form of `api_keys.operator_limits`. The account may narrow them
- * but never widen them. An operator's change replaces them.
+ * The limits that operators have set on a key, in the form of `api_keys.operator_limits`. The account may give the key
+ * stricter limits, but never less strict ones. If an operator changes a limit, the new limit replaces the old one.
  */
 export const OperatorLimits = z.object({
   disabled: z.literal(true).optional(),
@@ -89,7 +89,10 @@ export function assertMayEnable({ disabled }: OperatorLimits): void {
     throw new AdminError('conflict', 'An operator has disabled this key: only an operator can enable it.')
 }
 
-/** Throws an AdminError if the key has a limit whose count would begin at zero for its successor. */
+/**
+ * Throws an AdminError if operators have set a spend limit or a rate limit on the key. Spending and requests are
+ * counted for each key, and these counts would begin at zero for the key's successor.
+ */
 export function assertMayRotate(set: OperatorLimits): void {
   if (!isCounted(set)) return
   throw new AdminError(
@@ -100,11 +103,15 @@ export function assertMayRotate(set: OperatorLimits): void {
 }
 
 /**
- * Returns the operators' limits of a key that the account itself makes. Throws an AdminError if the new key would evade
- * a limit that an operator has set on another key of the account: spending and rates are counted for each key
- * separately, and a new key would replace a disabled one. A key that the account has revoked counts too: otherwise the
- * account would revoke a limited key and make another. A key that an operator has revoked does not count. In place of a
- * rotated key its successor counts.
+ * Returns the operators' limits that apply to a new key which the account itself makes. Throws an AdminError if the
+ * account could use the new key to evade a limit that an operator has set on another key of the account. For example,
+ * the account could use the new key in place of a disabled key, or in place of a key whose spending or rate is limited,
+ * because both are counted for each key separately. Also throws if the limits that would apply to the new key allow no
+ * model, or if their expiry has passed.
+ *
+ * Limits of a key that the account has revoked apply too: otherwise the account could revoke a limited key and make
+ * another. Limits of a key that an operator has revoked do not apply. If a key was rotated, the limits of its successor
+ * apply in place of the key's own.
  */
 export async function toNewKeyLimits({ db, now }: KeyContext, accountId: string): Promise<OperatorLimits> {
   const { rows } = await sql<{ operator_limits: unknown }>`

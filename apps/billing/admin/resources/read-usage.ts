@@ -16,7 +16,8 @@ const NOTHING: Usage = { usage: '0', usage_daily: '0', usage_weekly: '0', usage_
 type UsageRow = { id: string; total: string; day: string; week: string; month: string }
 
 /**
- * Returns the charges of keys or of an account since `since`, which must not be after the first request of any of them.
+ * Reads the charges since `since` of the keys or accounts `ids`. The returned function returns the charges of one of
+ * these keys or accounts. `since` must not be later than the first request of any of these keys or accounts.
  */
 export async function readUsage(
   db: Kysely<Tables>,

@@ -42,8 +42,8 @@ const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request:
 export const REQUEST_OPERATIONS = { readRequest, listRequests }
 
 /**
- * Returns the error for a request that is not in the database. If its id is of an archived month, the error says that
- * it may be in the month's files.
+ * Returns the error for a request that is not in the database. If the id belongs to an archived month, the error says
+ * that the request may be in the files of that month.
  */
 async function toMissing(db: Kysely<Tables>, id: string): Promise<AdminError> {
   const { rows } = await sql<{ month: string; isArchived: boolean }>`

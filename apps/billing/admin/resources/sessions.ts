@@ -9,7 +9,7 @@ import { isAfterCursor, toPage } from '../list-page.ts'
 import { isOpenAt, selectSessions, toSession, type SessionRow } from '../sessions.ts'
 import { createToken, hashSessionToken } from '../tokens.ts'
 
-/** The most open sessions of one credential. */
+/** The largest number of open sessions of one credential. */
 const MAX_OPEN = 100
 
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000
@@ -120,7 +120,10 @@ const endSession = implementChange(ADMIN.endSession, async ({ params }, { db, ac
 
 export const SESSION_OPERATIONS = { openSession, claimSession, listSessions, endSession }
 
-/** Throws an AdminError if the session is not fresh: somebody else than the token's owner may be using it. */
+/**
+ * Throws an AdminError if the session began more than `FRESH_SESSION_MINUTES` ago, because somebody other than the
+ * token's owner may be using an old session.
+ */
 export function assertFresh({ by }: Actor, now: Date): void {
   if (by.kind !== 'session') return
   const ageMs = now.getTime() - by.session.created_at.getTime()
@@ -156,7 +159,7 @@ async function deleteOld(db: Kysely<Tables>, now: Date): Promise<void> {
     .execute()
 }
 
-/** Ends the least recently used sessions beyond the bound. */
+/** Ends the least recently used sessions of a credential, so that at most `MAX_OPEN` stay open. */
 async function endSurplus(db: Kysely<Tables>, credentialId: string | null, now: Date): Promise<void> {
   await sql`
     update admin_sessions set ended_at = ${now} where id in (

@@ -22,7 +22,7 @@ const readState = implementRead(ADMIN.readState, async (_asked, { db, now, live 
     .groupBy('kind')
     .orderBy('kind')
     .execute()
-  // A hold is overdue by the same rule as in the question hold-overdue of the reconciliation.
+  // This query and the question `hold-overdue` of the reconciliation use the same rule for an overdue hold.
   const { rows } = await sql<Sums>`
     select
       (select count(*) from settlement_watermarks w join reservations r

@@ -79,7 +79,7 @@ type Span = {
   readonly end: Date
   /** Usage from this time on is not summed up by hour. */
   readonly rolledUntil: Date
-  /** The smallest id that a request settled from this time on can have. */
+  /** A lower bound for the ids of all requests that were settled at `rolledUntil` or later. */
   readonly oldestId: string
 }
 
@@ -94,8 +94,8 @@ export async function readSpan(
 }
 
 /**
- * Selects the sums of closed hours and the requests since then. `0013-usage-hours.sql` says why the two together are
- * complete.
+ * Selects two kinds of rows: the sums of the hours that are summed up already (`usage_hours`), and the requests that
+ * were settled after these hours. `0013-usage-hours.sql` says why the two kinds together are complete.
  */
 export function selectUsage({ start, end, rolledUntil, oldestId }: Span, conditions: RawBuilder<SqlBool>[]) {
   const sums = sql`hour >= ${start} and hour < least(${end}::timestamptz, ${rolledUntil}::timestamptz)`

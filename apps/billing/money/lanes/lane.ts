@@ -18,7 +18,8 @@ export type Parallel<Call> = {
   readonly lockOf: (call: Call) => string | null
   readonly maxBatches: number
   /**
-   * The least number of calls of a batch that runs beside another batch. A smaller batch is not worth its fixed cost.
+   * While a batch is in flight, another batch starts only if it has at least this many calls. A smaller batch is not
+   * worth its fixed cost.
    */
   readonly minCalls: number
 }
@@ -33,15 +34,17 @@ const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCa
  * so that alternating kinds still form large batches. Calls about the same subject run in order of arrival.
  *
  * With `parallel` several batches may run at once, so that this process, the database and its disk work at the same
- * time. A batch then takes its share of the waiting calls instead of all of them. Batches in flight have no subject and
- * no known lock in common, because they would only wait for each other.
+ * time. If at least `2 * minCalls` calls wait or run, a batch takes at most their number divided by `maxBatches`.
+ * Beyond this limit it takes only calls that need the same lock as a call in the batch. Two batches in flight have no
+ * subject and no known lock in common: otherwise one of them would only wait for the other.
  *
  * Calls wait here and not in transactions with locks, and they wait briefly. A call is refused when
- * - the full batches before it would take longer than `maxWaitMs`, one after the other, each as long as the latest one;
+ * - the full batches before it would take longer than `maxWaitMs` together, if each takes as long as the latest batch;
  * - the oldest call has waited longer than `stuckMs`, so a batch in flight is stuck; or
  * - `maxWaiting` calls wait.
- * So a call that fits the next batch is refused only while a batch is stuck. The first batch may be slow, because it
- * connects and plans: until it ends only `maxWaiting` applies.
+ *
+ * If `maxWaiting` is at least `maxBatch`, a call that fits into the next batch is refused only while a batch is stuck.
+ * The first batch may be slow, because it connects and plans: until it ends, only `maxWaiting` applies.
  */
 export function createLane<Call, Answer>(options: {
   run: (calls: readonly Call[]) => Promise<readonly Answer[]>
@@ -82,7 +85,7 @@ export function createLane<Call, Answer>(options: {
     return monotonicMs() - oldest.sinceMs > stuckMs || fullBatches * latestMs > maxWaitMs
   }
 
-  /** Starts after the current event-loop turn, so that all calls of one message are in one batch. */
+  /** Starts after the current iteration of the event loop, so that all calls of one message are in one batch. */
   function startSoon() {
     if (starting) return
     starting = true

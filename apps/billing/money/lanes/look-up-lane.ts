@@ -4,8 +4,9 @@ import { findUsableKeys } from '../../database/keys.ts'
 import { createLane, type Lane } from './lane.ts'
 
 /**
- * The lane for look-ups of API keys by their hash: waiting look-ups share one query. Anybody can ask with made-up keys.
- * Because hundreds of keys share one query, the connections stay free for the calls of paying callers.
+ * The lane for look-ups of API keys by their hash: waiting look-ups share one query. Anybody can cause look-ups with
+ * made-up keys. Because hundreds of such look-ups share one query, connections stay free for the calls of paying
+ * callers.
  */
 export function createLookUpLane(deps: {
   pool: Pool
@@ -17,7 +18,8 @@ export function createLookUpLane(deps: {
   return createLane({
     run: async (sha256s) => await findUsableKeys(pool, sha256s, nowMs()),
     kindOf: () => 'look-up',
-    // A gateway looks a key up once at a time; the same key from two gateways may be in one batch.
+    // Calls about the same subject run in order of arrival. Look-ups need no order, so each look-up is its own subject.
+    // A gateway has at most one look-up of a key under way, but two gateways may look up the same key at the same time.
     subjectOf: () => String((calls += 1)),
     maxBatch: 512,
     maxWaiting: 8_192,

@@ -16,31 +16,34 @@ export type MoneyAnswer =
 const MAX_BATCH = 512
 
 /**
- * PostgreSQL works longer on a batch than this process does, so a second batch uses a second core. The fixed cost of a
- * batch equals the cost of about ten calls.
+ * Two batches may be in flight: PostgreSQL works longer on a batch than this process does, so a second batch uses a
+ * second core. The second batch needs at least `MIN_CALLS` calls, because the fixed cost of a batch equals the cost of
+ * about ten calls.
  */
 const MAX_BATCHES = 2
 const MIN_CALLS = 16
 
-/** The most waiting calls, whatever their expected wait. */
+/** The largest number of calls that wait, whatever their expected wait. */
 const MAX_WAITING = 4_096
 
 /**
- * The longest expected wait. A gateway that is refused at once can answer with a retry-after; a longer wait would only
- * lengthen the backlog.
+ * A call is refused if its expected wait is longer than this. A gateway whose call is refused at once can answer its
+ * client with a retry-after; a longer wait would only lengthen the backlog.
  */
 const MAX_WAIT_MS = 50
 
 /**
- * After this time a batch counts as stuck. A batch takes milliseconds, and about a hundred on a cold connection or a
- * busy machine.
+ * Once the oldest call has waited for this time, the batch in flight counts as stuck. A batch takes some milliseconds,
+ * and about 100 ms on a cold connection or a busy machine.
  */
 const STUCK_MS = 500
 
 /**
- * The one lane for the money calls of gateways. Reserves, replaces, extends and releases of one reservation run in
- * order of arrival; calls of one kind share a transaction. Reserves of one key never run in parallel. The other calls
- * do not name the key, so in the database they may wait for the lock of its account, as they may for another replica.
+ * The one lane for the money calls of gateways. The calls `reserve`, `replace`, `extend` and `release` for one
+ * reservation run in order of arrival. Calls of one kind share a transaction. Two `reserve` calls for one API key never
+ * run in parallel. The calls of the other kinds do not name the API key, so two batches may have calls for one account.
+ * One of the batches then waits in the database for the lock of that account. It may wait in the same way for a batch
+ * of another replica.
  */
 export function createMoneyLane(deps: {
   money: Money

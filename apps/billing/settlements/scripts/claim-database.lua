@@ -1,7 +1,7 @@
 -- Claims this queue for a database, and renews the claim.
 --
 -- KEYS: the claim, the id of the queue. ARGV: id of the database, its place for operators, how long a claim lasts (ms),
--- the id of the queue if it has none.
+-- the id that the queue gets if it has none.
 -- Returns { id of the queue, the place of another database whose claim has not ended, or '' }.
 
 local claim = redis.call('GET', KEYS[1])

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Lets the group read a stream again, because the database went back in time. Deletes the confirmed time, so that the
--- stream is read again only once. Deletes also the mark, which is no longer true.
+-- stream is read again only once. Also deletes the mark, which is no longer true.
 --
 -- KEYS: stream, key of the confirmed time, key of the mark. ARGV: group, the confirmed time that was observed, the id
 -- after which the group reads.

@@ -126,8 +126,8 @@ begin
 end
 $$;
 
--- The function makes its tables in the schema of the other tables. PostgreSQL searches pg_catalog before it in any
--- case.
+-- Fixes the search path to the schema of the tables, so that the function finds them with any search path of its
+-- caller. PostgreSQL searches pg_catalog before this schema in any case.
 do $$
 begin
   execute format('alter function archive_month set search_path = %I, pg_temp', current_schema());

@@ -1,5 +1,5 @@
 -- Returns the archived months that the database contradicts: by the balances carried from them, by the chain of hashes
--- through them, or by the seals at the ends of that chain.
+-- through them, or by the seals at the ends of these months.
 --
 -- Out: the first days of these months, in order. The newest month is among them if archived_balances does not match its
 --      hash. If there are balances without any archive, the only row is -infinity.

@@ -1,10 +1,11 @@
 -- Claims a queue Redis for this database, and renews the claim.
 --
--- In:  the id of the queue (that it keeps itself); its place, for operators; how long a claim lasts without a renewal.
+-- In:  the id that the queue itself stores; its place, for operators; how long a claim lasts without a renewal.
 -- Out: one row: holder, the place of another queue whose claim has not ended; null if the claim is this queue's.
 --
--- A claim is written again only when a quarter of its time has passed, so that any number of replicas write as much as
--- one. A claim from the future, of a server whose clock was wrong, has ended.
+-- A claim is written again only when a quarter of its time has passed, so that many replicas together write no more
+-- often than one replica would. A claim that is dated in the future, by a server whose clock was wrong, counts as
+-- ended.
 create or replace function claim_queue(queue uuid, place text, lasting interval)
 returns table (holder text) language plpgsql as $$
 begin

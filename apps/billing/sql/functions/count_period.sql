@@ -5,8 +5,8 @@
 -- Out: nothing. Without a spend limit nothing changes.
 --
 -- The caller has locked the account since before it read `charged`, so no charge is missed or counted twice. Open holds
--- that were made in the period move to it, with their later charges. Charges of settled ones stay in the row of the period
--- in which they were counted, if one counted them, and count here as well.
+-- that were made in the period move to it, with their later charges. Charges of settled reservations stay in the row of
+-- the period that has counted them, if there is one, and are counted in the present period as well.
 create or replace function count_period(key uuid, charged numeric, at timestamptz) returns void language plpgsql as $$
 declare
   starts timestamptz;

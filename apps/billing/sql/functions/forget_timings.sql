@@ -36,7 +36,8 @@ begin
 end
 $$;
 
--- The function drops tables in the schema of the other tables. PostgreSQL searches pg_catalog before it in any case.
+-- The function drops tables in the schema of the other tables. PostgreSQL searches pg_catalog before this schema in any
+-- case.
 do $$
 begin
   execute format('alter function forget_timings set search_path = %I, pg_temp', current_schema());

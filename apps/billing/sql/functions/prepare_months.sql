@@ -64,8 +64,8 @@ begin
 end
 $$;
 
--- The function makes its tables in the schema of the other tables. PostgreSQL searches pg_catalog before it in any
--- case.
+-- The function makes its tables in the schema of the other tables. PostgreSQL searches pg_catalog before this schema in
+-- any case.
 do $$
 begin
   execute format('alter function prepare_months set search_path = %I, pg_temp', current_schema());

@@ -1,8 +1,8 @@
 -- Counts the rows that contradict each question of the reconciliation, over the whole database.
 --
--- In:  whole: true checks from the first entry on, and the seals; false checks from the newest seal on, whose balances
---      were checked then. With archived months the first entry is the first one after them: their balances are carried,
---      and the question archive-broken checks that the carried balances are the archived ones.
+-- In:  whole: true checks all entries and the seals; false begins with the balances of the newest seal, and checks the
+--      entries after it. If months are archived, the first entry is the first entry after them. Their balances are
+--      carried, and the question archive-broken checks that the carried balances equal the archived balances.
 -- Out: one row per question: name, and count, the number of rows that contradict it. Every count must be 0.
 create or replace function reconcile(whole boolean) returns table (name text, count bigint) language sql stable
 set jit = off as $$ -- JIT would compile one scan for each partition and question, for seconds.

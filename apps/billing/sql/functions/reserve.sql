@@ -1,9 +1,10 @@
 -- Sets credits aside for a batch of generations.
 --
 -- In:  arrays of equal length, in order of arrival: ids, key_ids, models, inputs (estimated tokens), outputs (wanted
---      tokens), deadlines; grace (a hold lives until deadline + grace); at (now). expecteds (tokens that the output will
---      probably need) and minimums (tokens, at most the expected ones); null, the array or an element: the call wants all
---      of its tokens at once, and takes as few as can be paid.
+--      tokens), deadlines, expecteds (tokens that the output will probably need), minimums (the fewest tokens that the
+--      call accepts, at most the expected ones); grace (a hold lives until deadline + grace); at (now). If expecteds
+--      and minimums, or elements of them, are null, the call wants all of its tokens at once, and accepts as few as the
+--      credits pay for.
 -- Out: one row per call, `ord` counting from 1. status:
 --      granted               amount, granted_output, was_clamped (the credits pay for fewer tokens than the call
 --                            expects) and the three prices; account_id and price_version for the receipt
@@ -14,9 +15,11 @@
 --      model-unknown         model unknown, disabled, without a price, or not one of the key's models
 --      conflict              id known with other parameters, or no longer held
 --
--- The hold of a call that costs at most an eighth of the available credits pays for all wanted tokens, so that it never
--- has to grow. Otherwise the hold pays for the expected tokens, and `extend` makes it larger while the generation runs;
--- otherwise for as many as the credits pay for, but not for fewer than the minimum.
+-- A hold pays
+-- - for all wanted tokens, if they cost at most an eighth of the available credits. So such a hold never has to grow.
+-- - else for the expected tokens, if the credits pay for them. `extend` makes the hold larger while the generation
+--   runs.
+-- - else for as many tokens as the credits pay for, but not for fewer than the minimum.
 --
 -- A repeated call returns the same answer. Calls of one account are answered in order of arrival. A key's minute is
 -- full once the granted requests or tokens reach the limit. So the last grant of a minute may exceed the limit of

@@ -47,7 +47,8 @@ begin
     where k.status = 'active' and (k.expires_at is null or k.expires_at > at)
       and num_nonnulls(k.spend_limit, k.requests_per_minute, k.tokens_per_minute) = 0
   ), wanted as materialized (
-    -- With this rest, each call costs at most an eighth of the credits that the calls before it leave.
+    -- If the account has this rest left, each call costs at most an eighth of the credits that the calls before it
+    -- leave.
     select account_id, sum(needed) as needed, coalesce(max(needed) filter (where may_roll), 0) * 7 as rest
     from known group by account_id
   ), plain as materialized (

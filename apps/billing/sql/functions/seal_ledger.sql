@@ -1,4 +1,5 @@
--- Seals all entries posted until now, once a day. At a month's turn it seals only the entries of the month before.
+-- Seals all entries posted until now, once a day. At the turn of a month it seals only the entries with numbers of the
+-- old month.
 --
 -- In:  at (now).
 -- Out: the day's seal, made by this call or an earlier call.

@@ -5,14 +5,14 @@
 
 -- Spent and held money of a key with a spend limit in one period. A hold stays with the period in which it was made,
 -- also when it is settled after the period's end. Periods of two kinds that begin at the same moment have one row: what
--- was spent in the shorter one was spent in the longer one too, and `count_period` adds what is missing.
+-- was spent in the shorter period was spent in the longer period too, and `count_period` adds what is missing.
 create table key_budgets (
   key_id uuid not null,
   period_start timestamptz not null,
   held bigint not null default 0 check (held >= 0),
   spent bigint not null default 0 check (spent >= 0),
-  -- The part of `spent` that no reservation with this period was charged: the key had no spend limit then, or one of
-  -- another kind of period.
+  -- The part of `spent` that was charged to reservations without this period: when they were made, the key had no spend
+  -- limit, or a limit with another kind of period.
   counted bigint not null default 0 check (counted between 0 and spent),
   primary key (key_id, period_start)
 ) with (fillfactor = 50);

@@ -1,5 +1,6 @@
--- The identity of this database, and the queue Redis that its settlements come from: one row. Replicas of billing with
--- another queue would read only a part of the settlements, and expire the holds of the others: see `claim_queue`.
+-- The identity of this database, and the queue Redis that its settlements come from: one row. A replica of billing with
+-- another queue would not read the settlements of this queue, and would expire the holds that they settle: see
+-- `claim_queue`.
 create table cell (
   database_id uuid primary key default gen_random_uuid(),
   only_row boolean not null default true unique check (only_row),

@@ -5,7 +5,10 @@ import { toHash } from '#libs/page-parts/route.ts'
 import { read } from '../api.ts'
 import type { App } from '../app.ts'
 
-/** The newest accounts are read with one request, instead of one for each row. Older accounts are shown by their id. */
+/**
+ * The names of the newest accounts, at most this many, are read with one request instead of one request for each row.
+ * Older accounts are shown by their id.
+ */
 const MOST = '500'
 
 export type AccountNames = { link(accountId: string): TemplateResult; close(): void }

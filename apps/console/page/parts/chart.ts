@@ -5,7 +5,7 @@ import type uPlot from 'uplot'
 export type Series = { readonly name: string; readonly values: readonly (number | null)[] }
 
 type Chart = {
-  /** Describes the chart in a sentence: the present, lowest and highest value. */
+  /** Describes the chart in a sentence with its main values, such as the present and the highest value. */
   readonly sentence: string
   /** The times in seconds since 1970, UTC. */
   readonly times: readonly number[]
@@ -152,7 +152,7 @@ function toTick(seconds: number, times: readonly number[]): string {
 
 function toData({ times, series, isStacked }: Chart): uPlot.AlignedData {
   if (isStacked !== true) return [[...times], ...series.map(({ values }) => [...values])]
-  // Each series is drawn at the sum of itself and all later ones. uPlot draws later series over earlier ones.
+  // Each series is drawn at the sum of itself and all later series. uPlot draws later series over earlier ones.
   const sums = times.map(() => 0)
   const stacked = series
     .toReversed()

@@ -1,8 +1,12 @@
-/** A request's times follow its charge within seconds. If they are missing after this time, they will never come. */
+/**
+ * Billing writes the times of a request within seconds after its charge. If the times are still missing this long after
+ * the charge, they will never come.
+ */
 const TIMES_WITHIN_MS = 60_000
 
 /**
- * Returns true if a request's record will not change any more: it is settled, and its times are known or will not come.
+ * Returns true if billing's data about a request will not change any more: the request is settled, and its times are
+ * known or will not come.
  */
 export function isFinal(
   record: { readonly settlement: { readonly settledAt: string } | null; readonly timing: object | null },

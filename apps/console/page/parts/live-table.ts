@@ -20,8 +20,9 @@ type Shown<Row> = {
 export type LiveTable<Row> = { view(shown: Shown<Row>): TemplateResult }
 
 /**
- * Creates a table whose rows change each second. The viewer chooses the order; otherwise it is the order of
- * `byTrouble`, which does not change while the pointer is over the table. The first fifty rows are drawn until the
+ * Creates a table whose rows change each second. The rows are in the order that the viewer has chosen, else in the
+ * order of `byTrouble`. When the viewer chooses an order, the rows are ordered at once. Otherwise they are ordered
+ * again at most every 10 s, and not while the pointer is over the table. The first fifty rows are drawn until the
  * viewer asks for all.
  */
 export function createLiveTable<Row extends { readonly id: string }>(

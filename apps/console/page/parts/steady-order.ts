@@ -3,8 +3,8 @@ const EVERY_MS = 10_000
 
 /**
  * Keeps the order of rows that change each second: a moving row cannot be read, and a click may hit the wrong row. The
- * order is computed again when the viewer sorts, and otherwise every 10 s, unless the pointer is over the rows. Until
- * then new rows come last.
+ * order is computed again when the viewer sorts, and otherwise every 10 s, unless the pointer is over the rows. New
+ * rows come last until the order is computed again.
  */
 export function createSteadyOrder(nowMs: () => number = () => performance.now()): {
   /** Sorts only when the order is computed again, because comparing hundreds of rows is more work than drawing them. */

@@ -52,6 +52,35 @@ export function moveCredits(
   })
 }
 
+export function changeWeight(app: App, account: Account, changed: () => void): void {
+  openForm(app, {
+    title: 'Change the weight',
+    intro: html`<p>
+      The weight is the number of tokens that <bdi>${account.name}</bdi> gets from a saturated model for each
+      token of an account with weight 1.
+    </p>`,
+    fields: [
+      {
+        name: 'weight',
+        label: 'Weight',
+        kind: 'number',
+        isRequired: true,
+        help: `A whole number from 1 to 100; now ${account.weight}.`,
+      },
+      { name: 'reason', label: 'Reason', isRequired: true, help: 'For the readers of the log.' },
+    ],
+    button: 'Change the weight',
+    mayRepeat: true,
+    async run({ weight = '', reason = '' }) {
+      const input = { account: account.id, weight: Number(weight), reason }
+      const { weight: given } = await change('/accounts/{account}', input, { method: 'PATCH' })
+      app.say(`The weight is ${given}.`)
+      changed()
+      return undefined
+    },
+  })
+}
+
 export function closeOrReopen(app: App, account: Account, changed: () => void): void {
   const isOpen = account.status === 'active'
   openForm(app, {

@@ -18,21 +18,21 @@ import type { App, OpenScreen } from '../app.ts'
 import { requestLink } from '../parts/links.ts'
 import { sumOf, usageByModel, type Usage } from '../parts/usage-by-model.ts'
 import { may } from '../roles.ts'
-import { closeOrReopen, moveCredits } from './account-forms.ts'
+import { changeWeight, closeOrReopen, moveCredits } from './account-forms.ts'
 import { keyForms, toShownKey } from './keys.ts'
 import { createManagementKey, managementKeyTable } from './management-keys.ts'
 
 type Account = Answer<'/accounts/{account}'>
 type Hold = Item<'/holds'>
 
-/** The days over which a mean is shown. */
+/** The number of whole days from which the mean charge of one day is computed. */
 const MEAN_DAYS = 7
 const USAGE_DAYS = 30
 
-/** The most rows of one answer: one for each day and model. */
+/** The most rows of one answer. The usage has one row for each day and model. */
 const USAGE_ROWS = '500'
 
-/** The screen of one account: its balance, usage and debts, and every operation on it. */
+/** The screen of one account: its balance, keys, usage and open holds, and every operation on them. */
 export const open: OpenScreen = (app, { path }): Screen => {
   const id = path[1] ?? ''
   const account = load(app, async (signal) => read('/accounts/{account}', { account: id }, signal))
@@ -152,6 +152,9 @@ function heading(app: App, account: Account, changed: () => void): TemplateResul
                 >
                   Adjust
                 </button>
+                <button type="button" @click=${() => changeWeight(app, account, changed)}>
+                  Change weight
+                </button>
                 <button
                   type="button"
                   class=${isOpen ? 'warned' : ''}
@@ -163,7 +166,10 @@ function heading(app: App, account: Account, changed: () => void): TemplateResul
         }
       </div>
     </div>
-    <p class="dim">${wholeId(account.id, (text) => app.say(text))} · created ${moment(account.createdAt)}</p>`
+    <p class="dim">
+      ${wholeId(account.id, (text) => app.say(text))} · weight ${whole(account.weight)} · created
+      ${moment(account.createdAt)}
+    </p>`
 }
 
 function balance(account: Account, usage: Loading<Answer<'/usage'>>): TemplateResult {

@@ -167,7 +167,10 @@ function plain(nano: string): string {
   return pricePerMillion(nano).replaceAll(',', '')
 }
 
-/** Converts exactly. Other text is returned as typed, and billing refuses it with a message about this field. */
+/**
+ * Converts a price in credits to nano-credits without rounding. Returns any other text as the viewer has typed it:
+ * billing refuses that text, with a message about this price.
+ */
 function toNano(text: string): string {
   const [, units = '', fraction = ''] = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(text) ?? []
   return units === '' ? text : String(BigInt(units + fraction.padEnd(9, '0')))

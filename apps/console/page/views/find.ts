@@ -12,7 +12,10 @@ const ANSWER_ID =
 /** A secret, whole or as the search box shortens it. Its middle is never sent. */
 const SECRET = /^(mr_live_.{4})(?:…(.{4}))?$/
 
-/** Finds a request, account, key or model by any known part. If there is one result, its screen opens. */
+/**
+ * Finds requests, accounts and keys by id, accounts and models by a part of their name, and keys by the ends of their
+ * secret. If there is one result, its screen opens.
+ */
 export const open: OpenScreen = (app, { query }) => {
   const text = query.get('q') ?? ''
   const hits = load(app, async (signal) => {
@@ -48,7 +51,7 @@ function show(hits: readonly Hit[]): TemplateResult {
   </ul>`
 }
 
-/** Returns one request for each kind of thing that the text may name. */
+/** Starts one search for each kind of thing that the text may name. */
 function searches(text: string, signal: AbortSignal): Promise<Hit[]>[] {
   const id = ANSWER_ID.exec(text)?.[1]
   if (id !== undefined) {

@@ -16,7 +16,7 @@ type Entry = Item<'/audit'>
 type Credential = Item<'/credentials'>
 type Session = Item<'/sessions'>
 
-/** The log of changes with their authors, and the list of credentials. */
+/** The log of changes with their authors, the open sessions, and the credentials. */
 export const open: OpenScreen = (app, { query }) => {
   const wanted = {
     actor: query.get('actor') ?? '',

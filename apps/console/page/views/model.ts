@@ -16,13 +16,16 @@ import { asOf, liveSection } from '../parts/live-section.ts'
 import { problemList, STATES, sum } from './now.ts'
 import { workerColumns } from './workers.ts'
 
-/** How many open requests are shown, the longest ones. */
+/** The number of open requests that are shown, the oldest first. */
 const SHOWN = 20
 
-/** Waiting requests should be started within this time; see libs/demand. */
+/** Waiting requests should be started within this time (`TARGET_WAIT_MS` of `libs/demand`). */
 const DRAIN_S = 30
 
-/** The screen of one model: missing workers, the accounts with most requests, and their histories. */
+/**
+ * The screen of one model: its load and missing slots, with their history; the accounts that use it; its workers; and
+ * its oldest open requests.
+ */
 export const open: OpenScreen = (app, { path }) => {
   const id = path[1] ?? ''
   const accounts = createAccountNames(app)
@@ -137,7 +140,7 @@ function tiles(model: ModelNow): TemplateResult {
   </dl>`
 }
 
-/** Writes out the calculation behind "short". */
+/** Shows the calculation by which the model is short of slots or has enough. */
 function needed({ askedPerS, meanGenerationMs, waiting, slots, running, shortSlots }: ModelNow) {
   if (meanGenerationMs === null || waiting === null) return nothing
   const meanS = meanGenerationMs / 1_000

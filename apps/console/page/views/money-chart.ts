@@ -6,7 +6,7 @@ import { sumOf, type Usage } from '../parts/usage-by-model.ts'
 
 export const DAYS = 30
 
-/** How many models have their own line; the others are summed in one more. */
+/** How many models have a line of their own. One more line shows the sum of the others. */
 const NAMED = 5
 
 /** Builds the chart of charges by day, with the models stacked. */

@@ -18,7 +18,7 @@ import { createLiveTable } from '../parts/live-table.ts'
 
 const STATE_EVERY_MS = 10_000
 
-/** Reading settlements this far behind delays charges and the expiry of holds. */
+/** If billing reads settlements with a delay of more than this, charges and the expiry of holds are late. */
 const OLD_WATERMARK_MS = 30_000
 
 export const STATES: Readonly<Record<ModelLine['state'], { meaning: Meaning; word: string }>> = {

@@ -19,8 +19,9 @@ export const EFFECTIVE_AT: Field = {
 export const REASON: Field = { name: 'reason', label: 'Reason', help: 'For the readers of the log.' }
 
 /**
- * Lists the changes that a catalog would make, and publishes it after one more click. Returns the form that replaces
- * the first one.
+ * Opens a form that lists the changes that a catalog would make, with a button that publishes the catalog. If there are
+ * no changes, no form is opened. The caller is another form. Returns the text that this other form then shows: how many
+ * changes there are.
  */
 export async function proposeCatalog(
   app: App,
@@ -91,7 +92,10 @@ export function publishFile(app: App, changed: () => void): void {
   })
 }
 
-/** Parses the list. Billing validates its entries and names what is wrong. */
+/**
+ * Returns the list of models in the text of a catalog file. Throws a Failure if there is no list. Billing validates the
+ * entries of the list and names what is wrong.
+ */
 function toModels(text: string): Body['models'] {
   const refuse = (message: string) => new Failure(0, { code: 'invalid_request', message, param: 'file' })
   let file: { models?: unknown } | null
@@ -106,8 +110,8 @@ function toModels(text: string): Body['models'] {
 }
 
 /**
- * Reads a time without a zone as UTC. Any other text is returned as typed, and billing refuses it with a message about
- * this field.
+ * Completes a day or a time to the form that billing reads. A day or a time without a zone is in UTC. Returns any other
+ * text as the viewer has typed it: billing refuses that text, with a message about this time.
  */
 function toTime(text: string): string {
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text.trim())
@@ -131,7 +135,7 @@ function changeList(changes: readonly Change[]): TemplateResult {
   })
 }
 
-/** Formats prices in credits per million tokens, as they are typed. */
+/** Returns the text of a value. Prices are in credits per million tokens, as in the form of a model. */
 function toText(field: string, value: unknown): string {
   if (value === null) return 'none'
   if (field.endsWith('Nano') && typeof value === 'string') return pricePerMillion(value)

@@ -152,7 +152,7 @@ function byTrouble(workers: readonly WorkerNow[]): readonly WorkerNow[] {
   )
 }
 
-/** Warns if a model has engines of several versions, whose outputs may differ. */
+/** Warns if the engines have several versions, because their outputs may differ. */
 function versions(workers: readonly WorkerNow[]): TemplateResult | typeof nothing {
   const known = workers.filter(({ engineVersion }) => engineVersion !== null)
   const counts = [...Map.groupBy(known, ({ engineVersion }) => engineVersion)]

@@ -26,8 +26,8 @@ const FunctionCall = z
   .transform(({ id, function: { name, arguments: text = '' } }) => ({ id, name, arguments: text }))
 
 /**
- * A call of a tool that takes free text, from the history of another service. It is read as a call with this text as
- * its argument `input`.
+ * A call of a tool that takes free text instead of JSON. A conversation that began at another service may contain such
+ * calls. The call is read as a call with the text as its argument `input`.
  */
 const CustomCall = z
   .object({

@@ -3,8 +3,8 @@ import { toUsageCost } from '../fields/usage-cost.ts'
 import type { ChatUsage } from './chat-object.ts'
 
 /**
- * Returns the chat interface's usage object. Both details are always present: some clients reject a usage with one
- * only.
+ * Returns the chat interface's usage object. Both `…_details` objects are always present, because some clients reject a
+ * usage that has only one of them.
  */
 export function toChatUsage(usage: Usage): ChatUsage {
   return {

@@ -14,7 +14,7 @@ const NO_HEADERS = {}
 
 /**
  * Creates the renderer of one stream. The JSON that all chunks share is built once, so only the text of a delta is
- * escaped for each chunk. Consecutive deltas of one kind in a batch are merged into one chunk.
+ * escaped for each chunk. Deltas of one kind that follow each other in one call of `render` are merged into one chunk.
  */
 export function createChatChunks(answer: Answer<ChatOptions>): StreamRenderer {
   return new ChatChunks(answer)

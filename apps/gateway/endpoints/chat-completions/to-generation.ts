@@ -21,8 +21,9 @@ type ChatGeneration = {
 }
 
 /**
- * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: tools
- * on a model without tools, a forced tool that is not offered, an invalid schema, two different efforts.
+ * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model, such
+ * as tools for a model without tools, a forced tool that is not offered, an invalid schema, or two different efforts or
+ * formats.
  */
 export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
@@ -76,7 +77,8 @@ function toAssistant(
 }
 
 /**
- * Returns the reasoning of a message that may have it under several names. Throws an `ApiError` if two of them differ.
+ * Returns the reasoning of a message. `given` has the text of each field that may contain the reasoning, by the field's
+ * name. Throws an `ApiError` if two fields have different reasoning.
  */
 function mergeReasoning(path: string, given: Readonly<Record<string, string | undefined>>): string {
   const named = Object.entries(given).filter(([, text]) => text !== undefined && text !== '')

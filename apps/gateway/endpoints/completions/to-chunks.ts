@@ -5,8 +5,9 @@ import { toCompletionId, toFinishReason } from './to-object.ts'
 const DONE = 'data: [DONE]\n\n'
 
 /**
- * Creates the renderer of one legacy stream. A chunk has a `text` instead of a delta, and the last chunk has the finish
- * reason; there is no usage. Output other than text is dropped. All text of a batch becomes one chunk.
+ * Creates the renderer of one legacy stream. A chunk has a `text` instead of a delta. The last chunk has the finish
+ * reason, and no chunk has the usage. Output other than text is dropped. All text of one call of `render` becomes one
+ * chunk.
  */
 export function createCompletionChunks({ id, created, model }: Answer<null>): StreamRenderer {
   const head =

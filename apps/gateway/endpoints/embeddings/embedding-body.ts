@@ -15,7 +15,10 @@ const Texts = listOf(z.string(INPUT).meta({ minLength: 1 }), {
   most: [MAX_INPUTS, INPUT],
 })
 
-/** Empty texts are found outside the union, because an issue of the union would not name the index of the text. */
+/**
+ * Empty texts are refused by a check outside the union, because the union's error would not name the index of the empty
+ * text.
+ */
 const Input = z
   .union([z.string(INPUT).meta({ minLength: 1 }), Texts.meta({ minItems: 1 })], INPUT)
   .superRefine((input, context) => {

@@ -5,6 +5,7 @@ import { brokenOutput, collect } from '../../generation/collect.ts'
 import type { Generate, GenerationCall } from '../../generation/generation-call.ts'
 import { abortOnHangUp } from '../../http/abort-on-hang-up.ts'
 import { isRepeated } from '../../http/is-repeated.ts'
+import { setPreferenceApplied } from '../inform-of-start-wait.ts'
 import type { PrepareRequest } from '../prepare-request.ts'
 import { prepareEmbeddings } from './prepare-embeddings.ts'
 import { shortenVector } from './shorten-vector.ts'
@@ -16,8 +17,10 @@ export function serveEmbeddings(deps: {
   prepareRequest: PrepareRequest
   callerOf: (request: FastifyRequest) => Caller
   spanOf: (request: FastifyRequest) => Span
+  /** Returns how long the client is willing to wait for a model that is being started, in seconds. */
+  startWaitOf: (request: FastifyRequest) => number | null
 }): RouteHandlerMethod {
-  const { generate, prepareRequest, callerOf, spanOf } = deps
+  const { generate, prepareRequest, callerOf, spanOf, startWaitOf } = deps
   return async (request, reply) => {
     const prepared = await prepareRequest(prepareEmbeddings, request)
     const { model, dimensions, encoding } = prepared
@@ -36,6 +39,8 @@ export function serveEmbeddings(deps: {
       maxOutputTokens: null,
       streamed: false,
       isRepeated: isRepeated(request.headers),
+      startWaitS: startWaitOf(request),
+      onStartWait: (wait) => setPreferenceApplied(reply.raw, wait),
       receivedMs: performance.now() - reply.elapsedTime,
       onVectors(vectors) {
         for (const vector of vectors) {

@@ -1,6 +1,6 @@
 /**
- * Returns the first `dimensions` numbers of a Matryoshka embedding, scaled to unit length, as such models are trained
- * for. A vector that is short enough is returned unchanged; a zero vector stays zero.
+ * Returns the first `dimensions` numbers of an embedding, scaled to unit length. The model must be trained for this
+ * (Matryoshka embeddings). A vector that is short enough is returned unchanged, and a zero vector stays zero.
  */
 export function shortenVector(vector: Float32Array, dimensions: number): Float32Array {
   if (dimensions >= vector.length) return vector

@@ -4,11 +4,19 @@ import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 const GUIDED = ['guided_json', 'guided_regex', 'guided_choice', 'guided_grammar']
 
 /** The fields of a body in which a JSON schema may be. `toToolUse` and `toOutputFormat` check the schemas. */
-const FIELDS_WITH_SCHEMA = ['tools', 'response_format', 'text', 'structured_outputs', ...GUIDED]
+const FIELDS_WITH_SCHEMA = [
+  'tools',
+  'response_format',
+  'text',
+  'output_config',
+  'structured_outputs',
+  ...GUIDED,
+]
 
 /**
- * True if a body may have a JSON schema. Neither the bytes nor the values of a schema bound the time of its check well:
- * a pattern is one value, and 60 KB of it take 30 ms.
+ * Returns true if a body may have a JSON schema. Such a body is prepared on a thread, however small it is
+ * (`createPrepareRequest`): the time for the check of a schema cannot be estimated well from the number of its bytes or
+ * values. For example, a pattern is one value, and the check of a pattern of 60 KB takes 30 ms.
  */
 export function carriesSchema(body: JsonObject): boolean {
   return (

@@ -12,15 +12,15 @@ import { checkPatterns } from './schema/check-patterns.ts'
 
 /**
  * Checks a schema to which the engine will constrain an output, before credits are reserved. Throws an `ApiError`
- * `invalid_request` that names the place in the schema and what is allowed. Patterns are parsed but never matched, so
- * the check of a hostile pattern is cheap. `text` is the schema's JSON as the caller wrote it; its numbers may have
- * more digits than the numbers of `schema`.
+ * `invalid_request` that names the wrong place in the schema and what is allowed there. Patterns are parsed but never
+ * matched, so the check of a hostile pattern is cheap. `text` is the schema's JSON as the caller wrote it. Numbers in
+ * `text` may have more digits than the same numbers in `schema`.
  */
 export type CheckSchema = (schema: JsonSchema, param: string, text?: string) => void
 
 /**
- * Creates the check for one request. The engine compiles all grammars of a request, so they share its limits. `use`
- * counts what they use.
+ * Creates the check for one request. The engine compiles all grammars of a request, so the limits apply to these
+ * grammars together. `use` counts how much of the limits they use.
  */
 export function createCheckSchema(use: GrammarUse = noGrammars()): CheckSchema {
   return (schema, param, text) => {
@@ -53,7 +53,8 @@ const draft7 = metaSchema(() => new Ajv({ validateFormats: false }), 'http://jso
 
 /**
  * Compiles the validators for schemas. That takes 0.1 s of processor time once, longer than the check of hundreds of
- * schemas. The threads call this function at their start; the gateway's own process checks no schema.
+ * schemas. Each thread that prepares bodies calls this function at its start; the gateway's own process checks no
+ * schema.
  */
 export function compileSchemaChecks(): void {
   draft2020()
@@ -70,8 +71,8 @@ function metaSchema(createAjv: () => Ajv | Ajv2020, id: string): () => ValidateF
 }
 
 /**
- * Checks a schema by the draft that `$schema` names. A schema without `$schema` may fit 2020-12 or draft 7, because
- * generators that omit it still write tuples as lists of `items`.
+ * Checks a schema by the draft that `$schema` names. A schema without `$schema` is accepted if it is valid by 2020-12
+ * or by draft 7. Some generators omit `$schema`, and write a tuple as draft 7 does: as a list in `items`.
  */
 function checkKeywords(schema: JsonSchema): SchemaProblem | null {
   const named = typeof schema['$schema'] === 'string' ? schema['$schema'] : ''

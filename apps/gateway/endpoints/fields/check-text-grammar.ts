@@ -7,13 +7,16 @@ import { readGrammar } from './schema/read-grammar.ts'
 /** A format for output that is not JSON. */
 export type TextFormat = Extract<OutputFormat, { type: 'regex' | 'choice' | 'grammar' }>
 
-/** A rule takes longer to compile than a property of a schema. A grammar of SQL has about 5,000 characters. */
+/**
+ * The most characters of a grammar. The limit is lower than the limit of schemas, because a rule takes longer to
+ * compile than a property of a schema. A grammar of SQL has about 5,000 characters.
+ */
 const MAX_RULES_CHARACTERS = 20_000
 
 /**
- * Checks a regular expression, choice or grammar to which the engine will constrain an output, before credits are
- * reserved. The format shares the limits of the request's schemas. Throws an `ApiError` `invalid_request` that names
- * the limit or the expected form.
+ * Checks a format (a regular expression, a choice or a grammar) to which the engine will constrain an output, before
+ * credits are reserved. The format counts towards the limits for all grammars of the request, as the request's schemas
+ * do. Throws an `ApiError` `invalid_request` that names the limit or the expected form.
  */
 export function checkTextGrammar(format: TextFormat, param: string, use: GrammarUse): void {
   const texts = textsOf(format)

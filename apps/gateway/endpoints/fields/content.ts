@@ -18,10 +18,10 @@ const ReasoningPart = z.looseObject({
 export type Spoken = { readonly text: string; readonly reasoning: string }
 
 /**
- * Returns the schemas of the contents of messages and results: text, or parts in the dialect of chat or of Responses.
- * Parts of text and refusals are joined without a separator; null is an empty text. Only an assistant's content may have
- * parts of reasoning. A part of any other type is refused with an error that names its type. `textType` is the type that
- * errors recommend.
+ * Returns the schemas for the content of a message and of a tool's result. A content is a text or a list of parts. The
+ * parts are written as in chat or as in Responses. The texts of text parts and refusal parts are joined without a
+ * separator; null is an empty text. Only an assistant's content may have reasoning parts. A part of any other type is
+ * refused with an error that names its type. `textType` is the type that errors recommend.
  */
 export function contentsOf(textType: 'text' | 'input_text') {
   const example = `{"type":"${textType}","text":…}`
@@ -76,7 +76,8 @@ function isOf(part: TypedPart, type: string): boolean {
 }
 
 /**
- * Returns the text of a reasoning part. Clients have it in different fields, as text or as a list of parts with text.
+ * Returns the text of a reasoning part. Clients send this text in different fields: as a string, or as a list of parts
+ * with text.
  */
 function toReasoning(part: Readonly<Record<string, unknown>>): string {
   const texts = ['thinking', 'reasoning', 'text', 'content', 'summary'].map((field) => toText(part[field]))

@@ -10,7 +10,7 @@ export const Effort = z.enum(ReasoningEffort.options, `expected one of ${Reasoni
 export type GivenEfforts = Readonly<Record<string, ReasoningEffort | 'on' | undefined>>
 
 /**
- * Returns the one effort that agrees with all fields. If no field names an effort, that is the model's default, or
+ * Returns the one effort that agrees with all fields. If no field names an effort, returns the model's default, or
  * `low` if a field switches reasoning on and the default is `off`. Throws an `ApiError` `invalid_request` for two
  * fields that contradict each other.
  */

@@ -2,5 +2,5 @@
 export const TEXT = 'expected text'
 export const BOOLEAN = 'expected true or false'
 
-/** The end of the message "'field' and 'alias' …", for two fields with different values. */
+/** The end of the message "'field' and 'alias' …", which refuses two fields with different values. */
 export const DIFFER = 'differ: expected one of them, or the same value in both'

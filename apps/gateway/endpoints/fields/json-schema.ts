@@ -4,12 +4,15 @@ import { isWithinLevels, MAX_LEVELS } from '#libs/json-schema/limits.ts'
 import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { schemaText } from './schema-texts.ts'
 
-/** A schema. `text` is its JSON as the caller wrote it, if JavaScript's own JSON of it may differ. */
+/**
+ * A schema. `text` is the schema's JSON as the caller wrote it. It is undefined if JavaScript writes the schema in the
+ * same way.
+ */
 type WrittenSchema = { readonly value: JsonObject; readonly text: string | undefined }
 
 /**
- * An object whose nesting is bounded, so that writing it as JSON does not exhaust the stack. Its keywords are not
- * checked.
+ * An object with a bounded depth of nesting, so that writing the object as JSON does not exhaust the stack. The
+ * keywords of the JSON schema are not checked here.
  */
 export const JsonSchema = z
   .unknown()

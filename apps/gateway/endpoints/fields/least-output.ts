@@ -11,10 +11,11 @@ const EXPECTED = 'expected a whole number of at least 0'
 /** The fields by which load tools make every output equally long. */
 export const LEAST_OUTPUT_FIELDS = {
   min_tokens: optional(
-    z.number(EXPECTED).refine((value) => Number.isInteger(value) && value >= 0, EXPECTED),
+    z
+      .number(EXPECTED)
+      .refine((value) => Number.isInteger(value) && value >= 0, EXPECTED)
+      .meta({ type: 'integer', minimum: 0 }),
   ).meta({
-    type: 'integer',
-    minimum: 0,
     description:
       'The least number of output tokens: before it, neither the model nor a stop string ends the output.',
   }),
@@ -27,8 +28,8 @@ const Fields = z.object(LEAST_OUTPUT_FIELDS)
 
 /**
  * Throws an `ApiError` `invalid_request` for a minimum above the limit of the output, and for a minimum or `ignore_eos`
- * together with a grammar. Only the grammar can say where such an output may end. Where the grammar allows nothing but
- * the end, an engine that may not end the output has no token left.
+ * together with a grammar. A grammar says where the output may end. At a place where the grammar allows only the end,
+ * an engine that must not end the output yet would have no token to choose.
  */
 export function toLeastOutput(
   { min_tokens: minTokens = 0, ignore_eos: ignoreEos = false }: z.output<typeof Fields>,

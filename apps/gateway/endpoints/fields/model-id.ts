@@ -1,4 +1,7 @@
 import { z } from 'zod'
 
-/** `model` in the OpenAPI description. Requests are parsed by `findModelOfBody`, before any other field. */
+/**
+ * The field `model` in the OpenAPI description. In a request, `findModelOfBody` reads this field before any other
+ * field.
+ */
 export const ModelId = z.string().meta({ description: 'The id of a model in the catalog.' })

@@ -34,8 +34,8 @@ const Dialects = z.union([
 ])
 
 /**
- * `response_format` of chat, which nests the schema under `json_schema`, and `text.format` of Responses, which has the
- * schema's fields beside `type`. Both fields accept both dialects.
+ * The schema of `response_format` (chat) and of `text.format` (Responses). In chat, the JSON schema and its name are
+ * nested under `json_schema`; in Responses, they are beside `type`. Both fields accept both forms.
  */
 export const ResponseFormat = z
   .looseObject({ type: z.enum(['text', 'json_object', 'json_schema'], EXPECTED) }, EXPECTED)
@@ -55,9 +55,9 @@ export const ResponseFormat = z
   .meta({ ...documentedAs(Dialects), description: 'The format to which the output text is constrained.' })
 
 /**
- * Returns the one format for which the fields ask; `given` and `structured` have the fields by their names in the body.
- * Throws an `ApiError` `invalid_request` for two different formats, and for a format to which the output cannot be
- * constrained. The format `text` is ignored beside a field of `structured`.
+ * Returns the one format that the fields ask for. The keys of `given` and `structured` are the names of fields of the
+ * body. Throws an `ApiError` `invalid_request` for two different formats, and for a format to which the output cannot
+ * be constrained. The format `text` is ignored if a field of `structured` is given.
  */
 export function toOutputFormat(
   given: Readonly<Record<string, NamedFormat | undefined>>,

@@ -9,7 +9,10 @@ export const OutputLimit = z
   .refine((value) => Number.isInteger(value) && value >= 1, EXPECTED)
   .meta({ type: 'integer', minimum: 1 })
 
-/** Returns the smallest of the given aliases, clamped to the model's maximum; null if the caller gives no limit. */
+/**
+ * Returns the smallest of the limits in `aliases`, but at most the model's maximum. `aliases` has the values of all
+ * fields of a request that may limit the output. Returns null if none of these fields is given.
+ */
 export function toMaxOutputTokens(aliases: readonly (number | undefined)[], model: ModelSpec): number | null {
   const given = aliases.filter((limit) => limit !== undefined)
   return given.length === 0 ? null : Math.min(...given, model.maxOutputTokens)

@@ -2,9 +2,9 @@ import type { z } from 'zod'
 import { parsePart } from '#libs/http-contract/parse-part.ts'
 
 /**
- * Parses a value that one dialect nests under `nestedUnder` and the other writes flat into `outer`. If the value is
- * wrong, adds its first issue to `context`, with its path in the caller's dialect, and returns undefined. A zod union
- * of both dialects would not report which field is wrong.
+ * Parses a value that a client may send in either of two dialects: nested, as the field `nestedUnder` of `outer`, or
+ * flat, with its fields directly in `outer`. If the value is wrong, adds its first issue to `context`, with its path in
+ * the client's dialect, and returns undefined. A zod union of both dialects would not report which field is wrong.
  */
 export function parseDialect<Schema extends z.ZodType>(
   schema: Schema,

@@ -11,7 +11,7 @@ export const EffortOrNone = z
   .enum(EFFORTS, `expected one of ${EFFORTS.join(', ')}`)
   .transform((effort) => (effort === 'none' ? 'off' : effort))
 
-/** A field that would control more of the reasoning than its effort. */
+/** A field that is refused, because it would control more of the reasoning than its effort. */
 const refused = (expected: string) => optional(z.never(expected)).meta({ not: {} })
 
 const NO_BUDGET = 'expected no budget of tokens: the effort sets how much a model reasons'
@@ -68,7 +68,7 @@ export function toSwitches(fields: z.output<typeof Switches>): GivenEfforts {
     enable_thinking: toSwitch(fields.enable_thinking),
     'reasoning.effort': reasoning?.effort,
     'reasoning.enabled': toSwitch(reasoning?.enabled),
-    // True only asks for the reasoning to be returned, which it is anyway.
+    // The value true asks only that the answer include the reasoning, and the answer always includes it.
     include_reasoning: fields.include_reasoning === false ? 'off' : undefined,
     'chat_template_kwargs.enable_thinking': toSwitch(template?.enable_thinking),
     'chat_template_kwargs.thinking': toSwitch(template?.thinking),

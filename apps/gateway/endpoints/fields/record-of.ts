@@ -3,9 +3,10 @@ import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import { parsePart } from '#libs/http-contract/parse-part.ts'
 
 /**
- * Returns the schema of an object in a request whose names are the caller's choice. As in `listOf`, the number of
- * entries is checked first, against `most`. Then the entries are checked one by one, up to the first wrong one.
- * `expected` is the text of every refusal, except of a refusal by `value`.
+ * Returns the schema of an object whose property names the client chooses. The object is a part of a request. As in
+ * `listOf`, the number of properties is checked first, against `most`. Then the properties are checked one by one, up
+ * to the first wrong one. A wrong value is refused with the text of the schema `value`. Every other refusal has the
+ * text `expected`.
  */
 export function recordOf<Value extends z.ZodType>(
   { name, value }: { name: z.ZodType<string>; value: Value },

@@ -28,11 +28,13 @@ const onlyEmptyObject: UnsupportedField = {
 const instead = (advice: string): UnsupportedField => ({ ...never, instead: advice })
 
 /**
- * Fields that would change the output and are not supported, each with the values that have no effect. They are
- * rejected because ignoring them would return a wrong answer. Every other field of these interfaces is parsed by the
- * operation or has no visible effect on the answer: hints for caches and schedulers (`prompt_cache_key`, `cache_salt`,
- * `priority`, `prediction`, `speculation`), labels (`user`, `metadata`, `session_id`), choices between equal means
- * (`guided_decoding_backend`), and fields that only accompany a refused field (`route`, `search_options`).
+ * Fields that would change the output and are not supported, each with the values that have no effect. All other values
+ * of such a field are rejected, because ignoring them would return a wrong answer. Every other field of these
+ * interfaces is parsed by the operation, or has no visible effect on the answer. Fields without a visible effect are:
+ * - hints for caches and schedulers (`prompt_cache_key`, `cache_salt`, `priority`, `prediction`, `speculation`),
+ * - labels (`user`, `metadata`, `session_id`),
+ * - choices between methods that have the same result (`guided_decoding_backend`),
+ * - fields that only accompany a refused field (`route`, `search_options`).
  */
 const UNSUPPORTED: UnsupportedFields = {
   // OpenAI.
@@ -75,7 +77,7 @@ const UNSUPPORTED: UnsupportedFields = {
   documents: onlyEmpty,
   prompt_embeds: never,
 
-  // SGLang and llama.cpp. Of llama.cpp only the fields for its own ways of sampling.
+  // SGLang and llama.cpp.
   regex: instead('send structured_outputs with regex'),
   ebnf: instead('send structured_outputs with grammar'),
   grammar: instead('send structured_outputs with grammar'),

@@ -7,10 +7,10 @@ import { carriesSchema } from './carries-schema.ts'
 const texts = new WeakMap<object, string>()
 
 /**
- * Notes the text of each JSON schema in a body that JavaScript may write in another way. The model and the grammar must
- * get the numbers that the caller wrote, such as `1.0` and integers with all digits of 64 bits. `json` is the text of
- * `body`. The text is read once for each level of `PLACES`. It is not read if the body has no schema or no such
- * numbers.
+ * Notes the text of each JSON schema in a body, so that `schemaText` can return it. Only schemas that JavaScript might
+ * write in another way are noted. The model and the grammar must get the numbers that the caller wrote, such as `1.0`
+ * and integers with all digits of 64 bits. `json` is the text of `body`. If the body has no schema, or no such numbers,
+ * `json` is not read at all. Otherwise its parts are read at most once for each level of nesting in `PLACES`.
  */
 export function noteSchemaTexts(body: JsonObject, json: string): void {
   if (carriesSchema(body) && mayChange(json)) note(body, json, PLACES)
@@ -30,9 +30,10 @@ type Places = { readonly [name: string]: Places | 'schema' } | { readonly each: 
 const FORMAT: Places = { schema: 'schema', json_schema: { schema: 'schema' } }
 
 const PLACES: Places = {
-  tools: { each: { parameters: 'schema', function: { parameters: 'schema' } } },
+  tools: { each: { parameters: 'schema', input_schema: 'schema', function: { parameters: 'schema' } } },
   response_format: FORMAT,
   text: { format: FORMAT },
+  output_config: { format: FORMAT },
   structured_outputs: { json: 'schema' },
   guided_json: 'schema',
 }

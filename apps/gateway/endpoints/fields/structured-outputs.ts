@@ -44,7 +44,7 @@ const Choices = listOf(z.string(CHOICES).min(1, CHOICES), {
 const refused = (expected: string) => optional(z.never(expected)).meta({ not: {} })
 const onlyFalse = optional(z.literal(false, 'expected false'))
 
-/** The fields by which vLLM constrains an output: the present ones, and the ones before version 0.12 (`guided_…`). */
+/** The fields by which vLLM constrains an output. The fields `guided_…` are of versions before 0.12. */
 export const STRUCTURED_FIELDS = {
   structured_outputs: optional(
     z.strictObject(

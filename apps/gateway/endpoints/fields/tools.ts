@@ -38,22 +38,25 @@ const ToolDialects = z.union([
     .meta({ description: 'Another kind of tool: ignored, because the service cannot run it.' }),
 ])
 
-type OfferedTool = {
+export type OfferedTool = {
   readonly type: string
   /** Null for a tool that is not a function. */
   readonly definition: ToolDefinition | null
   /** The path of the definition's fields within the tool. */
   readonly path: '' | 'function.'
+  /** The name of the field that has the schema. */
+  readonly schemaField: 'parameters' | 'input_schema'
 }
 
 /**
- * A function, nested as in chat or flat as in Responses; or a tool of another type, because some clients send such
- * tools by default.
+ * Accepts a function, nested as in chat or flat as in Responses. Also accepts tools of other types, because some
+ * clients send them by default; `toToolUse` drops them.
  */
 const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): OfferedTool => {
-    if (tool.type !== 'function') return { type: tool.type, definition: null, path: '' }
+    if (tool.type !== 'function')
+      return { type: tool.type, definition: null, path: '', schemaField: 'parameters' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
     const { name, description = null, parameters, strict } = read
@@ -65,7 +68,7 @@ const Tool = z
       ...(parameters?.text !== undefined && { parametersText: parameters.text }),
       ...(strict !== undefined && { strict }),
     }
-    return { type: tool.type, definition, path }
+    return { type: tool.type, definition, path, schemaField: 'parameters' }
   })
   .meta(documentedAs(ToolDialects))
 
@@ -138,10 +141,12 @@ type ToolUse = {
 }
 
 /**
- * Returns the tools of a request. Tools other than functions are dropped, unless `tool_choice` is `required` and no
- * function remains. Throws an `ApiError` `invalid_request` for tools on a model without tools, for a forced tool that
- * is not offered, for a name that the model cannot write, and for an invalid schema of a function whose calls are
- * constrained to it.
+ * Returns the tools of a request. Tools other than functions are dropped. Throws an `ApiError` `invalid_request`
+ * - if `tool_choice` is `required` and no function remains,
+ * - if there are tools but the model has no tools,
+ * - if a forced tool is not offered,
+ * - if the model cannot write the name of a function, or
+ * - if calls are constrained to a function's schema and the schema is invalid.
  */
 export function toToolUse(
   fields: z.output<typeof ToolFields>,
@@ -158,17 +163,18 @@ export function toToolUse(
   const tools = typeof choice === 'object' && 'allowed' in choice ? toAllowed(choice.allowed, all) : all
   const toolChoice = toToolChoice(choice, tools)
   const remaining = new Set(tools)
-  for (const [index, { definition, path }] of offered.entries()) {
+  for (const [index, { definition, path, schemaField }] of offered.entries()) {
     if (definition === null || !remaining.has(definition)) continue
     if (toolChoice !== 'none') checkName(definition.name, `tools[${index}].${path}name`, model)
     if (definition.parameters === null || !isConstrained(definition, { toolChoice, outputFormat })) continue
-    checkSchema(definition.parameters, `tools[${index}].${path}parameters`, definition.parametersText)
+    checkSchema(definition.parameters, `tools[${index}].${path}${schemaField}`, definition.parametersText)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
 }
 
 /**
- * Refuses a tool whose name the model cannot write, or whose calls could not be read: the tool would never be called.
+ * Refuses a tool in two cases: the model cannot write the tool's name, or the calls that the model writes could not be
+ * read. In both cases the tool would never be called.
  */
 function checkName(name: string, param: string, { callFormat }: CatalogModel): void {
   const problem = callFormat === undefined ? null : checkToolName(callFormat, name)

@@ -2,8 +2,8 @@ import type { RouteHandlerMethod } from 'fastify'
 import { ApiError } from '#libs/contracts/api-error.ts'
 
 /**
- * `GET /health`: 200 while this gateway takes work. While the gateway stops, the drain refuses the request before this
- * route.
+ * `GET /health`: 200 while this gateway takes work. While the gateway drains, the request is refused before it reaches
+ * this route.
  */
 export function readHealth(takesWork: () => boolean): RouteHandlerMethod {
   return async () => {

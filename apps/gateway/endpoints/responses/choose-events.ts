@@ -5,15 +5,16 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 export const EVENTS_HEADER = 'x-responses-events'
 
 /**
- * `spec`: the six event types of the interface. `full`: OpenAI's complete sequence, which known client libraries need.
- * Without it they lose text or calls, or fail.
+ * The set of a stream's events. `spec`: only the six event types of Millrace's interface. `full`: OpenAI's complete
+ * sequence, which known client libraries need. Without the complete sequence these libraries lose text or calls, or
+ * fail.
  */
 export type EventSet = 'spec' | 'full'
 
 /**
- * Returns the set of a stream's events: the set that the header selects, else `full` for known client libraries. A
- * library is recognized by headers that it was observed to send; `accept` does not distinguish libraries. Throws an
- * `ApiError` `invalid_request` for any other value of the header.
+ * Returns the set of a stream's events: the set that the header `EVENTS_HEADER` selects, else `full` for known client
+ * libraries and `spec` for other clients. A library is recognized by headers that it was observed to send; `accept`
+ * does not distinguish libraries. Throws an `ApiError` `invalid_request` if `EVENTS_HEADER` has any other value.
  */
 export function chooseEvents(headers: IncomingHttpHeaders): EventSet {
   const selected = headers[EVENTS_HEADER]

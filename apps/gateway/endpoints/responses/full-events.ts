@@ -4,10 +4,10 @@ import { createSharedEvents, type ItemEvents, type OpenItem, type WriteEvent } f
 import { toItem, toOutputText, toSummaryText } from './to-items.ts'
 
 /**
- * OpenAI's complete sequence. For each item: `output_item.added`, the part's `added` event, the deltas, then `done`
- * events for the text, the part and the item. Reasoning is sent as the only part of the summary, because clients show
- * summaries. Only event types of OpenAI's list are used, because any other type crashes the stream helper of the openai
- * library.
+ * Writes OpenAI's complete sequence of events. For each item it has `output_item.added`, the `added` event of the part,
+ * the deltas, and then `done` events for the text, the part and the item. Reasoning is sent as one summary
+ * part that contains all of the reasoning, because clients show summaries. Only event types of OpenAI's list are used,
+ * because any other type crashes the stream helper of the openai library.
  */
 export function createFullEvents(write: WriteEvent): ItemEvents {
   const { textDelta, textDone, itemDone } = createSharedEvents(write)

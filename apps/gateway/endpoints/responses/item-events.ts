@@ -12,8 +12,8 @@ export type OpenItem = {
 }
 
 /**
- * Renders the events of one item in one of the two sets. Each function returns whole server-sent events, or an empty
- * string.
+ * Renders the events of one item, in one of the two sets of events (`EventSet`). Each function returns whole
+ * server-sent events, or an empty string.
  */
 export type ItemEvents = {
   begin(item: OpenItem): string

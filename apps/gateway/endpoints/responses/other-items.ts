@@ -4,10 +4,10 @@ import { TEXT } from '../fields/field-texts.ts'
 import { ShortText } from '../fields/short-text.ts'
 
 /**
- * Schemas for items of tools that this service does not run, as histories of other services and of Codex have them. A
- * call is read as a function call with the same content, and a result as the result of that call. Items that no model
- * of this service could read, or that the text of the conversation repeats, are ignored (`docs/api.md` lists all of
- * them). `Content` is the schema of a result's content.
+ * Schemas for items of tools that this service does not run. Histories from other services and from Codex contain such
+ * items. A call is read as a function call with the same content, and a result as the result of that call. An item is
+ * ignored if no model of this service could read it, or if the text of the conversation repeats its content.
+ * `docs/api.md` has the list of all these items. `Content` is the schema of a result's content.
  */
 export function createOtherItems(Content: z.ZodType<string>) {
   const CustomCallOutput = z
@@ -120,7 +120,7 @@ const McpCall = z
     answered(call(id, name, args), output + (error === undefined ? '' : toText(error))),
   )
 
-/** A call without results is ignored, because the text that follows it says as much. */
+/** A call without results is ignored, because the text that follows it contains what the search found. */
 const FileSearchCall = z
   .object({
     type: z.literal('file_search_call'),

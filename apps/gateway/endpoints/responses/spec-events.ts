@@ -1,8 +1,9 @@
 import { createSharedEvents, type ItemEvents, type WriteEvent } from './item-events.ts'
 
 /**
- * The six event types of the interface: text deltas, and each message and each call when it is complete. Reasoning has
- * no events; only the final response contains it.
+ * Writes the events of output items for clients that use the event set `spec` (`EventSet`). A message has an event for
+ * each text delta, and at its end one event with its complete text and one event with the item. A call has one event,
+ * when it is complete. Reasoning has no events; only the final response contains it.
  */
 export function createSpecEvents(write: WriteEvent): ItemEvents {
   const { textDelta, textDone, itemDone } = createSharedEvents(write)

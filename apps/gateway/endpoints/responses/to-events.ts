@@ -11,8 +11,8 @@ import { createItemWriter } from './write-items.ts'
 
 /**
  * Creates the renderer of one stream. The stream begins with `response.created` and `response.in_progress` and ends
- * with `response.completed`, also if the output limit was reached. Throws an `ApiError` `invalid_request` for an
- * unknown set of events in the request's header.
+ * with `response.completed`, also if the output limit was reached. Throws an `ApiError` `invalid_request` if the
+ * request's header `x-responses-events` names an unknown set of events.
  */
 export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRenderer {
   const eventSet = chooseEvents(answer.headers)
@@ -51,7 +51,7 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
       return rendered + items.flush()
     },
     ended: () => ended,
-    /** The error is in `response.error` and in `error`. Without the second, some clients ignore the failure. */
+    /** The error is in `response.error` and in `error`. Without the field `error`, some clients ignore the failure. */
     renderError({ error }) {
       const beginning = begin()
       const response = joinOutput(toResponse(answer, { status: 'failed', error }), items.ended)

@@ -19,9 +19,9 @@ import { toMessages } from './to-messages.ts'
 export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 'maxOutputTokens'>
 
 /**
- * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model:
- * references that cannot be resolved, tools on a model without tools, a forced tool that is not offered, an invalid
- * schema, a field and an alias with different values.
+ * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model, such
+ * as references that cannot be resolved, tools for a model without tools, a forced tool that is not offered, an invalid
+ * schema, or two different efforts or formats.
  */
 export function toGeneration(body: ResponsesBody, model: CatalogModel): ResponsesGeneration {
   const efforts = { ...toSwitches(body), reasoning_effort: body.reasoning_effort }

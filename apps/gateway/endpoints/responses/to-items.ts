@@ -5,7 +5,7 @@ import type { ItemStatus, OutputItem } from './response-object.ts'
 /**
  * Returns the items of a finished generation, in the order of its parts. Only the last item can be incomplete. If the
  * output has neither text nor calls, an empty message is added, because the interface's sequence of events includes the
- * text of a message, and clients expect one.
+ * text of a message, and clients expect a message.
  */
 export function toItems(
   { parts, finishReason }: Pick<FinishedGeneration, 'parts' | 'finishReason'>,
@@ -37,8 +37,8 @@ export function toItemId({ type }: Pick<OutputPart, 'type'>, requestId: string, 
 const ID_PREFIXES = { reasoning: 'rs', text: 'msg', 'tool-call': 'fc' } as const
 
 /**
- * Returns an item. A reasoning item has the complete text twice: as summary, which clients show, and as content, which
- * they read.
+ * Returns an item. A reasoning item has the complete text twice: in `summary`, because clients show the summary, and in
+ * `content`, from which the text is read when a client sends the item back.
  */
 export function toItem(part: OutputPart, { id, status }: { id: string; status: ItemStatus }): OutputItem {
   if (part.type === 'tool-call') {

@@ -6,9 +6,14 @@ import type { InputItem } from './input-items.ts'
 type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 
 /**
- * Translates items to chat messages. The items of one model turn become one message: its reasoning, its text and its
- * calls up to the first result. Reasoning is added to the text or call that follows it, and dropped if none follows.
- * Throws an `ApiError` `invalid_request` for a reference that only a stored response could resolve.
+ * Translates items to chat messages. Items of the model that follow each other become messages of the assistant:
+ * - A text begins a message. But if the message before it already has a call, the text is added to that message.
+ * - A call is added to the message before it, or begins a message if there is none.
+ * - Reasoning is added to the next text or call of the model. It is dropped if a result or a message of another author
+ *   comes first.
+ *
+ * References to reasoning, and to text before a call, are ignored. Throws an `ApiError` `invalid_request` for every
+ * other reference, because only a stored response could resolve it.
  */
 export function toMessages(items: readonly InputItem[]): ChatMessage[] {
   const messages: ChatMessage[] = []
@@ -45,7 +50,7 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
     } else {
       if (reference !== null) refuseReference(reference)
       if (item.type === 'message' && item.role === 'assistant') {
-        // Text continues a turn only after its calls: two consecutive messages are two turns.
+        // If the turn has calls already, this message belongs to the same turn. Otherwise it begins another turn.
         turn = continueTurn(turn !== null && turn.toolCalls.length > 0 ? turn : null)
         turn.content += item.content
         turn.reasoning = joinReasoning(turn.reasoning, item.reasoning)
@@ -61,9 +66,9 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
 }
 
 /**
- * A reference that only a stored response could resolve. Clients that rely on stored responses refer to reasoning and
- * to the text before a call, but send the call itself. References to reasoning are ignored, and so are references to
- * text before a call, because the turn is usable without them.
+ * A reference that only a stored response could resolve. Clients that rely on stored responses send references in place
+ * of reasoning and of the text before a call, but they send the call itself. A reference to reasoning is ignored, and
+ * so is a reference to a text if a call follows: the message is usable without them.
  */
 type Reference = { readonly id: string; readonly index: number }
 

@@ -42,7 +42,10 @@ export function toResponse(
   }
 }
 
-/** Returns the usage of a response. Both details are always present: some clients reject a usage with one only. */
+/**
+ * Returns the usage of a response. Both `…_details` objects are always present, because some clients reject a usage
+ * that has only one of them.
+ */
 function toResponseUsage(usage: Usage) {
   return {
     input_tokens: usage.promptTokens,

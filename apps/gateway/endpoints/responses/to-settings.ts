@@ -6,15 +6,16 @@ import type { ResponsesBody } from './responses-body.ts'
 import type { ResponsesGeneration } from './to-generation.ts'
 
 /**
- * Settings of more characters of JSON are omitted. A stream repeats the settings three times. So long settings would
- * exceed the limit of unread bytes, and a client that reads fast enough would be disconnected.
+ * A setting whose JSON has more characters than this is omitted. A stream repeats the settings three times. A client is
+ * disconnected when too many bytes are unread, and long settings alone could exceed that limit, even for a client that
+ * reads fast enough.
  */
 const MAX_REPEATED_LENGTH = 65_536
 
 /**
- * Returns the effective settings: without dropped tools, with resolved aliases and clamped limits. Open Responses
- * requires numbers for sampling. For fields that the request does not have, they are neutral values, because only the
- * worker knows the model's defaults.
+ * Returns the settings with which the request runs: dropped tools are left out, aliases are resolved, and limits are
+ * clamped. Open Responses requires a number for each sampling setting. Sampling settings that the request does not have
+ * get neutral numbers, because only the worker knows the model's defaults.
  */
 export function toSettings(
   body: ResponsesBody,

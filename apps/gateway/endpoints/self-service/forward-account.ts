@@ -17,8 +17,8 @@ const KEY_BODY_BYTES = 64 * 1024
 
 /**
  * Serves the operations of the accounts' contract: a key reads its own data; a management key also reads and changes
- * the keys of its account. Billing answers them, and receives no request that violates the contract. The operations
- * cost nothing and need no credits.
+ * the keys of its account. A request that violates the contract is refused here. All other requests are answered by
+ * billing. The operations cost nothing and need no credits.
  */
 export function forwardAccount(
   app: FastifyInstance,
@@ -58,8 +58,8 @@ export function forwardAccount(
       async handler(request, reply) {
         const asked = readAsked(operation, request)
         const asker = toAsker(readerOf(request))
-        // Every call of a management operation counts, and no answer is shared: the call makes a change, or must show
-        // the changes before it.
+        // Every call of a management operation counts as a request, and its answer is not reused: the call makes a
+        // change, or its answer must show all earlier changes.
         if (isManaging) spend(asker)
         const answer = await (isManaging ? ask : share)(id, asker, asked)
         if ('refusal' in answer) throw answer.refusal

@@ -9,10 +9,13 @@ const FRESH_MS = 1_000
 const MAX_ANSWERS = 500
 const MAX_KEYS = 10_000
 
-/** A client that reads several things at once does not have to wait. A client in a loop gets one read a second. */
+/**
+ * The number of reads that a client may make at once without waiting. A client that reads in a loop gets one read a
+ * second.
+ */
 const BURST = 10
 
-/** Limits each key to one request a second at this gateway, after a burst of ten, which bounds billing's load. */
+/** Limits each key to one request a second at this gateway, after a burst of ten. This bounds billing's load. */
 export function createSpendRead(nowMs: () => number): SpendRead {
   const budgets = new LRUCache<string, { readonly left: number; readonly atMs: number }>({ max: MAX_KEYS })
 
@@ -32,8 +35,8 @@ export function createSpendRead(nowMs: () => number): SpendRead {
 }
 
 /**
- * Answers a repeated question of a key with the same answer for a second; both count as one read. A failure is not
- * kept.
+ * Keeps the answer to a key's read for one second. If the key repeats the same read in this time, it gets the kept
+ * answer, and the repetition does not count as a read. A failure is not kept.
  */
 export function createShareRead(deps: {
   ask: AskAccount

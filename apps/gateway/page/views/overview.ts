@@ -12,7 +12,7 @@ import type { OpenScreen } from '../app.ts'
 import { nextReset, type Reset } from '../resets.ts'
 import { showUsage } from './usage.ts'
 
-/** The screen that shows the spendable credits, the bound that decides, and the use of the last 30 days. */
+/** The screen that shows the spendable credits, the amounts that bound them, and the use of the last 30 days. */
 export const open: OpenScreen = (app) => {
   const activity = load(app, async (signal) => await app.api.readActivity(signal))
   return {
@@ -72,7 +72,10 @@ function showAccount({ nano }: OwnKey): TemplateResult {
   </div>`
 }
 
-/** Shows the spendable credits with both bounds, and marks the lesser bound. */
+/**
+ * Shows the spendable credits, and the two amounts that bound them: the rest of the key's limit, and the account's
+ * available credits. Marks the smaller amount.
+ */
 function showSpendable(key: OwnKey, nowMs: number): TemplateResult {
   const { nano, limit_reset: reset } = key
   const left = nano.limit_remaining

@@ -34,7 +34,7 @@ export const open: OpenScreen = (app, { path }) => {
   }
 }
 
-/** Shows how a request stands or ended. */
+/** Shows the state of a request, or how it ended. */
 export function showReceiptState({ status, outcome, error_code: code, finish_reason: reason }: Receipt) {
   return outcome === null
     ? mark(status === 'running' ? 'busy' : 'off', status)

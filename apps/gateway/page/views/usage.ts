@@ -69,7 +69,7 @@ function sumByModel(days: readonly Activity[]): readonly ModelSum[] {
 
 type Day = { readonly day: string; readonly nano: bigint }
 
-/** Returns the last days in UTC, the newest last; a day without a request has the amount 0. */
+/** Returns the amounts of the last `DAYS` days in UTC, the newest last; a day without a request has the amount 0. */
 function sumByDay(days: readonly Activity[], nowMs: number): readonly Day[] {
   const sums = new Map<string, bigint>()
   for (const { date, nano } of days) sums.set(date, (sums.get(date) ?? 0n) + BigInt(nano.usage))

@@ -5,7 +5,10 @@ import { toBaseAddress } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { toSnippets } from '../snippets.ts'
 
-/** The screen with the first lines for each kind of client, with the address under which this page was reached. */
+/**
+ * The screen with the first lines of code for each kind of client. The code has the address under which this page was
+ * reached.
+ */
 export const open: OpenScreen = (app) => {
   const models = load(app, async (signal) => await app.api.listModels(signal))
   const base = toBaseAddress(location.href)

@@ -26,8 +26,8 @@ export function noStatus(): CallStatus {
 }
 
 /**
- * Decodes UTF-8 in percent escapes; other characters stay as they are. Node reads headers as Latin-1, one character per
- * byte. Source: "Percent-Encoded" in gRPC over HTTP2.
+ * Decodes percent escapes, and then reads all bytes as UTF-8. Node reads headers as Latin-1, so each byte that is not
+ * escaped is one character of `text`. Source: "Percent-Encoded" in gRPC over HTTP2.
  */
 function decodePercents(text: string): string {
   const bytes = text.replaceAll(/%([\da-f]{2})/gi, (_, hex: string) =>
@@ -54,8 +54,8 @@ const HTTP_STATUSES: ReadonlyMap<number, status> = new Map([
 ])
 
 /**
- * The failure for a stream that was closed without a status, on a connection that is still open. `cause` is node's own
- * error, if there was one. Source: "Errors" in gRPC over HTTP2.
+ * Returns the failure for a stream that was closed without a status, on a connection that is still open. `cause` is
+ * node's own error, if there was one. Source: "Errors" in gRPC over HTTP2.
  */
 export function fromReset(code: number | undefined, cause: Error | null): CallFailure {
   const details = `the server ended the call without a status, reset code ${code ?? 'unknown'}`

@@ -7,9 +7,9 @@ import { createMessageSplitter, FramingError } from './message-splitter.ts'
 import { MAX_MESSAGE_BYTES, type StreamCall, type StreamListener } from './transport.ts'
 
 /**
- * Opens one call of `path` with one framed request. States: *waiting* for a connection, *open*, *over*. A stream that
- * the server has certainly not processed (it was refused, or its id is above the last id of a GOAWAY) goes back to
- * *waiting*, once. The listener is not called before this function returns.
+ * Opens one call of `path` with one framed request. States: *waiting* for a connection, *open*, *over*. If the server
+ * has certainly not processed a stream (it was refused, or its id is above the last id of a GOAWAY), the call goes back
+ * to *waiting*, once. The listener is not called before this function returns.
  */
 export function openHttp2Call(
   connection: Http2Connection,
@@ -94,11 +94,12 @@ export function openHttp2Call(
       }
     })
     opened.on('error', (error) => (cause = error))
-    // 'close' comes after all data, also on a paused stream; the trailers may arrive long before. If the connection is
-    // lost in between, data is lost with it, so a status of OK counts only if all data was read.
+    // 'close' comes after all data, also on a paused stream. The trailers, which contain the status, may arrive long
+    // before 'close'. If the connection is lost between the trailers and 'close', data is lost too. So a status of OK
+    // counts only if all data was read.
     opened.on('close', () => {
-      // The session's Map keeps ended streams alive for a while (see `ShortLivedMap`), so the listeners are removed:
-      // they keep more objects alive.
+      // The session's Map keeps ended streams alive for a while (see `ShortLivedMap`). The listeners are removed,
+      // because they would keep further objects alive.
       opened.removeAllListeners()
       opened.on('error', ignore)
       if (over) return

@@ -5,8 +5,13 @@ import { RECONNECT_PAUSE_MS } from './transport.ts'
 
 /** The one connection to a server. It is opened at the first use, and again at the first use after it was lost. */
 export type Http2Connection = {
-  /** Calls back with a session that accepts new streams, or with a failure; synchronously if either is known. */
+  /**
+   * Calls either `user.onSession` with a session that accepts new streams, or `user.onFailure`. If the session or the
+   * failure is known already, this call is made before `use` returns.
+   */
   readonly use: (user: ConnectionUser) => void
+  /** Returns how many times the connection was opened. */
+  readonly opened: () => number
   /** Accepts no more users. Running streams end by themselves. */
   readonly close: () => void
 }
@@ -20,23 +25,33 @@ const CONNECT_TIMEOUT_MS = 5_000
 
 const SESSION_OPTIONS = {
   settings: { enablePush: false },
-  // In MB. The memory of a session is bounded by its streams: each has its window and one request.
+  // The limit of a session's memory, in MB. A high limit is safe, because the session's streams already bound its
+  // memory: each stream has one flow-control window and one request.
   maxSessionMemory: 4_096,
 } as const
 
-/** Shared by all streams and freed as soon as data arrives, so it only has to be large enough not to slow them. */
+/**
+ * The flow-control window of the connection. All streams share it, and it is freed as soon as data arrives. So it only
+ * has to be large enough not to slow the streams.
+ */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024
 
 /**
- * States: *idle*; *connecting* after a use; *ready* once the server's settings arrive; *idle* again after a loss or a
- * GOAWAY. A failed attempt makes it *pausing*: uses fail at once until the pause is over, then it is *idle*. Pauses
- * double from 200 ms to a second; a success resets them. No pings are sent: vLLM up to 0.31 answers them by killing all
- * calls.
+ * The states of a connection:
+ * - *idle* until a call of `use`
+ * - *connecting* after a call of `use`
+ * - *ready* once the server's settings arrive; *idle* again after a loss or a GOAWAY
+ * - *pausing* after a failed attempt to connect: calls of `use` fail at once until the pause is over. Then the
+ *   connection is *idle*.
+ *
+ * Pauses double from 200 ms to a second; a success resets them. No pings are sent: vLLM up to 0.31 answers them by
+ * killing all calls.
  */
 export function createHttp2Connection(address: string): Http2Connection {
   let session: ClientHttp2Session | null = null
   let attempt: { candidate: ClientHttp2Session; users: ConnectionUser[] } | null = null
   let pause: { endsMs: number; lengthMs: number; reason: string } | null = null
+  let opened = 0
   let closed = false
 
   /** Node closes a session itself after a GOAWAY. */
@@ -59,6 +74,7 @@ export function createHttp2Connection(address: string): Http2Connection {
       attempt = null
       pause = null
       session = candidate
+      opened += 1
       for (const { onSession } of users) onSession(candidate)
     })
     candidate.on('error', (error) => (reason = error))
@@ -93,6 +109,7 @@ export function createHttp2Connection(address: string): Http2Connection {
       else if (pause !== null && performance.now() < pause.endsMs) user.onFailure(unreachable(pause.reason))
       else begin([user])
     },
+    opened: () => opened,
     close() {
       closed = true
       attempt?.candidate.destroy()

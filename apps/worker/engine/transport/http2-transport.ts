@@ -6,8 +6,8 @@ import { toFramed } from './message-splitter.ts'
 import { MAX_MESSAGE_BYTES, type Method, type StreamCall, type Transport } from './transport.ts'
 
 /**
- * gRPC on node's HTTP/2 alone, for less than half of grpc-js's CPU time per message. Connects to `address`
- * (`host:port`) on the first call.
+ * Creates a transport that uses node's HTTP/2 alone, without grpc-js. A message costs less than half of the CPU time
+ * that it costs with grpc-js. Connects to `address` (`host:port`) on the first call.
  */
 export function createHttp2Transport({ address }: { readonly address: string }): Transport {
   const connection = createHttp2Connection(address)
@@ -59,6 +59,7 @@ export function createHttp2Transport({ address }: { readonly address: string }):
         signal?.removeEventListener('abort', call.cancel)
       }
     },
+    connections: connection.opened,
     close: connection.close,
   }
 }

@@ -20,10 +20,10 @@ export class FramingError extends Error {
 const PREFIX_BYTES = 5
 
 /**
- * Messages have a prefix of five bytes and may be cut anywhere: one HTTP/2 frame can have several messages, and a
- * message or its prefix can span several frames. A message that came in one piece is a view of the received bytes, and
- * valid until `onMessage` returns. At most one unfinished message of at most `maxBytes` is buffered. Source:
- * "Length-Prefixed-Message" in gRPC over HTTP2.
+ * Splits the received bytes into messages. Each message has a prefix of five bytes. One HTTP/2 frame can have several
+ * messages, and a message or its prefix can span several frames. A message that came in one piece is a view of the
+ * received bytes, and valid until `onMessage` returns. At most one unfinished message of at most `maxBytes` is
+ * buffered. Source: "Length-Prefixed-Message" in gRPC over HTTP2.
  */
 export function createMessageSplitter(maxBytes: number): MessageSplitter {
   let pieces: Buffer[] = []

@@ -17,6 +17,11 @@ export type Transport = {
     request: Request,
     options: StreamListener<Response> & { readonly timeoutMs?: number },
   ) => StreamCall
+  /**
+   * Returns the number of connections that were opened until now. If the number has grown between two calls to the
+   * server, the server may have been started anew between these calls.
+   */
+  readonly connections: () => number
   /** Accepts no new calls; running calls end by themselves. */
   readonly close: () => void
 }
@@ -30,18 +35,23 @@ export type Method<Request, Response> = {
 
 export type StreamListener<Response> = {
   readonly onMessage: (message: Response) => void
-  /** Called last. `failure` is null if the server ended the call with OK; then all messages were delivered before. */
+  /**
+   * Called last. `failure` is null if the server ended the call with OK. In this case all messages were delivered
+   * before.
+   */
   readonly onEnd: (failure: CallFailure | null) => void
 }
 
 export type StreamCall = {
   /**
-   * No `onMessage` call until `resume`; the server stops sending as soon as the flow-control window is full. Only tests
-   * use it, to compare what engines send to a slow reader: the worker takes every message at once.
+   * Stops the calls of `onMessage` until `resume`. The server stops sending as soon as the flow-control window is full.
+   * Only tests use `pause`, to compare what engines send to a slow reader. The worker takes every message at once.
    */
   readonly pause: () => void
   readonly resume: () => void
-  /** Cancels the call at the server at once. Unless the call has ended, it ends as CANCELLED before this returns. */
+  /**
+   * Cancels the call at the server at once. Unless the call has ended, it ends as CANCELLED before `cancel` returns.
+   */
   readonly cancel: () => void
 }
 
@@ -51,5 +61,8 @@ export type StreamCall = {
  */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
-/** Engines are on the same node: a running one answers at once, and a starting one is noticed within a second. */
+/**
+ * The first and the longest pause between two attempts to connect. Engines are on the same node: a running engine
+ * answers at once, and a starting engine is noticed within a second.
+ */
 export const RECONNECT_PAUSE_MS = { first: 200, longest: 1_000 } as const

@@ -51,7 +51,7 @@ export function createDeliverVectors(deps: {
     const stop = () => reject(new Error('stopped while its vectors were delivered'))
     const timer = setTimeout(() => reject(new VectorsNotTaken(takeWithinMs)), takeWithinMs)
     signal.addEventListener('abort', stop)
-    // Registered before the announcement, or the answer could come first.
+    // The key is registered before the announcement, because otherwise the gateway's answer could come first.
     untaken.set(key, resolve)
     try {
       announce()
@@ -77,7 +77,8 @@ export function createDeliverVectors(deps: {
             run.send([{ type: 'vectors-ready', first, count: vectors.length, promptTokens }]),
           )
         } finally {
-          // The vectors are taken, or not wanted any more. If the deletion fails too, the key expires.
+          // The vectors are no longer needed: the gateway has taken them, or the delivery has failed or was stopped.
+          // If the deletion fails, the key expires.
           deleteVectors(redis, key).catch(() => undefined)
         }
       })

@@ -4,9 +4,9 @@ import type { DeliverVectors } from './deliver-vectors.ts'
 import type { FairLimit } from './fair-limit.ts'
 
 /**
- * Embeds a generation's inputs and delivers their vectors in order; resolves when the gateway has them all. Calls
- * `onVector` with the tokens of each input that is embedded. If an input cannot be embedded or delivered, or if the run
- * is stopped, rejects and cancels all of its engine calls.
+ * Embeds a generation's inputs and delivers their vectors in order; resolves when the gateway has them all. After each
+ * input that is embedded, calls `onVector` with the number of its tokens. If an input cannot be embedded or delivered,
+ * or if the run is stopped, rejects and cancels all of its engine calls.
  */
 export type EmbedInputs = (
   run: RunningGeneration,
@@ -14,7 +14,7 @@ export type EmbedInputs = (
   onVector: (tokens: number) => void,
 ) => Promise<void>
 
-/** Vectors delivered together: 256 KiB at 1,024 dimensions, 2 MiB at the most in use (8,192). */
+/** Vectors that are delivered together. With 1,024 dimensions they take 256 KiB; with 8,192, the most in use, 2 MiB. */
 const CHUNK_VECTORS = 64
 /** Chunks of one generation that are embedded at once: enough to fill an engine, few enough for memory. */
 const CHUNKS_AHEAD = 4

@@ -2,7 +2,10 @@
 export type RunInTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 export type FairLimit = {
-  /** Adds a user of the limit. Once `signal` aborts, the user's waiting work is not run, and rejects. */
+  /**
+   * Adds a user of the limit. Once `signal` aborts, work of this user that still waits is not run, and its promise
+   * rejects.
+   */
   join(signal: AbortSignal): RunInTurn
 }
 
@@ -26,7 +29,7 @@ export function createFairLimit(capacity: number): FairLimit {
     await turn.promise
   }
 
-  /** Passes the room directly to the next in turn, so that no later caller can take it. */
+  /** Passes the room of ended work directly to the next user in turn, so that no later caller can take it. */
   function leave() {
     const waiting = turns.shift()
     const next = waiting?.shift()

@@ -1,4 +1,4 @@
-{{/* The fields of a cron expression: name, bounds, names of values, and what else croner reads there. */}}
+{{/* The fields of a cron expression: name, bounds, names of values, and a pattern of the other texts that croner accepts. */}}
 {{- define "millrace.cronFields" -}}
 {{- toJson (list
   (dict "name" "minute" "least" 0 "most" 59 "names" list "more" "")
@@ -8,7 +8,7 @@
   (dict "name" "day of week" "least" 0 "most" 7 "names" (list "sun" "mon" "tue" "wed" "thu" "fri" "sat") "more" "(?i)^[0-7](l|#[1-5])$")) }}
 {{- end }}
 
-{{/* Why the scaler would refuse a cron expression of five fields at its start, or nothing. */}}
+{{/* Returns why the scaler would refuse a cron expression of five fields at its start, or an empty text. */}}
 {{- define "millrace.cronProblem" -}}
 {{- $texts := regexSplit " +" . -1 }}
 {{- $problems := list }}
@@ -17,7 +17,7 @@
 {{- $most := int $field.most }}
 {{- range $given := splitList "," (index $texts $i) }}
 {{- $part := $given }}
-{{- /* As croner has it, a range may end with Sunday. */}}
+{{- /* In croner a range may end with Sunday. */}}
 {{- if eq $field.name "day of week" }}{{ $part = regexReplaceAll "(?i)-sun" $part "-7" }}{{ end }}
 {{- range $number, $name := $field.names }}
 {{- $part = regexReplaceAll (printf "(?i)%s" $name) $part (toString (add $least $number)) }}

@@ -1,8 +1,9 @@
 {{/* Environments of containers. */}}
 
 {{/*
-The environment of a container: env (its entries, as YAML) and extra (extraEnv of the values). An entry of extraEnv replaces
-the chart's of the same name, and an earlier one of its own: of two Kubernetes would keep one, and Helm 4 fails.
+The environment of a container. Takes env (the chart's entries, as YAML) and extra (extraEnv of the values). An entry of
+extraEnv replaces every earlier entry with the same name: of two such entries Kubernetes would keep one, and Helm 4 would
+fail.
 */}}
 {{- define "millrace.env" -}}
 {{- $extra := dict }}
@@ -21,13 +22,13 @@ the chart's of the same name, and an earlier one of its own: of two Kubernetes w
 {{- end }}
 {{- end }}
 
-{{/* host:port of a listener: root and port. An IPv6 address is in brackets. */}}
+{{/* Returns host:port of a listener. Takes root and port. An IPv6 address is in brackets. */}}
 {{- define "millrace.listen" -}}
 {{- $host := .root.Values.listenAddress }}
 {{- if contains ":" $host }}[{{ $host }}]{{ else }}{{ $host }}{{ end }}:{{ .port }}
 {{- end }}
 
-{{/* Environment of every role. `nodeOptions`: further ones of a role. */}}
+{{/* The environment of every role. `nodeOptions` adds options of Node for one role. */}}
 {{- define "millrace.commonEnv" -}}
 - { name: LOG_LEVEL, value: {{ .Values.logLevel }} }
 - { name: CELL, value: {{ .Values.cell | quote }} }
@@ -36,7 +37,7 @@ the chart's of the same name, and an earlier one of its own: of two Kubernetes w
 - { name: NODE_OPTIONS, value: --max-old-space-size-percentage=65{{ with .nodeOptions }} {{ . }}{{ end }} }
 {{- end }}
 
-{{/* Of the roles that send traces. */}}
+{{/* The environment of roles that send traces. */}}
 {{- define "millrace.tracesEnv" -}}
 {{- if .Values.monitoring.otlpEndpoint }}
 - { name: OTLP_ENDPOINT, value: {{ .Values.monitoring.otlpEndpoint | quote }} }
@@ -44,7 +45,7 @@ the chart's of the same name, and an earlier one of its own: of two Kubernetes w
 {{- end }}
 {{- end }}
 
-{{/* Where the Redis servers of a role are: root, and which ("queue", "bus"). URLs come as files. */}}
+{{/* The addresses of a role's Redis servers. Takes root and which ("queue", "bus"). The URLs are in files. */}}
 {{- define "millrace.redisEnv" -}}
 {{- $root := .root }}
 {{- range .which }}

@@ -1,13 +1,16 @@
-{{/* Names, labels, and what several templates compute. Functions of one release take the root context. */}}
+{{/*
+Names, labels, and computations that several templates need. Functions take the root context, unless they name other
+arguments.
+*/}}
 
-{{/* Labels that never change: of selectors. Takes root and component. */}}
+{{/* The labels of selectors, which never change. Takes root and component. */}}
 {{- define "millrace.selector" -}}
 app.kubernetes.io/name: millrace
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* Labels of an object. Not for pods: a new version of the chart alone must not replace them. */}}
+{{/* The labels of an object that is not a pod: a new version of the chart changes them, and must not replace pods. */}}
 {{- define "millrace.labels" -}}
 {{ include "millrace.selector" . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
@@ -15,7 +18,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* One metadata: root, component, name. */}}
+{{/* The metadata of an object. Takes root, component, name. */}}
 {{- define "millrace.metadata" -}}
 name: {{ .name }}
 namespace: {{ .root.Release.Namespace }}
@@ -23,7 +26,7 @@ labels:
   {{- include "millrace.labels" . | nindent 2 }}
 {{- end }}
 
-{{/* How Services get addresses, for each Service's spec. */}}
+{{/* The fields of a Service's spec that choose the kinds of its IP addresses. */}}
 {{- define "millrace.ipFamilies" -}}
 {{- with .Values.services.ipFamilyPolicy }}
 ipFamilyPolicy: {{ . }}
@@ -34,7 +37,7 @@ ipFamilies:
 {{- end }}
 {{- end }}
 
-{{/* Takes image (repository, tag, digest) and the tag of an image that names none. */}}
+{{/* Returns the name of an image. Takes image (repository, tag, digest) and tag, which is used if the image names none. */}}
 {{- define "millrace.image" -}}
 {{- if .image.digest -}}
 {{ .image.repository }}@{{ .image.digest }}
@@ -58,9 +61,9 @@ ipFamilies:
 {{- end }}
 
 {{/*
-The pools of all enabled models, as JSON: one for each entry of models.X.pools, one for a model without pools. A pool is a
-Deployment, and has its name. `drainSeconds` and `graceSeconds` are those of its pods, see the arithmetic in
-docs/operations/kubernetes.md.
+Returns the pools of all enabled models as JSON: one for each entry of models.X.pools, and one for each model without pools. A
+pool is a Deployment and has the Deployment's name. `drainSeconds` and `graceSeconds` are for its pods;
+docs/operations/kubernetes.md has the arithmetic.
 */}}
 {{- define "millrace.pools" -}}
 {{- $root := . }}
@@ -86,7 +89,7 @@ docs/operations/kubernetes.md.
 {{- toJson $pools }}
 {{- end }}
 
-{{/* Credits as a decimal text to whole nano-credits as a text, exactly: 0.125 becomes 125000000. */}}
+{{/* Converts credits, a decimal text, to nano-credits, a text, without rounding: 0.125 becomes 125000000. */}}
 {{- define "millrace.nano" -}}
 {{- $parts := splitList "." . }}
 {{- $fraction := "" }}
@@ -117,7 +120,10 @@ docs/operations/kubernetes.md.
 {{- if $models }}{{ toPrettyJson (dict "models" $models) }}{{ end }}
 {{- end }}
 
-{{/* The Secret of a part's certificate, or nothing. Takes root and part: billing, gateway, scaler or keda. */}}
+{{/*
+Returns the name of the Secret with a part's certificate, or an empty text. Takes root and part: billing, gateway, scaler or
+keda.
+*/}}
 {{- define "millrace.tlsSecret" -}}
 {{- $given := get .root.Values.tls.existingSecrets .part | default "" }}
 {{- if $given }}{{ $given }}{{ else if .root.Values.tls.certManager.enabled }}{{ .root.Release.Name }}-{{ .part }}-tls{{ end }}

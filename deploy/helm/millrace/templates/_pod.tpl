@@ -1,8 +1,9 @@
 {{/* The parts that the pods of all roles share. */}}
 
 {{/*
-What the restricted level of Pod Security asks of a pod: root, and uid of a pod with an image of another maker. Where the
-cluster gives the ids (podSecurity.setIds: false), it must give an fsGroup: secrets are readable by their group alone.
+The security context that the restricted level of Pod Security requires of a pod. Takes root, and uid if the image is not
+Millrace's. If the cluster gives the ids (podSecurity.setIds: false), it must give an fsGroup, because only their group can read
+the secrets.
 */}}
 {{- define "millrace.podSecurity" -}}
 {{- $security := .root.Values.podSecurity }}
@@ -21,7 +22,7 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
-{{/* The fields of `pods` and of a workload's own values together, as JSON: root and values. The workload's own win. */}}
+{{/* Merges the fields of `pods` with a workload's own values, which win. Takes root and values. Returns JSON. */}}
 {{- define "millrace.podValues" -}}
 {{- $all := .root.Values.pods }}
 {{- $own := .values | default dict }}
@@ -36,11 +37,16 @@ capabilities: { drop: [ALL] }
 {{- end }}
 
 {{/*
-The metadata and the spec of a pod up to its containers. Every pod of the chart begins with it, so that none lacks a field of
-the values. Takes root, component, values (the workload's part of the values), and where they are needed: labels,
-annotations, account (the name of its ServiceAccount), token (it calls the API server), grace (seconds, where it is not 30),
-spread (it has several pods), zones (whenUnsatisfiable of the spread over zones), uid (of another maker's image), isData (the
-pod holds data, so a changed Secret does not replace it), restartPolicy.
+The metadata and the spec of a pod up to its containers. Every pod of the chart begins with this template, so that no pod lacks
+a field of the values. Takes root, component, values (the workload's part of the values), and optionally:
+- labels, annotations, restartPolicy
+- account: the name of the pod's ServiceAccount
+- token: true if the pod calls the API server
+- grace: the grace period in seconds, if it is not 30
+- spread: true if the workload has several pods
+- zones: whenUnsatisfiable of the spread over zones
+- uid: the user, if the image is not Millrace's
+- isData: true if the pod keeps data, so that a changed Secret does not replace it
 */}}
 {{- define "millrace.podTemplate" -}}
 {{- $root := .root }}
@@ -101,7 +107,7 @@ spec:
   {{- end }}
 {{- end }}
 
-{{/* Spreads the pods of a component over nodes and zones: root, component, zones (whenUnsatisfiable), labels. */}}
+{{/* Spreads the pods of a component over nodes and zones. Takes root, component, zones (whenUnsatisfiable), labels. */}}
 {{- define "millrace.spread" -}}
 {{- $selector := mergeOverwrite (include "millrace.selector" . | fromYaml) (deepCopy (.labels | default dict)) }}
 {{- range $key, $action := dict "kubernetes.io/hostname" "ScheduleAnyway" "topology.kubernetes.io/zone" (.zones | default "ScheduleAnyway") }}
@@ -115,7 +121,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* The names of the files that redisEnv refers to, as JSON: root and which. */}}
+{{/* Returns the names of the files that redisEnv refers to, as JSON. Takes root and which. */}}
 {{- define "millrace.redisSecrets" -}}
 {{- $root := .root }}
 {{- $names := list }}
@@ -129,7 +135,10 @@ spec:
 {{- toJson $names }}
 {{- end }}
 
-{{/* One volume with secrets as files: root, volume, names (of the files); places: those of a role's own. */}}
+{{/*
+One volume with secrets as files. Takes root, volume, names (of the files), and places: the Secrets that replace the common
+ones for this role.
+*/}}
 {{- define "millrace.secretVolume" -}}
 {{- $root := .root }}
 {{- $values := .root.Values }}
@@ -155,7 +164,10 @@ spec:
       {{- end }}
 {{- end }}
 
-{{/* Requests and limits of a role: root and resources. In dev mode small ones, so that all fits on one small node. */}}
+{{/*
+The requests and limits of a role. Takes root and resources. In dev mode they are small, so that everything fits on one small
+node.
+*/}}
 {{- define "millrace.resources" -}}
 {{- if .root.Values.dev.enabled -}}
 requests: { cpu: 20m, memory: 128Mi }
@@ -165,10 +177,13 @@ limits: { memory: 768Mi }
 {{- end }}
 {{- end }}
 
-{{/* Where a busy node starts everything at once, a minute is too short, and a start that is cut off and begun anew slows all others. */}}
+{{/*
+The limit of a start. On a busy node that starts everything at once a minute is too short, and each start that is cut off and
+repeated slows the others.
+*/}}
 {{- define "millrace.startSeconds" -}}300{{- end }}
 
-{{/* Probes of a role. Takes startSeconds where they are not the common ones; /healthz answers before the role is ready. */}}
+{{/* The probes of a role. Takes startSeconds if they are not the common ones. /healthz answers before the role is ready. */}}
 {{- define "millrace.probes" -}}
 startupProbe:
   httpGet: { path: /healthz, port: ops }
@@ -186,7 +201,7 @@ readinessProbe:
   timeoutSeconds: 5
 {{- end }}
 
-{{/* Mounts and volumes of values.X.extraVolumes. */}}
+{{/* The mounts and volumes of values.X.extraVolumes. */}}
 {{- define "millrace.extraMounts" -}}
 {{- range . }}
 - { name: {{ .name }}, mountPath: {{ .mountPath }}, readOnly: {{ dig "readOnly" true . }} }

@@ -1,13 +1,15 @@
-{{/* "true" where HPAs have a tolerance, so that 54 of 50 replicas is a change. */}}
+{{/*
+"true" if HPAs have a settable tolerance. Without it an HPA ignores a change of up to 10 %, such as from 50 to 54 replicas.
+*/}}
 {{- define "millrace.knowsTolerance" -}}
 {{- if semverCompare ">=1.35.0-0" .Capabilities.KubeVersion.Version }}true{{ end }}
 {{- end }}
 
 {{/*
-spec.replicas of a Deployment that is scaled, or nothing: root, name, keep (of its values). Without it Kubernetes keeps the
-number that a scaler set. But where the manifest before had a number, as of a Deployment that was not scaled, Helm would
-remove it, and Kubernetes put 1: there the manifest goes on naming the live number, until someone else owns the field. The
-annotation says that it did; `keep` is for tools that cannot look into the cluster.
+Returns spec.replicas of a Deployment that is scaled, or an empty text. Takes root, name, keep (of its values). If the manifest
+has no number, Kubernetes keeps the number that a scaler set. But if the earlier manifest had a number, because the Deployment
+was not scaled, Helm would remove the field and Kubernetes would set it to 1. Then the manifest continues to name the live number
+until somebody else owns the field; the annotation records this. `keep` is for tools that cannot look into the cluster.
 */}}
 {{- define "millrace.scaledReplicas" -}}
 {{- $live := lookup "apps/v1" "Deployment" .root.Release.Namespace .name }}
@@ -19,8 +21,8 @@ annotation says that it did; `keep` is for tools that cannot look into the clust
 {{- end }}
 
 {{/*
-"true" where a Deployment's manifest is applied by the server and a scaler or a person owns spec.replicas beside it: then the
-field stays when the manifest leaves it out. A client that patches, as Helm 3, removes it whoever owns it.
+"true" if the server applies a Deployment's manifest, and a scaler or a person also owns spec.replicas: then the field stays when
+the manifest leaves it out. A client that patches, such as Helm 3, removes the field whoever owns it.
 */}}
 {{- define "millrace.replicasOfOthers" -}}
 {{- $isApplied := false }}
@@ -37,9 +39,10 @@ field stays when the manifest leaves it out. A client that patches, as Helm 3, r
 {{- end }}
 
 {{/*
-The ScaledObject of a pool: root, component, name, min, max. All damping is in the scaler, which knows the pods; so the HPA
-follows at once. `tolerance` is text, as KEDA writes it back: a number would become KEDA's own field, and the next upgrade would
-fail with a conflict. There is no `fallback` by default: without it KEDA changes nothing as long as no scaler answers.
+The ScaledObject of a pool. Takes root, component, name, min, max. The scaler, which knows the pods, does all damping, so the HPA
+follows at once. `tolerance` is a text, because KEDA writes it back as a text: with a number KEDA would become the owner of the
+field, and the next upgrade would fail with a conflict. By default there is no `fallback`, so KEDA changes nothing while no scaler
+answers.
 */}}
 {{- define "millrace.scaledObject" -}}
 {{- $root := .root }}
@@ -52,7 +55,7 @@ metadata:
 spec:
   scaleTargetRef: { name: {{ .name }} }
   {{- if eq (int .min) 0 }}
-  {{- /* KEDA itself wakes and stops only pools that may go to zero, and warns of the two elsewhere. */}}
+  {{- /* KEDA uses these two fields only for pools that may go to zero, and warns about them in other pools. */}}
   pollingInterval: 5
   cooldownPeriod: 60
   {{- end }}

@@ -1,5 +1,5 @@
 {{/*
-What the schema cannot say: rules between fields. Every message names its value; all of them are shown at once.
+Checks rules between fields, which the schema cannot express. Each message names its value, and all are shown at once.
 */}}
 {{- define "millrace.validate" -}}
 {{- $problems := concat
@@ -12,7 +12,7 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- end }}
 {{- end }}
 
-{{/* Redis, PostgreSQL, certificates, the edge. */}}
+{{/* Checks Redis, PostgreSQL, certificates and the edge. */}}
 {{- define "millrace.checkServers" -}}
 {{- $problems := list }}
 {{- $values := .Values }}
@@ -80,7 +80,7 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- toJson $problems }}
 {{- end }}
 
-{{/* Numbers of replicas, and the budget of GPUs. */}}
+{{/* Checks the numbers of replicas and the budget of GPUs. */}}
 {{- define "millrace.checkScaling" -}}
 {{- $problems := list }}
 {{- $values := .Values }}
@@ -135,7 +135,7 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- toJson $problems }}
 {{- end }}
 
-{{/* Each model by itself. */}}
+{{/* Checks each model by itself. */}}
 {{- define "millrace.checkModels" -}}
 {{- $problems := list }}
 {{- $root := . }}
@@ -219,7 +219,7 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- toJson $problems }}
 {{- end }}
 
-{{/* Names and ids are unique and short enough. */}}
+{{/* Checks that names and ids are unique and short enough. */}}
 {{- define "millrace.checkNames" -}}
 {{- $problems := list }}
 {{- $names := dict }}

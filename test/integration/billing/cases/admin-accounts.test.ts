@@ -1,19 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { z } from 'zod'
-import { openBillingDatabase, reserveCall, type BillingDatabase } from '../support/billing-database.ts'
-import { refusal, type Operator } from '../support/operator.ts'
-
-let database: BillingDatabase
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(() => database.expectReconciled())
-afterAll(() => database.close())
-
-const ask: Operator['ask'] = (...asked) => database.operator.ask(...asked)
-const newAccount = () => database.operator.createAccount()
+import { reserveCall } from '../support/billing-database.ts'
+import { refusal } from '../support/operator.ts'
+import { test } from '../support/billing-test.ts'
 
 const movement = (fields: object = {}) => ({
   credits: '1.5',
@@ -23,14 +13,15 @@ const movement = (fields: object = {}) => ({
 })
 
 describe('accounts', () => {
-  test('begin empty', async () => {
-    const id = await newAccount()
+  test('begin empty', async ({ database, ask }) => {
+    const id = await database.operator.createAccount()
     expect(await ask('GET', `/accounts/${id}`)).toEqual({
       status: 200,
       body: {
         id,
         name: 'test',
         status: 'active',
+        weight: 1,
         postedNano: '0',
         heldNano: '0',
         availableNano: '0',
@@ -40,7 +31,7 @@ describe('accounts', () => {
     })
   })
 
-  test('show the held credits', async () => {
+  test('show the held credits', async ({ database, ask }) => {
     const { accountId, keyId } = await database.createAccount(1_000n)
     await database.money.reserve([reserveCall(keyId)])
     expect(await ask('GET', `/accounts/${accountId}`)).toMatchObject({
@@ -48,17 +39,36 @@ describe('accounts', () => {
     })
   })
 
-  test.each([
+  test.for([
     ['name', {}],
     ['name', { name: ' ' }],
     ['credits', { name: 'x', credits: '1' }],
     ['name', { name: 'x'.repeat(201) }],
-  ])('need a name, and only a name: %s', async (param, payload) => {
+  ] as const)('need a name, and only a name: %s', async ([param, payload], { ask }) => {
     const answer = await ask('POST', '/accounts', payload)
     expect(answer).toEqual({ status: 400, body: refusal('invalid_request', param) })
   })
 
-  test('that are closed spend nothing until they are opened again', async () => {
+  test('have a weight, which is changed with all of their keys, and once', async ({ database, ask }) => {
+    const { accountId } = await database.createAccount(1_000n)
+    const version = async () =>
+      (await database.pool.query('select version from api_keys where account_id = $1', [accountId])).rows
+    const before = await version()
+    const weigh = async (weight: unknown) =>
+      await ask('PATCH', `/accounts/${accountId}`, { weight, reason: 'contract 17' })
+    expect(await weigh(100)).toMatchObject({ status: 200, body: { weight: 100 } })
+    expect(await version()).not.toEqual(before)
+    expect(await weigh(100)).toMatchObject({ status: 200, body: { weight: 100 } })
+    expect(await ask('GET', `/accounts/${accountId}`)).toMatchObject({ body: { weight: 100 } })
+    for (const wrong of [0, 101, 1.5, null]) {
+      expect(await weigh(wrong)).toEqual({ status: 400, body: refusal('invalid_request', 'weight') })
+    }
+    expect(await ask('GET', `/audit?target=${accountId}&action=changeAccount`)).toMatchObject({
+      body: { data: [{ details: { weight: 100, before: 1 }, reason: 'contract 17' }] },
+    })
+  })
+
+  test('that are closed spend nothing until they are opened again', async ({ database, ask }) => {
     const { accountId, keyId } = await database.createAccount(1_000n)
     const close = () => ask('POST', `/accounts/${accountId}/close`, { reason: 'unpaid' })
     expect(await close()).toMatchObject({ status: 200, body: { status: 'closed', postedNano: '1000' } })
@@ -72,7 +82,7 @@ describe('accounts', () => {
     expect(await database.money.reserve([reserveCall(keyId)])).toMatchObject([{ status: 'granted' }])
   })
 
-  test('with an unknown id are not found', async () => {
+  test('with an unknown id are not found', async ({ ask }) => {
     const id = randomUUID()
     const notFound = { status: 404, body: refusal('not_found') }
     expect(await ask('GET', `/accounts/${id}`)).toEqual(notFound)
@@ -82,7 +92,10 @@ describe('accounts', () => {
     expect(await ask('POST', `/accounts/${id}/keys`)).toEqual(notFound)
   })
 
-  test('are listed in pages, each once, the newest first, also when made in the same moment', async () => {
+  test('are listed in pages, each once, the newest first, also when made in the same moment', async ({
+    database,
+    ask,
+  }) => {
     const Page = z.object({ data: z.array(z.object({ id: z.string() })), nextCursor: z.string().nullable() })
     const name = `Page ${randomUUID()}`
     const made: string[] = []
@@ -112,29 +125,32 @@ describe('accounts', () => {
 })
 
 describe('credits', () => {
-  test.each(['topups', 'adjustments'])('are given once for one idempotency key: %s', async (kind) => {
-    const id = await newAccount()
-    const first = await ask('POST', `/accounts/${id}/${kind}`, movement())
-    expect(first).toMatchObject({
-      status: 201,
-      body: { amountNano: '1500000000', postedNano: '1500000000', replayed: false },
-    })
-    const again = await ask('POST', `/accounts/${id}/${kind}`, movement())
-    expect(again.body).toEqual({ ...z.object({}).loose().parse(first.body), replayed: true })
-    expect(await database.balance(id)).toMatchObject({ posted: 1_500_000_000n })
-    const { rows } = await database.pool.query(
-      'select action, actor, role, reason, details from admin_audit where target = $1 and reason is not null',
-      [id],
-    )
-    expect(rows).toMatchObject([
-      { actor: 'bootstrap', role: 'owner', reason: 'invoice 1', details: { amountNano: '1500000000' } },
-    ])
-  })
+  test.for(['topups', 'adjustments'])(
+    'are given once for one idempotency key: %s',
+    async (kind, { database, ask }) => {
+      const id = await database.operator.createAccount()
+      const first = await ask('POST', `/accounts/${id}/${kind}`, movement())
+      expect(first).toMatchObject({
+        status: 201,
+        body: { amountNano: '1500000000', postedNano: '1500000000', replayed: false },
+      })
+      const again = await ask('POST', `/accounts/${id}/${kind}`, movement())
+      expect(again.body).toEqual({ ...z.object({}).loose().parse(first.body), replayed: true })
+      expect(await database.balance(id)).toMatchObject({ posted: 1_500_000_000n })
+      const { rows } = await database.pool.query(
+        'select action, actor, role, reason, details from admin_audit where target = $1 and reason is not null',
+        [id],
+      )
+      expect(rows).toMatchObject([
+        { actor: 'bootstrap', role: 'owner', reason: 'invoice 1', details: { amountNano: '1500000000' } },
+      ])
+    },
+  )
 
-  test.each(['topups', 'adjustments'])(
+  test.for(['topups', 'adjustments'])(
     'with the same key and another amount or reason are refused: %s',
-    async (kind) => {
-      const id = await newAccount()
+    async (kind, { database, ask }) => {
+      const id = await database.operator.createAccount()
       await ask('POST', `/accounts/${id}/${kind}`, movement())
       for (const change of [{ credits: '2' }, { reason: 'invoice 2' }]) {
         expect(await ask('POST', `/accounts/${id}/${kind}`, movement(change))).toEqual({
@@ -145,13 +161,13 @@ describe('credits', () => {
     },
   )
 
-  test('may be given in nano-credits', async () => {
-    const id = await newAccount()
+  test('may be given in nano-credits', async ({ database, ask }) => {
+    const id = await database.operator.createAccount()
     const payload = { amountNano: '7', idempotencyKey: 'n', reason: 'r' }
     expect((await ask('POST', `/accounts/${id}/topups`, payload)).body).toMatchObject({ postedNano: '7' })
   })
 
-  test('may be taken, but not the held ones', async () => {
+  test('may be taken, but not the held ones', async ({ database, ask }) => {
     const { accountId, keyId } = await database.createAccount(1_000n)
     await database.money.reserve([reserveCall(keyId)])
     const take = (amountNano: string) =>
@@ -165,7 +181,7 @@ describe('credits', () => {
     expect(await database.balance(accountId)).toMatchObject({ posted: 700n, held: 700n })
   })
 
-  test.each([
+  test.for([
     ['both amounts', { amountNano: '1' }, 'credits'],
     ['no amount', { credits: undefined }, 'credits'],
     ['nothing', { credits: '0' }, 'credits'],
@@ -176,14 +192,14 @@ describe('credits', () => {
     ['more than there can be', { credits: '9999999999' }, 'credits'],
     ['no idempotency key', { idempotencyKey: undefined }, 'idempotencyKey'],
     ['no reason', { reason: '' }, 'reason'],
-  ])('are refused: %s', async (_, change, param) => {
-    const id = await newAccount()
+  ] as const)('are refused: %s', async ([, change, param], { database, ask }) => {
+    const id = await database.operator.createAccount()
     const answer = await ask('POST', `/accounts/${id}/topups`, movement(change))
     expect(answer).toEqual({ status: 400, body: refusal('invalid_request', param) })
   })
 
-  test('that make a balance too large are refused', async () => {
-    const id = await newAccount()
+  test('that make a balance too large are refused', async ({ database, ask }) => {
+    const id = await database.operator.createAccount()
     const most = movement({ credits: undefined, amountNano: '9223372036854775807' })
     expect((await ask('POST', `/accounts/${id}/topups`, most)).status).toBe(201)
     const answer = await ask('POST', `/accounts/${id}/topups`, movement({ idempotencyKey: 'two' }))

@@ -1,35 +1,29 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { checkBooks } from '#apps/billing/books/check-books.ts'
 import {
   ADMIN_TOKEN,
   log,
-  openBillingDatabase,
   reserveCall,
   settlement,
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
-import { refusal, type Operator } from '../support/operator.ts'
+import { refusal } from '../support/operator.ts'
+import { test } from '../support/own-database-test.ts'
 
-let database: BillingDatabase
-
-beforeEach(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(async () => {
-  await database.expectReconciled()
-  await database.close()
-})
-
-const ask: Operator['ask'] = (...asked) => database.operator.ask(...asked)
 const Page = z.object({ data: z.array(z.record(z.string(), z.unknown())), nextCursor: z.string().nullable() })
-const list = async (path: string) => Page.parse((await ask('GET', path)).body)
+const list = async (database: BillingDatabase, path: string) =>
+  Page.parse((await database.operator.ask('GET', path)).body)
 
-async function spend(keyId: string, fields: { model?: string; completionTokens?: number } = {}) {
+async function spend(
+  database: BillingDatabase,
+  keyId: string,
+  fields: { model?: string; completionTokens?: number } = {},
+) {
   const { model = 'chat', completionTokens = 50 } = fields
   const call = reserveCall(keyId, { model, deadlineMs: database.clock.nowMs + 600_000 })
   await database.money.reserve([call])
@@ -37,7 +31,10 @@ async function spend(keyId: string, fields: { model?: string; completionTokens?:
   return call.reservationId
 }
 
-async function exportLedger(query: string): Promise<{ status: number; type: unknown; text: string }> {
+async function exportLedger(
+  database: BillingDatabase,
+  query: string,
+): Promise<{ status: number; type: unknown; text: string }> {
   const response = await database.admin.inject({
     method: 'GET',
     url: `/admin/v1/ledger${query}`,
@@ -63,20 +60,20 @@ const readEntries = (text: string) =>
     .map((line) => Entry.parse(JSON.parse(line)))
 
 describe('usage', () => {
-  test('is summed up by day, account, key and model, and by fewer of them', async () => {
+  test('is summed up by day, account, key and model, and by fewer of them', async ({ database }) => {
     const one = await database.createAccount(1_000_000n)
     const two = await database.createAccount(1_000_000n)
-    await spend(one.keyId)
-    await spend(one.keyId, { completionTokens: 10 })
-    await spend(one.keyId, { model: 'odd' })
-    await spend(two.keyId)
+    await spend(database, one.keyId)
+    await spend(database, one.keyId, { completionTokens: 10 })
+    await spend(database, one.keyId, { model: 'odd' })
+    await spend(database, two.keyId)
     database.clock.nowMs = Date.parse('2030-01-01T23:59:59.999Z')
-    await spend(one.keyId)
+    await spend(database, one.keyId)
     database.clock.nowMs += 1
-    await spend(one.keyId)
+    await spend(database, one.keyId)
 
     const path = '/usage?from=2030-01-01&to=2030-01-02'
-    const { data } = await list(`${path}&account=${one.accountId}`)
+    const { data } = await list(database, `${path}&account=${one.accountId}`)
     expect(data).toEqual([
       {
         day: '2030-01-01',
@@ -94,22 +91,24 @@ describe('usage', () => {
       expect.objectContaining({ day: '2030-01-01', model: 'odd', requests: 1, chargedNano: '96' }),
       expect.objectContaining({ day: '2030-01-02', model: 'chat', requests: 1 }),
     ])
-    expect((await list(`${path}&by=model`)).data).toMatchObject([
+    expect((await list(database, `${path}&by=model`)).data).toMatchObject([
       { day: null, accountId: null, keyId: null, model: 'chat', requests: 5 },
       { model: 'odd', requests: 1 },
     ])
-    expect((await list(`${path}&by=day&key=${two.keyId}`)).data).toMatchObject([
+    expect((await list(database, `${path}&by=day&key=${two.keyId}`)).data).toMatchObject([
       { day: '2030-01-01', requests: 1 },
     ])
-    expect((await list('/usage?from=2030-01-02&to=2030-01-02&by=day')).data).toMatchObject([{ requests: 1 }])
-    const all = await list(path)
-    const first = await list(`${path}&limit=3`)
-    const second = await list(`${path}&limit=3&cursor=${first.nextCursor}`)
+    expect((await list(database, '/usage?from=2030-01-02&to=2030-01-02&by=day')).data).toMatchObject([
+      { requests: 1 },
+    ])
+    const all = await list(database, path)
+    const first = await list(database, `${path}&limit=3`)
+    const second = await list(database, `${path}&limit=3&cursor=${first.nextCursor}`)
     expect([...first.data, ...second.data]).toEqual(all.data)
     expect(all.data).toHaveLength(4)
   })
 
-  test.each([
+  test.for([
     ['', 'from'],
     ['?from=2030-01-01', 'to'],
     ['?from=2030-01-02&to=2030-01-01', 'to'],
@@ -117,14 +116,14 @@ describe('usage', () => {
     ['?from=2030-02-30&to=2030-03-01', 'from'],
     ['?from=2030-01-01&to=2030-01-01&by=moon', 'by.0'],
     ['?from=2030-01-01&to=2030-01-01&cursor=W10', 'cursor'],
-  ])('is refused for no range of days: %s', async (query, param) => {
+  ] as const)('is refused for no range of days: %s', async ([query, param], { ask }) => {
     expect(await ask('GET', `/usage${query}`)).toEqual({
       status: 400,
       body: refusal('invalid_request', param),
     })
   })
 
-  test('of an account, a key or a model that is not there is unknown, not nothing', async () => {
+  test('of an account, a key or a model that is not there is unknown, not nothing', async ({ ask }) => {
     const path = '/usage?from=2030-01-01&to=2030-01-01'
     for (const filter of [`account=${randomUUID()}`, `key=${randomUUID()}`]) {
       expect(await ask('GET', `${path}&${filter}`)).toEqual({ status: 404, body: refusal('not_found') })
@@ -137,10 +136,13 @@ describe('usage', () => {
 })
 
 describe('the export of the ledger', () => {
-  test('has every entry once, of one account or of all, whatever the size of the portions', async () => {
+  test('has every entry once, of one account or of all, whatever the size of the portions', async ({
+    database,
+    ask,
+  }) => {
     const one = await database.createAccount(10_000_000n)
     const two = await database.createAccount(1_000n)
-    await spend(two.keyId)
+    await spend(database, two.keyId)
     await ask('POST', `/accounts/${one.accountId}/adjustments`, {
       amountNano: '-5',
       idempotencyKey: 'a',
@@ -153,7 +155,7 @@ describe('the export of the ledger', () => {
        from generate_series(1, 2500)`,
       [one.accountId, new Date(START_MS)],
     )
-    const { status, type, text } = await exportLedger('')
+    const { status, type, text } = await exportLedger(database, '')
     expect([status, type]).toEqual([200, 'application/jsonl; charset=utf-8'])
     const entries = readEntries(text)
     const { rows } = await database.pool.query<{ seq: string }>(
@@ -161,7 +163,7 @@ describe('the export of the ledger', () => {
     )
     expect(rows).toHaveLength(2_504)
     expect(entries.map(({ seq }) => seq).join()).toBe(rows.map(({ seq }) => seq).join())
-    const mine = readEntries((await exportLedger(`?account=${one.accountId}`)).text)
+    const mine = readEntries((await exportLedger(database, `?account=${one.accountId}`)).text)
     expect(mine).toEqual(
       entries.filter(({ debitAccount, creditAccount }) =>
         [debitAccount, creditAccount].includes(one.accountId),
@@ -173,30 +175,35 @@ describe('the export of the ledger', () => {
     await database.pool.query('alter table ledger enable trigger ledger_append_only')
   })
 
-  test('continues after the cursor of any entry, and ends at its limit', async () => {
+  test('continues after the cursor of any entry, and ends at its limit', async ({ database }) => {
     const { keyId } = await database.createAccount(10_000n)
-    for (let count = 0; count < 5; count += 1) await spend(keyId)
-    const all = readEntries((await exportLedger('')).text)
-    const first = readEntries((await exportLedger('?limit=2')).text)
-    const rest = readEntries((await exportLedger(`?cursor=${first.at(-1)?.cursor}`)).text)
+    for (let count = 0; count < 5; count += 1) await spend(database, keyId)
+    const all = readEntries((await exportLedger(database, '')).text)
+    const first = readEntries((await exportLedger(database, '?limit=2')).text)
+    const rest = readEntries((await exportLedger(database, `?cursor=${first.at(-1)?.cursor}`)).text)
     expect([...first, ...rest]).toEqual(all)
     expect(all).toHaveLength(6)
-    expect(await exportLedger(`?cursor=${all.at(-1)?.cursor}`)).toMatchObject({ status: 200, text: '' })
+    expect(await exportLedger(database, `?cursor=${all.at(-1)?.cursor}`)).toMatchObject({
+      status: 200,
+      text: '',
+    })
   })
 
-  test('comes as CSV too', async () => {
+  test('comes as CSV too', async ({ database }) => {
     const { accountId } = await database.createAccount(10_000n)
-    const { type, text } = await exportLedger('?format=csv')
+    const { type, text } = await exportLedger(database, '?format=csv')
     expect(type).toBe('text/csv; charset=utf-8')
     const [header, line, end] = text.split('\r\n')
     expect(header).toBe('seq,kind,ref,debitAccount,creditAccount,amountNano,postedAt,cursor')
-    expect(line?.split(',')).toEqual(Object.values(readEntries((await exportLedger('')).text)[0] ?? {}))
+    expect(line?.split(',')).toEqual(
+      Object.values(readEntries((await exportLedger(database, '')).text)[0] ?? {}),
+    )
     expect(line).toContain(`,topup,`)
     expect(line).toContain(accountId)
     expect(end).toBe('')
   })
 
-  test('leaves out nothing that was still being written: it waits for it', async () => {
+  test('leaves out nothing that was still being written: it waits for it', async ({ database }) => {
     const { accountId } = await database.createAccount(2_000_000_000n)
     const writer = await database.pool.connect()
     const topUp = (key: string) =>
@@ -205,7 +212,7 @@ describe('the export of the ledger', () => {
     await writer.query('begin')
     await writer.query(topUp('slow'))
     const other = await database.createAccount(5n)
-    const exported = exportLedger('')
+    const exported = exportLedger(database, '')
     await expect
       .poll(async () => {
         const { rows } = await database.pool.query(
@@ -222,7 +229,7 @@ describe('the export of the ledger', () => {
     expect(await database.balance(other.accountId)).toMatchObject({ posted: 5n })
   })
 
-  test('of an unknown account or format is refused', async () => {
+  test('of an unknown account or format is refused', async ({ ask }) => {
     expect(await ask('GET', '/ledger?account=00000000-0000-4000-8000-000000000000')).toEqual({
       status: 404,
       body: refusal('not_found'),
@@ -235,7 +242,7 @@ describe('the export of the ledger', () => {
 })
 
 describe('reconciliation', () => {
-  test('counts the rows that contradict', async () => {
+  test('counts the rows that contradict', async ({ database, ask }) => {
     const { accountId } = await database.createAccount(1_000n)
     await database.pool.query('update accounts set posted = posted + 1 where id = $1', [accountId])
     for (const whole of [true, false]) {
@@ -251,9 +258,9 @@ describe('reconciliation', () => {
     expect((await ask('GET', '/reconciliation')).body).toMatchObject({ whole: false, agrees: true })
   })
 
-  test('is made on a schedule by one replica, shown by all, with a seal each day', async () => {
+  test('is made on a schedule by one replica, shown by all, with a seal each day', async ({ database }) => {
     const { accountId, keyId } = await database.createAccount(1_000n)
-    await spend(keyId)
+    await spend(database, keyId)
     await database.pool.query('update accounts set posted = posted + 1 where id = $1', [accountId])
     const replicas = [1, 2].map(() => {
       const registry = new Registry()
@@ -278,20 +285,20 @@ describe('reconciliation', () => {
     await database.pool.query('update accounts set posted = posted - 1 where id = $1', [accountId])
     database.clock.nowMs += 900_000
     await expect.poll(wrongRows).toEqual(['0', '0'])
-    expect((await list('/reconciliation/runs')).data).toMatchObject([
+    expect((await list(database, '/reconciliation/runs')).data).toMatchObject([
       { at: '2030-01-01T00:15:00.000Z', agrees: true },
       { at: '2030-01-01T00:00:00.000Z', agrees: false },
     ])
 
     database.clock.nowMs += 86_400_000
-    await expect.poll(async () => (await list('/seals')).data.length).toBe(2)
+    await expect.poll(async () => (await list(database, '/seals')).data.length).toBe(2)
     await Promise.all(replicas.map(({ stop }) => stop()))
-    const { data } = await list('/seals?limit=1')
+    const { data } = await list(database, '/seals?limit=1')
     expect(data).toMatchObject([{ day: '2030-01-02', entries: '0' }])
-    const { nextCursor } = await list('/seals?limit=1')
-    const [seal] = (await list(`/seals?cursor=${nextCursor}`)).data
+    const { nextCursor } = await list(database, '/seals?limit=1')
+    const [seal] = (await list(database, `/seals?cursor=${nextCursor}`)).data
     expect(seal).toMatchObject({ day: '2030-01-01', entries: '2' })
-    expect(seal).toHaveProperty('sha256', chainOf(readEntries((await exportLedger('')).text)))
+    expect(seal).toHaveProperty('sha256', chainOf(readEntries((await exportLedger(database, '')).text)))
   })
 })
 

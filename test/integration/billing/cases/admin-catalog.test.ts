@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { announcePrices } from '#apps/billing/catalog/announce-prices.ts'
 import { readCatalog } from '#apps/billing/catalog/read-catalog.ts'
@@ -9,34 +9,31 @@ import {
   log,
   ODD,
   only,
-  openBillingDatabase,
   reserveCall,
   settlement,
   type BillingDatabase,
 } from '../support/billing-database.ts'
-import { refusal, type Operator } from '../support/operator.ts'
+import { refusal } from '../support/operator.ts'
+import { test as base } from '../support/own-database-test.ts'
 
-let database: BillingDatabase
-
-beforeEach(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(async () => {
-  await database.expectReconciled()
-  await database.close()
-})
-
-const ask: Operator['ask'] = (...asked) => database.operator.ask(...asked)
-const read = () => readCatalog(database.pool, database.clock.nowMs)
+const read = (database: BillingDatabase) => readCatalog(database.pool, database.clock.nowMs)
 const DEARER = { ...CHAT, outputPriceNano: '30000000' }
 const CHANGE = { model: 'chat', field: 'outputPriceNano', before: '10000000', after: '30000000' }
 const SOON = '2030-01-02T00:00:00.000Z'
 
-const publish = (models: readonly object[], fields: object = {}, query = '') =>
-  ask('POST', `/catalog${query}`, { models, ...fields })
+const test = base.extend(
+  'publish',
+  ({ ask }) =>
+    (models: readonly object[], fields: object = {}, query = '') =>
+      ask('POST', `/catalog${query}`, { models, ...fields }),
+)
 
 describe('publishing', () => {
-  test('gives a changed price from now on, and a request under way keeps its own', async () => {
+  test('gives a changed price from now on, and a request under way keeps its own', async ({
+    database,
+    ask,
+    publish,
+  }) => {
     const { accountId, keyId } = await database.createAccount(10_000n)
     const call = reserveCall(keyId)
     await database.money.reserve([call])
@@ -46,7 +43,7 @@ describe('publishing', () => {
       status: 200,
       body: { dryRun: false, effectiveAt: '2030-01-01T00:00:01.000Z', changes: [CHANGE] },
     })
-    expect((await read()).models).toEqual([DEARER, EMBED, ODD])
+    expect((await read(database)).models).toEqual([DEARER, EMBED, ODD])
     await database.money.settle([settlement(call.reservationId)])
     expect(await database.balance(accountId)).toMatchObject({ posted: 9_300n })
     expect((await ask('GET', `/requests/${call.reservationId}`)).body).toMatchObject({
@@ -57,23 +54,23 @@ describe('publishing', () => {
     })
   })
 
-  test('the same again changes nothing, not even the version', async () => {
+  test('the same again changes nothing, not even the version', async ({ database, ask, publish }) => {
     database.clock.nowMs += 1_000
-    const before = await read()
+    const before = await read(database)
     expect(await publish([CHAT, ODD, EMBED])).toMatchObject({ status: 200, body: { changes: [] } })
-    expect(await read()).toEqual(before)
+    expect(await read(database)).toEqual(before)
     expect((await ask('GET', '/audit')).body).toEqual({ data: [], nextCursor: null })
   })
 
-  test('the published form of the current catalog changes nothing', async () => {
+  test('the published form of the current catalog changes nothing', async ({ ask, publish }) => {
     const { body } = await ask('GET', '/catalog')
     expect(body).toEqual({ models: [CHAT, EMBED, ODD], scheduled: [] })
     expect((await publish([CHAT, EMBED, ODD])).body).toMatchObject({ changes: [] })
   })
 
-  test('dry lists the changes and makes none', async () => {
+  test('dry lists the changes and makes none', async ({ database, ask, publish }) => {
     database.clock.nowMs += 1_000
-    const before = await read()
+    const before = await read(database)
     const small = { ...EMBED, id: 'small' }
     const { status, body } = await publish([DEARER, EMBED, small], {}, '?dryRun=true')
     expect(status).toBe(200)
@@ -87,34 +84,38 @@ describe('publishing', () => {
         { model: 'small', field: 'embedding', before: null, after: { dimensions: 256, matryoshka: true } },
       ]),
     )
-    expect(await read()).toEqual(before)
+    expect(await read(database)).toEqual(before)
     expect((await ask('GET', '/audit')).body).toEqual({ data: [], nextCursor: null })
     expect((await publish([DEARER, EMBED, small])).body).toMatchObject({
       changes: z.object({ changes: z.array(z.unknown()) }).parse(body).changes,
     })
-    expect((await read()).models).toEqual([DEARER, EMBED, { ...ODD, enabled: false }, small])
+    expect((await read(database)).models).toEqual([DEARER, EMBED, { ...ODD, enabled: false }, small])
   })
 
-  test.each([
+  test.for([
     ['all', 'all'],
     ['ids', ['odd', 'not-yet-published']],
-  ])('leaves models alone that it lacks and keeps: %s', async (_, keep) => {
+  ] as const)('leaves models alone that it lacks and keeps: %s', async ([, keep], { database, publish }) => {
     database.clock.nowMs += 1_000
     expect((await publish([DEARER, EMBED], { keep })).body).toMatchObject({ changes: [CHANGE] })
-    expect((await read()).models).toEqual([DEARER, EMBED, ODD])
-    const { version } = await read()
+    expect((await read(database)).models).toEqual([DEARER, EMBED, ODD])
+    const { version } = await read(database)
     expect((await publish([DEARER, EMBED], { keep })).body).toMatchObject({ changes: [] })
-    expect((await read()).version).toBe(version)
+    expect((await read(database)).version).toBe(version)
     expect((await publish([DEARER], { keep: ['odd'] })).body).toMatchObject({
       changes: [{ model: 'embed', field: 'enabled', before: true, after: false }],
     })
   })
 
-  test('for later leaves now as it is, and is there when its time comes', async () => {
+  test('for later leaves now as it is, and is there when its time comes', async ({
+    database,
+    ask,
+    publish,
+  }) => {
     const { keyId } = await database.createAccount(10_000n)
     const fresh = { ...CHAT, id: 'fresh' }
     await publish([DEARER, ODD, EMBED, fresh], { effectiveAt: SOON })
-    expect((await read()).models).toEqual([CHAT, EMBED, ODD])
+    expect((await read(database)).models).toEqual([CHAT, EMBED, ODD])
     expect((await ask('GET', '/catalog')).body).toMatchObject({
       scheduled: [
         { model: 'chat', effectiveFrom: SOON, outputPriceNano: '30000000' },
@@ -128,7 +129,7 @@ describe('publishing', () => {
       changes: [],
     })
 
-    const { version } = await read()
+    const { version } = await read(database)
     const stop = announcePrices({
       db: toKysely(database.servicePool),
       everyMs: 10,
@@ -136,9 +137,9 @@ describe('publishing', () => {
       log,
     })
     database.clock.nowMs = Date.parse(SOON)
-    await expect.poll(async () => (await read()).version).toBe(version + 1n)
+    await expect.poll(async () => (await read(database)).version).toBe(version + 1n)
     await stop()
-    expect((await read()).models).toEqual([DEARER, EMBED, fresh, ODD])
+    expect((await read(database)).models).toEqual([DEARER, EMBED, fresh, ODD])
     const call = reserveCall(keyId, { deadlineMs: database.clock.nowMs + 1_000 })
     expect(only(await database.money.reserve([call]))).toMatchObject({
       status: 'granted',
@@ -146,7 +147,7 @@ describe('publishing', () => {
     })
   })
 
-  test('another price for the same moment is refused: prices never change', async () => {
+  test('another price for the same moment is refused: prices never change', async ({ database, publish }) => {
     await publish([DEARER, ODD, EMBED], { effectiveAt: SOON })
     const dearest = { ...CHAT, outputPriceNano: '40000000' }
     expect(await publish([dearest, ODD, EMBED], { effectiveAt: SOON })).toEqual({
@@ -158,7 +159,7 @@ describe('publishing', () => {
     )
   })
 
-  test.each([
+  test.for([
     {
       what: 'a trait that changes later',
       models: [{ ...CHAT, maxOutputTokens: 5 }, ODD, EMBED],
@@ -192,29 +193,32 @@ describe('publishing', () => {
       models: [{ ...CHAT, contextWindow: 3_000_000_000 }],
       param: 'models.0.contextWindow',
     },
-  ])('is refused: $what', async ({ models, fields, param }) => {
+  ])('is refused: $what', async ({ models, fields, param }, { database, publish }) => {
     database.clock.nowMs += 1_000
-    const before = await read()
+    const before = await read(database)
     expect(await publish(models, fields)).toEqual({ status: 400, body: refusal('invalid_request', param) })
-    expect(await read()).toEqual(before)
+    expect(await read(database)).toEqual(before)
   })
 
-  test('is refused with one model twice', async () => {
+  test('is refused with one model twice', async ({ publish }) => {
     expect(await publish([CHAT, CHAT])).toEqual({ status: 400, body: refusal('invalid_request') })
   })
 
-  test('survives a start with unchanged catalog files, and is replaced by changed ones', async () => {
+  test('survives a start with unchanged catalog files, and is replaced by changed ones', async ({
+    database,
+    publish,
+  }) => {
     database.clock.nowMs += 1_000
     await publish([DEARER, ODD, EMBED])
     await database.loadModels([CHAT, ODD, EMBED])
-    expect((await read()).models).toEqual([DEARER, EMBED, ODD])
+    expect((await read(database)).models).toEqual([DEARER, EMBED, ODD])
     database.clock.nowMs += 1_000
     await database.loadModels([CHAT, EMBED])
-    expect((await read()).models).toEqual([CHAT, EMBED, { ...ODD, enabled: false }])
+    expect((await read(database)).models).toEqual([CHAT, EMBED, { ...ODD, enabled: false }])
   })
 })
 
-test('price versions are listed, the latest first', async () => {
+test('price versions are listed, the latest first', async ({ database, ask, publish }) => {
   database.clock.nowMs += 1_000
   await publish([DEARER, ODD, EMBED])
   const { body } = await ask('GET', '/price-versions?model=chat&limit=1')

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import { describe, expect } from 'vitest'
 import { OPERATIONS } from '#apps/billing/admin/operations.ts'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { openPool } from '#apps/billing/database/open-pool.ts'
@@ -9,47 +8,27 @@ import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import { createReconcile } from '#apps/billing/books/reconcile.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Role } from '#libs/admin-contract/roles.ts'
-import { createOperator, refusal, type Operator } from '../support/operator.ts'
-import {
-  ADMIN_TOKEN,
-  live,
-  log,
-  openBillingDatabase,
-  type BillingDatabase,
-} from '../support/billing-database.ts'
-
-let database: BillingDatabase
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(() => database.expectReconciled())
-afterAll(() => database.close())
-
-const ask: Operator['ask'] = (...asked) => database.operator.ask(...asked)
-
-const NewCredential = z.object({ id: z.uuid(), token: z.string() })
-
-async function signUp(role: Role): Promise<{ id: string; operator: Operator; token: string }> {
-  const { body } = await ask('POST', '/credentials', { name: `${role} ${randomUUID()}`, role })
-  const { id, token } = NewCredential.parse(body)
-  return { id, token, operator: createOperator(database.admin, token) }
-}
+import { createOperator, refusal, signUp } from '../support/operator.ts'
+import { ADMIN_TOKEN, live, log } from '../support/billing-database.ts'
+import { test } from '../support/billing-test.ts'
 
 describe('signing in', () => {
-  test.each([
+  test.for([
     ['no token', {}],
     ['a wrong token', { authorization: 'Bearer something-else' }],
     ['a part of the token', { authorization: `Bearer ${ADMIN_TOKEN.slice(0, -1)}` }],
     ['the token without its scheme', { authorization: ADMIN_TOKEN }],
-  ])('with %s is refused', async (_, headers) => {
+  ] as const)('with %s is refused', async ([, headers], { database }) => {
     for (const url of ['/admin/v1/me', '/admin/v1/openapi.json', '/admin/v1/nowhere', '/elsewhere']) {
       const response = await database.admin.inject({ method: 'GET', url, headers })
       expect([response.statusCode, response.json()]).toEqual([401, refusal('invalid_token')])
     }
   })
 
-  test('with the configured token makes an owner, also while the database is away', async () => {
+  test('with the configured token makes an owner, also while the database is away', async ({
+    database,
+    ask,
+  }) => {
     expect(await ask('GET', '/me')).toEqual({
       status: 200,
       body: { name: 'bootstrap', role: 'owner', session: null },
@@ -72,7 +51,7 @@ describe('signing in', () => {
     await app.close()
   })
 
-  test('with a token that cannot be a credential is refused without the database', async () => {
+  test('with a token that cannot be a credential is refused without the database', async ({ database }) => {
     const pool = await openPool({ url: database.url, log, waitMs: 5_000 })
     await pool.end()
     const db = toKysely(pool)
@@ -92,13 +71,13 @@ describe('signing in', () => {
     await app.close()
   })
 
-  test('with a credential has its role', async () => {
-    const { operator } = await signUp('support')
+  test('with a credential has its role', async ({ database }) => {
+    const { operator } = await signUp(database, 'support')
     expect((await operator.ask('GET', '/me')).body).toMatchObject({ role: 'support' })
   })
 
-  test('with a revoked credential is refused at once', async () => {
-    const { id, operator } = await signUp('owner')
+  test('with a revoked credential is refused at once', async ({ database, ask }) => {
+    const { id, operator } = await signUp(database, 'owner')
     const revoked = await ask('POST', `/credentials/${id}/revoke`, { reason: 'left' })
     expect(revoked).toMatchObject({ status: 200, body: { revokedAt: '2030-01-01T00:00:00.000Z' } })
     expect(await operator.ask('GET', '/me')).toEqual({ status: 401, body: refusal('invalid_token') })
@@ -107,8 +86,8 @@ describe('signing in', () => {
 })
 
 describe('credentials', () => {
-  test('show their token once and store its hash only', async () => {
-    const { id, token } = await signUp('ops')
+  test('show their token once and store its hash only', async ({ database, ask }) => {
+    const { id, token } = await signUp(database, 'ops')
     const { body } = await ask('GET', '/credentials')
     expect(JSON.stringify(body)).toContain(id)
     expect(JSON.stringify(body)).not.toContain(token)
@@ -119,7 +98,7 @@ describe('credentials', () => {
     expect(rows.filter(({ everything }) => everything.includes(token))).toEqual([])
   })
 
-  test('have unique names, for the audit log', async () => {
+  test('have unique names, for the audit log', async ({ ask }) => {
     await ask('POST', '/credentials', { name: 'Ada', role: 'ops' })
     for (const name of ['Ada', 'bootstrap']) {
       const answer = await ask('POST', '/credentials', { name, role: 'ops' })
@@ -127,7 +106,7 @@ describe('credentials', () => {
     }
   })
 
-  test('have a known role', async () => {
+  test('have a known role', async ({ ask }) => {
     const answer = await ask('POST', '/credentials', { name: 'Bob', role: 'king' })
     expect(answer).toEqual({ status: 400, body: refusal('invalid_request', 'role') })
   })
@@ -162,6 +141,7 @@ describe('roles', () => {
     expect(forbidden('ops').toSorted()).toEqual([
       'adjust',
       'archiveMonth',
+      'changeAccount',
       'changeKey',
       'closeAccount',
       'createAccount',
@@ -191,10 +171,10 @@ describe('roles', () => {
     )
   })
 
-  test.each<Role>(['owner', 'support', 'ops', 'viewer'])(
+  test.for<Role>(['owner', 'support', 'ops', 'viewer'])(
     'of %s are checked by every operation before its request is validated',
-    async (role) => {
-      const { operator } = await signUp(role)
+    async (role, { database }) => {
+      const { operator } = await signUp(database, role)
       const refused: { id: string; body: unknown }[] = []
       for (const [id, { method, path: template }] of Object.entries(ADMIN)) {
         const path = template.replaceAll(/\{\w+\}/g, randomUUID())
@@ -219,7 +199,7 @@ describe('roles', () => {
   )
 })
 
-test('refused attempts are in the log with the actor and without any token', async () => {
+test('refused attempts are in the log with the actor and without any token', async ({ database }) => {
   const lines: string[] = []
   const app = createAdminServer({
     keepAliveTimeoutMs: 72_000,
@@ -231,7 +211,7 @@ test('refused attempts are in the log with the actor and without any token', asy
     nowMs: Date.now,
     log: pino({}, { write: (line) => lines.push(line) }),
   })
-  const { token } = await signUp('ops')
+  const { token } = await signUp(database, 'ops')
   await createOperator(app, token).ask('POST', `/keys/${randomUUID()}/revoke`)
   await createOperator(app, 'mr_admin_guess').ask('GET', '/accounts')
   await app.close()
@@ -250,14 +230,14 @@ test('refused attempts are in the log with the actor and without any token', asy
 })
 
 describe('the audit log', () => {
-  test('is found by an id, also where the request had it in capitals', async () => {
+  test('is found by an id, also where the request had it in capitals', async ({ database, ask }) => {
     const id = await database.operator.createAccount()
     await ask('POST', `/accounts/${id.toUpperCase()}/close`, { reason: 'unpaid' })
     const { body } = await ask('GET', `/audit?target=${id}&action=closeAccount`)
     expect(body).toMatchObject({ data: [{ target: id, reason: 'unpaid' }] })
   })
 
-  test('and its change are stored both or not at all', async () => {
+  test('and its change are stored both or not at all', async ({ database, ask }) => {
     await database.pool.query('alter table admin_audit add constraint full_up check (false) not valid')
     const before = await database.pool.query('select count(*)::int as count from accounts')
     expect((await ask('POST', '/accounts', { name: 'Ada' })).status).toBe(500)
@@ -267,7 +247,7 @@ describe('the audit log', () => {
     await database.pool.query('alter table admin_audit drop constraint full_up')
   })
 
-  test('has no entry of a change whose commit failed', async () => {
+  test('has no entry of a change whose commit failed', async ({ database, ask }) => {
     await database.pool.query(`
       create function refuse_account() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
       create constraint trigger at_commit after insert on accounts deferrable initially deferred

@@ -1,36 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { findUsableKeys } from '#apps/billing/database/keys.ts'
 import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
-import {
-  START_MS,
-  openBillingDatabase,
-  reserveCall,
-  settlement,
-  type BillingDatabase,
-} from '../support/billing-database.ts'
-import { refusal, type Operator } from '../support/operator.ts'
+import { reserveCall, settlement, type BillingDatabase } from '../support/billing-database.ts'
+import { refusal } from '../support/operator.ts'
+import { test } from '../support/billing-test.ts'
 
-let database: BillingDatabase
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-beforeEach(() => {
-  database.clock.nowMs = START_MS
-})
-afterEach(() => database.expectReconciled())
-afterAll(() => database.close())
-
-const ask: Operator['ask'] = (...asked) => database.operator.ask(...asked)
-const isUsable = async (secret: string) =>
+const isUsable = async (database: BillingDatabase, secret: string) =>
   (await findUsableKeys(database.pool, [hashApiKey(secret)], database.clock.nowMs))[0] !== null
 
 const Key = z.object({ id: z.uuid(), secret: z.string(), prefix: z.string(), last4: z.string() })
 
 describe('a new key', () => {
-  test('is shown once, is well formed, and is stored as its hash only', async () => {
+  test('is shown once, is well formed, and is stored as its hash only', async ({ database, ask }) => {
     const account = await database.operator.createAccount()
     const { status, body } = await ask('POST', `/accounts/${account}/keys`, { name: 'laptop' })
     const key = Key.parse(body)
@@ -53,7 +36,7 @@ describe('a new key', () => {
     expect(JSON.stringify((await ask('GET', `/keys?account=${account}`)).body)).not.toContain(key.secret)
   })
 
-  test('needs no body, and has no limits then', async () => {
+  test('needs no body, and has no limits then', async ({ database, ask }) => {
     const account = await database.operator.createAccount()
     expect(await ask('POST', `/accounts/${account}/keys`)).toMatchObject({
       status: 201,
@@ -70,7 +53,7 @@ describe('a new key', () => {
     })
   })
 
-  test('has the limits that it is given', async () => {
+  test('has the limits that it is given', async ({ database, ask }) => {
     const { accountId } = await database.createAccount(1_000n)
     const limits = {
       expiresAt: '2030-02-01T00:00:00.000Z',
@@ -92,7 +75,7 @@ describe('a new key', () => {
     })
   })
 
-  test.each([
+  test.for([
     ['models', { models: ['chat', 'nope'] }],
     ['models', { models: [] }],
     ['expiresAt', { expiresAt: '2029-12-31T23:59:59Z' }],
@@ -102,7 +85,7 @@ describe('a new key', () => {
     ['requestsPerMinute', { requestsPerMinute: 0 }],
     ['tokensPerMinute', { tokensPerMinute: 1.5 }],
     ['secret', { secret: 'mine' }],
-  ])('is refused with a wrong field: %s', async (param, limits) => {
+  ] as const)('is refused with a wrong field: %s', async ([param, limits], { database, ask }) => {
     const account = await database.operator.createAccount()
     const answer = await ask('POST', `/accounts/${account}/keys`, limits)
     expect(answer).toEqual({ status: 400, body: refusal('invalid_request', param) })
@@ -110,7 +93,7 @@ describe('a new key', () => {
 })
 
 describe('a key', () => {
-  test('is changed field by field, and null takes a limit away', async () => {
+  test('is changed field by field, and null takes a limit away', async ({ database, ask }) => {
     const account = await database.operator.createAccount()
     const { keyId } = await database.operator.createKey(account, {
       name: 'a',
@@ -132,18 +115,18 @@ describe('a key', () => {
     expect(await change({ reason: 'nothing' })).toMatchObject({ status: 400 })
   })
 
-  test('expires by itself', async () => {
+  test('expires by itself', async ({ database, ask }) => {
     const account = await database.operator.createAccount()
     const { keyId, secret } = await database.operator.createKey(account, {
       expiresAt: '2030-01-01T00:00:10Z',
     })
-    expect(await isUsable(secret)).toBe(true)
+    expect(await isUsable(database, secret)).toBe(true)
     database.clock.nowMs += 10_000
-    expect(await isUsable(secret)).toBe(false)
+    expect(await isUsable(database, secret)).toBe(false)
     expect((await ask('GET', `/keys/${keyId}`)).body).toMatchObject({ status: 'expired' })
   })
 
-  test('can be disabled and enabled', async () => {
+  test('can be disabled and enabled', async ({ database, ask }) => {
     const { keyId } = await database.createAccount(1_000n)
     expect(await ask('POST', `/keys/${keyId}/disable`)).toMatchObject({
       status: 200,
@@ -157,7 +140,7 @@ describe('a key', () => {
     expect(await database.money.reserve([reserveCall(keyId)])).toMatchObject([{ status: 'granted' }])
   })
 
-  test('is revoked permanently, and a repeated revocation has the same answer', async () => {
+  test('is revoked permanently, and a repeated revocation has the same answer', async ({ database, ask }) => {
     const { keyId } = await database.createAccount(1_000n)
     const first = await ask('POST', `/keys/${keyId}/revoke`, { reason: 'leaked' })
     expect(first).toMatchObject({ status: 200, body: { revokedAt: '2030-01-01T00:00:00.000Z' } })
@@ -182,7 +165,7 @@ describe('a key', () => {
     ])
   })
 
-  test('is found by how its secret begins and ends', async () => {
+  test('is found by how its secret begins and ends', async ({ database, ask }) => {
     const account = await database.operator.createAccount()
     const { keyId, secret } = await database.operator.createKey(account)
     await database.operator.createKey(account)
@@ -193,7 +176,7 @@ describe('a key', () => {
     })
   })
 
-  test('with an unknown id is not found', async () => {
+  test('with an unknown id is not found', async ({ ask }) => {
     const notFound = { status: 404, body: refusal('not_found') }
     expect(await ask('GET', `/keys/${randomUUID()}`)).toEqual(notFound)
     expect(await ask('GET', `/keys?account=${randomUUID()}`)).toEqual(notFound)
@@ -212,7 +195,10 @@ describe('rotating', () => {
     requestsPerMinute: 3,
   }
 
-  test('gives a successor with the same limits, and the old secret stays valid for the overlap', async () => {
+  test('gives a successor with the same limits, and the old secret stays valid for the overlap', async ({
+    database,
+    ask,
+  }) => {
     const account = await database.operator.createAccount()
     const old = await database.operator.createKey(account, limits)
     const { status, body } = await ask('POST', `/keys/${old.keyId}/rotate`, { overlapSeconds: 60 })
@@ -220,12 +206,18 @@ describe('rotating', () => {
     expect(status).toBe(201)
     expect(body).toMatchObject({ ...limits, accountId: account, rotatedFrom: old.keyId, expiresAt: null })
     database.clock.nowMs += 59_999
-    expect([await isUsable(old.secret), await isUsable(successor.secret)]).toEqual([true, true])
+    expect([await isUsable(database, old.secret), await isUsable(database, successor.secret)]).toEqual([
+      true,
+      true,
+    ])
     database.clock.nowMs += 1
-    expect([await isUsable(old.secret), await isUsable(successor.secret)]).toEqual([false, true])
+    expect([await isUsable(database, old.secret), await isUsable(database, successor.secret)]).toEqual([
+      false,
+      true,
+    ])
   })
 
-  test('never lets the old secret live longer than it would have', async () => {
+  test('never lets the old secret live longer than it would have', async ({ database, ask }) => {
     const account = await database.operator.createAccount()
     const expiresAt = '2030-01-01T00:00:10.000Z'
     const { keyId } = await database.operator.createKey(account, { expiresAt })
@@ -233,7 +225,7 @@ describe('rotating', () => {
     expect((await ask('GET', `/keys/${keyId}`)).body).toMatchObject({ expiresAt })
   })
 
-  test('is for keys that work', async () => {
+  test('is for keys that work', async ({ database, ask }) => {
     const account = await database.operator.createAccount()
     const { keyId } = await database.operator.createKey(account)
     await ask('POST', `/keys/${keyId}/rotate`, { overlapSeconds: 0 })
@@ -246,7 +238,7 @@ describe('rotating', () => {
     })
   })
 
-  test('is once for each key: a repeated call names the successor', async () => {
+  test('is once for each key: a repeated call names the successor', async ({ database, ask }) => {
     const account = await database.operator.createAccount()
     const { keyId } = await database.operator.createKey(account)
     const rotate = (key: string) => ask('POST', `/keys/${key}/rotate`, { overlapSeconds: 60 })
@@ -258,7 +250,7 @@ describe('rotating', () => {
     expect(await rotate(successor.id)).toMatchObject({ status: 201, body: { expiresAt: null } })
   })
 
-  test('is refused while the account is closed, and changes nothing', async () => {
+  test('is refused while the account is closed, and changes nothing', async ({ database, ask }) => {
     const account = await database.operator.createAccount()
     const { keyId } = await database.operator.createKey(account)
     const before = (await ask('GET', `/keys?account=${account}`)).body

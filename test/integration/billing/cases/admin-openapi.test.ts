@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { z } from 'zod'
 import { describeAdmin } from '#apps/billing/admin/describe-admin.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
@@ -11,28 +11,22 @@ import {
   EMBED,
   ODD,
   START_MS,
-  openBillingDatabase,
   reserveCall,
   settlement,
-  type BillingDatabase,
 } from '../support/billing-database.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
+import { test as billingTest } from '../support/billing-test.ts'
 
 const document = describeAdmin()
 const conformance = createConformance(document)
 
-let database: BillingDatabase
-let base: string
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  base = `${await database.admin.listen({ host: '127.0.0.1', port: 0 })}/admin/v1`
+const test = billingTest.extend('base', { scope: 'file' }, async ({ fileDatabase }) => {
+  return `${await fileDatabase.admin.listen({ host: '127.0.0.1', port: 0 })}/admin/v1`
 })
-afterAll(() => database.close())
 
 const AUTHORIZED = { authorization: `Bearer ${ADMIN_TOKEN}` }
 
-test('the description is served, and is valid OpenAPI 3.1', async () => {
+test('the description is served, and is valid OpenAPI 3.1', async ({ base }) => {
   const response = await fetch(`${base}/openapi.json`, { headers: AUTHORIZED })
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
   const served: unknown = await response.json()
@@ -57,6 +51,7 @@ type Ask = { path: string; body?: object; token?: string }
 
 /** Calls an operation, checks its answer against the description, and returns the answer. */
 async function ask(
+  base: string,
   id: string,
   { path, body, token = ADMIN_TOKEN }: Ask,
 ): Promise<{ status: number; answer: string }> {
@@ -74,11 +69,11 @@ async function ask(
 
 const WithId = z.object({ id: z.string() })
 
-test('every operation answers as described', async () => {
+test('every operation answers as described', async ({ database, base }) => {
   const asked = new Set<string>()
   const demand = async (id: string, path: string, body?: object) => {
     asked.add(id)
-    const { status, answer } = await ask(id, { path, ...(body && { body }) })
+    const { status, answer } = await ask(base, id, { path, ...(body && { body }) })
     expect([id, status < 300, answer]).toEqual([id, true, answer])
     return answer
   }
@@ -90,6 +85,7 @@ test('every operation answers as described', async () => {
   const account = await made('createAccount', '/accounts', { name: 'Ada' })
   await demand('topUp', `/accounts/${account}/topups`, { credits: '1', idempotencyKey: 'a', reason })
   await demand('adjust', `/accounts/${account}/adjustments`, { credits: '-0.1', idempotencyKey: 'a', reason })
+  await demand('changeAccount', `/accounts/${account}`, { weight: 3, reason })
   await demand('closeAccount', `/accounts/${account}/close`, { reason })
   await demand('reopenAccount', `/accounts/${account}/reopen`, { reason })
   await demand('listAccounts', '/accounts?limit=1')
@@ -175,21 +171,21 @@ test('every operation answers as described', async () => {
     .object({ ticket: z.string() })
     .parse(JSON.parse(await demand('openSession', '/sessions', { ticket: true })))
   asked.add('claimSession')
-  const claimed = await ask('claimSession', { path: '/sessions/claim', token: ticket })
+  const claimed = await ask(base, 'claimSession', { path: '/sessions/claim', token: ticket })
   const { token, session } = z
     .object({ token: z.string(), session: WithId })
     .parse(JSON.parse(claimed.answer))
-  expect(await ask('whoAmI', { path: '/me', token })).toMatchObject({ status: 200 })
+  expect(await ask(base, 'whoAmI', { path: '/me', token })).toMatchObject({ status: 200 })
   await demand('listSessions', '/sessions?open=true')
   await demand('endSession', `/sessions/${session.id}/end`)
   await demand('listAudit', '/audit')
   expect([...asked].toSorted()).toEqual(Object.keys(ADMIN).toSorted())
 })
 
-test('every operation refuses a wrong request as described', async () => {
+test('every operation refuses a wrong request as described', async ({ base }) => {
   for (const [id, { path: template }] of Object.entries(ADMIN)) {
     const path = template.replaceAll(/\{\w+\}/g, crypto.randomUUID())
-    const wrong = await ask(id, { path: `${path}?nonsense=1`, body: { nonsense: 1 } })
+    const wrong = await ask(base, id, { path: `${path}?nonsense=1`, body: { nonsense: 1 } })
     expect([id, wrong.status]).toEqual([id, 400])
   }
 })
@@ -198,7 +194,7 @@ const READS_BY_ID = Object.entries(ADMIN).filter(
   ([, { path, method }]) => path.includes('{') && method === 'GET',
 )
 
-test.each(READS_BY_ID)('%s answers not_found for an unknown id', async (id, { path }) => {
-  const { status } = await ask(id, { path: path.replaceAll(/\{\w+\}/g, crypto.randomUUID()) })
+test.for(READS_BY_ID)('%s answers not_found for an unknown id', async ([id, { path }], { base }) => {
+  const { status } = await ask(base, id, { path: path.replaceAll(/\{\w+\}/g, crypto.randomUUID()) })
   expect(status).toBe(404)
 })

@@ -1,32 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { toCursor } from '#apps/billing/admin/list-page.ts'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { openPool } from '#apps/billing/database/open-pool.ts'
 import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import { createReconcile } from '#apps/billing/books/reconcile.ts'
 import { createOperator, refusal, type Operator } from '../support/operator.ts'
-import {
-  ADMIN_TOKEN,
-  CHAT,
-  live,
-  log,
-  openBillingDatabase,
-  type BillingDatabase,
-} from '../support/billing-database.ts'
-
-let database: BillingDatabase
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(() => database.expectReconciled())
-afterAll(() => database.close())
-
-const ask: Operator['ask'] = (...asked) => database.operator.ask(...asked)
+import { ADMIN_TOKEN, CHAT, live, log } from '../support/billing-database.ts'
+import { test } from '../support/billing-test.ts'
 
 describe('requests', () => {
-  test('are read as JSON whatever their content type, which curl declares as a form', async () => {
+  test('are read as JSON whatever their content type, which curl declares as a form', async ({
+    database,
+  }) => {
     const response = await database.admin.inject({
       method: 'POST',
       url: '/admin/v1/accounts',
@@ -39,7 +25,10 @@ describe('requests', () => {
     expect(response.statusCode).toBe(201)
   })
 
-  test('of an unknown operation, not JSON, malformed or too large are refused with an error object', async () => {
+  test('of an unknown operation, not JSON, malformed or too large are refused with an error object', async ({
+    database,
+    ask,
+  }) => {
     expect(await ask('GET', '/nowhere')).toEqual({ status: 404, body: refusal('not_found') })
     expect(await ask('GET', '/accounts/%zz')).toEqual({ status: 400, body: refusal('invalid_request') })
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` }
@@ -59,17 +48,17 @@ describe('requests', () => {
     })
   })
 
-  test.each([
+  test.for([
     ['/accounts?limit=0', 'limit'],
     ['/accounts?limit=501', 'limit'],
     ['/accounts?cursor=x', 'cursor'],
     ['/accounts?size=1', 'size'],
     ['/accounts/not-an-id', 'account'],
-  ])('that are wrong name the field: %s', async (path, param) => {
+  ] as const)('that are wrong name the field: %s', async ([path, param], { ask }) => {
     expect(await ask('GET', path)).toEqual({ status: 400, body: refusal('invalid_request', param) })
   })
 
-  test.each<[string, Parameters<Operator['ask']>]>([
+  test.for<[string, Parameters<Operator['ask']>]>([
     ['name', ['POST', '/accounts', { name: 'a\0b' }]],
     ['reason', ['POST', '/accounts', { name: 'a', reason: 'half of a pair: \ud800' }]],
     [
@@ -87,11 +76,11 @@ describe('requests', () => {
     ['model', ['GET', '/price-versions?model=%00']],
     ['model', ['GET', '/usage?from=2030-01-01&to=2030-01-01&model=%00']],
     ['cursor', ['GET', `/usage?from=2030-01-01&to=2030-01-01&cursor=${toCursor('["\\u0000","","",""]')}`]],
-  ])('with text that cannot be stored name the field: %s of %j', async (param, asked) => {
+  ])('with text that cannot be stored name the field: %s of %j', async ([param, asked], { ask }) => {
     expect(await ask(...asked)).toEqual({ status: 400, body: refusal('invalid_request', param) })
   })
 
-  test('for reconciliations leave connections for other requests', async () => {
+  test('for reconciliations leave connections for other requests', async ({ database, ask }) => {
     const blocker = await database.pool.connect()
     await blocker.query('begin; lock table accounts in access exclusive mode')
     const comparisons = [1, 2, 3].map(() => ask('GET', '/reconciliation'))
@@ -103,7 +92,7 @@ describe('requests', () => {
     expect((await ask('GET', '/reconciliation')).status).toBe(200)
   })
 
-  test('that the database does not answer are refused as unavailable', async () => {
+  test('that the database does not answer are refused as unavailable', async ({ database }) => {
     const pool = await openPool({
       url: database.url,
       bounds: { connections: 1, statementMs: 50 },

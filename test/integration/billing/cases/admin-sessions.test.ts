@@ -1,40 +1,43 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { toKysely } from '#apps/billing/database/to-kysely.ts'
 import { createReconcile } from '#apps/billing/books/reconcile.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import type { Role } from '#libs/admin-contract/roles.ts'
 import type { Session } from '#libs/admin-contract/resources/sessions.ts'
-import { live, log, openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
-import { createOperator, refusal, type Operator } from '../support/operator.ts'
+import { live, log, type BillingDatabase } from '../support/billing-database.ts'
+import { createOperator, refusal, signUp, type Operator } from '../support/operator.ts'
+import { test as base } from '../support/file-database-test.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-let database: BillingDatabase
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-beforeEach(() => {
+const test = base
+  .extend(
+    'as',
+    ({ database }) =>
+      (token: string) =>
+        createOperator(database.admin, token),
+  )
+  .extend(
+    'claim',
+    ({ as }) =>
+      (ticket: string) =>
+        as(ticket).ask('POST', '/sessions/claim', {}),
+  )
+  .extend(
+    'statusOf',
+    ({ as }) =>
+      async (token: string) =>
+        (await as(token).ask('GET', '/accounts')).status,
+  )
+test.beforeEach(({ database }) => {
   database.clock.nowMs += 24 * HOUR_MS
 })
-afterAll(() => database.close())
 
 const INVALID = { status: 401, body: refusal('invalid_token') }
-
-const as = (token: string) => createOperator(database.admin, token)
-
-async function signUp(role: Role): Promise<{ id: string; operator: Operator; token: string }> {
-  const { id, token } = await database.operator.call(ADMIN.createCredential, {
-    name: `${role} ${randomUUID()}`,
-    role,
-  })
-  return { id, token, operator: as(token) }
-}
 
 async function open(operator: Operator, userAgent?: string): Promise<{ token: string; session: Session }> {
   const opened = await operator.call(ADMIN.openSession, { userAgent })
@@ -48,12 +51,12 @@ async function takeTicket(operator: Operator): Promise<string> {
   return opened.ticket
 }
 
-const claim = async (ticket: string) => await as(ticket).ask('POST', '/sessions/claim', {})
-const statusOf = async (token: string) => (await as(token).ask('GET', '/accounts')).status
-
 describe('a session', () => {
-  test('has the name and the role of its credential, and its changes are audited under that name', async () => {
-    const { operator } = await signUp('support')
+  test('has the name and the role of its credential, and its changes are audited under that name', async ({
+    database,
+    as,
+  }) => {
+    const { operator } = await signUp(database, 'support')
     const { token, session } = await open(operator, 'a browser')
     expect(token).toMatch(/^mr_session_[\w-]{43}$/)
     const me = await as(token).call(ADMIN.whoAmI, {})
@@ -67,7 +70,7 @@ describe('a session', () => {
     expect([status, body]).toEqual([403, refusal('forbidden')])
   })
 
-  test('is stored as a hash only', async () => {
+  test('is stored as a hash only', async ({ database }) => {
     const tokens = [await takeTicket(database.operator), (await open(database.operator)).token]
     const { rows } = await database.pool.query<{ everything: string }>(
       'select s::text as everything from admin_sessions s union all select a::text from admin_audit a',
@@ -78,7 +81,7 @@ describe('a session', () => {
     }
   })
 
-  test('lasts 12 hours, however much it is used', async () => {
+  test('lasts 12 hours, however much it is used', async ({ database, as, statusOf }) => {
     const { token } = await open(database.operator)
     for (let half = 1; half <= 24; half += 1) {
       expect(await statusOf(token)).toBe(200)
@@ -89,7 +92,7 @@ describe('a session', () => {
     expect(await as(token).ask('GET', '/me')).toEqual(INVALID)
   })
 
-  test('lasts an hour without a request', async () => {
+  test('lasts an hour without a request', async ({ database, as, statusOf }) => {
     const [idle, used] = [await open(database.operator), await open(database.operator)]
     database.clock.nowMs += HOUR_MS - 1
     expect(await statusOf(used.token)).toBe(200)
@@ -99,8 +102,8 @@ describe('a session', () => {
     expect(await statusOf(used.token)).toBe(200)
   })
 
-  test('ends by signing out, once', async () => {
-    const { operator } = await signUp('viewer')
+  test('ends by signing out, once', async ({ database, as, statusOf }) => {
+    const { operator } = await signUp(database, 'viewer')
     const { token, session } = await open(operator)
     const other = await open(operator)
     expect(await as(token).ask('POST', '/sessions/current/end')).toMatchObject({
@@ -119,8 +122,12 @@ describe('a session', () => {
     })
   })
 
-  test('ends with its credential, also one that was opened while that was revoked', async () => {
-    const { id, operator } = await signUp('ops')
+  test('ends with its credential, also one that was opened while that was revoked', async ({
+    database,
+    as,
+    claim,
+  }) => {
+    const { id, operator } = await signUp(database, 'ops')
     const { token, session } = await open(operator)
     const ticket = await takeTicket(operator)
     await database.operator.call(ADMIN.revokeCredential, { credential: id })
@@ -132,7 +139,7 @@ describe('a session', () => {
     expect(await as(token).ask('GET', '/me')).toEqual(INVALID)
   })
 
-  test('of the configured token ends with that token', async () => {
+  test('of the configured token ends with that token', async ({ database, statusOf }) => {
     const { token } = await open(database.operator)
     const ticket = await takeTicket(database.operator)
     const app = createAdminServer({
@@ -148,13 +155,13 @@ describe('a session', () => {
     const ask = (bearer: string) => createOperator(app, bearer)
     expect(await ask(token).ask('GET', '/me')).toEqual(INVALID)
     expect(await ask(ticket).ask('POST', '/sessions/claim', {})).toEqual(INVALID)
-    const credential = await signUp('ops')
+    const credential = await signUp(database, 'ops')
     expect((await ask((await open(credential.operator)).token).ask('GET', '/me')).status).toBe(200)
     await app.close()
     expect(await statusOf(token)).toBe(200)
   })
 
-  test('cannot open another one, nor get a ticket', async () => {
+  test('cannot open another one, nor get a ticket', async ({ database, as }) => {
     const { token } = await open(database.operator)
     for (const ticket of [true, false]) {
       expect(await as(token).ask('POST', '/sessions', { ticket })).toEqual({
@@ -164,8 +171,8 @@ describe('a session', () => {
     }
   })
 
-  test('creates and revokes credentials for its first 10 minutes', async () => {
-    const owner = await signUp('owner')
+  test('creates and revokes credentials for its first 10 minutes', async ({ database, as }) => {
+    const owner = await signUp(database, 'owner')
     const { token } = await open(owner.operator)
     database.clock.nowMs += 10 * MINUTE_MS - 1
     const create = () => as(token).ask('POST', '/credentials', { name: randomUUID(), role: 'ops' })
@@ -177,8 +184,11 @@ describe('a session', () => {
     expect((await owner.operator.ask('POST', `/credentials/${id}/revoke`)).status).toBe(200)
   })
 
-  test('beyond the hundredth of a credential ends the one that was not used for the longest time', async () => {
-    const { operator } = await signUp('viewer')
+  test('beyond the hundredth of a credential ends the one that was not used for the longest time', async ({
+    database,
+    statusOf,
+  }) => {
+    const { operator } = await signUp(database, 'viewer')
     const sessions: string[] = []
     for (let count = 0; count < 100; count += 1) {
       database.clock.nowMs += SECOND_MS
@@ -193,13 +203,13 @@ describe('a session', () => {
 })
 
 describe('a ticket', () => {
-  test('is claimed once, also by two at the same time', async () => {
+  test('is claimed once, also by two at the same time', async ({ database, as, claim }) => {
     const ticket = await takeTicket(database.operator)
     expect(ticket).toMatch(/^mr_ticket_[\w-]{43}$/)
     const blocker = await database.pool.connect()
     await blocker.query('begin; select from admin_sessions where ticket_sha256 is not null for update')
     const claims = Promise.all([claim(ticket), claim(ticket), claim(ticket)])
-    await expect.poll(() => countWaiting()).toBe(3)
+    await expect.poll(() => countWaiting(database)).toBe(3)
     await blocker.query('rollback')
     blocker.release()
     const answers = await claims
@@ -210,8 +220,8 @@ describe('a ticket', () => {
     expect((await as(token).ask('GET', '/me')).body).toMatchObject({ name: 'bootstrap', role: 'owner' })
   })
 
-  test('lasts 60 seconds, and its session begins with the claim', async () => {
-    const { operator } = await signUp('ops')
+  test('lasts 60 seconds, and its session begins with the claim', async ({ database, claim }) => {
+    const { operator } = await signUp(database, 'ops')
     const [late, inTime] = [await takeTicket(operator), await takeTicket(operator)]
     database.clock.nowMs += 60 * SECOND_MS - 1
     expect(await claim(inTime)).toMatchObject({
@@ -222,7 +232,7 @@ describe('a ticket', () => {
     expect(await claim(late)).toEqual(INVALID)
   })
 
-  test('does nothing else, and is not used up by it', async () => {
+  test('does nothing else, and is not used up by it', async ({ database, as, claim }) => {
     const ticket = await takeTicket(database.operator)
     for (const [, { method, path }] of Object.entries(ADMIN)) {
       if (path === ADMIN.claimSession.path) continue
@@ -233,7 +243,7 @@ describe('a ticket', () => {
     expect((await claim(ticket)).status).toBe(201)
   })
 
-  test('is what claimSession needs: no other token will do', async () => {
+  test('is what claimSession needs: no other token will do', async ({ database, as, claim }) => {
     const { token } = await open(database.operator)
     expect(await as(token).ask('POST', '/sessions/claim', {})).toEqual(INVALID)
     expect(await database.operator.ask('POST', '/sessions/claim', {})).toEqual(INVALID)
@@ -242,8 +252,8 @@ describe('a ticket', () => {
 })
 
 describe('sessions', () => {
-  test('are listed and ended by an owner, and by others their own', async () => {
-    const [ada, bob] = [await signUp('support'), await signUp('viewer')]
+  test('are listed and ended by an owner, and by others their own', async ({ database, statusOf }) => {
+    const [ada, bob] = [await signUp(database, 'support'), await signUp(database, 'viewer')]
     const [ofAda, ofBob] = [await open(ada.operator), await open(bob.operator)]
     const idsOf = async (operator: Operator) =>
       (await operator.call(ADMIN.listSessions, { open: 'true' })).data.map(({ id }) => id)
@@ -263,8 +273,8 @@ describe('sessions', () => {
     expect(ended.data.map(({ id }) => id)).toContain(ofAda.session.id)
   })
 
-  test('come in pages, also those that began at the same moment', async () => {
-    const { operator } = await signUp('ops')
+  test('come in pages, also those that began at the same moment', async ({ database }) => {
+    const { operator } = await signUp(database, 'ops')
     const opened: string[] = []
     for (let count = 0; count < 5; count += 1) opened.push((await open(operator)).session.id)
     const listed: string[] = []
@@ -277,7 +287,7 @@ describe('sessions', () => {
     expect(listed.toSorted()).toEqual(opened.toSorted())
   })
 
-  test('are deleted 30 days after they began, and tickets that were not claimed', async () => {
+  test('are deleted 30 days after they began, and tickets that were not claimed', async ({ database }) => {
     await open(database.operator)
     await takeTicket(database.operator)
     database.clock.nowMs += 30 * 24 * HOUR_MS + 1
@@ -287,7 +297,7 @@ describe('sessions', () => {
   })
 })
 
-async function countWaiting(): Promise<number> {
+async function countWaiting(database: BillingDatabase): Promise<number> {
   const { rows } = await database.pool.query(
     "select from pg_stat_activity where wait_event_type = 'Lock' and query like 'update \"admin_sessions\"%' and datname = current_database()",
   )

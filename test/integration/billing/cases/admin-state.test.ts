@@ -1,28 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import {
   deadLetters,
-  openBillingDatabase,
   reserveCall,
   setWatermark,
   settlement,
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
+import { test } from '../support/file-database-test.ts'
 
 const DAY_MS = 86_400_000
 
-let database: BillingDatabase
+const readState = async (database: BillingDatabase) => await database.operator.call(ADMIN.readState, {})
 
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterAll(() => database.close())
-
-const readState = async () => await database.operator.call(ADMIN.readState, {})
-
-test('the state of an empty database says so', async () => {
-  expect(await readState()).toEqual({
+test('the state of an empty database says so', async ({ database }) => {
+  expect(await readState(database)).toEqual({
     at: '2030-01-01T00:00:00.000Z',
     replica: 'replica-1',
     watermarks: [{ model: 'chat', ageMs: 400 }],
@@ -35,13 +28,15 @@ test('the state of an empty database says so', async () => {
   })
 })
 
-test('the state has the models with dead letters', async () => {
+test('the state has the models with dead letters', async ({ database }) => {
   deadLetters.set('chat', 2).set('embed', 0)
-  expect((await readState()).deadLetters).toEqual([{ model: 'chat', settlements: 2 }])
+  expect((await readState(database)).deadLetters).toEqual([{ model: 'chat', settlements: 2 }])
   deadLetters.clear()
 })
 
-test('the state has alarms and write-offs of 24 hours, overdue holds and the newest comparison', async () => {
+test('the state has alarms and write-offs of 24 hours, overdue holds and the newest comparison', async ({
+  database,
+}) => {
   const { keyId } = await database.createAccount(100_000n)
   const [over, overdue] = [reserveCall(keyId), reserveCall(keyId)]
   await database.money.reserve([over, overdue])
@@ -53,7 +48,7 @@ test('the state has alarms and write-offs of 24 hours, overdue holds and the new
     unknown(),
   ])
   await setWatermark(database, 'chat', overdue.deadlineMs + 60_000 + 330_000)
-  expect((await readState()).overdueHolds).toBe(0)
+  expect((await readState(database)).overdueHolds).toBe(0)
   await setWatermark(database, 'chat', overdue.deadlineMs + 60_000 + 330_001)
   for (const [minute, rows] of [0, 1].entries()) {
     await database.pool.query('insert into reconciliation_runs (at, counts) values ($1, $2)', [
@@ -61,7 +56,7 @@ test('the state has alarms and write-offs of 24 hours, overdue holds and the new
       JSON.stringify([{ question: 'q', rows }]),
     ])
   }
-  const state = await readState()
+  const state = await readState(database)
   expect(state).toMatchObject({
     reconciliation: { at: '2030-01-01T00:01:00.000Z', agrees: false, counts: [{ question: 'q', rows: 1 }] },
     overdueHolds: 1,
@@ -69,9 +64,9 @@ test('the state has alarms and write-offs of 24 hours, overdue holds and the new
     writeOffs: { requests: 1, writtenOffNano: '100' },
   })
   database.clock.nowMs += DAY_MS - 1
-  expect(await readState()).toEqual({ ...state, at: '2030-01-01T23:59:59.999Z' })
+  expect(await readState(database)).toEqual({ ...state, at: '2030-01-01T23:59:59.999Z' })
   database.clock.nowMs += 1
-  expect(await readState()).toMatchObject({
+  expect(await readState(database)).toMatchObject({
     overdueHolds: 1,
     alarms: [],
     writeOffs: { requests: 0, writtenOffNano: '0' },

@@ -1,34 +1,23 @@
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { expect } from 'vitest'
 import { createTimingWriter } from '#apps/billing/settlements/write-timings.ts'
-import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
 import { askAs, refused } from '../support/ask-as.ts'
-import {
-  log,
-  openBillingDatabase,
-  reserveCall,
-  settlement,
-  START_MS,
-  type BillingDatabase,
-} from '../support/billing-database.ts'
+import { log, reserveCall, settlement, START_MS } from '../support/billing-database.ts'
 import { createPatientClient } from '../support/patient-client.ts'
+import { test as base } from '../support/own-database-test.ts'
 
-let database: BillingDatabase
-let billing: BillingClient
-
-beforeEach(async () => {
-  database = await openBillingDatabase()
+const test = base.extend('billing', async ({ database }, { onCleanup }) => {
   const { address, stop } = await database.serve()
-  billing = createPatientClient({ address })
-  onTestFinished(async () => {
+  const billing = createPatientClient({ address })
+  onCleanup(async () => {
     billing.close()
     await stop()
   })
+  return billing
 })
-afterEach(() => database.close())
 
-test('a key reads its balance, its spending by period and its limit', async () => {
+test('a key reads its balance, its spending by period and its limit', async ({ database, billing }) => {
   const { keyId } = await database.createAccount(10_000n)
   await database.pool.query(`update api_keys set spend_limit = 5000, spend_period = 'month' where id = $1`, [
     keyId,
@@ -85,7 +74,7 @@ test('a key reads its balance, its spending by period and its limit', async () =
   await expect(unknown('readCredits')).rejects.toMatchObject(refused('invalid_key'))
 })
 
-test('a request is there from its hold on, and only for its key', async () => {
+test('a request is there from its hold on, and only for its key', async ({ database, billing }) => {
   const { keyId } = await database.createAccount(10_000n)
   const other = await database.createAccount(10_000n)
   const call = callAt(keyId, START_MS)
@@ -126,7 +115,10 @@ test('a request is there from its hold on, and only for its key', async () => {
   await expect(readAs(keyId, uuidV7(START_MS))).rejects.toMatchObject(notFound)
 })
 
-test('requests are listed newest first: those that run, then pages of settled ones', async () => {
+test('requests are listed newest first: those that run, then pages of settled ones', async ({
+  database,
+  billing,
+}) => {
   const { keyId } = await database.createAccount(100_000n)
   const calls = [0, 1, 2, 3, 4].map((n) => callAt(keyId, START_MS + n))
   await database.money.reserve(calls)
@@ -145,7 +137,7 @@ test('requests are listed newest first: those that run, then pages of settled on
   await expect(page('x')).rejects.toMatchObject(refused('invalid_request', 'cursor'))
 })
 
-test('activity is summed up by day and model', async () => {
+test('activity is summed up by day and model', async ({ database, billing }) => {
   const { keyId } = await database.createAccount(100_000n)
   const calls = [callAt(keyId, START_MS), callAt(keyId, START_MS)]
   await database.money.reserve(calls)

@@ -54,13 +54,13 @@ test('replicas of one cell hold it together, and go on when the queue loses its 
   const id = await queues[0].get(queueIdKey())
   await queues[0].flushall()
   await expect.poll(async () => await queues[0].get(queueIdKey()), POLL).toBe(id)
-  // Two more renewals.
+  // The renewals write both keys again.
   await queues[0].flushall()
   await expect.poll(async () => await queues[0].dbsize(), POLL).toBe(2)
   expect(replicas.flatMap(({ lost, lines }) => [...lost, ...lines])).toEqual([])
 })
 
-/** The second cell has these of the two queues and databases. */
+/** The queue and the database that the second cell has. Each cell has one of two. */
 type Meeting = { what: string; other: { queue: 0 | 1; database: 0 | 1 }; reason: string }
 
 test.each<Meeting>([

@@ -4,44 +4,32 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { readExamples } from '../../../support/doc-examples.ts'
-import {
-  ADMIN_TOKEN,
-  openBillingDatabase,
-  START_MS,
-  type BillingDatabase,
-} from '../support/billing-database.ts'
+import { ADMIN_TOKEN, START_MS, type BillingDatabase } from '../support/billing-database.ts'
+import { test } from '../support/billing-test.ts'
 
 const HOW_MONEY_MOVES = readFileSync('docs/billing.md', 'utf8')
 const OPERATIONS = readFileSync('docs/operations/billing.md', 'utf8')
 
-let database: BillingDatabase
-let folder: string
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  folder = mkdtempSync(join(tmpdir(), 'millrace-docs-'))
-})
-afterAll(async () => {
-  rmSync(folder, { recursive: true })
-  await database.close()
-})
-
-test('the script of docs/billing.md distinguishes an export as it was sealed from a changed one', async () => {
-  await sealDay(1, 1_000n)
-  await sealDay(2, 2_000n)
-  const ledger = await download('ledger')
-  writeFileSync(join(folder, 'seals.json'), await download('seals?limit=500'))
-  expect(await runScript(ledger)).toEqual(['2030-01-01 as sealed', '2030-01-02 as sealed'])
-  expect(await runScript(ledger.replace('"2000"', '"2001"'))).toEqual([
+test('the script of docs/billing.md distinguishes an export as it was sealed from a changed one', async ({
+  database,
+}) => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-docs-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  await sealDay(database, 1, 1_000n)
+  await sealDay(database, 2, 2_000n)
+  const ledger = await download(database, 'ledger')
+  writeFileSync(join(folder, 'seals.json'), await download(database, 'seals?limit=500'))
+  expect(await runScript(folder, ledger)).toEqual(['2030-01-01 as sealed', '2030-01-02 as sealed'])
+  expect(await runScript(folder, ledger.replace('"2000"', '"2001"'))).toEqual([
     '2030-01-01 as sealed',
     '2030-01-02 NOT AS SEALED',
   ])
 })
 
-test('docs/billing.md has every question of the reconciliation', async () => {
+test('docs/billing.md has every question of the reconciliation', async ({ database }) => {
   const { rows } = await database.pool.query<{ name: string }>('select name from reconcile(whole => true)')
   const [, section = ''] = HOW_MONEY_MOVES.split('\n## Reconciliation\n')
   const [table = ''] = section.split('\n## ')
@@ -70,13 +58,13 @@ test('docs/operations/billing.md has every alarm, and no other', async () => {
 })
 
 /** Makes a top-up, then the seal of this day of January 2030. */
-async function sealDay(day: number, credits: bigint): Promise<void> {
+async function sealDay(database: BillingDatabase, day: number, credits: bigint): Promise<void> {
   await database.createAccount(credits)
   const atMs = START_MS + (day - 1) * 86_400_000
   await database.pool.query('select seal_ledger(at => $1)', [new Date(atMs)])
 }
 
-async function download(path: string): Promise<string> {
+async function download(database: BillingDatabase, path: string): Promise<string> {
   const response = await database.admin.inject({
     method: 'GET',
     url: `/admin/v1/${path}`,
@@ -87,7 +75,7 @@ async function download(path: string): Promise<string> {
 }
 
 /** Runs the documented script on this export and returns the lines that it prints. */
-async function runScript(ledger: string): Promise<string[]> {
+async function runScript(folder: string, ledger: string): Promise<string[]> {
   const [script] = readExamples(HOW_MONEY_MOVES, ['js'])
   writeFileSync(join(folder, 'verify-seals.mjs'), script?.code ?? '')
   writeFileSync(join(folder, 'ledger.jsonl'), ledger)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { createMoney } from '#apps/billing/money/money.ts'
 import type { ExtendCall } from '#libs/billing-client/billing-calls.ts'
 import {
@@ -8,7 +8,6 @@ import {
   HOLD_GRACE_MS,
   ODD,
   only,
-  openBillingDatabase,
   receipts,
   reserveCall,
   setWatermark,
@@ -16,28 +15,19 @@ import {
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
+import { test } from '../support/billing-test.ts'
 
 // The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
 // 700.
 
-let database: BillingDatabase
+const extend = async (database: BillingDatabase, call: ExtendCall) =>
+  only(await database.money.extend([call]))
+const toOutput = (database: BillingDatabase, reservationId: string, outputTokens: number) =>
+  extend(database, { reservationId, outputTokens, deadlineMs: null })
 
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(async () => {
-  await database.expectReconciled()
-  database.clock.nowMs = START_MS
-})
-afterAll(() => database.close())
-
-const extend = async (call: ExtendCall) => only(await database.money.extend([call]))
-const toOutput = (reservationId: string, outputTokens: number) =>
-  extend({ reservationId, outputTokens, deadlineMs: null })
-
-test('takes what the hold lacks for the wanted tokens in all', async () => {
-  const { accountId, reservationId } = await held(10_000n)
-  expect(await toOutput(reservationId, 80)).toMatchObject({
+test('takes what the hold lacks for the wanted tokens in all', async ({ database }) => {
+  const { accountId, reservationId } = await held(database, 10_000n)
+  expect(await toOutput(database, reservationId, 80)).toMatchObject({
     status: 'granted',
     amountNano: 1_000n,
     outputTokens: 80,
@@ -46,16 +36,18 @@ test('takes what the hold lacks for the wanted tokens in all', async () => {
   expect(await database.balance(accountId)).toEqual({ posted: 10_000n, held: 1_000n, openHolds: 1 })
 })
 
-test('the same call again, a smaller one and one that overtook it take nothing more', async () => {
-  const { accountId, reservationId } = await held(10_000n)
-  const first = await toOutput(reservationId, 80)
-  expect(await toOutput(reservationId, 80)).toEqual(first)
-  expect(await toOutput(reservationId, 60)).toMatchObject({ amountNano: 1_000n, outputTokens: 80 })
+test('the same call again, a smaller one and one that overtook it take nothing more', async ({
+  database,
+}) => {
+  const { accountId, reservationId } = await held(database, 10_000n)
+  const first = await toOutput(database, reservationId, 80)
+  expect(await toOutput(database, reservationId, 80)).toEqual(first)
+  expect(await toOutput(database, reservationId, 60)).toMatchObject({ amountNano: 1_000n, outputTokens: 80 })
   expect(await database.balance(accountId)).toMatchObject({ held: 1_000n })
 })
 
-test('of one reservation in a batch the largest call counts', async () => {
-  const { accountId, reservationId } = await held(10_000n)
+test('of one reservation in a batch the largest call counts', async ({ database }) => {
+  const { accountId, reservationId } = await held(database, 10_000n)
   const answers = await database.money.extend(
     [60, 80, 70].map((outputTokens) => ({ reservationId, outputTokens, deadlineMs: null })),
   )
@@ -63,45 +55,51 @@ test('of one reservation in a batch the largest call counts', async () => {
   expect(await database.balance(accountId)).toMatchObject({ held: 1_000n })
 })
 
-test('grants what the credits pay for, reports it as clamped, and grants the rest when there are more credits', async () => {
-  const { accountId, reservationId } = await held(905n)
-  expect(await toOutput(reservationId, 80)).toMatchObject({
+test('grants what the credits pay for, reports it as clamped, and grants the rest when there are more credits', async ({
+  database,
+}) => {
+  const { accountId, reservationId } = await held(database, 905n)
+  expect(await toOutput(database, reservationId, 80)).toMatchObject({
     amountNano: 900n,
     outputTokens: 70,
     clamped: true,
   })
-  expect(await toOutput(reservationId, 80)).toEqual({
+  expect(await toOutput(database, reservationId, 80)).toEqual({
     status: 'insufficient-credits',
     availableNano: 5n,
     heldNano: 900n,
   })
   await database.operator.topUp(accountId, { nano: 1_000n, idempotencyKey: 'second' })
-  expect(await toOutput(reservationId, 80)).toMatchObject({ amountNano: 1_000n, clamped: false })
+  expect(await toOutput(database, reservationId, 80)).toMatchObject({ amountNano: 1_000n, clamped: false })
 })
 
-test('does not call the limit of the model a shortage of money', async () => {
-  const { reservationId } = await held(100_000n)
-  expect(await toOutput(reservationId, 5_000)).toMatchObject({
+test('does not call the limit of the model a shortage of money', async ({ database }) => {
+  const { reservationId } = await held(database, 100_000n)
+  expect(await toOutput(database, reservationId, 5_000)).toMatchObject({
     outputTokens: CHAT.maxOutputTokens,
     clamped: false,
   })
 })
 
-test('counts the exact input once it is known, at the price of the reservation', async () => {
-  const { reservationId } = await held(10_000n)
+test('counts the exact input once it is known, at the price of the reservation', async ({ database }) => {
+  const { reservationId } = await held(database, 10_000n)
   await database.money.replace([{ reservationId, inputTokens: 300, outputTokens: 50 }])
   database.clock.nowMs += 1_000
   await database.loadModels([{ ...CHAT, outputPriceNano: '20000000' }, ODD, EMBED])
-  expect(await toOutput(reservationId, 60)).toMatchObject({ amountNano: 1_200n, outputTokens: 60 })
+  expect(await toOutput(database, reservationId, 60)).toMatchObject({ amountNano: 1_200n, outputTokens: 60 })
   database.clock.nowMs += 1_000
   await database.loadModels([CHAT, ODD, EMBED])
 })
 
-test('a later deadline keeps the hold from expiring, an earlier one changes nothing', async () => {
-  const { accountId, reservationId, deadlineMs } = await held(1_000n)
+test('a later deadline keeps the hold from expiring, an earlier one changes nothing', async ({
+  database,
+}) => {
+  const { accountId, reservationId, deadlineMs } = await held(database, 1_000n)
   const later = deadlineMs + 3_600_000
-  await extend({ reservationId, outputTokens: 0, deadlineMs: later })
-  expect(await extend({ reservationId, outputTokens: 0, deadlineMs })).toMatchObject({ amountNano: 700n })
+  await extend(database, { reservationId, outputTokens: 0, deadlineMs: later })
+  expect(await extend(database, { reservationId, outputTokens: 0, deadlineMs })).toMatchObject({
+    amountNano: 700n,
+  })
   await setWatermark(database, 'chat', later + HOLD_GRACE_MS + 30_000)
   await database.money.expire(100)
   expect(await database.balance(accountId)).toMatchObject({ openHolds: 1 })
@@ -111,8 +109,8 @@ test('a later deadline keeps the hold from expiring, an earlier one changes noth
   await database.pool.query('delete from settlement_watermarks')
 })
 
-test('a replica with a shorter grace does not shorten the life of a hold', async () => {
-  const { accountId, reservationId, deadlineMs } = await held(1_000n)
+test('a replica with a shorter grace does not shorten the life of a hold', async ({ database }) => {
+  const { accountId, reservationId, deadlineMs } = await held(database, 1_000n)
   const impatient = createMoney({
     pool: database.servicePool,
     receipts,
@@ -126,27 +124,29 @@ test('a replica with a shorter grace does not shorten the life of a hold', async
   await database.pool.query('delete from settlement_watermarks')
 })
 
-test('refuses an id without a hold, and a key that was revoked meanwhile; the hold stays as it was', async () => {
-  expect(await toOutput(randomUUID(), 1)).toEqual({ status: 'conflict' })
-  const { reservationId } = await held(1_000n)
+test('refuses an id without a hold, and a key that was revoked meanwhile; the hold stays as it was', async ({
+  database,
+}) => {
+  expect(await toOutput(database, randomUUID(), 1)).toEqual({ status: 'conflict' })
+  const { reservationId } = await held(database, 1_000n)
   await database.money.settle([settlement(reservationId)])
-  expect(await toOutput(reservationId, 60)).toEqual({ status: 'conflict' })
-  const other = await held(10_000n)
+  expect(await toOutput(database, reservationId, 60)).toEqual({ status: 'conflict' })
+  const other = await held(database, 10_000n)
   await database.operator.revokeKey(other.keyId)
-  expect(await toOutput(other.reservationId, 60)).toEqual({ status: 'key-invalid' })
+  expect(await toOutput(database, other.reservationId, 60)).toEqual({ status: 'key-invalid' })
   expect(await database.balance(other.accountId)).toMatchObject({ held: 700n })
 })
 
-test('what the larger hold costs is charged', async () => {
-  const { accountId, reservationId } = await held(10_000n)
-  await toOutput(reservationId, 80)
+test('what the larger hold costs is charged', async ({ database }) => {
+  const { accountId, reservationId } = await held(database, 10_000n)
+  await toOutput(database, reservationId, 80)
   expect(await database.money.settle([settlement(reservationId, { completionTokens: 80 })])).toMatchObject([
     { result: 'charged', chargedNano: 1_000n },
   ])
   expect(await database.balance(accountId)).toEqual({ posted: 9_000n, held: 0n, openHolds: 0 })
 })
 
-async function held(nano: bigint) {
+async function held(database: BillingDatabase, nano: bigint) {
   const account = await database.createAccount(nano)
   const call = reserveCall(account.keyId)
   expect(await database.money.reserve([call])).toMatchObject([{ status: 'granted', amountNano: 700n }])

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { hashApiKey } from '#libs/api-key/api-key.ts'
 import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
@@ -10,27 +10,23 @@ import {
   type ServerTlsFiles,
 } from '#libs/grpc/open-credentials.ts'
 import { createAuthority } from '../../../support/certificates.ts'
-import {
-  log,
-  openBillingDatabase,
-  reserveCall,
-  type BillingDatabase,
-  type BillingServer,
-} from '../support/billing-database.ts'
+import { log, reserveCall, type BillingDatabase, type BillingServer } from '../support/billing-database.ts'
+import { test as base } from '../support/billing-test.ts'
 
 const authority = createAuthority()
 const stranger = createAuthority()
 const gateway = authority.issue('gateway')
 const none = { ca: undefined, cert: undefined, key: undefined }
 
-let database: BillingDatabase
-let account: Awaited<ReturnType<BillingDatabase['createAccount']>>
+type Account = Awaited<ReturnType<BillingDatabase['createAccount']>>
 
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  account = await database.createAccount(1_000_000n)
-})
-afterAll(async () => await database.close())
+const test = base
+  .extend('account', { scope: 'file' }, ({ fileDatabase }) => fileDatabase.createAccount(1_000_000n))
+  .extend('server', { scope: 'file' }, async ({ fileDatabase }, { onCleanup }) => {
+    const server = await serve(fileDatabase, { ...authority.issue('localhost'), clientCa: authority.ca })
+    onCleanup(() => server.stop())
+    return server
+  })
 
 async function connect(server: BillingServer, files: ClientTlsFiles) {
   const address = server.address.replace('127.0.0.1', 'localhost')
@@ -43,7 +39,7 @@ async function connect(server: BillingServer, files: ClientTlsFiles) {
   return client
 }
 
-async function serve(files: ServerTlsFiles): Promise<BillingServer> {
+async function serve(database: BillingDatabase, files: ServerTlsFiles): Promise<BillingServer> {
   const { credentials, close } = await openServerCredentials(files, { log })
   const server = await database.serve({ credentials })
   return {
@@ -59,7 +55,7 @@ const SERVED = ['found', 'granted']
 const REFUSED = ['unavailable', 'unavailable']
 
 /** Returns the results of a look-up of the key and of a reserve with it. */
-async function ask(server: BillingServer, files: ClientTlsFiles): Promise<string[]> {
+async function ask(account: Account, server: BillingServer, files: ClientTlsFiles): Promise<string[]> {
   const client = await connect(server, files)
   const unavailable = (error: unknown) => {
     if (error instanceof BillingUnavailable) return 'unavailable'
@@ -73,54 +69,51 @@ async function ask(server: BillingServer, files: ClientTlsFiles): Promise<string
 }
 
 describe('billing with a certificate that asks gateways for theirs', () => {
-  let server: BillingServer
-  beforeAll(async () => {
-    server = await serve({ ...authority.issue('localhost'), clientCa: authority.ca })
-  })
-  afterAll(async () => await server.stop())
-
-  test('serves a gateway with a certificate of its authority', async () => {
-    expect(await ask(server, { ca: authority.ca, ...gateway })).toEqual(SERVED)
+  test('serves a gateway with a certificate of its authority', async ({ account, server }) => {
+    expect(await ask(account, server, { ca: authority.ca, ...gateway })).toEqual(SERVED)
   })
 
-  test.each<[string, ClientTlsFiles]>([
+  test.for<[string, ClientTlsFiles]>([
     ['without a certificate', { ...none, ca: authority.ca }],
     ['with a certificate of another authority', { ca: authority.ca, ...stranger.issue('gateway') }],
     ['in plaintext', none],
-  ])('refuses a gateway %s', async (_, files) => {
-    expect(await ask(server, files)).toEqual(REFUSED)
+  ])('refuses a gateway %s', async ([, files], { account, server }) => {
+    expect(await ask(account, server, files)).toEqual(REFUSED)
   })
 
-  test('is refused by a gateway that trusts another authority', async () => {
-    expect(await ask(server, { ca: stranger.ca, ...gateway })).toEqual(REFUSED)
+  test('is refused by a gateway that trusts another authority', async ({ account, server }) => {
+    expect(await ask(account, server, { ca: stranger.ca, ...gateway })).toEqual(REFUSED)
   })
 })
 
-test("billing whose certificate is another host's is refused", async () => {
-  const server = await serve({ ...authority.issue('elsewhere'), clientCa: undefined })
+test("billing whose certificate is another host's is refused", async ({ database, account }) => {
+  const server = await serve(database, { ...authority.issue('elsewhere'), clientCa: undefined })
   onTestFinished(() => server.stop())
-  expect(await ask(server, { ...none, ca: authority.ca })).toEqual(REFUSED)
+  expect(await ask(account, server, { ...none, ca: authority.ca })).toEqual(REFUSED)
 })
 
-test('billing with only a certificate serves clients that trust it, and none in plaintext', async () => {
-  const server = await serve({ ...authority.issue('localhost'), clientCa: undefined })
+test('billing with only a certificate serves clients that trust it, and none in plaintext', async ({
+  database,
+  account,
+}) => {
+  const server = await serve(database, { ...authority.issue('localhost'), clientCa: undefined })
   onTestFinished(() => server.stop())
-  expect(await ask(server, { ...none, ca: authority.ca })).toEqual(SERVED)
-  expect(await ask(server, none)).toEqual(REFUSED)
+  expect(await ask(account, server, { ...none, ca: authority.ca })).toEqual(SERVED)
+  expect(await ask(account, server, none)).toEqual(REFUSED)
 })
 
-test('a gateway that expects a certificate is not served in plaintext', async () => {
+test('a gateway that expects a certificate is not served in plaintext', async ({ database, account }) => {
   const server = await database.serve()
   onTestFinished(() => server.stop())
-  expect(await ask(server, { ...none, ca: authority.ca })).toEqual(REFUSED)
+  expect(await ask(account, server, { ...none, ca: authority.ca })).toEqual(REFUSED)
 })
 
-test('files that cannot be used are named', async () => {
+test('files that cannot be used are named', async ({ database }) => {
   const pair = { cert: gateway.cert, key: authority.issue('other').key }
   const open = async (files: ClientTlsFiles) => await openChannelCredentials(files, { log })
-  await expect(serve({ ...pair, clientCa: undefined })).rejects.toThrow(pair.key)
+  await expect(serve(database, { ...pair, clientCa: undefined })).rejects.toThrow(pair.key)
   await expect(open({ ...pair, ca: authority.ca })).rejects.toThrow(pair.key)
-  await expect(serve({ ...gateway, clientCa: gateway.key })).rejects.toThrow(gateway.key)
+  await expect(serve(database, { ...gateway, clientCa: gateway.key })).rejects.toThrow(gateway.key)
   await expect(open({ ...none, ca: gateway.key })).rejects.toThrow(gateway.key)
   await expect(open({ ...none, ca: '/nowhere/ca.crt' })).rejects.toThrow('/nowhere/ca.crt')
 })

@@ -1,14 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import { describe, expect } from 'vitest'
 import {
   only,
-  openBillingDatabase,
-  reserveCall,
   setWatermark,
   settlement,
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
+import { test } from '../support/billing-test.ts'
+import { createLimitedKey, hold, newCall, reserve, spend } from '../support/single-calls.ts'
 
 // The model 'chat' costs 2 nano-credits per input token and 10 per output token: 100 input and 50 output tokens hold
 // 700. The clock begins on a Tuesday, the first of a month, at midnight.
@@ -16,33 +15,15 @@ import {
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
-let database: BillingDatabase
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(async () => {
-  await database.expectReconciled()
-  database.clock.nowMs = START_MS
-})
-afterAll(() => database.close())
-
-/** Returns a reserve call with a deadline ten minutes from now. */
-const newCall = (keyId: string, fields: Partial<ReserveCall> = {}) =>
-  reserveCall(keyId, { deadlineMs: database.clock.nowMs + 600_000, ...fields })
-const reserve = async (call: ReserveCall) => only(await database.money.reserve([call]))
-const spend = async (keyId: string) => {
-  const call = newCall(keyId)
-  const { status } = await reserve(call)
-  if (status === 'granted') await database.money.settle([settlement(call.reservationId)])
-  return status
-}
-
 describe('the spend limit of a key', () => {
-  test('refuses a call that the account could pay, with the available and held amounts of the key', async () => {
-    const { accountId, keyId } = await limited({ amountNano: '1000', period: 'day' })
-    await reserve(newCall(keyId))
-    expect(await reserve(newCall(keyId, { inputTokens: 200 }))).toEqual({
+  test('refuses a call that the account could pay, with the available and held amounts of the key', async ({
+    database,
+  }) => {
+    const { accountId, keyId } = await createLimitedKey(database, {
+      spendLimit: { amountNano: '1000', period: 'day' },
+    })
+    await reserve(database, newCall(database, keyId))
+    expect(await reserve(database, newCall(database, keyId, { inputTokens: 200 }))).toEqual({
       status: 'key-limit',
       availableNano: 300n,
       heldNano: 700n,
@@ -50,67 +31,80 @@ describe('the spend limit of a key', () => {
     expect(await database.balance(accountId)).toMatchObject({ held: 700n })
   })
 
-  test('clamps the output to what the key has left', async () => {
-    const { keyId } = await limited({ amountNano: '500', period: 'day' })
-    expect(await reserve(newCall(keyId))).toMatchObject({ amountNano: 500n, outputTokens: 30, clamped: true })
+  test('clamps the output to what the key has left', async ({ database }) => {
+    const { keyId } = await createLimitedKey(database, { spendLimit: { amountNano: '500', period: 'day' } })
+    expect(await reserve(database, newCall(database, keyId))).toMatchObject({
+      amountNano: 500n,
+      outputTokens: 30,
+      clamped: true,
+    })
   })
 
-  test('is not named when the account could not pay either', async () => {
-    const { accountId, keyId } = await limited({ amountNano: '50', period: 'day' })
+  test('is not named when the account could not pay either', async ({ database }) => {
+    const { accountId, keyId } = await createLimitedKey(database, {
+      spendLimit: { amountNano: '50', period: 'day' },
+    })
     const other = await database.operator.createKey(accountId)
-    await reserve(newCall(other.keyId, { inputTokens: 49_945, outputTokens: 1 }))
-    expect(await reserve(newCall(keyId))).toEqual({
+    await reserve(database, newCall(database, other.keyId, { inputTokens: 49_945, outputTokens: 1 }))
+    expect(await reserve(database, newCall(database, keyId))).toEqual({
       status: 'insufficient-credits',
       availableNano: 100n,
       heldNano: 99_900n,
     })
   })
 
-  test('does not bind the other keys of the account', async () => {
-    const { accountId, keyId } = await limited({ amountNano: '700', period: 'day' })
+  test('does not bind the other keys of the account', async ({ database }) => {
+    const { accountId, keyId } = await createLimitedKey(database, {
+      spendLimit: { amountNano: '700', period: 'day' },
+    })
     const other = await database.operator.createKey(accountId)
-    expect(await spend(keyId)).toBe('granted')
-    expect(await spend(keyId)).toBe('key-limit')
-    expect(await spend(other.keyId)).toBe('granted')
+    expect(await spend(database, keyId)).toBe('granted')
+    expect(await spend(database, keyId)).toBe('key-limit')
+    expect(await spend(database, other.keyId)).toBe('granted')
   })
 
-  test.each([
+  test.for([
     ['day', DAY_MS],
     ['week', 6 * DAY_MS],
     ['month', 31 * DAY_MS],
-  ])('of a %s restarts with the next one, at midnight UTC', async (period, endMs) => {
-    const { keyId } = await limited({ amountNano: '700', period })
-    expect(await spend(keyId)).toBe('granted')
-    database.clock.nowMs = START_MS + endMs - 1
-    expect(await spend(keyId)).toBe('key-limit')
-    database.clock.nowMs = START_MS + endMs
-    expect(await spend(keyId)).toBe('granted')
-  })
+  ] as const)(
+    'of a %s restarts with the next one, at midnight UTC',
+    async ([period, endMs], { database }) => {
+      const { keyId } = await createLimitedKey(database, { spendLimit: { amountNano: '700', period } })
+      expect(await spend(database, keyId)).toBe('granted')
+      database.clock.nowMs = START_MS + endMs - 1
+      expect(await spend(database, keyId)).toBe('key-limit')
+      database.clock.nowMs = START_MS + endMs
+      expect(await spend(database, keyId)).toBe('granted')
+    },
+  )
 
-  test('in total never restarts', async () => {
-    const { keyId } = await limited({ amountNano: '700', period: 'total' })
-    expect(await spend(keyId)).toBe('granted')
+  test('in total never restarts', async ({ database }) => {
+    const { keyId } = await createLimitedKey(database, { spendLimit: { amountNano: '700', period: 'total' } })
+    expect(await spend(database, keyId)).toBe('granted')
     database.clock.nowMs += 1_000 * DAY_MS
-    expect(await spend(keyId)).toBe('key-limit')
+    expect(await spend(database, keyId)).toBe('key-limit')
   })
 
-  test('counts a hold in the period in which it was made, whenever it ends', async () => {
-    const { keyId } = await limited({ amountNano: '700', period: 'day' })
-    const call = newCall(keyId)
-    await reserve(call)
+  test('counts a hold in the period in which it was made, whenever it ends', async ({ database }) => {
+    const { keyId } = await createLimitedKey(database, { spendLimit: { amountNano: '700', period: 'day' } })
+    const call = newCall(database, keyId)
+    await reserve(database, call)
     database.clock.nowMs += DAY_MS
     await database.money.settle([settlement(call.reservationId)])
-    expect(await spend(keyId)).toBe('granted')
-    expect(await spend(keyId)).toBe('key-limit')
+    expect(await spend(database, keyId)).toBe('granted')
+    expect(await spend(database, keyId)).toBe('key-limit')
   })
 
-  test.each(['settled', 'released', 'expired'])(
+  test.for(['settled', 'released', 'expired'])(
     'has room again for a hold that has ended: %s',
-    async (how) => {
-      const { keyId } = await limited({ amountNano: '700', period: 'total' })
-      const call = newCall(keyId)
-      await reserve(call)
-      expect(await spend(keyId)).toBe('key-limit')
+    async (how, { database }) => {
+      const { keyId } = await createLimitedKey(database, {
+        spendLimit: { amountNano: '700', period: 'total' },
+      })
+      const call = newCall(database, keyId)
+      await reserve(database, call)
+      expect(await spend(database, keyId)).toBe('key-limit')
       if (how === 'settled')
         await database.money.settle([settlement(call.reservationId, { outcome: 'fault' })])
       if (how === 'released') await database.money.release([call.reservationId])
@@ -119,13 +113,15 @@ describe('the spend limit of a key', () => {
         await database.money.expire(100)
         await database.pool.query('delete from settlement_watermarks')
       }
-      expect(await spend(keyId)).toBe('granted')
+      expect(await spend(database, keyId)).toBe('granted')
     },
   )
 
-  test('holds for a replace and an extend too, and the old hold stands', async () => {
-    const { accountId, keyId } = await limited({ amountNano: '1000', period: 'day' })
-    const { reservationId } = await heldCall(keyId)
+  test('holds for a replace and an extend too, and the old hold stands', async ({ database }) => {
+    const { accountId, keyId } = await createLimitedKey(database, {
+      spendLimit: { amountNano: '1000', period: 'day' },
+    })
+    const { reservationId } = await hold(database, keyId)
     expect(await database.money.replace([{ reservationId, inputTokens: 500, outputTokens: 50 }])).toEqual([
       { status: 'key-limit', availableNano: 300n, heldNano: 700n },
     ])
@@ -136,73 +132,67 @@ describe('the spend limit of a key', () => {
     ])
     expect(await database.balance(accountId)).toMatchObject({ held: 1_000n })
   })
-
-  async function limited(spendLimit: object) {
-    const { accountId } = await database.createAccount(100_000n)
-    return { accountId, ...(await database.operator.createKey(accountId, { spendLimit })) }
-  }
 })
 
 describe('the rate of a key', () => {
-  test('lets so many requests through in a minute, in one batch or several', async () => {
-    const { keyId } = await rated({ requestsPerMinute: 3 })
+  test('lets so many requests through in a minute, in one batch or several', async ({ database }) => {
+    const { keyId } = await createLimitedKey(database, { requestsPerMinute: 3 })
     database.clock.nowMs = START_MS + 59_000
-    const batch = await database.money.reserve([newCall(keyId), newCall(keyId)])
+    const batch = await database.money.reserve([newCall(database, keyId), newCall(database, keyId)])
     expect(batch.map(({ status }) => status)).toEqual(['granted', 'granted'])
-    const rest = await database.money.reserve([newCall(keyId), newCall(keyId)])
+    const rest = await database.money.reserve([newCall(database, keyId), newCall(database, keyId)])
     expect(rest[0]).toMatchObject({ status: 'granted' })
     expect(rest[1]).toEqual({ status: 'key-rate', retryAfterS: 1 })
     database.clock.nowMs = START_MS + MINUTE_MS
-    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
+    expect(await reserve(database, newCall(database, keyId))).toMatchObject({ status: 'granted' })
   })
 
-  test('of tokens is full when what was granted reaches it, so that the last grant may pass it', async () => {
-    const { keyId } = await rated({ tokensPerMinute: 200 })
-    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
-    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
-    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'key-rate' })
+  test('of tokens is full when what was granted reaches it, so that the last grant may pass it', async ({
+    database,
+  }) => {
+    const { keyId } = await createLimitedKey(database, { tokensPerMinute: 200 })
+    expect(await reserve(database, newCall(database, keyId))).toMatchObject({ status: 'granted' })
+    expect(await reserve(database, newCall(database, keyId))).toMatchObject({ status: 'granted' })
+    expect(await reserve(database, newCall(database, keyId))).toMatchObject({ status: 'key-rate' })
   })
 
-  test('does not count what was refused, nor the same call twice', async () => {
-    const { accountId, keyId } = await rated({ requestsPerMinute: 2 })
-    const call = newCall(keyId)
-    expect(await reserve(newCall(keyId, { inputTokens: 1_000_000 }))).toMatchObject({
+  test('does not count what was refused, nor the same call twice', async ({ database }) => {
+    const { accountId, keyId } = await createLimitedKey(database, { requestsPerMinute: 2 })
+    const call = newCall(database, keyId)
+    expect(await reserve(database, newCall(database, keyId, { inputTokens: 1_000_000 }))).toMatchObject({
       status: 'insufficient-credits',
     })
-    await reserve(call)
-    await reserve(call)
-    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
+    await reserve(database, call)
+    await reserve(database, call)
+    expect(await reserve(database, newCall(database, keyId))).toMatchObject({ status: 'granted' })
     expect(await database.balance(accountId)).toMatchObject({ openHolds: 2 })
   })
 
-  test('has room again within the minute for what never ran, and for tokens that were not used', async () => {
-    const { keyId } = await rated({ requestsPerMinute: 2, tokensPerMinute: 200 })
-    const released = await heldCall(keyId)
-    const settled = await heldCall(keyId)
-    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'key-rate' })
+  test('has room again within the minute for what never ran, and for tokens that were not used', async ({
+    database,
+  }) => {
+    const { keyId } = await createLimitedKey(database, { requestsPerMinute: 2, tokensPerMinute: 200 })
+    const released = await hold(database, keyId)
+    const settled = await hold(database, keyId)
+    expect(await reserve(database, newCall(database, keyId))).toMatchObject({ status: 'key-rate' })
     await database.money.release([released.reservationId])
     await database.money.settle([
       settlement(settled.reservationId, { promptTokens: 10, completionTokens: 5 }),
     ])
-    expect(await counted(keyId)).toEqual({ requests: 1, tokens: 15n })
-    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
+    expect(await counted(database, keyId)).toEqual({ requests: 1, tokens: 15n })
+    expect(await reserve(database, newCall(database, keyId))).toMatchObject({ status: 'granted' })
   })
 
-  test('is not given back twice when a released generation settles after all', async () => {
-    const { keyId } = await rated({ tokensPerMinute: 1_000 })
-    const { reservationId } = await heldCall(keyId)
-    await heldCall(keyId)
+  test('is not given back twice when a released generation settles after all', async ({ database }) => {
+    const { keyId } = await createLimitedKey(database, { tokensPerMinute: 1_000 })
+    const { reservationId } = await hold(database, keyId)
+    await hold(database, keyId)
     await database.money.release([reservationId])
     await database.money.settle([settlement(reservationId, { promptTokens: 10, completionTokens: 5 })])
-    expect(await counted(keyId)).toEqual({ requests: 1, tokens: 150n })
+    expect(await counted(database, keyId)).toEqual({ requests: 1, tokens: 150n })
   })
 
-  async function rated(limits: object) {
-    const { accountId } = await database.createAccount(100_000n)
-    return { accountId, ...(await database.operator.createKey(accountId, limits)) }
-  }
-
-  async function counted(keyId: string) {
+  async function counted(database: BillingDatabase, keyId: string) {
     const { rows } = await database.pool.query<{ requests: number; tokens: bigint }>(
       'select requests, tokens from key_rates where key_id = $1',
       [keyId],
@@ -211,15 +201,11 @@ describe('the rate of a key', () => {
   }
 })
 
-test('a model outside the list of the key is unknown to it', async () => {
+test('a model outside the list of the key is unknown to it', async ({ database }) => {
   const { accountId } = await database.createAccount(10_000n)
   const { keyId } = await database.operator.createKey(accountId, { models: ['odd'] })
-  expect(await reserve(newCall(keyId))).toEqual({ status: 'model-unknown' })
-  expect(await reserve(newCall(keyId, { model: 'odd' }))).toMatchObject({ status: 'granted' })
+  expect(await reserve(database, newCall(database, keyId))).toEqual({ status: 'model-unknown' })
+  expect(await reserve(database, newCall(database, keyId, { model: 'odd' }))).toMatchObject({
+    status: 'granted',
+  })
 })
-
-async function heldCall(keyId: string) {
-  const call = newCall(keyId)
-  expect(await reserve(call)).toMatchObject({ status: 'granted' })
-  return call
-}

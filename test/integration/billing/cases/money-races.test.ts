@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import {
-  only,
-  openBillingDatabase,
-  reserveCall,
-  settlement,
-  type BillingDatabase,
-} from '../support/billing-database.ts'
-import { PATHS } from '../support/money-paths.ts'
+import { describe, expect } from 'vitest'
+import { only, reserveCall, settlement } from '../support/billing-database.ts'
 import {
   expireDuringExtend,
   reserveBehindLock,
@@ -15,19 +8,12 @@ import {
   reservePlainBehindLock,
   settleDuringRelease,
 } from '../support/parallel-calls.ts'
+import { PATH_TESTS } from '../support/billing-test.ts'
 
 // Every call is a separate transaction on a separate connection, as if many replicas made the calls.
 
-describe.each(PATHS)('on the %s path of single calls', (path) => {
-  let database: BillingDatabase
-
-  beforeAll(async () => {
-    database = await openBillingDatabase({ path })
-  })
-  afterEach(() => database.expectReconciled())
-  afterAll(() => database.close())
-
-  test('twenty parallel reserves on credits for ten get ten holds', async () => {
+describe.for(PATH_TESTS)('on the $path path of single calls', ({ path, test }) => {
+  test('twenty parallel reserves on credits for ten get ten holds', async ({ database }) => {
     for (let burst = 0; burst < 10; burst += 1) {
       const { accountId, keyId } = await database.createAccount(7_000n)
       const answers = await Promise.all(
@@ -39,16 +25,18 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     }
   })
 
-  test("twenty parallel reserves on a key's limit for five get five holds", async () => {
+  test("twenty parallel reserves on a key's limit for five get five holds", async ({ database }) => {
     const answers = await reserveBehindLock(database)
     expect(answers.sort()).toEqual([...Array(5).fill('granted'), ...Array(15).fill('key-limit')])
   })
 
-  test('an expiry that waits for an extend leaves the hold that was given more time', async () => {
+  test('an expiry that waits for an extend leaves the hold that was given more time', async ({
+    database,
+  }) => {
     expect(await expireDuringExtend(database)).toBe('held')
   })
 
-  test('the same reserve at two replicas at once holds once', async () => {
+  test('the same reserve at two replicas at once holds once', async ({ database }) => {
     const { accountId, keyId } = await database.createAccount(7_000n)
     const call = reserveCall(keyId)
     const answers = await Promise.all(
@@ -58,7 +46,9 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     expect(await database.balance(accountId)).toMatchObject({ held: 700n, openHolds: 1 })
   })
 
-  test('the same id at once for two accounts holds for one of them, and counts for its key alone', async () => {
+  test('the same id at once for two accounts holds for one of them, and counts for its key alone', async ({
+    database,
+  }) => {
     const spendLimit = { amountNano: '7000', period: 'total' }
     const keys = await Promise.all(
       ['first', 'second'].map(async () => {
@@ -80,7 +70,7 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     }
   })
 
-  test('a release that races its reserve never leaves money held', async () => {
+  test('a release that races its reserve never leaves money held', async ({ database }) => {
     const { accountId, keyId } = await database.createAccount(70_000n)
     for (let round = 0; round < 30; round += 1) {
       const call = reserveCall(keyId)
@@ -93,7 +83,7 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     expect(await database.balance(accountId)).toMatchObject({ held: 0n, openHolds: 0 })
   })
 
-  test('one settlement at many replicas at once is charged once', async () => {
+  test('one settlement at many replicas at once is charged once', async ({ database }) => {
     const { accountId, keyId } = await database.createAccount(7_000n)
     const call = reserveCall(keyId)
     await database.money.reserve([call])
@@ -106,7 +96,9 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     expect(await database.balance(accountId)).toEqual({ posted: 6_300n, held: 0n, openHolds: 0 })
   })
 
-  test('batches that meet the same accounts in opposite orders do not block each other', async () => {
+  test('batches that meet the same accounts in opposite orders do not block each other', async ({
+    database,
+  }) => {
     const accounts = await Promise.all(Array.from({ length: 8 }, () => database.createAccount(100_000n)))
     const batches = Array.from({ length: 12 }, async (_, index) => {
       const order = index % 2 === 0 ? accounts : accounts.toReversed()
@@ -120,22 +112,28 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     expect(new Set((await Promise.all(batches)).flat())).toEqual(new Set(['charged']))
   })
 
-  test('single reserves and batches that wait for the same lock never hold more than the credits', async () => {
+  test('single reserves and batches that wait for the same lock never hold more than the credits', async ({
+    database,
+  }) => {
     const answers = await reservePlainBehindLock(database)
     expect(answers.sort()).toEqual([...Array(3).fill('granted'), ...Array(17).fill('insufficient-credits')])
   })
 
-  test('a batch of reserves and a release of the same ids do not block each other', async () => {
+  test('a batch of reserves and a release of the same ids do not block each other', async ({ database }) => {
     // The short way only reports that an id exists already: 23505 is the code of a unique violation.
     const expected = path === 'full' ? ['conflict', 'conflict'] : ['23505']
     expect(await reserveDuringReleases(database)).toEqual(expected)
   })
 
-  test('a settlement that waits for the release of its hold charges nothing and frees nothing again', async () => {
+  test('a settlement that waits for the release of its hold charges nothing and frees nothing again', async ({
+    database,
+  }) => {
     expect(await settleDuringRelease(database)).toEqual({ result: 'released', held: 0n })
   })
 
-  test('single settlements and batches, releases and reserves of one account at once leave its books right', async () => {
+  test('single settlements and batches, releases and reserves of one account at once leave its books right', async ({
+    database,
+  }) => {
     const { accountId, keyId } = await database.createAccount(700_000n)
     const rounds = Array.from({ length: 12 }, async (_, index) => {
       const calls = [reserveCall(keyId), reserveCall(keyId)]

@@ -1,37 +1,42 @@
 import type { PoolClient } from 'pg'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { inTransaction } from '#apps/billing/database/open-pool.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
-import {
-  only,
-  openBillingDatabase,
-  reserveCall,
-  settlement,
-  START_MS,
-  type BillingDatabase,
-} from '../support/billing-database.ts'
+import { only, reserveCall, settlement, START_MS, type BillingDatabase } from '../support/billing-database.ts'
+import { test as base } from '../support/own-database-test.ts'
 
 const FEBRUARY_MS = Date.parse('2030-02-01T00:00:00Z')
 const MARCH_MS = Date.parse('2030-03-01T00:00:00Z')
 const DAY_MS = 86_400_000
 
-let database: BillingDatabase
-
-beforeEach(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(() => database.close())
+const test = base.extend(
+  'partitionsOf',
+  ({ database }) =>
+    async (table: string, column: string, id: string) => {
+      const { rows } = await database.pool.query<{ partition: string }>(
+        `select tableoid::regclass::text as partition from ${table} where ${column} = $1`,
+        [id],
+      )
+      return rows.map(({ partition }) => partition)
+    },
+)
 
 describe('the partitions of a month', () => {
-  test('are made once, with those of the next two, by whichever replica comes first', async () => {
-    const made = await Promise.all([prepare(START_MS), prepare(START_MS), prepare(START_MS)])
+  test('are made once, with those of the next two, by whichever replica comes first', async ({
+    database,
+  }) => {
+    const made = await Promise.all([
+      prepare(database, START_MS),
+      prepare(database, START_MS),
+      prepare(database, START_MS),
+    ])
     expect(made.flat().toSorted()).toEqual(
       ['ledger', 'request_timings', 'reservations', 'usage'].flatMap((table) =>
         ['203001', '203002', '203003'].map((month) => `${table}_${month}`),
       ),
     )
-    expect(await prepare(START_MS + 1)).toEqual([])
-    expect(await prepare(FEBRUARY_MS)).toEqual([
+    expect(await prepare(database, START_MS + 1)).toEqual([])
+    expect(await prepare(database, FEBRUARY_MS)).toEqual([
       'reservations_203004',
       'usage_203004',
       'request_timings_203004',
@@ -39,14 +44,17 @@ describe('the partitions of a month', () => {
     ])
   })
 
-  test('take over what came before they were made, and a repeated call still finds it', async () => {
+  test('take over what came before they were made, and a repeated call still finds it', async ({
+    database,
+    partitionsOf,
+  }) => {
     const { accountId, keyId } = await database.createAccount(10_000n)
     const [open, done] = [callAt(keyId, START_MS), callAt(keyId, START_MS + 1)]
     await database.money.reserve([open, done])
     const settled = await database.money.settle([settlement(done.reservationId)])
     expect(await partitionsOf('reservations', 'id', open.reservationId)).toEqual(['reservations_default'])
 
-    await prepare(START_MS)
+    await prepare(database, START_MS)
     expect(await partitionsOf('reservations', 'id', open.reservationId)).toEqual(['reservations_203001'])
     expect(await partitionsOf('usage', 'reservation_id', done.reservationId)).toEqual(['usage_203001'])
     expect(await database.money.reserve([open])).toMatchObject([{ status: 'granted' }])
@@ -57,31 +65,35 @@ describe('the partitions of a month', () => {
     await database.expectReconciled()
   })
 
-  test('are made another time while a reader has the table, and no caller waits long meanwhile', async () => {
+  test('are made another time while a reader has the table, and no caller waits long meanwhile', async ({
+    database,
+  }) => {
     const { keyId } = await database.createAccount(10_000n)
     await inTransaction(database.pool, async (reader) => {
       await reader.query('select from reservations')
-      await expect(prepare(START_MS)).rejects.toMatchObject({ code: '55P03' })
+      await expect(prepare(database, START_MS)).rejects.toMatchObject({ code: '55P03' })
       expect(await database.money.reserve([callAt(keyId, START_MS)])).toMatchObject([{ status: 'granted' }])
     })
-    expect(await prepare(START_MS)).toHaveLength(12)
+    expect(await prepare(database, START_MS)).toHaveLength(12)
   })
 
-  test('are left out where they would have to move many rows, and the month stays in the default partition', async () => {
+  test('are left out where they would have to move many rows, and the month stays in the default partition', async ({
+    database,
+  }) => {
     await database.pool.query(
       `insert into reservations (id, state, created_at)
        select (substr(first_id($1)::text, 1, 24) || lpad(to_hex(n), 12, '0'))::uuid, 'released', $1
        from generate_series(1, 10001) as n`,
       [new Date(FEBRUARY_MS)],
     )
-    const made = await prepare(START_MS)
+    const made = await prepare(database, START_MS)
     expect(made).toHaveLength(11)
     expect(made).not.toContain('reservations_203002')
   })
 
-  test('refuse changes of the ledger, and the service has no rights on them', async () => {
-    await prepare(START_MS)
-    await seal(START_MS)
+  test('refuse changes of the ledger, and the service has no rights on them', async ({ database }) => {
+    await prepare(database, START_MS)
+    await seal(database, START_MS)
     await database.createAccount(10n)
     const change = 'update ledger_203001 set amount = 1'
     await expect(database.pool.query(change)).rejects.toMatchObject({ code: '23001' })
@@ -93,12 +105,15 @@ describe('the partitions of a month', () => {
 })
 
 describe("at a month's turn", () => {
-  beforeEach(async () => {
-    await prepare(START_MS)
-    await seal(START_MS)
+  test.beforeEach(async ({ database }) => {
+    await prepare(database, START_MS)
+    await seal(database, START_MS)
   })
 
-  test('a hold of the last millisecond is settled in the next month, once', async () => {
+  test('a hold of the last millisecond is settled in the next month, once', async ({
+    database,
+    partitionsOf,
+  }) => {
     const { accountId, keyId } = await database.createAccount(10_000n)
     const [last, first] = [callAt(keyId, FEBRUARY_MS - 1), callAt(keyId, FEBRUARY_MS)]
     database.clock.nowMs = FEBRUARY_MS - 1
@@ -107,10 +122,10 @@ describe("at a month's turn", () => {
       { status: 'granted' },
     ])
     database.clock.nowMs = FEBRUARY_MS + 5_000
-    await seal(FEBRUARY_MS + 5_000)
+    await seal(database, FEBRUARY_MS + 5_000)
     const settlements = [settlement(last.reservationId), settlement(first.reservationId)]
-    expect(await results(settlements)).toEqual(['charged', 'charged'])
-    expect(await results(settlements)).toEqual(['replayed', 'replayed'])
+    expect(await results(database, settlements)).toEqual(['charged', 'charged'])
+    expect(await results(database, settlements)).toEqual(['replayed', 'replayed'])
     expect(await partitionsOf('usage', 'reservation_id', last.reservationId)).toEqual(['usage_203001'])
     expect(await partitionsOf('usage', 'reservation_id', first.reservationId)).toEqual(['usage_203002'])
     expect(await partitionsOf('ledger', 'ref', last.reservationId)).toEqual(['ledger_203002'])
@@ -118,14 +133,16 @@ describe("at a month's turn", () => {
     await database.expectReconciled()
   })
 
-  test('a seal ends with the numbers of the old month, and the next one begins with those of the new', async () => {
+  test('a seal ends with the numbers of the old month, and the next one begins with those of the new', async ({
+    database,
+  }) => {
     const { accountId: other } = await database.createAccount(10_000n)
     const { keyId } = await database.createAccount(10_000n)
-    await spend(keyId, FEBRUARY_MS - 1)
+    await spend(database, keyId, FEBRUARY_MS - 1)
     const writer = await database.pool.connect()
     await writer.query('begin')
     await topUp(writer, other)
-    const sealed = seal(FEBRUARY_MS)
+    const sealed = seal(database, FEBRUARY_MS)
     await expect
       .poll(async () => {
         const { rows } = await database.pool.query(
@@ -136,12 +153,12 @@ describe("at a month's turn", () => {
       .toBe(1)
     // New entries now get numbers of February. This one is committed before the slow entry, which has a number of
     // January.
-    await spend(keyId, FEBRUARY_MS)
+    await spend(database, keyId, FEBRUARY_MS)
     await writer.query('commit')
     writer.release()
     await sealed
-    await seal(FEBRUARY_MS + DAY_MS)
-    await seal(FEBRUARY_MS + 2 * DAY_MS)
+    await seal(database, FEBRUARY_MS + DAY_MS)
+    await seal(database, FEBRUARY_MS + 2 * DAY_MS)
     const { rows } = await database.pool.query(
       'select day::text, last_seq / 1000000000000 as month, entries from ledger_seals order by day',
     )
@@ -154,20 +171,20 @@ describe("at a month's turn", () => {
     await database.expectReconciled()
   })
 
-  test('numbers go on in the old month while the new one has no partition', async () => {
+  test('numbers go on in the old month while the new one has no partition', async ({ database }) => {
     const { keyId } = await database.createAccount(10_000n)
     const [june, july] = [Date.parse('2030-06-01T00:00:00Z'), Date.parse('2030-07-01T00:00:00Z')]
-    await seal(june)
-    await spend(keyId, june)
-    expect(await newestMonth()).toBe(203_001n)
-    await prepare(july)
-    await seal(july)
-    await spend(keyId, july)
-    expect(await newestMonth()).toBe(203_007n)
+    await seal(database, june)
+    await spend(database, keyId, june)
+    expect(await newestMonth(database)).toBe(203_001n)
+    await prepare(database, july)
+    await seal(database, july)
+    await spend(database, keyId, july)
+    expect(await newestMonth(database)).toBe(203_007n)
     await database.expectReconciled()
   })
 
-  async function newestMonth(): Promise<bigint> {
+  async function newestMonth(database: BillingDatabase): Promise<bigint> {
     const { rows } = await database.pool.query<{ month: bigint }>(
       'select max(seq) / 1000000000000 as month from ledger',
     )
@@ -176,10 +193,10 @@ describe("at a month's turn", () => {
 })
 
 describe('a call of the present', () => {
-  test('looks only into the partitions of its month', async () => {
-    await prepare(START_MS)
-    await prepare(MARCH_MS)
-    await seal(START_MS)
+  test('looks only into the partitions of its month', async ({ database }) => {
+    await prepare(database, START_MS)
+    await prepare(database, MARCH_MS)
+    await seal(database, START_MS)
     const { keyId } = await database.createAccount(10_000n)
     database.clock.nowMs = MARCH_MS + 1_000
     const [charged, released] = [callAt(keyId, MARCH_MS), callAt(keyId, MARCH_MS + 1)]
@@ -220,7 +237,7 @@ function callAt(keyId: string, atMs: number) {
   return reserveCall(keyId, { reservationId: uuidV7(atMs), deadlineMs: atMs + 600_000 })
 }
 
-async function spend(keyId: string, atMs: number): Promise<void> {
+async function spend(database: BillingDatabase, keyId: string, atMs: number): Promise<void> {
   database.clock.nowMs = atMs
   const call = callAt(keyId, atMs)
   await database.money.reserve([call])
@@ -235,40 +252,42 @@ async function topUp(client: PoolClient, accountId: string): Promise<void> {
   )
 }
 
-async function results(settlements: readonly ReturnType<typeof settlement>[]) {
+async function results(database: BillingDatabase, settlements: readonly ReturnType<typeof settlement>[]) {
   return (await database.money.settle(settlements)).map(({ result }) => result)
 }
 
 describe('timings', () => {
-  test('of months that ended more than 90 days ago are dropped, and rows without a month deleted', async () => {
+  test('of months that ended more than 90 days ago are dropped, and rows without a month deleted', async ({
+    database,
+  }) => {
     const ids = [START_MS, MARCH_MS].map((atMs) => uuidV7(atMs))
-    await addTimings([uuidV7(Date.parse('2029-12-15'))])
-    await prepare(START_MS)
-    await addTimings(ids)
+    await addTimings(database, [uuidV7(Date.parse('2029-12-15'))])
+    await prepare(database, START_MS)
+    await addTimings(database, ids)
     const ninety = 90 * DAY_MS
-    expect(await forgetTimings(FEBRUARY_MS + ninety - 1)).toEqual([])
-    expect(await readTimings()).toEqual(ids)
-    expect(await forgetTimings(FEBRUARY_MS + ninety)).toEqual(['request_timings_203001'])
-    expect(await readTimings()).toEqual([ids[1]])
-    expect(await forgetTimings(FEBRUARY_MS + ninety)).toEqual([])
+    expect(await forgetTimings(database, FEBRUARY_MS + ninety - 1)).toEqual([])
+    expect(await readTimings(database)).toEqual(ids)
+    expect(await forgetTimings(database, FEBRUARY_MS + ninety)).toEqual(['request_timings_203001'])
+    expect(await readTimings(database)).toEqual([ids[1]])
+    expect(await forgetTimings(database, FEBRUARY_MS + ninety)).toEqual([])
   })
 })
 
-async function addTimings(ids: readonly string[]) {
+async function addTimings(database: BillingDatabase, ids: readonly string[]) {
   await database.servicePool.query(
     'insert into request_timings (reservation_id, written_at) select unnest($1::uuid[]), now()',
     [ids],
   )
 }
 
-async function readTimings(): Promise<string[]> {
+async function readTimings(database: BillingDatabase): Promise<string[]> {
   const { rows } = await database.servicePool.query<{ id: string }>(
     'select reservation_id as id from request_timings order by 1',
   )
   return rows.map(({ id }) => id)
 }
 
-async function forgetTimings(atMs: number): Promise<string[]> {
+async function forgetTimings(database: BillingDatabase, atMs: number): Promise<string[]> {
   const { rows } = await database.servicePool.query<{ dropped: string[] }>(
     'select forget_timings(at => $1) as dropped',
     [new Date(atMs)],
@@ -277,7 +296,7 @@ async function forgetTimings(atMs: number): Promise<string[]> {
 }
 
 /** Prepares the months as the service does. */
-async function prepare(atMs: number): Promise<string[]> {
+async function prepare(database: BillingDatabase, atMs: number): Promise<string[]> {
   const { rows } = await database.servicePool.query<{ made: string[] }>(
     'select prepare_months(at => $1) as made',
     [new Date(atMs)],
@@ -285,16 +304,8 @@ async function prepare(atMs: number): Promise<string[]> {
   return only(rows).made
 }
 
-async function seal(atMs: number): Promise<void> {
+async function seal(database: BillingDatabase, atMs: number): Promise<void> {
   await database.servicePool.query('select seal_ledger(at => $1)', [new Date(atMs)])
-}
-
-async function partitionsOf(table: string, column: string, id: string): Promise<string[]> {
-  const { rows } = await database.pool.query<{ partition: string }>(
-    `select tableoid::regclass::text as partition from ${table} where ${column} = $1`,
-    [id],
-  )
-  return rows.map(({ partition }) => partition)
 }
 
 /** Returns the partitions that the transaction has searched, independent of its plans. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { createMoney } from '#apps/billing/money/money.ts'
 import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
@@ -7,13 +7,13 @@ import {
   HOLD_GRACE_MS,
   log,
   only,
-  openBillingDatabase,
   receipts,
   reserveCall,
   settlement,
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
+import { test as base } from '../support/file-database-test.ts'
 
 const BATCH = 20
 /** With so few rows, reading a whole index is cheaper than searching it for each call of a batch. */
@@ -24,21 +24,19 @@ const ROWS_AT_ONCE = 5_000
 /** The most rows that two batches of all functions may read: each function reads the rows of a call a few times. */
 const MOST_READ = 2 * BATCH * 100
 
-let database: BillingDatabase
-let keyId: string
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-  keyId = (await database.createAccount(10_000_000n)).keyId
+const test = base.extend('keyId', async ({ database }) => {
   await database.pool.query('select prepare_months(at => $1)', [new Date(START_MS)])
+  return (await database.createAccount(10_000_000n)).keyId
 })
-afterAll(() => database.close())
 
 /**
  * A connection keeps its plans until the table is analyzed again. Meanwhile a busy service adds 50,000 rows a minute.
  */
-test('a plan that was made while the month was young reads the rows of its calls alone when it has grown', async () => {
-  await addRows(1, FEW_ROWS)
+test('a plan that was made while the month was young reads the rows of its calls alone when it has grown', async ({
+  database,
+  keyId,
+}) => {
+  await addRows(database, 1, FEW_ROWS)
   // Like autovacuum, this analyzes each partition, not the partitioned table.
   await database.pool.query(
     'vacuum analyze reservations_203001, usage_203001, reservations_default, usage_default',
@@ -50,27 +48,29 @@ test('a plan that was made while the month was young reads the rows of its calls
     log,
     waitMs: 5_000,
   })
-  await runBatch(pool)
-  await addRows(FEW_ROWS + 1, MANY_ROWS)
-  await runBatch(pool)
-  await endSession(pool)
-  const read = await countRead()
+  await runBatch(keyId, pool)
+  await addRows(database, FEW_ROWS + 1, MANY_ROWS)
+  await runBatch(keyId, pool)
+  await endSession(database, pool)
+  const read = await countRead(database)
   expect(read).toBeGreaterThan(2 * BATCH)
   expect(read).toBeLessThan(MOST_READ)
 })
 
-test('no statement of billing is compiled, which would take a hundred times as long as to run it', async () => {
+test('no statement of billing is compiled, which would take a hundred times as long as to run it', async ({
+  database,
+}) => {
   const { rows } = await database.servicePool.query('show jit')
   expect(rows).toEqual([{ jit: 'off' }])
 })
 
 /** Adds settled requests to the month. */
-async function addRows(first: number, last: number): Promise<void> {
+async function addRows(database: BillingDatabase, first: number, last: number): Promise<void> {
   for (let next = first; next <= last; next += ROWS_AT_ONCE)
-    await addRowsAtOnce(next, Math.min(last, next + ROWS_AT_ONCE - 1))
+    await addRowsAtOnce(database, next, Math.min(last, next + ROWS_AT_ONCE - 1))
 }
 
-async function addRowsAtOnce(first: number, last: number): Promise<void> {
+async function addRowsAtOnce(database: BillingDatabase, first: number, last: number): Promise<void> {
   const values = [new Date(START_MS), first, last]
   const id = "(substr(first_id($1)::text, 1, 24) || lpad(to_hex(n), 12, '0'))::uuid"
   await database.pool.query(
@@ -87,7 +87,7 @@ async function addRowsAtOnce(first: number, last: number): Promise<void> {
 }
 
 /** Runs one batch of each money function on the connection of `pool`. */
-async function runBatch(pool: Pool): Promise<void> {
+async function runBatch(keyId: string, pool: Pool): Promise<void> {
   const nowMs = () => START_MS
   const money = createMoney({ pool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs })
   const calls = Array.from({ length: BATCH }, () =>
@@ -109,7 +109,7 @@ async function runBatch(pool: Pool): Promise<void> {
 }
 
 /** Ends the session of `pool`. PostgreSQL writes a session's counts at the latest when the session ends. */
-async function endSession(pool: Pool): Promise<void> {
+async function endSession(database: BillingDatabase, pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ pid: number }>('select pg_backend_pid() as pid')
   const { pid } = only(rows)
   await pool.end()
@@ -119,7 +119,7 @@ async function endSession(pool: Pool): Promise<void> {
 }
 
 /** Returns the number of entries that index searches returned, over all sessions. */
-async function countRead(): Promise<number> {
+async function countRead(database: BillingDatabase): Promise<number> {
   const { rows } = await database.pool.query<{ entries: number }>(
     `select sum(idx_tup_read)::float as entries from pg_stat_user_indexes
      where relname like any ('{reservations%,usage%}')`,

@@ -19,7 +19,8 @@ import {
 import { billingEnvironment, startBilling } from '../support/billing-process.ts'
 import { createPooledLogin, findPgBouncer, type PooledLogin } from '../support/pooled-login.ts'
 
-// Behind a real PgBouncer in transaction mode, with fewer connections to PostgreSQL than billing opens to it.
+// Tests billing behind a real PgBouncer in transaction mode, which has fewer connections to PostgreSQL than billing
+// opens to PgBouncer.
 
 const WAIT = { interval: 50 }
 
@@ -150,7 +151,7 @@ describe.skipIf(program === null)('behind PgBouncer', () => {
     onTestFinished(() => fresh.stop())
     const pool = await open('good', fresh)
     const pooled = { role: SERVICE_ROLE, statementMs: 5_000, idleMs: 5_000 }
-    const watch = watchReadiness({ pool, pooled, everyMs: 50 })
+    const watch = watchReadiness({ pool, pooled, everyMs: 50, log })
     onTestFinished(() => watch.stop())
     await database.pool.query(`alter role ${name} reset role`)
     const unready = { ready: false, reason: expect.stringContaining(`alter role ${name} set role`) }

@@ -9,14 +9,14 @@ import { log, reserveCall, settlement, type BillingDatabase } from '../support/b
 import { openManagedAccount } from '../support/managed-account.ts'
 import { test } from '../support/own-database-test.ts'
 
-// As on a managed database whose disk is full, or on a name that leads to a standby: sessions that begin meanwhile may
-// not write, also after the database accepts changes again.
+// The database becomes read-only, as a managed database whose disk is full, or a name that leads to a standby. Sessions
+// that begin meanwhile may not write, even after the database accepts changes again.
 
 const WAIT = { interval: 50 }
 
 async function setReadOnly({ pool, url }: BillingDatabase, isReadOnly: boolean): Promise<void> {
   const name = new URL(url).pathname.slice(1)
-  // The session itself may be read-only.
+  // This session itself may be read-only, so it first allows itself to write.
   await pool.query(
     `set default_transaction_read_only = off; begin read write; ${change(name, isReadOnly)}; commit`,
   )
@@ -46,7 +46,7 @@ test('a read-only database answers 503 to changes, and takes the first one once 
 
   await setReadOnly(database, true)
   await endSessions(database)
-  // Several sessions, all of which may only read.
+  // Opens several sessions, all of which may only read.
   await expect
     .poll(async () => await Promise.all([1, 2, 3].map(() => readOnly())), WAIT)
     .toEqual(['on', 'on', 'on'])
@@ -101,7 +101,7 @@ test('a session that was refused a change serves no further transaction', async 
 test('billing is not ready while its sessions may not write, and ready as soon as they may', async ({
   database,
 }) => {
-  const watch = watchReadiness({ pool: database.servicePool, pooled: null, everyMs: 50 })
+  const watch = watchReadiness({ pool: database.servicePool, pooled: null, everyMs: 50, log })
   onTestFinished(() => watch.stop())
   await setReadOnly(database, true)
   await endSessions(database)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { loadCatalog } from '#apps/billing/catalog/load-catalog.ts'
 import { migrate } from '#apps/billing/database/migrate.ts'
 import { inTransaction, openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
+import { TABLE_RIGHTS } from '#apps/billing/database/service-rights.ts'
 import { createPostgres } from '../../../support/postgres.ts'
 import {
   CHAT,
@@ -14,46 +15,12 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-/** The rights of the service on each table and view; a new one has its line here and its grant in `roles.sql`. */
-const PRIVILEGES = {
-  accounts: 'select insert update',
-  adjustments: 'select insert',
-  admin_audit: 'select insert',
-  admin_credentials: 'select insert update',
-  admin_sessions: 'select insert update delete',
-  api_keys: 'select insert update',
-  archived_balances: 'select',
-  archived_spending: 'select',
-  carried_entries: 'select',
-  catalog_file: 'select insert update',
-  cell: 'select update',
-  change_counters: 'select update',
-  key_budgets: 'select insert update',
-  key_rates: 'select insert update',
-  key_requests: 'select insert delete',
-  late_usage: 'select insert update',
-  ledger: 'select insert',
-  ledger_archives: 'select',
+/** Tables that the service reads and writes only through the tables whose parts they are. */
+const PARTITIONS = {
   ledger_first: '',
-  ledger_seals: 'select',
-  management_keys: 'select insert update',
-  models: 'select insert update',
-  price_versions: 'select insert',
-  reconciliation_runs: 'select insert delete',
-  request_timings: 'select insert',
   request_timings_default: '',
-  reservations: 'select insert update',
   reservations_default: '',
-  schema_parts: 'select',
-  sealed_balances: 'select',
-  settlement_alarms: 'select insert',
-  settlement_watermarks: 'select insert update',
-  system_accounts: 'select',
-  topups: 'select insert',
-  usage: 'select insert',
   usage_default: '',
-  usage_hours: 'select',
-  usage_hours_end: 'select',
 }
 
 const APPEND_ONLY = ['ledger', 'usage', 'price_versions', 'admin_audit', 'ledger_seals', 'ledger_archives']
@@ -70,7 +37,7 @@ describe('the service', () => {
   })
   afterAll(async () => await database.close())
 
-  /** In a transaction that is undone. */
+  /** Runs a statement in a transaction that is rolled back. */
   const attempt = (statement: string) =>
     inTransaction(service, async (client) => {
       await client.query(statement)
@@ -87,7 +54,10 @@ describe('the service', () => {
        group by c.relname`,
       [SERVICE_ROLE],
     )
-    expect(Object.fromEntries(rows.map(({ name, privileges }) => [name, privileges]))).toEqual(PRIVILEGES)
+    expect(Object.fromEntries(rows.map(({ name, privileges }) => [name, privileges]))).toEqual({
+      ...TABLE_RIGHTS,
+      ...PARTITIONS,
+    })
   })
 
   test('owns nothing, cannot log in and has no privileges over roles', async () => {
@@ -240,7 +210,7 @@ describe('on a server whose logins are no superusers', () => {
   })
 })
 
-/** A server of its own, because roles belong to the server; gone with the test. */
+/** Starts a separate server, because roles belong to the whole server. It stops with the test. */
 async function startServer() {
   const postgres = await createPostgres()
   onTestFinished(() => postgres.stop())
@@ -257,7 +227,7 @@ async function startServer() {
   }
 }
 
-/** Everything that moves money, once; gives the balance after it. */
+/** Does everything that moves money, once. Returns the balance after it. */
 async function spend(database: BillingDatabase) {
   const { money, operator, servicePool } = database
   const { accountId, keyId } = await database.createAccount(10_000n)

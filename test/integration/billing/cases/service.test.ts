@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect } from 'vitest'
 import { createLane } from '#apps/billing/money/lanes/lane.ts'
 import { createMoneyLane, type MoneyAnswer, type MoneyRequest } from '#apps/billing/money/lanes/money-lane.ts'
 import { hashApiKey } from '#libs/api-key/api-key.ts'
@@ -13,24 +13,19 @@ import {
   EMBED,
   log,
   ODD,
-  openBillingDatabase,
   reserveCall,
   START_MS,
-  type BillingDatabase,
   type BillingServer,
 } from '../support/billing-database.ts'
 import { createPatientClient } from '../support/patient-client.ts'
+import { test } from '../support/billing-test.ts'
 
 const WAIT = { interval: 20 }
 
-let database: BillingDatabase
 let server: BillingServer
 let client: BillingClient
 
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-beforeEach(async () => {
+test.beforeEach(async ({ database }) => {
   // Tests restart the server at the same address. An outgoing connection could take a port that the kernel had chosen.
   server = await database.serve({ address: `127.0.0.1:${await freePort()}` })
   client = createPatientClient(server)
@@ -38,12 +33,10 @@ beforeEach(async () => {
 afterEach(async () => {
   client.close()
   await server.stop()
-  await database.expectReconciled()
 })
-afterAll(() => database.close())
 
 describe('money calls', () => {
-  test('reserve, replace and release work over one stream', async () => {
+  test('reserve, replace and release work over one stream', async ({ database }) => {
     const { accountId, keyId } = await database.createAccount(10_000n)
     const call = reserveCall(keyId)
     expect(await client.reserve(call)).toEqual({
@@ -62,7 +55,7 @@ describe('money calls', () => {
     expect(await database.balance(accountId)).toEqual({ posted: 10_000n, held: 0n, openHolds: 0 })
   })
 
-  test('a thousand calls of one turn each get their own answer', async () => {
+  test('a thousand calls of one turn each get their own answer', async ({ database }) => {
     const { keyId } = await database.createAccount(10_000_000n)
     // On a clock that stands still no batch is slow, so the lane refuses no call that waits behind a batch.
     const { money } = database
@@ -81,7 +74,7 @@ describe('money calls', () => {
     await patient.stop()
   })
 
-  test('a malformed call fails alone', async () => {
+  test('a malformed call fails alone', async ({ database }) => {
     const { keyId } = await database.createAccount(10_000n)
     const outcomes = await Promise.allSettled([
       client.reserve(reserveCall('no-uuid')),
@@ -97,7 +90,7 @@ describe('money calls', () => {
     ])
   })
 
-  test('an overloaded lane refuses clearly, and the stream goes on', async () => {
+  test('an overloaded lane refuses clearly, and the stream goes on', async ({ database }) => {
     const full = createLane<MoneyRequest, MoneyAnswer>({
       run: (requests) => Promise.resolve(requests.map(() => ({ kind: 'release', released: true }))),
       kindOf: ({ kind }) => kind,
@@ -120,7 +113,7 @@ describe('money calls', () => {
     await busy.stop()
   })
 
-  test('work again after the service restarted', async () => {
+  test('work again after the service restarted', async ({ database }) => {
     const { keyId } = await database.createAccount(10_000n)
     await client.reserve(reserveCall(keyId))
     await server.stop()
@@ -130,7 +123,9 @@ describe('money calls', () => {
     await expect.poll(() => client.reserve(call).catch(() => null), WAIT).toMatchObject({ status: 'granted' })
   })
 
-  test('calls that are outstanding when the service stops in good order are still answered', async () => {
+  test('calls that are outstanding when the service stops in good order are still answered', async ({
+    database,
+  }) => {
     const arrived = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
     const slow = createLane<MoneyRequest, MoneyAnswer>({
@@ -160,12 +155,13 @@ describe('money calls', () => {
 })
 
 describe('keys', () => {
-  test('are found by their hash while they can be used', async () => {
+  test('are found by their hash while they can be used', async ({ database }) => {
     const { accountId, keyId, secret } = await database.createAccount(1_000n)
     const sha256 = hashApiKey(secret)
     expect(await client.lookUpKey(sha256)).toEqual({
       keyId,
       accountId,
+      weight: 1,
       sha256,
       active: true,
       expiresAtMs: null,
@@ -188,7 +184,7 @@ describe('keys', () => {
     expect(await client.lookUpKey(hashApiKey(revoked.secret))).toBeNull()
   })
 
-  test('a revocation is pushed to every watcher', async () => {
+  test('a revocation is pushed to every watcher', async ({ database }) => {
     const { keyId } = await database.createAccount(1n)
     const watch = watchKeys(client)
     await expect.poll(() => watch.states, WAIT).toEqual([true])
@@ -198,7 +194,7 @@ describe('keys', () => {
     watch.stop()
   })
 
-  test('a top-up is pushed to every watcher: the key can pay again', async () => {
+  test('a top-up is pushed to every watcher: the key can pay again', async ({ database }) => {
     const { accountId, keyId, secret } = await database.createAccount(0n)
     const watch = watchKeys(client)
     await expect.poll(() => watch.states, WAIT).toEqual([true])
@@ -208,14 +204,14 @@ describe('keys', () => {
     watch.stop()
   })
 
-  test('hundreds that nobody knows are looked up beside one that is real', async () => {
+  test('hundreds that nobody knows are looked up beside one that is real', async ({ database }) => {
     const { keyId, secret } = await database.createAccount(1_000n)
     const made = Array.from({ length: 400 }, (_, index) => client.lookUpKey(hashApiKey(`made up ${index}`)))
     expect(await client.lookUpKey(hashApiKey(secret))).toMatchObject({ keyId })
     expect(new Set(await Promise.all(made))).toEqual(new Set([null]))
   })
 
-  test('closing an account is a change of its keys', async () => {
+  test('closing an account is a change of its keys', async ({ database }) => {
     const { accountId, keyId } = await database.createAccount(1n)
     const watch = watchKeys(client)
     await expect.poll(() => watch.states, WAIT).toEqual([true])
@@ -224,7 +220,9 @@ describe('keys', () => {
     watch.stop()
   })
 
-  test('changes made while the service was down are sent when it is back, without a resync', async () => {
+  test('changes made while the service was down are sent when it is back, without a resync', async ({
+    database,
+  }) => {
     const { keyId } = await database.createAccount(1n)
     const watch = watchKeys(client)
     await expect.poll(() => watch.states, WAIT).toEqual([true])
@@ -238,7 +236,7 @@ describe('keys', () => {
     watch.stop()
   })
 
-  test('after a restore from a backup watchers get a resync', async () => {
+  test('after a restore from a backup watchers get a resync', async ({ database }) => {
     const watch = watchKeys(client)
     await expect.poll(() => watch.resyncs, WAIT).toBe(1)
     await server.stop()
@@ -249,7 +247,7 @@ describe('keys', () => {
     watch.stop()
   })
 
-  test('changes are noticed by polling when notifications are lost', async () => {
+  test('changes are noticed by polling when notifications are lost', async ({ database }) => {
     const polling = await database.serve({ pollMs: 50 })
     const other = createPatientClient(polling)
     const watch = watchKeys(other)
@@ -269,7 +267,7 @@ describe('keys', () => {
 })
 
 describe('the catalog', () => {
-  test('is sent whole at once and whenever it changes, also after a restart', async () => {
+  test('is sent whole at once and whenever it changes, also after a restart', async ({ database }) => {
     const catalogs: ModelSpec[][] = []
     const states: boolean[] = []
     const stop = client.watchCatalog({

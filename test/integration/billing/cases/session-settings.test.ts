@@ -17,8 +17,8 @@ import {
 } from '../support/billing-database.ts'
 import { createPooledLogin } from '../support/pooled-login.ts'
 
-// A database and a login whose owner has made everything else the default. `npm run test:servers` runs all of billing's
-// tests on such databases.
+// Tests sessions on a database and with a login whose defaults are all different. `npm run test:servers` runs all of
+// billing's tests on such databases.
 
 let empty: TestDatabase
 let database: BillingDatabase
@@ -61,7 +61,7 @@ test('each session has the settings of billing, and a commit waits for the disk'
     [names],
   )
   expect(only(rows).settings).toEqual({ ...SESSION_SETTINGS, synchronous_commit: 'on' })
-  // The test means something only for settings that have other defaults here.
+  // The test is meaningful only for settings whose default is different here.
   expect(Object.keys(HOSTILE_DEFAULTS)).toEqual(expect.arrayContaining(names))
 })
 

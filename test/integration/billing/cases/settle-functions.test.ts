@@ -1,47 +1,30 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import { describe, expect } from 'vitest'
 import {
   CHAT,
   EMBED,
   HOLD_GRACE_MS,
   ODD,
-  only,
-  openBillingDatabase,
   reserveCall,
   setWatermark,
   settlement,
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
-import { PATHS } from '../support/money-paths.ts'
+import { PATH_TESTS } from '../support/billing-test.ts'
+import { hold, reserve, settle } from '../support/single-calls.ts'
 
 // The model 'chat' costs 2 nano-credits per input token, 1 per cached input token and 10 per output token.
 
-describe.each(PATHS)('on the %s path of single calls', (path) => {
-  let database: BillingDatabase
-
-  beforeAll(async () => {
-    database = await openBillingDatabase({ path })
-  })
-  afterEach(async () => {
-    await database.expectReconciled()
-    database.clock.nowMs = START_MS
-  })
-  afterAll(() => database.close())
-
-  const reserve = async (call: ReserveCall) => only(await database.money.reserve([call]))
-  const settle = async (...fields: Parameters<typeof settlement>) =>
-    only(await database.money.settle([settlement(...fields)]))
-
+describe.for(PATH_TESTS)('on the $path path of single calls', ({ test }) => {
   describe('settle', () => {
-    test.each(['completed', 'cancelled'] as const)(
+    test.for(['completed', 'cancelled'] as const)(
       '%s is charged for its usage, the rest of the hold is free',
-      async (outcome) => {
+      async (outcome, { database }) => {
         const { accountId, keyId } = await database.createAccount(1_000n)
-        const { reservationId } = await held(keyId)
+        const { reservationId } = await hold(database, keyId)
         const usage = { outcome, promptTokens: 90, cachedTokens: 40, completionTokens: 7 }
-        expect(await settle(reservationId, usage)).toEqual({
+        expect(await settle(database, reservationId, usage)).toEqual({
           result: 'charged',
           costNano: 210n,
           chargedNano: 210n,
@@ -50,12 +33,12 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
       },
     )
 
-    test.each(['fault', 'never-ran'] as const)(
+    test.for(['fault', 'never-ran'] as const)(
       '%s costs nothing, whatever usage it carries',
-      async (outcome) => {
+      async (outcome, { database }) => {
         const { accountId, keyId } = await database.createAccount(1_000n)
-        const { reservationId } = await held(keyId)
-        expect(await settle(reservationId, { outcome })).toEqual({
+        const { reservationId } = await hold(database, keyId)
+        expect(await settle(database, reservationId, { outcome })).toEqual({
           result: 'charged',
           costNano: 0n,
           chargedNano: 0n,
@@ -64,21 +47,25 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
       },
     )
 
-    test('never charges more than the hold, however much else is free, and writes the rest off', async () => {
+    test('never charges more than the hold, however much else is free, and writes the rest off', async ({
+      database,
+    }) => {
       const { accountId, keyId } = await database.createAccount(1_000n)
-      const { reservationId } = await held(keyId)
-      const other = await held(keyId, { inputTokens: 50, outputTokens: 10 })
+      const { reservationId } = await hold(database, keyId)
+      const other = await hold(database, keyId, { inputTokens: 50, outputTokens: 10 })
       expect(other.answer).toMatchObject({ amountNano: 200n })
-      expect(await settle(reservationId, { completionTokens: 500 })).toMatchObject({
+      expect(await settle(database, reservationId, { completionTokens: 500 })).toMatchObject({
         costNano: 5_200n,
         chargedNano: 700n,
       })
       expect(await database.balance(accountId)).toEqual({ posted: 300n, held: 200n, openHolds: 1 })
     })
 
-    test('the first one wins: replays get the stored charge, other numbers are an alarm', async () => {
+    test('the first one wins: replays get the stored charge, other numbers are an alarm', async ({
+      database,
+    }) => {
       const { accountId, keyId } = await database.createAccount(1_000n)
-      const { reservationId } = await held(keyId)
+      const { reservationId } = await hold(database, keyId)
       const first = settlement(reservationId)
       const other = settlement(reservationId, { epoch: 2, completionTokens: 1 })
       const answers = [
@@ -94,69 +81,77 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
       ])
       expect(new Set(answers.map(({ chargedNano }) => chargedNano))).toEqual(new Set([700n]))
       expect(await database.balance(accountId)).toMatchObject({ posted: 300n, held: 0n })
-      expect(await alarms(reservationId)).toEqual(['different'])
+      expect(await alarms(database, reservationId)).toEqual(['different'])
     })
 
-    test('of an expired hold is late and charges at most the available credits', async () => {
+    test('of an expired hold is late and charges at most the available credits', async ({ database }) => {
       const { accountId, keyId } = await database.createAccount(1_000n)
-      const { reservationId } = await held(keyId)
-      await expireAll()
-      await held(keyId, { inputTokens: 200, outputTokens: 1 })
-      expect(await settle(reservationId)).toEqual({ result: 'late', costNano: 700n, chargedNano: 590n })
+      const { reservationId } = await hold(database, keyId)
+      await expireAll(database)
+      await hold(database, keyId, { inputTokens: 200, outputTokens: 1 })
+      expect(await settle(database, reservationId)).toEqual({
+        result: 'late',
+        costNano: 700n,
+        chargedNano: 590n,
+      })
       expect(await database.balance(accountId)).toEqual({ posted: 410n, held: 410n, openHolds: 1 })
-      expect(await settle(reservationId)).toMatchObject({ result: 'replayed', chargedNano: 590n })
+      expect(await settle(database, reservationId)).toMatchObject({ result: 'replayed', chargedNano: 590n })
     })
 
-    test('of a released hold is recorded, charged nothing, and an alarm', async () => {
+    test('of a released hold is recorded, charged nothing, and an alarm', async ({ database }) => {
       const { accountId, keyId } = await database.createAccount(1_000n)
-      const { reservationId } = await held(keyId)
+      const { reservationId } = await hold(database, keyId)
       await database.money.release([reservationId])
-      expect(await settle(reservationId)).toEqual({ result: 'released', costNano: 700n, chargedNano: 0n })
+      expect(await settle(database, reservationId)).toEqual({
+        result: 'released',
+        costNano: 700n,
+        chargedNano: 0n,
+      })
       expect(await database.balance(accountId)).toEqual({ posted: 1_000n, held: 0n, openHolds: 0 })
-      expect(await alarms(reservationId)).toEqual(['released'])
+      expect(await alarms(database, reservationId)).toEqual(['released'])
     })
 
-    test('of a released hold that never ran is no alarm', async () => {
+    test('of a released hold that never ran is no alarm', async ({ database }) => {
       const { keyId } = await database.createAccount(1_000n)
-      const { reservationId } = await held(keyId)
+      const { reservationId } = await hold(database, keyId)
       await database.money.release([reservationId])
-      expect(await settle(reservationId, { outcome: 'never-ran' })).toMatchObject({
+      expect(await settle(database, reservationId, { outcome: 'never-ran' })).toMatchObject({
         result: 'void',
         chargedNano: 0n,
       })
       const tombstone = randomUUID()
       await database.money.release([tombstone])
-      expect(await settle(tombstone, { outcome: 'never-ran' })).toMatchObject({
+      expect(await settle(database, tombstone, { outcome: 'never-ran' })).toMatchObject({
         result: 'void',
         chargedNano: 0n,
       })
-      expect(await alarms(reservationId)).toEqual([])
+      expect(await alarms(database, reservationId)).toEqual([])
     })
 
-    test('of an id that was never reserved raises one alarm and charges nothing', async () => {
+    test('of an id that was never reserved raises one alarm and charges nothing', async ({ database }) => {
       const id = randomUUID()
-      expect(await settle(id)).toEqual({ result: 'unknown', costNano: 0n, chargedNano: 0n })
-      expect(await settle(id)).toMatchObject({ result: 'unknown' })
-      expect(await alarms(id)).toEqual(['unknown'])
+      expect(await settle(database, id)).toEqual({ result: 'unknown', costNano: 0n, chargedNano: 0n })
+      expect(await settle(database, id)).toMatchObject({ result: 'unknown' })
+      expect(await alarms(database, id)).toEqual(['unknown'])
     })
 
-    test('charges by the price of the reservation, not by the price of today', async () => {
+    test('charges by the price of the reservation, not by the price of today', async ({ database }) => {
       const { keyId } = await database.createAccount(100_000n)
-      const { reservationId } = await held(keyId)
+      const { reservationId } = await hold(database, keyId)
       database.clock.nowMs += 1_000
       await database.loadModels([{ ...CHAT, outputPriceNano: '20000000' }, ODD, EMBED])
-      expect(await settle(reservationId)).toMatchObject({ chargedNano: 700n })
-      expect(await reserve(reserveCall(keyId))).toMatchObject({ amountNano: 1_200n })
+      expect(await settle(database, reservationId)).toMatchObject({ chargedNano: 700n })
+      expect(await reserve(database, reserveCall(keyId))).toMatchObject({ amountNano: 1_200n })
       database.clock.nowMs += 1_000
       await database.loadModels([CHAT, ODD, EMBED])
     })
   })
 
   describe('expire', () => {
-    test('frees a hold only when the watermark is 30 s beyond its end', async () => {
-      await expireAll()
+    test('frees a hold only when the watermark is 30 s beyond its end', async ({ database }) => {
+      await expireAll(database)
       const { accountId, keyId } = await database.createAccount(1_000n)
-      const { deadlineMs } = await held(keyId)
+      const { deadlineMs } = await hold(database, keyId)
       database.clock.nowMs = deadlineMs + 24 * 3_600_000
       await setWatermark(database, 'chat', deadlineMs + HOLD_GRACE_MS + 30_000)
       await database.money.expire(100)
@@ -166,15 +161,15 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
       expect(await database.balance(accountId)).toEqual({ posted: 1_000n, held: 0n, openHolds: 0 })
     })
 
-    test('asks the watermark of the same model', async () => {
+    test('asks the watermark of the same model', async ({ database }) => {
       const { accountId, keyId } = await database.createAccount(1_000n)
-      await held(keyId, { model: 'odd' })
+      await hold(database, keyId, { model: 'odd' })
       await setWatermark(database, 'chat', START_MS + 10 * 24 * 3_600_000)
       await database.money.expire(100)
       expect(await database.balance(accountId)).toMatchObject({ openHolds: 1 })
     })
 
-    test('reports that there may be more when the limit was reached', async () => {
+    test('reports that there may be more when the limit was reached', async ({ database }) => {
       const { keyId } = await database.createAccount(1_000_000n)
       await database.pool.query('delete from settlement_watermarks')
       const calls = Array.from({ length: 5 }, () => reserveCall(keyId))
@@ -186,7 +181,7 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
   })
 
   describe('the ledger', () => {
-    test('cannot be changed', async () => {
+    test('cannot be changed', async ({ database }) => {
       const { accountId } = await database.createAccount(5n)
       for (const statement of ['update ledger set amount = 1', 'delete from ledger', 'truncate ledger']) {
         await expect(database.pool.query(statement)).rejects.toThrow('append-only')
@@ -195,20 +190,13 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     })
   })
 
-  async function held(keyId: string, fields: Partial<ReserveCall> = {}) {
-    const call = reserveCall(keyId, fields)
-    const answer = await reserve(call)
-    if (answer.status !== 'granted') throw new Error(`expected a hold, got ${answer.status}`)
-    return { ...call, answer }
-  }
-
-  async function expireAll() {
+  async function expireAll(database: BillingDatabase) {
     await setWatermark(database, 'chat', START_MS + 10 * 24 * 3_600_000)
     await database.money.expire(1_000)
     await database.pool.query('delete from settlement_watermarks')
   }
 
-  async function alarms(reservationId: string): Promise<string[]> {
+  async function alarms(database: BillingDatabase, reservationId: string): Promise<string[]> {
     const { rows } = await database.pool.query<{ kind: string }>(
       'select kind from settlement_alarms where reservation_id = $1',
       [reservationId],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { watchReadiness } from '#apps/billing/database/watch-readiness.ts'
 import { createReplicatedPostgres, type ReplicatedPostgres } from '../../../support/replicated-postgres.ts'
 import {
+  log,
   openBillingDatabase,
   reserveCall,
   settlement,
@@ -25,7 +26,7 @@ test('a promoted standby has every answered change, and the first call that find
   const { accountId, keyId } = await database.createAccount(10_000n)
   const [held, next] = [reserveCall(keyId), reserveCall(keyId)]
   expect(await money.reserve([held])).toMatchObject([{ status: 'granted' }])
-  const watch = watchReadiness({ pool: servicePool, pooled: null, everyMs: 50 })
+  const watch = watchReadiness({ pool: servicePool, pooled: null, everyMs: 50, log })
   onTestFinished(() => watch.stop())
   const server = async () => {
     const { rows } = await servicePool.query<{ port: number }>('select inet_server_port() as port')

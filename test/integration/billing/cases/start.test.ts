@@ -5,8 +5,8 @@ import { createDatabase, createPostgres, type TestPostgres } from '../../../supp
 import { createRedis, type TestRedis } from '../../../support/redis.ts'
 import { billingEnvironment, startBilling, type BillingProcess } from '../support/billing-process.ts'
 
-// The process as it is run, from its environment on: before its servers, while another one migrates, without the login of
-// the owner, and with what it refuses.
+// Tests the process from its environment on: a start before its servers, a start while another process migrates, a
+// start without the owner's login, and settings that it refuses.
 
 const WAIT = { interval: 50 }
 
@@ -26,11 +26,11 @@ async function start(env: Readonly<Record<string, string>>): Promise<BillingProc
 }
 
 const serve = async (fields: Readonly<Record<string, string>>) =>
-  // Each database is a cell of its own.
+  // Each database needs a cell of its own.
   await start(await billingEnvironment({ QUEUE_REDIS_URL: redis.url, CELL: `c${randomUUID()}`, ...fields }))
 
 async function query(url: string, text: string): Promise<Client> {
-  // Whatever the defaults of the database are.
+  // These options replace the defaults of the database.
   const options = '-c statement_timeout=0 -c search_path=public'
   const client = new Client({ connectionString: url, options })
   await client.connect()
@@ -61,7 +61,7 @@ test('before PostgreSQL it is alive, unready with the reason, and ends at once; 
   await postgres.start()
   await expect.poll(() => patient.readiness(), WAIT).toEqual({ status: 200, text: 'ready' })
 
-  // It is unready again while the database is down.
+  // The process is unready again while the database is down.
   await postgres.stop()
   await expect.poll(() => patient.readiness(), WAIT).toMatchObject({ status: 503 })
   await postgres.start()

@@ -15,7 +15,7 @@ import {
 } from './money-books.ts'
 import { MODELS } from './money-steps.ts'
 
-/** With the decoded receipt, and without the retry-after. */
+/** An answer with the decoded receipt, and without the retry-after. */
 export type ModelAnswer =
   | Exclude<HoldAnswer, { status: 'granted' | 'key-rate' }>
   | { status: 'key-rate' }
@@ -25,7 +25,10 @@ type Refusal = Exclude<ModelAnswer, { status: 'granted' }>
 
 const CONFLICT = { status: 'conflict' } as const
 
-/** Billing's rules for holds, written a second time, one call at a time in BigInt; `sql/` must agree with them. */
+/**
+ * The model of billing's rules for holds: the rules written a second time, for one call at a time, in BigInt. The
+ * functions in `sql/` must agree with it.
+ */
 export function createHoldModel(books: Books, nowMs: () => number) {
   function reserve(call: ReserveCall): ModelAnswer {
     const known = books.reservations.get(call.reservationId)
@@ -142,7 +145,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     return expired
   }
 
-  /** As a restore from a backup does: a reservation that was not settled disappears. */
+  /** Removes a reservation that was not settled, as a restore from a backup does. */
   function forget(id: string): void {
     const known = books.reservations.get(id)
     if (!known || known.usage !== null) return
@@ -171,7 +174,10 @@ export function createHoldModel(books: Books, nowMs: () => number) {
   }
 }
 
-/** Of calls with one id the first is carried out; the others get its answer if they have the same parameters. */
+/**
+ * Executes the first of the calls with one id. Later calls with this id get the same answer if their parameters are the
+ * same, otherwise a conflict.
+ */
 function serveOnce<Call extends { reservationId: string }>(
   calls: readonly Call[],
   serve: (call: Call) => ModelAnswer,
@@ -186,7 +192,7 @@ function serveOnce<Call extends { reservationId: string }>(
   })
 }
 
-/** Calls with one id become one, in the place of the first, with the largest output and deadline. */
+/** Executes the calls with one id as a single call, in the place of the first, with the largest output and deadline. */
 function serveLargest(calls: readonly ExtendCall[], serve: (call: ExtendCall) => ModelAnswer): ModelAnswer[] {
   const answers = new Map<string, ModelAnswer>()
   return calls.map(({ reservationId }) => {
@@ -205,7 +211,9 @@ function serveLargest(calls: readonly ExtendCall[], serve: (call: ExtendCall) =>
 
 type Payer = Pick<Hold, 'account' | 'budget' | 'price' | 'amount'> & { key: Key }
 
-/** The grant that account and budget can pay, with the present amount of the hold. */
+/**
+ * Returns the grant that the account and the budget can pay, where the present amount of the hold counts as available.
+ */
 function afford(
   { account, key, budget, price, amount }: Payer,
   wanted: { inputTokens: number; most: number; atLeast: number },
@@ -234,7 +242,10 @@ function afford(
   }
 }
 
-/** What a reserve asks for: all of its output where that is little of what can be paid, else the expected output. */
+/**
+ * Returns the output that a reserve asks for: all of it if its price is at most an eighth of what can be paid,
+ * otherwise the expected output.
+ */
 function toWanted({ account, key, budget, price }: Payer, call: ReserveCall) {
   const { inputTokens, rolling } = call
   const all = outputLimit(call)
@@ -248,7 +259,7 @@ function toWanted({ account, key, budget, price }: Payer, call: ReserveCall) {
   return { inputTokens, most, atLeast: Math.min(most, rolling.leastTokens) }
 }
 
-/** Null: no budget counts the hold, or its key has no limit any more. */
+/** Returns what is left of the key's limit. Null if no budget counts the hold, or if the key has no limit any more. */
 function budgetLeft(key: Key, budget: Budget | null): bigint | null {
   return budget === null || key.limit === null ? null : key.limit.nano - budget.spent - budget.held
 }
@@ -312,6 +323,9 @@ function priceAt(books: Books, model: string, nowMs: number) {
   return begun.toSorted((a, b) => b.fromMs - a.fromMs)[0]
 }
 
-/** What a call expects is no part of it: a gateway has learned more when it repeats the call. */
+/**
+ * Compares two calls without the output that they expect, because a gateway may expect another length when it repeats a
+ * call.
+ */
 const isSameCall = (a: object, b: object) =>
   JSON.stringify({ ...a, rolling: null }) === JSON.stringify({ ...b, rolling: null })

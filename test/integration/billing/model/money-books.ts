@@ -18,10 +18,10 @@ export type Key = {
   tokensPerMinute: number | null
 }
 
-/** Spent and held amounts of a key with a limit in one period. */
+/** The spent and held amounts of a key with a limit in one period. */
 export type Budget = { held: bigint; spent: bigint }
 
-/** Grants of a key with a rate in its latest minute. */
+/** The requests and tokens that a key with a rate was granted in its latest minute. */
 export type Rate = { minute: number; requests: number; tokens: number }
 
 export type Price = { readonly version: bigint; readonly fromMs: number; readonly prices: HoldPrices }
@@ -43,7 +43,7 @@ export type Hold = {
 
 export type Reservation = {
   state: 'held' | 'settled' | 'released' | 'expired'
-  /** Null: a tombstone, the release of an unknown id. */
+  /** Null for a tombstone, which the release of an unknown id leaves. */
   hold: Hold | null
   usage: {
     readonly numbers: string
@@ -57,19 +57,19 @@ export type Books = {
   readonly accounts: readonly Account[]
   readonly keys: readonly Key[]
   readonly reservations: Map<string, Reservation>
-  /** By key and period. */
+  /** The budgets by key and period. */
   readonly budgets: Map<string, Budget>
-  /** By key. */
+  /** The rates by key. */
   readonly rates: Map<string, Rate>
-  /** By model, unordered. */
+  /** The prices by model, in no order. */
   readonly prices: Map<string, Price[]>
   readonly watermarks: Map<string, number>
   readonly alarms: Set<string>
-  /** Posted amounts, by kind. */
+  /** The posted amounts by kind of entry. */
   readonly ledger: Map<string, { entries: bigint; sum: bigint }>
 }
 
-/** A key without a limit has no budget. */
+/** Returns the key's budget of the present period. A key without a limit has none. */
 export function openBudget(books: Books, key: Key, nowMs: number): Budget | null {
   if (key.limit === null) return null
   const place = `${key.id} ${periodStart(key.limit.period, nowMs)}`
@@ -83,8 +83,8 @@ export function keepBudget(books: Books, key: Key, opened: { budget: Budget | nu
 }
 
 /**
- * A new limit, or one with another kind of period, counts the key's open holds that were made in its present period, and
- * what the key was charged since the period began.
+ * Computes the budget of a key whose limit is new, or has another kind of period: the key's open holds that were made
+ * in its present period, and its charges since the period began.
  */
 export function countPeriod(books: Books, key: Key, nowMs: number): void {
   const budget = openBudget(books, key, nowMs)
@@ -115,7 +115,7 @@ export function post(books: Books, kind: string, amount: bigint): void {
   books.ledger.set(kind, { entries: entries + 1n, sum: sum + amount })
 }
 
-/** In the form of `readLines`, sorted. */
+/** Returns the books as sorted lines, in the form of `readLines`. */
 export function toLines(books: Books): string[] {
   return [
     ...books.accounts.map(({ id, posted, held }) => `account ${id}: posted ${posted} held ${held}`),
@@ -131,7 +131,10 @@ export function toLines(books: Books): string[] {
   ].sort()
 }
 
-/** A reserve that arrives long after its deadline holds until the next sweep; the reconciliation counts it. */
+/**
+ * Returns the line of the reconciliation for overdue holds. A reserve that arrives long after its deadline holds
+ * credits until the next sweep, and the reconciliation counts it.
+ */
 export function overdueLines({ reservations, watermarks }: Books): string[] {
   const overdue = [...reservations.values()].filter(({ state, hold }) => {
     const settledUntilMs = watermarks.get(hold?.call.model ?? '') ?? 0
@@ -142,7 +145,7 @@ export function overdueLines({ reservations, watermarks }: Books): string[] {
 
 const toMs = (start: string) => (start === 'ever' ? Number.NEGATIVE_INFINITY : Number(start) * 1_000)
 
-/** Unix seconds of the period's first moment in UTC; the total has no first moment. */
+/** Returns the Unix seconds of the period's first moment in UTC; `ever` for the total, which has no first moment. */
 function periodStart(period: Period, nowMs: number): string {
   if (period === 'total') return 'ever'
   const now = new Date(nowMs)

@@ -15,7 +15,7 @@ export type Outcome = { readonly actual: unknown; readonly expected: unknown }
 /** A call that is the same each time it is sent. */
 export type Call = () => Promise<Outcome>
 
-/** An entry with an id in place of its index. */
+/** An entry that has the id of its reservation in place of the index. */
 type Entry = Omit<StepOf<'settle'>['entries'][number], 'id'> & { readonly id: string }
 
 export type StepOf<Kind extends Step['kind']> = Extract<Step, { kind: Kind }>
@@ -33,7 +33,8 @@ export function createCalls(database: BillingDatabase, books: Books) {
   const deadlineMs = (deadlineS: number) => clock.nowMs + deadlineS * 1_000
 
   /**
-   * Returns a reservation's id. An index beyond all reservations selects one for which `isBetter` is true, if any is.
+   * Returns a reservation's id. An index beyond all reservations selects a reservation for which `isBetter` is true, if
+   * there is one.
    */
   function idOf(place: number, isBetter: (id: string) => boolean): string {
     const better = ids.filter(isBetter)

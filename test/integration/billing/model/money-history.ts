@@ -14,7 +14,7 @@ import {
   reconcile,
 } from './money-world.ts'
 
-/** Enough credits for some holds, too few for all. */
+/** The first steps give each account enough credits for some holds, and too few for all. */
 const OPENING: readonly Step[] = [0, 1].map((account) => ({
   kind: 'top-up',
   account,
@@ -22,29 +22,30 @@ const OPENING: readonly Step[] = [0, 1].map((account) => ({
   nano: 2_000n,
 }))
 
-/** How often each kind of step got each answer. */
+/** The number of times that each kind of step got each answer. */
 export type Seen = Map<string, number>
 
 /**
- * Runs the same steps on the database and on the model. Answers and states must agree after every step, and at the end
- * the reconciliation must find nothing but what the model knows as overdue. Rejects where they differ.
+ * Runs the same steps on the database and on the model. Answers and states must agree after every step. At the end the
+ * reconciliation must find nothing except the holds that the model knows as overdue. Rejects if they differ.
  */
 export async function runHistory(database: BillingDatabase, history: History, seen: Seen): Promise<void> {
   const { clock } = database
   const books = await createWorld(database, history.keys)
   const calls = createCalls(database, books)
-  /** The newest first. */
+  /** The sent calls, the newest first. */
   let sent: { kind: Step['kind']; call: Call }[] = []
 
   for (const step of [...OPENING, ...history.steps]) {
     await take(step)
-    // Time passes without a call.
+    // In this step only time passes.
     if (step.kind === 'wait') continue
     const [actual, expected] = [await readLines(database), toLines(books)]
-    // `expect` compares strings one by one, and describes each step, in more time than the step takes.
+    // Compares without `expect` first: `expect` compares strings one by one and describes each step, which takes more
+    // time than the step.
     if (actual.join() !== expected.join()) expect(actual, `after ${print(step)}`).toEqual(expected)
   }
-  // At the end alone: it takes twice the time of everything else.
+  // The reconciliation runs only at the end, because it takes twice the time of everything else.
   expect(await reconcile(database, false), 'since the seal').toEqual(overdueLines(books))
   await take({ kind: 'sweep', models: [0, 1, 2], waitS: 0 })
   expect(await reconcile(database, true), 'over everything').toEqual([])
@@ -97,7 +98,7 @@ export async function runHistory(database: BillingDatabase, history: History, se
   }
 }
 
-/** Each step's kind with its answer: `reserve granted`, `settle late`. */
+/** Counts each step's kind with its answer: `reserve granted`, `settle late`. */
 function countAnswers(seen: Seen, kind: Step['kind'], actual: unknown): void {
   for (const answer of Array.isArray(actual) ? actual : [actual]) {
     for (const word of wordsOf(answer)) seen.set(`${kind} ${word}`, (seen.get(`${kind} ${word}`) ?? 0) + 1)

@@ -21,7 +21,10 @@ export const PRICES = [
 const account = fc.nat({ max: ACCOUNTS - 1 })
 const key = fc.nat({ max: KEYS.length - 1 })
 const model = fc.constantFrom(0, 0, 1, 2)
-/** The index of a reservation. An index above their number selects a reservation on which the step has an effect. */
+/**
+ * The index of a reservation. An index beyond the last reservation selects a reservation on which the step has an
+ * effect.
+ */
 const anyId = fc.nat({ max: 3 * RESERVATIONS - 1 })
 const input = fc.integer({ min: 0, max: 400 })
 const output = fc.integer({ min: 0, max: 200 })
@@ -35,7 +38,10 @@ const isOpen = fc.oneof(
   { weight: 1, arbitrary: fc.constant(false) },
 )
 
-/** No receipt, or one that is forged, of another reservation, or of an account or price that the database lacks. */
+/**
+ * Kinds of receipts with which nothing may be charged: no receipt, a forged one, the receipt of another reservation, or
+ * a receipt whose account or price the database lacks.
+ */
 const WORTHLESS = ['none', 'forged', 'of-another', 'of-no-account', 'of-no-price'] as const
 
 /** For each call that accepts a hold for fewer tokens, which may grow, there are `plain` calls that want all tokens. */
@@ -166,10 +172,16 @@ export const history = fc.record({
 })
 export type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never
 
-/** Most calls of such a history may take the short way: they come one by one, and two of three keys have no limits. */
+/**
+ * Most calls of such a history may take the short functions for single calls: they come one by one, and two of three
+ * keys have no limits.
+ */
 export const singleHistory = seldomSpecial(1)
 
-/** Most batches of such a history may take the short way: they are small, and two of three keys have no limits. */
+/**
+ * Most batches of such a history may take the short functions for batches: they are small, and two of three keys have
+ * no limits.
+ */
 export const batchHistory = seldomSpecial(2)
 
 /** The histories by path of single calls. Histories for a short path have many calls that can take it. */

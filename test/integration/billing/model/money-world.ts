@@ -7,10 +7,10 @@ import type { Credit } from './credit-model.ts'
 import { countPeriod, type Account, type Books, type Key } from './money-books.ts'
 import { ACCOUNTS, KEYS, MODELS, PRICES, type KeySettings } from './money-steps.ts'
 
-/** 90 s before the end of a day, a week and a month. */
+/** The beginning of a history: 90 s before the end of a day, a week and a month. */
 const BEGIN_MS = Date.parse('2030-06-30T23:58:30Z')
 
-// Without triggers, which protect the rows of the history before.
+// Deletes the rows of the previous history. It runs without triggers, because they protect these rows.
 const FORGET_ALL = `
   begin;
   set local session_replication_role = replica;
@@ -20,7 +20,7 @@ const FORGET_ALL = `
   delete from accounts; delete from price_versions where effective_from >= '2030-06-30';
   commit`
 
-/** Accounts without credits and their keys, the same in the database and in the model's books. */
+/** Creates accounts without credits, and their keys: the same in the database and in the model's books. */
 export async function createWorld(database: BillingDatabase, keys: readonly KeySettings[]): Promise<Books> {
   const { pool, clock } = database
   clock.nowMs = BEGIN_MS
@@ -67,7 +67,7 @@ const UNLIMITED = {
   tokensPerMinute: null,
 }
 
-/** The columns of `toRow` but for the ids. */
+/** The columns of `toRow` except the ids. */
 const SETTINGS =
   'status, expires_at, models, spend_limit, spend_period, requests_per_minute, tokens_per_minute'
 
@@ -103,7 +103,7 @@ function setKey(key: Key, settings: KeySettings, nowMs: number): void {
   key.models = models?.map((place) => at(MODELS, place).id) ?? null
 }
 
-/** As a row of `api_keys` in JSON. */
+/** Returns a key as a row of `api_keys` in JSON. */
 function toRow({ id, account, isActive, expiresAtMs, models, limit, ...rates }: Key) {
   return {
     id,
@@ -118,7 +118,7 @@ function toRow({ id, account, isActive, expiresAtMs, models, limit, ...rates }: 
   }
 }
 
-/** A model has one price at a time. */
+/** Publishes a price of a model, which has one price at a time. */
 export async function changePrice(
   database: BillingDatabase,
   books: Books,
@@ -164,7 +164,10 @@ export async function sealLedger({ pool, clock }: BillingDatabase) {
   return at(rows, 0)
 }
 
-/** The contradictions that the reconciliation finds, over everything or since the newest seal, as `overdueLines` has them. */
+/**
+ * Returns the contradictions that the reconciliation finds, over everything or since the newest seal, in the form of
+ * `overdueLines`.
+ */
 export async function reconcile({ pool }: BillingDatabase, whole: boolean): Promise<string[]> {
   const { rows } = await pool.query<{ name: string; count: bigint }>({
     name: 'reconcile',
@@ -190,13 +193,13 @@ export async function forgetReservation({ pool }: BillingDatabase, id: string): 
   )
 }
 
-/** The database in the form of `toLines`, sorted. */
+/** Returns the contents of the database as sorted lines, in the form of `toLines`. */
 export async function readLines({ pool }: BillingDatabase): Promise<string[]> {
   const { rows } = await pool.query<{ lines: string }>({ name: 'read-lines', text: LINES })
   return at(rows, 0).lines.split('\n').sort()
 }
 
-/** In one row, which the client reads in a fraction of the time of many. */
+/** Reads all lines as one row, because the client reads one row in a fraction of the time of many. */
 const LINES = `
   select string_agg(line, E'\\n') as lines from (
     select format('account %s: posted %s held %s', id, posted, held) as line from accounts
@@ -240,7 +243,7 @@ async function readPrices({ pool }: BillingDatabase): Promise<Books['prices']> {
   return prices
 }
 
-/** The value at an index, which must exist. */
+/** Returns the value at an index. Throws if there is none. */
 export function at<Value>(values: readonly Value[], place: number): Value {
   const value = values[place]
   if (value === undefined) throw new Error(`there is no ${place}`)

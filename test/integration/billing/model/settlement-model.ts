@@ -13,10 +13,13 @@ import {
   type Reservation,
 } from './money-books.ts'
 
-/** A settlement, and its receipt if that is genuine. */
+/** A settlement, and its receipt if the receipt is genuine. */
 export type ModelSettlement = { readonly entry: Settlement; readonly receipt: Receipt | null }
 
-/** Billing's rules for settlements, written a second time; `sql/` must agree with them. */
+/**
+ * The model of billing's rules for settlements, which are written here a second time. The functions in `sql/` must
+ * agree with it.
+ */
 export function createSettlementModel(books: Books, nowMs: () => number) {
   function settle({ entry, receipt }: ModelSettlement, isRecovered: boolean): Settled {
     const known = books.reservations.get(entry.id)
@@ -44,7 +47,7 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
     return answer(entry, result, known.usage)
   }
 
-  /** Never more than the hold, nor than the account has. */
+  /** Charges the cost, but never more than the hold or than the account has. Returns the charge. */
   function charge(known: Reservation, hold: Hold, { cost, held }: { cost: bigint; held: bigint }): bigint {
     const { account, budget, amount } = hold
     if (known.state === 'held') {
@@ -76,7 +79,10 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
     return { result, costNano: money.cost, chargedNano: toNanoCredits(money.charged) }
   }
 
-  /** Adds the reservation of a receipt; false when it is known, or its account or price is not. */
+  /**
+   * Adds the reservation of a receipt. Returns false if the reservation is known, or if its account or its price is
+   * unknown.
+   */
   function recover({ entry, receipt }: ModelSettlement): boolean {
     if (receipt === null || books.reservations.has(entry.id)) return false
     const account = books.accounts.find(({ id }) => id === receipt.accountId)
@@ -112,7 +118,7 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
   }
 }
 
-/** By the prices alone: after a restore the number may be that of other prices. */
+/** Compares only the prices, because after a restore the version's number may belong to other prices. */
 function isPriceOf({ prices }: Price, receipt: Receipt): boolean {
   return (
     prices.inputPriceNano === receipt.inputPriceNano &&
@@ -121,13 +127,15 @@ function isPriceOf({ prices }: Price, receipt: Receipt): boolean {
   )
 }
 
-/** The database may have lost the growth of a hold; its receipt has it. */
+/** Returns the amount of a hold. The database may have lost the growth of the hold, which its receipt has. */
 function heldFor({ account, price, amount }: Hold, receipt: Receipt | null): bigint {
   const isOfHold = receipt?.accountId === account.id && isPriceOf(price, receipt)
   return isOfHold && receipt.amountNano > amount ? receipt.amountNano : amount
 }
 
-/** The settling process does not matter. */
+/**
+ * Returns the numbers of a settlement that must be equal in a repetition. The settling process need not be the same.
+ */
 function numbersOf({ epoch, outcome, promptTokens, cachedTokens, completionTokens }: Settlement): string {
   return [epoch, outcome, promptTokens, cachedTokens, completionTokens].join(' ')
 }

@@ -18,16 +18,16 @@ import {
   settleDuringRelease,
 } from '../support/parallel-calls.ts'
 
-// The test of the tests: those that prove the money functions right must fail when the functions are wrong.
+// Tests the tests: the tests that prove the money functions right must fail when the functions are wrong.
 //
-// `npm test` runs for each mutant the one history that is known to show it (`killers.json`); the functions as they are
-// withstand the same histories. `npm run test:long -- mutants` tries all histories of the seed, on the functions as they
-// are and on each mutant until one shows it. After a change of the histories or of the mutants, `--record` behind that
-// command writes `killers.json` anew.
+// `npm test` runs, for each mutant, the one history that is known to show its mistake (`killers.json`); the unchanged
+// functions pass the same histories. `npm run test:long -- mutants` tries all histories of the seed: on the unchanged
+// functions, and on each mutant until one history shows its mistake. After a change of the histories or of the mutants,
+// add `--record` to that command; it then writes `killers.json` anew.
 
-/** The same histories each time, so that a mutant that is caught once is caught always. */
+/** The seed makes the same histories each time, so that a mutant that is caught once is always caught. */
 const SEED = 20_300_701
-const HISTORIES = 300
+const HISTORIES = 500
 
 describe.each([
   { path: 'full', mutants: [...MUTANTS, ...PERIOD_MUTANTS, ...ROLLING_MUTANTS], histories: history },
@@ -97,7 +97,7 @@ test('parallel reserves notice when a short reserve checks the credits before it
   const parallel = await openBillingDatabase()
   try {
     await changeFunction(parallel.pool, SHORT_PARALLEL_MUTANTS.guardApart)
-    // PostgreSQL refuses the overspend by its own constraint, and the calls fail.
+    // A constraint of PostgreSQL refuses the overspend, and the calls fail.
     await expect(reservePlainBehindLock(parallel)).rejects.toThrow('balance_not_negative')
   } finally {
     await parallel.close()
@@ -128,7 +128,7 @@ test('a race notices when a plain settlement reads the holds without the lock of
   const parallel = await openBillingDatabase({ path: 'batch' })
   try {
     await changeFunction(parallel.pool, PLAIN_PARALLEL_MUTANTS.noLockOfSettlement)
-    // On this path its caller has a lock of its own.
+    // On this path the caller of the function takes a lock of its own, so this lock is removed as well.
     await changeFunction(parallel.pool, SHORT_PARALLEL_MUTANTS.noLock)
     expect(await settleDuringRelease(parallel)).not.toEqual({ result: 'released', held: 0n })
   } finally {
@@ -136,7 +136,10 @@ test('a race notices when a plain settlement reads the holds without the lock of
   }
 })
 
-/** The first history that shows a mistake, and its error. With a `place` only the history at that place is tried. */
+/**
+ * Returns the first history that shows a mistake, and its error; null if none does. With a `place`, only the history at
+ * that place is tried.
+ */
 async function findMistake(
   database: BillingDatabase,
   { histories, place }: { histories: fc.Arbitrary<History>; place: string | undefined },

@@ -1,6 +1,6 @@
 import type { Mutant } from './money-mutants.ts'
 
-/** Mistakes in what a spend limit counts when it is set, or when the kind of its period changes. */
+/** Mistakes in the spending that a limit counts when it is set, or when the kind of its period changes. */
 export const PERIOD_MUTANTS: readonly Mutant[] = [
   {
     name: 'another kind of period forgets what was spent',

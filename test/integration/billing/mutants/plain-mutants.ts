@@ -1,6 +1,6 @@
 import type { Mutant } from './money-mutants.ts'
 
-/** Plausible mistakes in the short ways of batches, which histories reveal. */
+/** Plausible mistakes in the short functions for batches. Histories reveal them. */
 export const PLAIN_MUTANTS: readonly Mutant[] = [
   {
     name: 'a plain reserve holds for its replay again',

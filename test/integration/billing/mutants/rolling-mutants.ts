@@ -1,6 +1,6 @@
 import type { Mutant } from './money-mutants.ts'
 
-/** Plausible mistakes in holds on small balances, found by histories. */
+/** Plausible mistakes in holds on small balances. Histories reveal them. */
 export const ROLLING_MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve holds all wanted tokens as long as they can be paid',

@@ -1,6 +1,6 @@
 import type { Mutant } from './money-mutants.ts'
 
-// Plausible mistakes in the short ways of single calls.
+// Plausible mistakes in the short functions for single calls.
 
 /** Mutants that histories reveal. In a history, the calls run one after the other. */
 export const SHORT_MUTANTS: readonly Mutant[] = [

@@ -35,10 +35,10 @@ export const START_MS = Date.parse('2030-01-01T00:00:00Z')
 
 export const ADMIN_TOKEN = 'an-admin-token-of-the-tests'
 
-/** How many each model has, for the test that changes it; it empties it again. */
+/** The number of dead letters of each model. Only one test fills this map, and it empties the map again. */
 export const deadLetters = new Map<string, number>()
 
-/** Of a replica that has observed one stream. */
+/** Returns the live values of a replica that has observed one stream. */
 export const live = () => ({
   replica: 'replica-1',
   watermarkAges: new Map([['chat', 400]]),
@@ -52,7 +52,10 @@ const KEEP_MONTHS = 3
 
 export const receipts = createReceipts(['a-receipt-secret-of-the-tests-alone'])
 
-/** Whole nano-credits per token, so that amounts are easy to read; cached tokens are half price. */
+/**
+ * A model with prices of whole nano-credits per token, so that amounts are easy to read. Cached tokens cost half as
+ * much.
+ */
 export const CHAT: ModelSpec = {
   id: 'chat',
   created: 1_700_000_000,
@@ -71,7 +74,7 @@ export const CHAT: ModelSpec = {
   enabled: true,
 }
 
-/** Prices that leave fractions of a nano-credit. */
+/** A model with prices that leave fractions of a nano-credit. */
 export const ODD: ModelSpec = {
   ...CHAT,
   id: 'odd',
@@ -94,17 +97,17 @@ export type BillingServer = { address: string; stop(): Promise<void> }
 
 export type BillingDatabase = {
   url: string
-  /** Of the database's owner: tests read and break tables with it. */
+  /** The connections of the database's owner, with which tests read and damage tables. */
   pool: Pool
-  /** Of the service's role. */
+  /** The connections of the service's role. */
   servicePool: Pool
   money: Money
   /** The admin interface, called with the admin token. */
   operator: Operator
   admin: FastifyInstance
-  /** The time of everything above. */
+  /** The clock of everything above. */
   clock: { nowMs: number }
-  /** With the `address` of a stopped server the new one takes its place. */
+  /** Starts a server. With the `address` of a stopped server, the new server replaces it. */
   serve(options?: {
     address?: string
     credentials?: ServerCredentials
@@ -117,19 +120,22 @@ export type BillingDatabase = {
   loadModels(models: readonly ModelSpec[]): Promise<void>
   createAccount(nano: bigint): Promise<{ accountId: string; keyId: string; secret: string }>
   balance(accountId: string): Promise<{ posted: bigint; held: bigint; openHolds: number }>
-  /** Fails when the reconciliation finds a contradiction. */
+  /** Rejects if the reconciliation finds a contradiction. */
   expectReconciled(): Promise<void>
   close(): Promise<void>
 }
 
 export type OpenDatabase = { url: string; pool: Pool; close(): Promise<void> }
 
-/** A new database without tables. */
+/** Opens a new database without tables. */
 export async function openEmptyDatabase(): Promise<OpenDatabase> {
   return await openDatabase(await createDatabase())
 }
 
-/** A new database with billing's tables. With a `url` it is an existing one, which is migrated and not removed. */
+/**
+ * Opens a new database with billing's tables. With a `url`, opens and migrates that existing database, which `close`
+ * does not remove.
+ */
 async function openMigratedDatabase(given: string | undefined): Promise<OpenDatabase> {
   if (given === undefined) return await openDatabase(await createBillingDatabase())
   const database = await openDatabase({ url: given, drop: () => Promise.resolve() })
@@ -150,12 +156,12 @@ async function openDatabase({ url, drop }: TestDatabase): Promise<OpenDatabase> 
 }
 
 /**
- * `transaction`: the service of every fixture works behind a PgBouncer of its own, so that the whole suite can be run
- * that way. Not where a URL was given that is for one login alone.
+ * With the value `transaction`, the service of every fixture works behind a separate PgBouncer, so that the whole suite
+ * can be run in that way. A fixture with a URL that is for one login only does not.
  */
 const POOLER_VARIABLE = 'MILLRACE_TEST_POOLER'
 
-/** The service's pool of a fixture. */
+/** Opens the service's connections of a fixture. */
 async function openService(database: OpenDatabase, canBePooled: boolean) {
   const { url, pool } = database
   const connecting = { role: SERVICE_ROLE, log, waitMs: 5_000 }
@@ -182,8 +188,9 @@ async function openService(database: OpenDatabase, canBePooled: boolean) {
 }
 
 /**
- * The fixture of billing's tests: a new database (see `openMigratedDatabase`) gets three models. All
- * parts of billing work on it, with a clock that the test sets. `path`: which way single money calls take; default: single.
+ * The fixture of billing's tests. Opens a new database (see `openMigratedDatabase`) with three models. All parts of
+ * billing work on it, with a clock that the test sets. `path` chooses the functions for single money calls; default:
+ * `single`.
  */
 export async function openBillingDatabase(
   options: { url?: string; path?: MoneyPath } = {},
@@ -317,7 +324,7 @@ export async function setWatermark(database: BillingDatabase, model: string, unt
   )
 }
 
-/** The value of a list of one. */
+/** Returns the value of a list with one value. */
 export function only<Value>(values: readonly Value[]): Value {
   const [value, ...others] = values
   if (value === undefined || others.length > 0) throw new Error(`expected one value, got ${values.length}`)

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { expect } from 'vitest'
 import type { z } from 'zod'
 import { ADMIN, ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
 import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
 import type { AnsweringOperation } from '#libs/admin-contract/operation.ts'
+import type { Role } from '#libs/admin-contract/roles.ts'
 
 export type Asked = { status: number; body: unknown }
 
@@ -55,6 +57,16 @@ export function createOperator(app: FastifyInstance, token: string) {
       return (await call(ADMIN.reconcile, { whole: 'true' })).counts
     },
   }
+}
+
+/** Creates a credential with a role, and returns it with an operator who calls with its token. */
+export async function signUp(
+  { admin, operator }: { readonly admin: FastifyInstance; readonly operator: Operator },
+  role: Role,
+): Promise<{ id: string; token: string; operator: Operator }> {
+  const name = `${role} ${randomUUID()}`
+  const { id, token } = await operator.call(ADMIN.createCredential, { name, role })
+  return { id, token, operator: createOperator(admin, token) }
 }
 
 function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {

@@ -4,7 +4,7 @@ import { SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
 import { ensurePgBouncer, type PgBouncerProgram } from '../../../support/ensure-pgbouncer.ts'
 import { startPgBouncer, type TestPgBouncer } from '../../../support/pgbouncer.ts'
 
-/** As docs/operations/billing.md wants a login behind a pooler. */
+/** The settings that docs/operations/billing.md asks for in a login behind a pooler. */
 const SETTINGS = {
   role: SERVICE_ROLE,
   statement_timeout: '5s',
@@ -18,14 +18,14 @@ const SETTINGS = {
 export type PooledLogin = {
   readonly name: string
   readonly password: string
-  /** The URL of a database for this login. */
+  /** Returns the URL of a database for this login. */
   url(database: string): string
   drop(): Promise<void>
 }
 
 /**
- * A login of the service for a connection behind a pooler; the role exists once a database of the server is migrated. A
- * setting that is null is left out.
+ * Creates a login of the service for connections behind a pooler. A database of the server must be migrated already,
+ * because the migration creates the role. A setting that is null is left out.
  */
 export async function createPooledLogin(
   admin: Pool,
@@ -48,7 +48,7 @@ export async function createPooledLogin(
   }
 }
 
-/** PgBouncer, or null after a line that says why there is none: its tests are then reported as skipped. */
+/** Returns PgBouncer; null if there is none, after a line with the reason. Its tests are then reported as skipped. */
 export async function findPgBouncer(): Promise<PgBouncerProgram | null> {
   const found = await ensurePgBouncer()
   if (!('missing' in found)) return found
@@ -58,7 +58,7 @@ export async function findPgBouncer(): Promise<PgBouncerProgram | null> {
 
 export type PooledServer = { login: PooledLogin; pooler: TestPgBouncer }
 
-/** A PgBouncer before the server of `url` with one login of the service. */
+/** Starts a PgBouncer in front of the server of `url`, with one login of the service. */
 export async function startPooledServer(
   admin: Pool,
   options: { url: string; program: PgBouncerProgram; settings?: Readonly<Record<string, string>> },

@@ -22,6 +22,12 @@ test('the live catalog takes its place at once and for good', () => {
   expect(catalog.find('fallback')).toBeNull()
 })
 
+test('a model is sold while the catalog has it and it is enabled', () => {
+  const catalog = createLiveCatalog([])
+  catalog.replace([live, { ...fallback, enabled: false }])
+  expect(['live', 'fallback', 'no'].map(catalog.isSold)).toEqual([true, false, false])
+})
+
 test('an empty live catalog is empty', () => {
   const catalog = createLiveCatalog([fallback])
   catalog.replace([])

@@ -29,6 +29,7 @@ test('the limits of the public interface have defaults', () => {
     bodyBytes: 33_554_432,
     largeBodyBytes: 65_536,
     smallBodyValues: 500,
+    startWaitS: 300,
     refusedBodiesPerS: 10,
     connections: 16_384,
     trustedProxies: [],

@@ -33,7 +33,7 @@ const CAPACITY: Capacity = {
   cordonTerm: null,
 }
 
-/** Joins with one worker's last report, or with none. */
+/** Creates the join with one worker's last report, or without a report. */
 function joinWith(capacity: Partial<Capacity> | null, isKnown = capacity !== null) {
   return createJoinPods({
     ofPod: () =>

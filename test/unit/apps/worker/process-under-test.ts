@@ -69,28 +69,28 @@ export type Given = {
   /** Fields of the claim's answer, such as the ids of earlier epochs and the remaining time. */
   claimed?: Partial<ClaimedGeneration>
   inputs?: TokenizedInputs
-  /** Embeds the inputs; without it, all of them. */
+  /** Embeds the inputs; default: embeds all of them. */
   embed?: (run: RunningGeneration, onVector: (tokens: number) => void) => Promise<void>
   claim?: Exclude<Claim, { status: 'claimed' }>
-  /** The worker runs this epoch already. */
+  /** If true, the worker already runs this epoch. */
   hasHad?: boolean
   whyNotRun?: 'worker-stopping' | 'engine-lost'
-  /** What a failed call turns out to be. */
+  /** Stands for the reaction of the engine watch to a failed call. */
   callFailed?: (run: RunningGeneration) => void
   /** Waits for its turn in the engine. */
   turn?: (run: RunningGeneration) => Promise<void>
   engineWindow?: number
   render?: (run: RunningGeneration) => Promise<typeof PROMPT>
   constrain?: () => EngineConstraint | null
-  /** The request offers a tool. */
+  /** If true, the request offers a tool. */
   tools?: boolean
   prefixTenant?: string
   sentPrefixes?: SentPrefixes
-  /** The output ends after the first call. */
+  /** If true, the output ends after the first call. */
   singleCall?: boolean
 }
 
-/** Processes one claim against an engine that a test writes; the record and the bus are lists. */
+/** Processes one claim with an engine that the test gives. The record and the bus are lists. */
 export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
   const job = { ...generationJob(), ...given.job }
   const { running, groups, events } = runningUnderTest()

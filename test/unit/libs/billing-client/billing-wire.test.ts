@@ -15,7 +15,7 @@ import type { ProtoGrpcType } from '#proto/types/billing.ts'
 const { Billing } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing
 const { money, lookUpKey } = { money: Billing.service.Money, lookUpKey: Billing.service.LookUpKey }
 
-/** Encodes an answer to wire bytes and decodes it, so that it is as the other side sees it. */
+/** Encodes an answer to wire bytes and decodes these bytes, so that it returns what the receiver reads. */
 function sendHold(answer: HoldAnswer): HoldAnswer {
   const message = money.responseDeserialize(
     money.responseSerialize({ replies: [{ seq: '1', reply: 'hold', hold: toHoldMessage(answer) }] }),
@@ -105,6 +105,7 @@ test.each<Pick<BillingKey, 'expiresAtMs' | 'models' | 'shortage'>>([
   const key = {
     keyId: CALL.keyId,
     accountId: CALL.reservationId,
+    weight: 3,
     sha256: Buffer.alloc(32, 7),
     active: true,
     ...fields,
@@ -114,4 +115,23 @@ test.each<Pick<BillingKey, 'expiresAtMs' | 'models' | 'shortage'>>([
   )
   if (!message.key) throw new Error('there is no key in the answer')
   expect(fromKeyMessage(message.key)).toEqual(key)
+})
+
+test('a key from a billing of the release before weights has the weight 1', () => {
+  const { weight, ...sent } = toKeyMessage({
+    keyId: CALL.keyId,
+    accountId: CALL.reservationId,
+    weight: 3,
+    sha256: Buffer.alloc(32, 7),
+    active: true,
+    expiresAtMs: null,
+    models: null,
+    shortage: null,
+  })
+  expect(weight).toBe(3)
+  const message = lookUpKey.responseDeserialize(lookUpKey.responseSerialize({ found: true, key: sent }))
+  if (!message.key) throw new Error('there is no key in the answer')
+  expect(fromKeyMessage(message.key)).toMatchObject({ keyId: CALL.keyId, weight: 1 })
+  const { key } = { key: { ...message.key, weight: 101 } }
+  expect(() => fromKeyMessage(key)).toThrow('weight is 101')
 })

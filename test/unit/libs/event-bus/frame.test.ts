@@ -24,6 +24,12 @@ const EVENTS: readonly GenerationEvent[] = [
     finishReason: 'tool-calls',
     usage: { promptTokens: 12, cachedTokens: 8, completionTokens: 5, reasoningTokens: 2 },
   },
+  {
+    type: 'generation-end',
+    finishReason: 'stop',
+    stopString: 'END',
+    usage: { promptTokens: 12, cachedTokens: 8, completionTokens: 5, reasoningTokens: 2 },
+  },
   { type: 'vectors-ready', first: 128, count: 64, promptTokens: 640 },
   { type: 'generation-error', code: 'upstream_error', message: 'It failed.' },
 ]

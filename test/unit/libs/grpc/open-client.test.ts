@@ -13,7 +13,7 @@ const { VllmEngine } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.e
 
 test.each([
   ['billing:50090', 'dns:billing:50090'],
-  // A host whose name is a scheme.
+  // Here the host has the name of a scheme.
   ['dns:50090', 'dns:dns:50090'],
   ['10.0.0.1:1', 'ipv4:10.0.0.1:1'],
   ['10.0.0.1:1,10.0.0.2:2', 'ipv4:10.0.0.1:1,10.0.0.2:2'],

@@ -30,7 +30,7 @@ function addressOf(page: Page, name: string): string {
   return found
 }
 
-/** The files with code, by the names that they begin with. */
+/** Returns the files with code, by the beginnings of their names. */
 function codeOf(page: Page): Record<string, string> {
   const files = [...page.assets].filter(([address]) => address.endsWith('.js'))
   return Object.fromEntries(
@@ -88,7 +88,7 @@ test('pages may be loaded at the same time, and no process of the bundler stays'
   await expect.poll(namesOfChildren).not.toContain('esbuild')
 })
 
-/** The names of this process's children. */
+/** Returns the names of this process's children. */
 function namesOfChildren(): string[] {
   const ids = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8').trim().split(' ')
   return ids.filter((id) => id !== '').map((id) => readFileSync(`/proc/${id}/comm`, 'utf8').trim())

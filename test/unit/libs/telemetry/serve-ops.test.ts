@@ -28,7 +28,7 @@ test('two metrics tell how late the event loop was since they were read, without
     await expect
       .poll(async () => {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
-        // The overdue sample is taken in the next turn of the event loop.
+        // The overdue sample is taken in the next iteration of the event loop.
         await nextTurn()
         await nextTurn()
         const lags = await readLags(registry)

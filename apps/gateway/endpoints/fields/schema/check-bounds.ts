@@ -8,9 +8,12 @@ import type { GrammarUse } from '#libs/json-schema/limits.ts'
 import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Rejects bounds that no value satisfies, and counts for which the engine's grammar library (xgrammar) would compile
- * for minutes. The library would refuse the whole schema without naming a place. Bounds that the library cannot
- * represent are accepted; `fitBounds` removes them from the grammar.
+ * Rejects these schemas:
+ * - A schema with bounds that no value satisfies, or with a minimum count (such as `minLength`) that the engine's
+ *   grammar library (xgrammar) cannot represent. The library would refuse the whole schema without naming a place.
+ * - A schema with so many optional properties that the library would compile it for minutes.
+ *
+ * Other bounds that the library cannot represent are accepted; `fitBounds` removes them from the grammar.
  */
 export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): SchemaProblem | null {
   for (const subschema of subschemas) {
@@ -30,14 +33,14 @@ export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): 
 type Found = { readonly at: readonly string[]; readonly text: string }
 
 /**
- * Each optional property may be followed by any later one, so the size of the grammar grows with the square of their
- * number.
+ * The largest number of optional properties in one object. Each optional property may be followed by any later
+ * property, so the size of the grammar grows with the square of the number of optional properties.
  */
 const MAX_OPTIONAL = 1_000
 const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties in one object`
 /**
- * The limit of optional properties over all objects of a request with `minProperties` or `maxProperties`, because the
- * grammar of such an object has a state for each count.
+ * The largest number of optional properties in all schemas of a request, counted only in objects with `minProperties`
+ * or `maxProperties`. The grammar of such an object has a state for each possible number of these properties.
  */
 const MAX_COUNTED = 64
 const TOO_MANY_COUNTED = `expected at most ${MAX_COUNTED} optional properties where they are counted`
@@ -63,7 +66,7 @@ function findImpossible(schema: JsonSchema): Found | null {
     const isInside =
       least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && allowsIntegersAlone(schema)
     const mayMeet = !least.startsWith('exclusive') && !most.startsWith('exclusive')
-    // Greater integers are rounded, so two bounds that seem equal may differ.
+    // Integers above this limit are rounded, so two bounds that seem equal may differ.
     const isRounded = Math.abs(low) > Number.MAX_SAFE_INTEGER
     const room = high - low - (isInside && !isRounded ? 1 : 0)
     if (mayMeet || isRounded ? room < 0 : room <= 0) {
@@ -116,8 +119,9 @@ function findUncountable(schema: JsonSchema): Found | null {
 }
 
 /**
- * Least counts above what the library can represent are refused, because no output is that long. Greatest counts above
- * that limit exclude nothing.
+ * The keywords of minimum counts. A minimum above `MAX_COUNT`, the largest count that the grammar library can
+ * represent, is refused, because no output is that long. A maximum above `MAX_COUNT` excludes nothing, so it is
+ * accepted.
  */
 const LEAST_COUNTS = ['minLength', 'minItems', 'minProperties'] as const
 

@@ -4,8 +4,9 @@ import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 import { readPattern } from './read-pattern.ts'
 
 /**
- * The largest numbers of steps that counted repetitions may add, in one pattern and in all patterns of a request.
- * Measured: compiling more of them stops the engine for seconds.
+ * A counted repetition such as `{50}` adds steps to the pattern. These are the largest numbers of added steps, in one
+ * pattern and in all patterns of a request. Measured: if there are more steps, compiling them stops the engine for
+ * seconds.
  */
 const MAX_REPEATED_IN_ONE = 1_000
 const MAX_REPEATED_IN_ALL = 5_000

@@ -7,15 +7,15 @@ type ReadGrammar = {
 }
 
 const MAX_COUNT = 128
-/** The library reads groups by recursion. */
+/** The most levels of nested groups. The library reads groups by recursion. */
 const MAX_LEVELS = 64
 
 const NOT_EBNF =
   'expected rules such as root ::= "yes" | "no", with a rule root; grammars of other notations are not supported'
 
 /**
- * Reads a grammar from left to right, without recursion. A rule counts once, because it is compiled once and not at
- * each reference.
+ * Reads a grammar from left to right, without recursion. A reference to a rule counts as one step, however many steps
+ * the rule has, because the library compiles each rule once and not at each reference.
  */
 export function readGrammar(source: string): ReadGrammar {
   const refuse = (problem: string): ReadGrammar => ({ problem, repeated: 0 })

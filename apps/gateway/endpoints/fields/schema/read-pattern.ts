@@ -6,14 +6,20 @@ export type ReadPattern = {
   readonly repeated: number
 }
 
-/** Higher counts fail in the library's cache, after the engine has accepted the request. */
+/**
+ * The highest count of a repetition. With a higher count, the grammar fails in the cache of the engine's grammar
+ * library (xgrammar), after the engine has accepted the request.
+ */
 const MAX_COUNT = 128
-/** How many loose steps a counted group may repeat. Measured: with more, compiling the grammar takes minutes. */
+/**
+ * A counted group may repeat at most this many loose steps (see `Steps`). Measured: with more, compiling the grammar
+ * takes minutes.
+ */
 const MAX_LOOSE = 128
 
 /**
- * The steps of a part of the pattern, with counted repetitions multiplied out. `loose`: the steps that may repeat a
- * variable number of times.
+ * The size of a part of the pattern, in steps. In `all`, a step that is repeated n times counts as n steps. `loose`
+ * counts only the steps whose number of repetitions is variable.
  */
 type Steps = { readonly all: number; readonly loose: number }
 
@@ -102,8 +108,8 @@ function problemOf(text: string, isInJson: boolean): string | null {
 }
 
 /**
- * True for a character that would end or break a JSON string. The library writes a pattern's characters into the JSON
- * unescaped.
+ * True for a character that must be escaped inside a JSON string. xgrammar puts the characters of a pattern into the
+ * JSON without escapes, so this character would end or break the string.
  */
 function isEscapedInJson(text: string): boolean {
   if (/^\\[tnvfr0"\\]$/.test(text) || /^\\c/i.test(text)) return true

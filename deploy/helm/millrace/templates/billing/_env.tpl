@@ -1,4 +1,4 @@
-{{/* Environment of the service. */}}
+{{/* The environment of the service. */}}
 {{- define "millrace.billingEnv" -}}
 {{- include "millrace.commonEnv" . }}
 {{- include "millrace.tracesEnv" . }}
@@ -31,7 +31,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Environment of the container that migrates. */}}
+{{/* The environment of the container that migrates. */}}
 {{- define "millrace.migrationEnv" -}}
 - { name: LOG_LEVEL, value: {{ .Values.logLevel }} }
 - { name: NODE_OPTIONS, value: --max-old-space-size-percentage=65 }
@@ -39,7 +39,7 @@
 - { name: DATABASE_OWNER_URL_FILE, value: /etc/millrace/owner/{{ include "millrace.ownerUrl" . }} }
 {{- end }}
 
-{{/* The file with the URL of the login that migrates: the owner's, or that of the service where no owner is named. */}}
+{{/* Returns the file with the URL of the login that migrates: the owner's, or the service's if the values name no owner. */}}
 {{- define "millrace.ownerUrl" -}}
 {{- if or .Values.dev.enabled .Values.database.ownerUrlSecret.name }}database-owner-url{{ else }}database-url{{ end }}
 {{- end }}

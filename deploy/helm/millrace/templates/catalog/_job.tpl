@@ -1,9 +1,9 @@
-{{/* The name of the immutable ConfigMap, by its content. */}}
+{{/* Returns the name of the immutable ConfigMap, which contains a hash of its content. */}}
 {{- define "millrace.catalogName" -}}
 {{- printf "%s-catalog-%s" .Release.Name (printf "%s%s" (include "millrace.catalog" .) (.Files.Get "files/scripts/publish-catalog.mjs") | sha256sum | trunc 10) }}
 {{- end }}
 
-{{/* Ids of the enabled models without a price, which is published by hand. */}}
+{{/* Returns the ids of the enabled models without a price, whose prices are published by hand. */}}
 {{- define "millrace.keptModels" -}}
 {{- $ids := list }}
 {{- range $key, $model := .Values.models }}
@@ -12,7 +12,9 @@
 {{- join "," $ids }}
 {{- end }}
 
-{{/* The publishing Job's spec. It cannot change once it exists, so the Job's name is the hash of it. */}}
+{{/*
+The spec of the Job that publishes. The spec of a Job cannot be changed, so the Job's name contains the hash of the spec.
+*/}}
 {{- define "millrace.catalogJob" -}}
 {{- $it := dict "root" . "component" "catalog" "values" .Values.catalog }}
 backoffLimit: 10

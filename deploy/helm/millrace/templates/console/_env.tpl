@@ -1,6 +1,6 @@
 {{- define "millrace.consoleEnv" -}}
 {{- $values := .Values.console }}
-{{- /* It makes much short-lived garbage and keeps little: without this bound V8 takes 64 MB for it. */}}
+{{- /* The console makes much short-lived garbage and keeps little. Without this bound V8 takes 64 MB for the garbage. */}}
 {{- include "millrace.commonEnv" (merge (dict "nodeOptions" "--max-semi-space-size=4") .) }}
 - { name: HOST, value: {{ .Values.listenAddress | quote }} }
 - { name: PORT, value: "8091" }

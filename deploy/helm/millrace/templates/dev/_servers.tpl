@@ -1,4 +1,4 @@
-{{/* The Service of Redis or PostgreSQL: root, component, name, port. */}}
+{{/* The Service of Redis or PostgreSQL. Takes root, component, name, port. */}}
 {{- define "millrace.devService" }}
 ---
 apiVersion: v1

@@ -1,4 +1,4 @@
-{{/* One test: root, name, script, account, token, env (YAML), mounts (YAML), volumes (YAML). */}}
+{{/* The Job of one test. Takes root, name, script, account, token, env (YAML), mounts (YAML), volumes (YAML). */}}
 {{- define "millrace.test" -}}
 {{- $it := merge (dict "component" "test" "values" .root.Values.tests) . }}
 apiVersion: batch/v1
@@ -33,7 +33,7 @@ spec:
         {{- .volumes | default "" | trim | nindent 8 }}
 {{- end }}
 
-{{/* Of the test of the whole release. */}}
+{{/* The environment of the test of the whole release. */}}
 {{- define "millrace.testEnv" -}}
 - { name: NAMESPACE, value: {{ .Release.Namespace }} }
 - { name: RELEASE, value: {{ .Release.Name }} }
@@ -41,7 +41,10 @@ spec:
 - { name: NODE_EXTRA_CA_CERTS, value: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt }
 {{- end }}
 
-{{/* Of the chat: a client's key from a Secret, in dev mode the owner's token. chatEnv takes root and model. */}}
+{{/*
+The environment of the test that chats: with a client's key from a Secret, or with the owner's token in dev mode. Takes root
+and model.
+*/}}
 {{- define "millrace.chatEnv" -}}
 - { name: GATEWAY_URL, value: "http://{{ .root.Release.Name }}-gateway:8080" }
 - { name: MODEL, value: {{ .model | quote }} }

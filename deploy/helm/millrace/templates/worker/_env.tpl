@@ -1,4 +1,4 @@
-{{/* Environment of a worker: root, model (its values) and pool (of millrace.pools). */}}
+{{/* The environment of a worker. Takes root, model (its values) and pool (an entry of millrace.pools). */}}
 {{- define "millrace.workerEnv" -}}
 {{- include "millrace.commonEnv" .root }}
 {{- include "millrace.tracesEnv" .root }}

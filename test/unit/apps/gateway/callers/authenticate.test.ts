@@ -19,6 +19,7 @@ function setUp() {
   const toKey = (changes: Partial<BillingKey> = {}): BillingKey => ({
     keyId: 'key-1',
     accountId: 'account-1',
+    weight: 3,
     sha256: hashApiKey(text),
     active: true,
     expiresAtMs: null,
@@ -52,7 +53,7 @@ describe('authenticate', () => {
   it('turns a known key into its caller', async () => {
     const { bearer, know, toKey, authenticate } = setUp()
     know(toKey())
-    const caller = { keyId: 'key-1', accountId: 'account-1', models: null, shortage: null }
+    const caller = { keyId: 'key-1', accountId: 'account-1', weight: 3, models: null, shortage: null }
     await expect(authenticate(bearer)).resolves.toEqual(caller)
   })
 

@@ -3,7 +3,15 @@ import { FORM } from '#libs/generation-record/keys.ts'
 import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
 
 function heartbeat(callFormat: string | undefined, kind: 'worker' | 'gateway' = 'worker') {
-  const engine = { model: 'm', ready: false, slots: 1, running: 0, meanGenerationMs: null, contextWindow: 1 }
+  const engine = {
+    model: 'm',
+    ready: false,
+    slots: 1,
+    running: 0,
+    meanGenerationMs: null,
+    slotTokensPerS: null,
+    contextWindow: 1,
+  }
   const engines = [callFormat === undefined ? engine : { ...engine, callFormat }]
   return { id: kind, form: FORM, kind, name: kind, engines, late: false } as const
 }

@@ -26,6 +26,7 @@ test('each request counts by its client’s mark and by its outcome, since the s
       accepted: 1,
       busy: 2,
       unserved: 1,
+      awaited: 0,
       waiting: 0,
       waitingTokens: 0,
       unservedAgoMs: 0,
@@ -36,6 +37,7 @@ test('each request counts by its client’s mark and by its outcome, since the s
       accepted: 1,
       busy: 0,
       unserved: 0,
+      awaited: 0,
       waiting: 0,
       waitingTokens: 0,
       unservedAgoMs: null,
@@ -87,4 +89,18 @@ test('a message of these numbers is one that scalers can read', () => {
   demand.count({ ...FRESH, outcome: 'unserved' })
   const message = { id: 'gateway-1', openStreams: 0, loopDelayMs: 0, models: demand.read() }
   expect(DEMAND.schema.parse(JSON.parse(JSON.stringify(message)))).toEqual(message)
+})
+
+test('what waits for its model’s start is counted beside its outcome, and reported at once', () => {
+  const { demand, unserved } = setUp()
+  demand.count({ ...FRESH, outcome: 'accepted' })
+  demand.awaitStart('a')
+  expect(unserved()).toBe(1)
+  expect(demand.read()['a']).toMatchObject({
+    fresh: 1,
+    accepted: 1,
+    awaited: 1,
+    unserved: 0,
+    unservedAgoMs: null,
+  })
 })

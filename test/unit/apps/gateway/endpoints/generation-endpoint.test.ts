@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createChatChunks } from '#apps/gateway/endpoints/chat-completions/to-chunks.ts'
 import { createCompletionChunks } from '#apps/gateway/endpoints/completions/to-chunks.ts'
 import type { StreamRenderer } from '#apps/gateway/endpoints/generation-endpoint.ts'
+import { createMessageEvents } from '#apps/gateway/endpoints/messages/to-events.ts'
 import { createResponseEvents } from '#apps/gateway/endpoints/responses/to-events.ts'
 import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 import { createAnswer } from '#test/support/answer.ts'
@@ -17,6 +18,7 @@ const RENDERERS: Readonly<Record<string, () => StreamRenderer>> = {
   completions: () => createCompletionChunks(createAnswer({ ...NAMES, options: null })),
   'responses-spec': () => createResponseEvents(createResponsesAnswer({ 'x-responses-events': 'spec' })),
   'responses-full': () => createResponseEvents(createResponsesAnswer({ 'x-responses-events': 'full' })),
+  messages: () => createMessageEvents(createAnswer({ ...NAMES, options: null })),
 }
 
 const usage = { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 1 }
@@ -25,6 +27,9 @@ const end = (finishReason: 'stop' | 'length' | 'tool-calls' = 'stop'): OutputEve
   finishReason,
   usage,
 })
+/** The usage that is known when a stream begins. */
+const prompt = { ...usage, completionTokens: 0, reasoningTokens: 0 }
+
 const text = (value: string): OutputEvent => ({ type: 'text-delta', text: value })
 const reasoning = (value: string): OutputEvent => ({ type: 'reasoning-delta', text: value })
 const call = (index: number, name: string): OutputEvent => ({
@@ -75,6 +80,7 @@ const golden = (renderer: string, name: string) => `../../../../fixtures/sse/${r
 describe.each(Object.entries(RENDERERS))('the stream of %s', (renderer, create) => {
   it.each(Object.entries(TURNS))('is the golden file for a turn of %s', async (name, batches) => {
     const stream = create()
+    stream.takePrompt?.(prompt)
     let events = ''
     for (const batch of batches) {
       expect(stream.ended()).toBe(false)
@@ -87,6 +93,7 @@ describe.each(Object.entries(RENDERERS))('the stream of %s', (renderer, create) 
 
   it.each(Object.entries(FAILURES))('is the golden file of a stream that %s', async (name, batches) => {
     const stream = create()
+    stream.takePrompt?.(prompt)
     const rendered = batches.map((batch) => stream.render(batch)).join('')
     expect(stream.ended()).toBe(false)
     const error = { message: AWKWARD, type: 'api_error', code: 'upstream_error', param: 'p' } as const

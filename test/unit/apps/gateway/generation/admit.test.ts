@@ -1,85 +1,30 @@
 import { expect, test } from 'vitest'
-import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
-import { createDemand } from '#apps/gateway/demand/demand.ts'
-import { createModelStates } from '#apps/gateway/demand/model-states.ts'
-import { createAdmit } from '#apps/gateway/generation/admit.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
+import { BUSY_ENGINES, COST, queue, setUp } from './admit-under-test.ts'
 
-function setUp(options: {
-  engines?: { slots: number; running: number; meanMs: number | null }[]
-  random?: number
-  full?: boolean
-  barred?: boolean
-  /** The state of the model that the scaler published. */
-  state?: Pick<ModelState, 'state' | 'etaMs'>
-}) {
-  const clock = { nowMs: 0 }
-  const picture = createClusterPicture(() => 0)
-  for (const [at, { slots, running, meanMs }] of (options.engines ?? []).entries()) {
-    picture.applyHeartbeat({
-      id: `worker-${at}`,
-      form: 2,
-      kind: 'worker',
-      name: `worker-${at}`,
-      late: false,
-      engines: [
-        { model: 'demo-chat', ready: true, slots, running, meanGenerationMs: meanMs, contextWindow: 4_096 },
-      ],
-    })
-  }
-  const modelStates = createModelStates(() => clock.nowMs)
-  if (options.state !== undefined) {
-    const model = { model: 'demo-chat', ready: 0, target: 1, ...options.state }
-    modelStates.apply({ term: 1, models: [model] })
-  }
-  const demand = createDemand({ onUnserved: () => {}, nowMs: () => clock.nowMs })
-  const admit = createAdmit({
-    picture,
-    modelStates,
-    demand,
-    isBarred: () => options.barred ?? false,
-    settlementsFull: () => options.full ?? false,
-    drainBoundMs: 30_000,
-    assumedGenerationMs: 10_000,
-    random: () => options.random ?? 0,
-    nowMs: () => clock.nowMs,
-  })
-  const refusal = (fields: Partial<ModelSpec> = {}): unknown => {
-    try {
-      return admit(generationCall({ model: { ...generationCall().model, ...fields } }))
-    } catch (error) {
-      return error
-    }
-  }
-  return { admit, refusal, clock, demanded: () => demand.read()['demo-chat'] }
-}
-
-const queue = (ahead: number) => ({ status: 'busy', reason: 'queue', ahead }) as const
-const BUSY_ENGINES = [{ slots: 4, running: 4, meanMs: 1_000 }]
-
-test('as many may be ahead as slots are free now and generations end within the drain bound', () => {
+test('as many tokens may be ahead as the free slots and the engines within the drain bound can take', () => {
   const { admit } = setUp({
     engines: [
-      { slots: 4, running: 3, meanMs: 1_000 },
-      { slots: 4, running: 4, meanMs: 3_000 },
+      { slots: 4, running: 3, meanMs: 1_000, tokensPerS: 40 },
+      { slots: 4, running: 4, meanMs: 3_000, tokensPerS: 60 },
     ],
   })
-  // 8 slots at 2 s each end 4 generations per second, so 120 in 30 s; one more slot is free.
-  expect(admit(generationCall()).mostAhead).toBe(121)
+  // 8 slots take 400 tokens per second, so 12,000 in 30 s. One more slot is free, which takes 100 tokens in 2 s.
+  const caller = { ...generationCall().caller, weight: 3 }
+  const place = { accountId: caller.accountId, weight: 3, cost: COST, fixedCost: 0, mostAhead: 12_100 }
+  expect(admit(generationCall({ caller })).place).toEqual(place)
 })
 
-test('without a measurement the assumed length counts', () => {
-  const { admit } = setUp({ engines: [{ slots: 2, running: 2, meanMs: null }] })
-  expect(admit(generationCall()).mostAhead).toBe(6)
+test('without a measurement the assumed time counts, and generations like this one', () => {
+  const { admit } = setUp({ engines: [{ slots: 2, running: 2, meanMs: null }], cost: 500 })
+  expect(admit(generationCall()).place.mostAhead).toBe(6 * 500)
 })
 
 test('what the record refuses is model_busy, with the time until there is room', () => {
   const { admit } = setUp({ engines: BUSY_ENGINES })
-  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ code: 'model_busy', retryAfterS: 5 })
+  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ code: 'model_busy', retryAfterS: 5.125 })
 })
 
 test('too many bytes are model_busy for two seconds', () => {
@@ -88,19 +33,21 @@ test('too many bytes are model_busy for two seconds', () => {
   expect(refusal).toMatchObject({ code: 'model_busy', retryAfterS: 2 })
 })
 
-test('clients that are refused together get different waits', () => {
+test('clients that are refused together get different waits, up to a tenth longer', () => {
   const { admit } = setUp({ engines: BUSY_ENGINES, random: 0.5 })
-  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ retryAfterS: 6.25 })
+  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ retryAfterS: 5.381_25 })
 })
 
 test('for up to a second after a refusal the account is refused at once, another account is not', () => {
   const { admit, clock } = setUp({ engines: BUSY_ENGINES })
   admit(generationCall()).refuse(queue(140))
   expect(() => admit(generationCall())).toThrow('is busy')
-  const caller = { keyId: 'key-2', accountId: 'account-2', models: null, shortage: null }
-  expect(admit(generationCall({ caller })).mostAhead).toBe(120)
+  const caller = { ...generationCall().caller, keyId: 'key-2', accountId: 'account-2' }
+  expect(admit(generationCall({ caller })).place.mostAhead).toBe(12_000)
+  clock.nowMs = 900
+  expect(() => admit(generationCall())).toThrow(expect.objectContaining({ retryAfterS: 4.225 }))
   clock.nowMs = 1_000
-  expect(admit(generationCall()).mostAhead).toBe(120)
+  expect(admit(generationCall()).place.mostAhead).toBe(12_000)
 })
 
 test('a model without a ready worker, and a disabled one, are model_unavailable', () => {
@@ -161,12 +108,12 @@ test('the fifth new large grammar of an account waits until one of the others is
       message: expect.stringContaining('new schemas of this account'),
     }),
   )
-  expect(ask('a').mostAhead).toBeGreaterThan(0)
+  expect(ask('a').place.mostAhead).toBeGreaterThan(0)
   first?.compiled()
-  expect(ask('e').mostAhead).toBeGreaterThan(0)
+  expect(ask('e').place.mostAhead).toBeGreaterThan(0)
   expect(() => ask('f')).toThrow('new schemas of this account')
   second?.leave()
-  expect(ask('f').mostAhead).toBeGreaterThan(0)
+  expect(ask('f').place.mostAhead).toBeGreaterThan(0)
   expect(demanded()).toBeUndefined()
 })
 
@@ -175,7 +122,7 @@ test('a free model needs no credits, and while they cannot be checked the refusa
   const { caller, model } = generationCall()
   const free = { ...model, inputPriceNano: '0', cachedInputPriceNano: '0', outputPriceNano: '0' }
   const { admit } = setUp({ engines: BUSY_ENGINES })
-  expect(admit(generationCall({ model: free, caller: { ...caller, shortage } })).mostAhead).toBe(120)
+  expect(admit(generationCall({ model: free, caller: { ...caller, shortage } })).place.mostAhead).toBe(12_000)
   expect(() => admit(generationCall({ caller: { ...caller, shortage: 'unconfirmed' } }))).toThrow(
     expect.objectContaining({ code: 'model_unavailable', retryAfterS: 2 }),
   )
@@ -223,7 +170,7 @@ test('5 s after the last message of a scaler a model without a worker is model_u
 
 test('a ready worker serves the model, whatever a scaler publishes', () => {
   const { admit } = setUp({ engines: BUSY_ENGINES, state: { state: 'warming', etaMs: 20_000 } })
-  expect(admit(generationCall()).mostAhead).toBe(120)
+  expect(admit(generationCall()).place.mostAhead).toBe(12_000)
 })
 
 test('refusals that more workers would prevent count as demand, others do not', () => {
@@ -252,7 +199,7 @@ test('an account with plainly too many waiting in this gateway is refused before
   const { admit, refusal, demanded } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
   // 6 generations may be ahead, and 2 of the account's own may have been claimed without the gateway's knowledge.
   const admitted = Array.from({ length: 9 }, () => admit(generationCall()))
-  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 5 })
+  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 7.5 })
   expect(demanded()).toMatchObject({ busy: 1 })
   const other = { ...generationCall().caller, accountId: 'another-account' }
   expect(() => admit(generationCall({ caller: other }))).not.toThrow()
@@ -261,4 +208,30 @@ test('an account with plainly too many waiting in this gateway is refused before
   admitted[0]?.leave()
   admit(generationCall())
   expect(refusal()).toMatchObject({ code: 'model_busy' })
+})
+
+test('a few huge requests are as many as many small ones', () => {
+  const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }], cost: 900 })
+  admit(generationCall())
+  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 7.5 })
+})
+
+test('an account whose requests wait longer than the tokens before them take may have fewer before the next one', () => {
+  const { admit } = setUp({ engines: BUSY_ENGINES })
+  const waits = (costAhead: number, waitedMs: number) => {
+    const admission = admit(generationCall())
+    admission.queued(costAhead)
+    admission.claimed({ waitedMs })
+    return admission.place.mostAhead
+  }
+  // The engines take 400 tokens in a second, so 4,000 tokens take 10 s.
+  for (let turn = 0; turn < 200; turn += 1) waits(4_000, 30_000)
+  expect(waits(4_000, 30_000)).toBeCloseTo(4_000, -1)
+  const other = { ...generationCall().caller, accountId: 'another-account' }
+  expect(admit(generationCall({ caller: other })).place.mostAhead).toBe(12_000)
+  // Short waits depend on chance.
+  for (let turn = 0; turn < 200; turn += 1) waits(100, 0)
+  expect(waits(100, 0)).toBeCloseTo(4_000, -1)
+  for (let turn = 0; turn < 200; turn += 1) waits(4_000, 10_000)
+  expect(waits(4_000, 10_000)).toBeCloseTo(12_000, -1)
 })

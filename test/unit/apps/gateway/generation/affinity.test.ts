@@ -28,7 +28,7 @@ const TURN = { beginnings: ['second', 'first'], hasAnswer: true, session: null }
 
 const callOf = (conversation = {}, accountId = 'account-1') =>
   generationCall({
-    caller: { keyId: 'key-1', accountId, models: null, shortage: null },
+    caller: { keyId: 'key-1', accountId, weight: 1, models: null, shortage: null },
     conversation: { ...TURN, ...conversation },
   })
 

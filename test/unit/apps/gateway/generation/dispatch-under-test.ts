@@ -2,14 +2,15 @@ import { pino } from 'pino'
 import { vi } from 'vitest'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
+import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
 import { WarmOffer } from '#apps/gateway/generation/warm-offer.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { NO_SEATS, type Lift, type Lifting, type Seats } from '#libs/generation-record/generation-record.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
+import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
-export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0 }
+export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0 }
 export const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
 
 /** Returns the epoch and the number in a job's id, without the generation's id, which is random. */
@@ -37,6 +38,7 @@ export function setUp(
     /** If true, an offer reaches no worker. */
     offersUnheard?: boolean
     pace?: Pace
+    startWait?: StartWait
   } = {},
 ) {
   const { pace = createPace() } = options
@@ -107,6 +109,7 @@ export function setUp(
               slots: 4,
               running: options.room === false ? 4 : 0,
               meanGenerationMs: null,
+              slotTokensPerS: null,
               contextWindow: 4_096,
             },
     },
@@ -141,15 +144,16 @@ export function setUp(
   })
   const dispatched = dispatch({
     job: generationJob(),
-    accountId: 'account-1',
-    cost: 300,
     promptTokens: 40,
     admission: {
-      mostAhead: 5,
+      place: liftPlace({ cost: 300, mostAhead: 5 }),
+      startWait: options.startWait ?? null,
+      queued: () => {},
       claimed: () => {},
       compiled: () => {},
       leave: () => {},
       refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
+      notStarted: () => new ApiError('model_warming', 'Starting.'),
     },
     seats: options.seats ?? NO_SEATS,
     inbox,

@@ -3,30 +3,30 @@ import { createExpectedOutput, type ExpectedOutput } from '#apps/gateway/generat
 import { createPaidOutput, type PaidOutput } from '#apps/worker/run/paid-output.ts'
 import { runs } from '#test/support/long.ts'
 
-// Mixed calls of accounts with smaller and larger balances, counted in tokens: a token costs one credit, and prompts
-// cost nothing. The expectation and the worker's part are the real ones; holds follow the rules of `reserve.sql`,
-// `extend.sql` and `reserve.ts`, which other tests prove.
+// Simulates mixed calls of accounts with smaller and larger balances, in tokens: an output token costs one credit, and
+// prompts cost nothing. The expectation and the worker's part are the real ones. Holds follow the rules of
+// `reserve.sql`, `extend.sql` and `reserve.ts`, which other tests prove.
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 const STEP_MS = 100
 const TOKENS_A_STEP = 5
-/** From the end of a generation until its hold is free. */
+/** The number of steps from the end of a generation until its hold is free. */
 const SETTLE_STEPS = 2
 const WAIT_STEPS = 30
 const MAX_OUTPUT = 4_096
 const ACCOUNTS = 20
-/** Generations of one account that run at once, on average. */
+/** The mean number of generations of one account that run at once. */
 const AT_ONCE = 3
-/** The mean length in medians, of these lengths. */
+/** The mean of these lengths, in units of their median. */
 const MEAN = 1.28
 
 type Call = { readonly length: number; readonly limit: number; readonly sinceStep: number }
 type Account = {
   readonly name: string
   readonly median: number
-  /** Paid in whenever little is left. */
+  /** The credits that are added whenever little is left. */
   readonly topUp: number
   posted: number
   held: number
@@ -42,7 +42,7 @@ type Run = {
   given: number
 }
 
-/** Mulberry32, so that each run has the same calls. */
+/** Creates a random generator (Mulberry32) with a seed, so that each run has the same calls. */
 function createRandom(seed: number) {
   let state = seed
   return () => {
@@ -68,7 +68,10 @@ function simulate(calls: number, output: ExpectedOutput) {
 
   const freeOf = ({ posted, held }: Account) => posted - held
 
-  /** A fifth of the calls has an honest limit, a fifth ten times as much, the others have none. */
+  /**
+   * Draws a call. A fifth of the calls has its real length as the limit, a fifth has ten times as much, and the others
+   * have no limit.
+   */
   function newCall({ median }: Account, step: number): Call {
     const length = Math.round(median * Math.exp(normal() * 0.7))
     const kind = random()
@@ -175,7 +178,7 @@ test('of mixed calls few are cut that the balance paid at their start, and few h
   expect(seen.begun + seen.refused).toBe(calls)
   expect(seen.cutThoughPaid / seen.begun).toBeLessThan(0.005)
   expect(seen.extends / seen.begun).toBeLessThan(0.1)
-  // Otherwise nothing was short, and the test would show nothing.
+  // Otherwise credits were never short, and the test would show nothing.
   expect(seen.cut).toBeGreaterThan(0)
   expect(seen.refused).toBeGreaterThan(0)
 })

@@ -9,8 +9,8 @@ function learned(lengths: readonly number[], { model = 'a', account = 'x' } = {}
   return output
 }
 
-test('before anything is known, 1,024 tokens are likely and 128 usual', () => {
-  expect(createExpectedOutput().expect('a', 'x')).toEqual({ likely: 1_024, usual: 128 })
+test('before anything is known, 1,024 tokens are likely, 128 usual and 256 the mean', () => {
+  expect(createExpectedOutput().expect('a', 'x')).toEqual({ likely: 1_024, usual: 128, mean: 256 })
 })
 
 test('three of four answers are at most as long as the usual one', () => {
@@ -45,4 +45,13 @@ test('an answer that a limit has cut says only that answers may be longer', () =
   output.learn('a', 'x', { tokens: 900, isCut: true })
   output.learn('a', 'x', { tokens: 900, isCut: true })
   expect(output.expect('a', 'x').likely).toBe(990)
+})
+
+test('the mean is that of the latest 64 answers or so, of the account once twenty are known', () => {
+  const output = learned(Array.from({ length: 20 }, (_, at) => 100 * (at + 1)))
+  expect([output.expect('a', 'x').mean, output.expect('a', 'new').mean]).toEqual([1_050, 1_050])
+  for (let turn = 0; turn < 20; turn += 1) output.learn('a', 'new', { tokens: 8, isCut: true })
+  expect(output.expect('a', 'new').mean).toBe(8)
+  for (let turn = 0; turn < 500; turn += 1) output.learn('a', 'x', whole(10))
+  expect(output.expect('a', 'x').mean).toBeCloseTo(10, 0)
 })

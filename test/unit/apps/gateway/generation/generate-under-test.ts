@@ -5,7 +5,6 @@ import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
 import { createExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
-import { createOutputEstimate } from '#apps/gateway/generation/estimate-output.ts'
 import { createGenerate } from '#apps/gateway/generation/generate.ts'
 import type { GenerationCall, OutputEvent, SendOutput } from '#apps/gateway/generation/generation-call.ts'
 import { createGenerationMetrics } from '#apps/gateway/generation/generation-metrics.ts'
@@ -14,6 +13,7 @@ import { createOpenRun } from '#apps/gateway/generation/generation-run.ts'
 import { createOpenStream } from '#apps/gateway/generation/open-stream.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import type { Ending } from '#apps/gateway/generation/settlements.ts'
+import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import { NO_SEATS } from '#libs/generation-record/generation-record.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
@@ -25,7 +25,7 @@ import type {
 } from '#libs/contracts/generation-event.ts'
 import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
+import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
 export const claimed = (fields: Partial<GenerationClaimed> = {}): GenerationClaimed => ({
   type: 'generation-claimed',
@@ -58,13 +58,13 @@ type Given = {
   begin?: () => void
   /** The error that admission throws. */
   refusal?: ApiError
+  startWait?: StartWait
   call?: Partial<GenerationCall>
 }
 
 export function setUp(given: Given) {
   const log: string[] = []
   const settled: Ending[] = []
-  const costs: number[] = []
   const { inbox, feed } = createStreamInbox(7, () => log.push('close'))
   const send: Send = (events) => {
     let seq = feed.lastSeq()
@@ -114,20 +114,20 @@ export function setUp(given: Given) {
       log.push('admit')
       if (given.refusal !== undefined) throw given.refusal
       return {
-        mostAhead: 5,
+        place: liftPlace({ mostAhead: 5 }),
+        startWait: given.startWait ?? null,
+        queued: () => {},
         claimed: () => {},
         compiled: () => log.push('compiled'),
         leave: () => log.push('left'),
         refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
+        notStarted: () => new ApiError('model_warming', 'Starting.'),
       }
     },
     reserve,
     openRun: createOpenRun({
       openStream: createOpenStream({ openInbox: () => inbox, limitMs: 60_000 }),
-      dispatch({ cost }) {
-        costs.push(cost)
-        return dispatched
-      },
+      dispatch: () => dispatched,
       recovery: createRecovery({
         reserve,
         picture: { find: () => null },
@@ -149,7 +149,6 @@ export function setUp(given: Given) {
       suspects: createSuspects(),
       seatsOf: () => NO_SEATS,
       inputEstimate: createInputEstimate(),
-      outputEstimate: createOutputEstimate(),
       expectedOutput: createExpectedOutput(),
       growHold: (_, { moreTokens }) => log.push(`grow by ${moreTokens}`),
       gateway: 'gateway-1',
@@ -176,7 +175,6 @@ export function setUp(given: Given) {
     events: async (send: SendOutput) => await generate(generationCall(given.call), send),
     log,
     settled,
-    costs,
     inbox,
     registry,
     demanded: () => demand.read()['demo-chat'],

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { claimed, collect, declined, end, setUp, text, textOf } from './generate-under-test.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
 
 test('admit, reserve, queue, then the output; its end is settled as its worker counted it', async () => {
   const { events, log, settled } = setUp({
@@ -35,6 +34,24 @@ test('it goes on elsewhere after the ids that were received, and costs what an u
   expect(settled).toMatchObject([{ epoch: 2, outcome: 'completed', promptTokens: 3, completionTokens: 3 }])
 })
 
+test('the usage of the prompt is passed on once, before the first output', async () => {
+  const passed: unknown[] = []
+  const cached = { type: 'prompt-cached', cachedTokens: 2 } as const
+  const { events } = setUp({
+    call: { onPrompt: (usage) => passed.push(usage) },
+    epochs: [
+      (send, inbox) => {
+        send([claimed(), cached, [text('Hel'), [1, 2]]])
+        inbox.lose('worker-dead')
+      },
+      (send) => send([claimed({ worker: 'worker-2', promptTokens: 9, after: 2 }), [text('lo'), [3]], end(3)]),
+    ],
+  })
+  expect(passed).toEqual([])
+  expect(textOf(await collect(events))).toBe('Hello')
+  expect(passed).toEqual([{ promptTokens: 3, cachedTokens: 2, completionTokens: 0, reasoningTokens: 0 }])
+})
+
 test('a worker that runs short of paid tokens has its hold grow while the output goes on', async () => {
   const { events, log } = setUp({
     epochs: [
@@ -46,21 +63,6 @@ test('a worker that runs short of paid tokens has its hold grow while the output
   })
   expect(textOf(await collect(events))).toBe('Hello')
   expect(log).toContain('grow by 256')
-})
-
-test('its cost in the fair order counts the time that the engine takes to compile its grammars', async () => {
-  const costOf = async (request: ReturnType<typeof generationJob>['request']) => {
-    const { events, costs } = setUp({ epochs: [(send) => send([claimed(), end(1)])], call: { request } })
-    await collect(events)
-    return costs[0] ?? 0
-  }
-  const { request } = generationJob()
-  const schema = { type: 'object', description: 'x'.repeat(4_000) }
-  const plain = await costOf(request)
-  expect(plain).toBeGreaterThan(0)
-  expect(await costOf({ ...request, outputFormat: { type: 'json-schema', schema } })).toBeGreaterThanOrEqual(
-    plain + 1_000,
-  )
 })
 
 test('its grammars are compiled with its first output, and no longer under way when it has ended', async () => {
@@ -258,4 +260,23 @@ test('a refusal of admission reserves nothing, settles nothing, and is measured'
   ])
   expect(await countsOf(registry, 'millrace_gateway_retry_after_seconds')).toHaveLength(1)
   expect(demanded()).toBeUndefined()
+})
+
+test('the wait for a start begins once the generation is queued, and is no time to the first token', async () => {
+  const begun: string[] = []
+  const { events, log, registry } = setUp({
+    startWait: {
+      limitS: 30,
+      leftMs: () => 30_000,
+      expectedMs: () => null,
+      outlook: () => 'coming',
+      begin: () => void begun.push(...log),
+      end: () => {},
+    },
+    epochs: [(send) => send([claimed(), [text('Hello'), [1]], end(2)])],
+  })
+  await collect(events)
+  expect(begun).toEqual(['admit', 'reserve', 'queue'])
+  expect(await countsOf(registry, 'gen_ai_server_request_duration_seconds')).toHaveLength(1)
+  expect(await countsOf(registry, 'gen_ai_server_time_to_first_token_seconds')).toEqual([])
 })

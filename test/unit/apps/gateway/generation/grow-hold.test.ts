@@ -23,7 +23,7 @@ const shortBy = (status: 'insufficient-credits' | 'key-limit', heldNano: bigint)
   heldNano: toNanoCredits(heldNano),
 })
 
-/** A generation whose hold is 500 nano-credits for 40 tokens, and that runs on worker-1. */
+/** Sets up a generation on worker-1 with a hold of 500 nano-credits for 40 tokens. */
 function setUp(answer: () => Promise<HoldAnswer>) {
   const extended: ExtendCall[] = []
   const answered: [string, AnsweredHold][] = []

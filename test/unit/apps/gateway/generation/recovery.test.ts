@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createProgress } from '#apps/gateway/generation/progress.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { LossReason, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
@@ -30,7 +31,15 @@ function setUp(contextWindow = 131_072) {
         return EXACT_HOLD
       },
     },
-    picture: { find: () => ({ slots: 1, running: 0, meanGenerationMs: null, contextWindow }) },
+    picture: {
+      find: () => ({
+        slots: 1,
+        running: 0,
+        meanGenerationMs: null,
+        slotTokensPerS: null,
+        contextWindow,
+      }),
+    },
     isBarred: (accountId) => barred.has(accountId),
     onPoison: ({ accountId }) => log.push(`poison of ${accountId}`),
     onRecovery: (reason) => log.push(reason),
@@ -38,7 +47,8 @@ function setUp(contextWindow = 131_072) {
   const progress = createProgress('chat')
   const suspect = createSuspects().open(() => 0)
   const { caller } = generationCall()
-  const generation = { job: generationJob(), caller, progress, suspect, isPartlySent: false }
+  const notStarted = () => new ApiError('model_warming', 'The model is starting.')
+  const generation = { job: generationJob(), caller, progress, suspect, isPartlySent: false, notStarted }
   return { recovery, progress, generation, log, bar: () => barred.add(caller.accountId) }
 }
 
@@ -144,4 +154,9 @@ test('deadline, an absent bus or worker, a stopping gateway and a settlement by 
     progress.claimed(CLAIM)
     await expect(recovery(lost(reason), generation)).rejects.toMatchObject({ code: 'upstream_error' })
   }
+})
+
+test('a model that was not started in time ends the generation with the error of the admission', async () => {
+  const { recovery, generation } = setUp()
+  await expect(recovery(lost('not-started'), generation)).rejects.toMatchObject({ code: 'model_warming' })
 })

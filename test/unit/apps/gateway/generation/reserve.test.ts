@@ -30,10 +30,10 @@ function setUp(answer: () => HoldAnswer, { line = '' } = {}) {
       },
     },
     inputEstimate: createInputEstimate(),
-    expectedOutput: { expect: () => ({ likely: 40, usual: 15 }) },
+    expectedOutput: { expect: () => ({ likely: 40, usual: 15, mean: 20 }) },
     creditLine: {
       open: (...names) => names.find((name) => name === line) ?? null,
-      // Two questions, then the wait is over.
+      // Asks twice; then the wait is over.
       async wait(name, _, ask) {
         waited.push(name)
         return (await ask()) ?? (await ask())
@@ -169,7 +169,7 @@ test('a reservation that billing was too busy to make is refused, and no hold is
 })
 
 describe('credits that others hold', () => {
-  /** Neither the prompt nor a token of output costs more than all of it. */
+  /** Returns a refusal. All credits together, held ones included, pay for the prompt and a token of output. */
   const short = (fields: {
     available: bigint
     held: bigint

@@ -4,7 +4,7 @@ import { NEXT, setUp as setUpDispatch } from './dispatch-under-test.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const WARM = { status: 'waiting', tag: 7, ahead: 0, warmWorker: 'worker-1' } as const
+const WARM = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0, warmWorker: 'worker-1' } as const
 const SEATS = { taken: ['one'], sought: ['one'] }
 
 /** Sets up a turn whose seat was found. */

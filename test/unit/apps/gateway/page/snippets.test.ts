@@ -26,6 +26,14 @@ test('a shell reads the address and the body as they are, whatever is in a path 
   expect(words[7]).toBe(BASE)
 })
 
+test('Claude Code reads both as they are, and the address without its version', () => {
+  const script = `${snippet('Claude Code')}\nenv`
+  const words = execFileSync('sh', ['-c', script], { encoding: 'utf8', env: {} }).split('\n')
+  expect(words).toContain(`ANTHROPIC_BASE_URL=${BASE.slice(0, -'/v1'.length)}`)
+  expect(words).toContain(`ANTHROPIC_MODEL=${MODEL}`)
+  expect(words).toContain(`ANTHROPIC_DEFAULT_HAIKU_MODEL=${MODEL}`)
+})
+
 test.each(['Python', 'JavaScript', 'Codex'])('%s reads both as they are', (name) => {
   expect(snippet(name)).toContain(JSON.stringify(MODEL))
   expect(snippet(name)).toContain(JSON.stringify(BASE))

@@ -92,7 +92,7 @@ describe('a pool whose ScaledObject is paused', () => {
       target: 6,
       reason: 'rise',
     })
-    // Nobody removes a pod that was marked before the pause: it serves again.
+    // During the pause a pod that was marked before is not removed, so it serves again.
     const marked = toPod('a', { phase: 'cordoned', cordonTerm: 1, deletionCost: -1000 })
     const pods = [marked, toPod('b')]
     const released = [{ uid: 'a', sinceMs: 0, isForced: false, markedMs: 1, loweredMs: 2, replacedMs: null }]
@@ -170,7 +170,7 @@ const step = fc.record({
   seconds: fc.integer({ min: 1, max: 6 }),
   needs: fc.tuple(fc.nat(6), fc.nat(11)),
   syncs: fc.boolean(),
-  // Thousandths, because `fc.double` draws mostly numbers near 0.
+  // Draws thousandths, because `fc.double` draws mostly numbers near 0.
   fates: fc.array(
     fc.nat(999).map((thousandths) => thousandths / 1000),
     { minLength: 3, maxLength: 7 },

@@ -8,7 +8,10 @@ const DAY = { cron: '0 8 * * 1-5', timezone: BERLIN, min: 4 }
 const NIGHT = { cron: '0 20 * * 1-5', timezone: BERLIN, min: 0 }
 const WORKDAYS = { min: 1, floors: [DAY, NIGHT] }
 
-/** Times of 2026; 2 March is a Monday. Berlin is one hour ahead of UTC until 29 March, and two from then on. */
+/**
+ * Converts a time of 2026 in UTC to Unix ms. 2 March is a Monday. Berlin is one hour ahead of UTC until 29 March, and
+ * two hours from then on.
+ */
 const at = (text: string) => Date.parse(`2026-${text}Z`)
 
 test('a floor is in force from its beginning until the next floor begins', () => {
@@ -56,7 +59,7 @@ test('a floor at an hour that the clock skips begins when it does, one at a repe
   const early = { cron: '30 2 * * *', timezone: BERLIN, min: 5 }
   const midnight = { cron: '0 0 * * *', timezone: BERLIN, min: 2 }
   const spec = { min: 0, floors: [midnight, early] }
-  // 29 March: 02:00 becomes 03:00 at 01:00 UTC. 25 October: 03:00 becomes 02:00 at 01:00 UTC.
+  // On 29 March at 01:00 UTC the clock goes from 02:00 to 03:00, and on 25 October at 01:00 UTC from 03:00 to 02:00.
   const times = ['03-29T00:59', '03-29T01:00', '10-25T00:29', '10-25T00:30', '10-25T01:15', '10-25T23:00']
   expect(times.map((time) => floorNow(spec, at(time)))).toEqual([2, 5, 2, 5, 5, 2])
 })

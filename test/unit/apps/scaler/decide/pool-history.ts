@@ -5,28 +5,32 @@ import { toLoad, toPod, toSpec } from './fixtures.ts'
 
 export type HistoryStep = {
   readonly seconds: number
-  /** Replicas that the load of each model needs. */
+  /** The number of replicas that the load of each model needs. */
   readonly needs: readonly number[]
-  /** The HPA looks at its metric. */
+  /** If true, the HPA reads its metric in this step. */
   readonly syncs: boolean
-  /** A number below 1 for each pod in turn: how busy it is, whether it becomes ready, whether it is gone. */
+  /**
+   * Numbers below 1, used for the pods in turn. They decide how busy a pod is, whether it becomes ready, and whether it
+   * is gone.
+   */
   readonly fates: readonly number[]
 }
 
-/** Short, so that a history of some minutes has several windows. */
+/** The window is short, so that a history of some minutes has several windows. */
 const WINDOW_MS = 20_000
 
 const HISTORY_BUDGET = 12
 
-/** High priority and replicas of two GPUs; low priority and replicas of one. */
+/** A pool of high priority with two GPUs a replica, and a pool of low priority with one. */
 const SPECS: readonly PoolSpec[] = [
   toHistorySpec({ pool: 'high', priority: 90, gpus: 2, min: 0, max: 5 }),
   toHistorySpec({ pool: 'low', priority: 10, gpus: 1, min: 1, max: 10 }),
 ]
 
 /**
- * Runs the rounds of two pools with one budget against a small Kubernetes: pods load, serve, obey cordons and are
- * deleted as a ReplicaSet does it. Returns what broke a rule, in words; nothing is evicted, so nothing may.
+ * Runs the rounds of two pools with one budget against a small model of Kubernetes: pods load, serve, obey cordons, and
+ * are deleted in the order of a ReplicaSet. Returns the broken rules, in words. One rule is that no pod may be deleted
+ * while it runs something, because nothing is evicted here.
  */
 export function runHistory(steps: readonly HistoryStep[]): string[] {
   const faults: string[] = []
@@ -45,7 +49,7 @@ export function runHistory(steps: readonly HistoryStep[]): string[] {
       pools: [{ spec, pods: [...pods.values()], switches: NO_SWITCHES }],
     }))
     const round = decideRound({ models, budget: { h100: HISTORY_BUDGET }, state, hpaTolerance: 0, nowMs })
-    // As through a snapshot.
+    // Copies the state, as a snapshot does.
     state = { pools: structuredClone(round.state.pools), budget: structuredClone(round.state.budget) }
     for (const { spec, pods } of worlds) {
       const change = round.changes.get(spec.pool)
@@ -76,7 +80,10 @@ function toHistorySpec(fields: Partial<PoolSpec> & { readonly pool: string }): P
   return toSpec({ ...one, ...fields, model: fields.pool })
 }
 
-/** Checks one pool's changes: none goes below what was wanted within the window, but for the budget. */
+/**
+ * Checks one pool's changes: the number of serving pods may not fall below the highest number that was wanted within
+ * the window, except because of the budget.
+ */
 function createTrail(): (change: PoolChange, nowMs: number) => string[] {
   const wants: [number, number][] = []
   let before = 0
@@ -127,7 +134,10 @@ function obey(pods: Map<string, PodView>, { cordon, uncordon, release }: PoolCha
   }
 }
 
-/** A ReplicaSet deletes pods without a node, then ones that are not ready, then by cost, then the newest. */
+/**
+ * Adds or deletes pods as a ReplicaSet does. It first deletes pods without a node, then pods that are not ready, then
+ * by deletion cost, then the newest.
+ */
 function toReplicas(pods: Map<string, PodView>, replicas: number): { added: number; removed: PodView[] } {
   const living = alive(pods)
   const rank = ({ phase }: PodView) => ['unscheduled', 'loading'].indexOf(phase)

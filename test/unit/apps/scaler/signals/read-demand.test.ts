@@ -6,7 +6,8 @@ function startReader() {
   let now = 1_000_000
   const woken: string[] = []
   const reader = createDemandReader({ nowMs: () => now, onUnserved: (model) => woken.push(model) })
-  const zero = { fresh: 0, repeated: 0, accepted: 0, busy: 0, unserved: 0, waiting: 0, waitingTokens: 0 }
+  const counts = { fresh: 0, repeated: 0, accepted: 0, busy: 0, unserved: 0, awaited: 0 }
+  const zero = { ...counts, waiting: 0, waitingTokens: 0 }
   return {
     reader,
     woken,
@@ -115,4 +116,14 @@ test('the time since the last request grows while nothing is offered', () => {
   pass(7_000)
   send('a', { fresh: 2 })
   expect(reader.load('chat').offeredAgoMs).toBe(7_000)
+})
+
+test('a request that waits for its model’s start wakes at once, and is offered in full', () => {
+  const { reader, woken, send, pass } = startReader()
+  pass(60_000)
+  send('a')
+  pass(1_000)
+  send('a', { fresh: 60, accepted: 60, awaited: 60, waiting: 60 })
+  expect(woken).toEqual(['chat'])
+  expect(reader.load('chat')).toMatchObject({ freshPerS: 4, unserved: false })
 })

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isRefused, openRestartRequest } from '#apps/worker/engine-watch/restart-request.ts'
 import { formatHostPort, readHostPort } from '#libs/config/host-port.ts'
@@ -14,12 +14,14 @@ async function makeFolder(): Promise<string> {
   return folder
 }
 
-test('a request is a file, and one that an earlier process left is removed', async () => {
+test('a request is a file, and what an earlier process left is removed', async () => {
   const path = join(await makeFolder(), 'restart-engine')
   await writeFile(path, 'silent\n')
+  await writeFile(`${path}.new`, 'sil')
   const request = await openRestartRequest(path)
-  await expect(access(path)).rejects.toThrow('ENOENT')
+  expect(await readdir(dirname(path))).toEqual([])
   await request.create('dead')
+  expect(await readdir(dirname(path))).toEqual(['restart-engine'])
   expect(await readFile(path, 'utf8')).toBe('dead\n')
   await request.remove()
   await request.remove()

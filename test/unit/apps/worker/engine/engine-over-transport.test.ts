@@ -175,6 +175,31 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
       await expect(collect(client)).rejects.toMatchObject({ kind: 'dead' })
     })
 
+    it.each(['error-bad-structural-tag (0.26.0)', 'sigkill-engine-core-stream (0.32.0)'])(
+      'INTERNAL of an engine that was started again before it is asked says unavailable: %s',
+      async (name) => {
+        const server = await startEngineServer({ generate: replay(recording(name)) })
+        const transport = createTransport({ address: server.address })
+        closers.push(transport.close)
+        const restart = async () => {
+          server.stop()
+          const next = await startEngineServer({ address: server.address })
+          closers.push(next.stop)
+        }
+        let restarted: Promise<void> | null = null
+        const unary: Transport['unary'] = async (...call) => {
+          restarted ??= restart()
+          await restarted
+          await expect.poll(async () => await transport.unary(...call).catch(() => null)).not.toBeNull()
+          return await transport.unary(...call)
+        }
+        await expect(collect(createEngineOverTransport({ ...transport, unary }))).rejects.toMatchObject({
+          kind: 'unavailable',
+        })
+        expect(restarted).not.toBeNull()
+      },
+    )
+
     it('INTERNAL after tokens is never the fault of the request', async () => {
       const { client } = await fail('sigkill-engine-core-stream (0.32.0)')
       await expect(collect(client)).rejects.toMatchObject({ kind: 'failed' })

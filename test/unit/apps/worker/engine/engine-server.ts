@@ -11,6 +11,8 @@ export type GenerateCall = ServerWritableStream<GenerateRequest__Output, Generat
 
 /** Starts a real gRPC server for vLLM's protocol; the test defines its answers. */
 export async function startEngineServer(options: {
+  /** `host:port`; a free port if absent. */
+  address?: string
   generate?: (call: GenerateCall) => void
   healthy?: () => boolean
   /** An entry with only `onCall` never answers. */
@@ -52,7 +54,7 @@ export async function startEngineServer(options: {
   }
   const server = new Server({ 'grpc.max_send_message_length': -1 })
   server.addService(service, implementation)
-  const port = await bindGrpc(server, '127.0.0.1:0')
+  const port = await bindGrpc(server, options.address ?? '127.0.0.1:0')
   return { address: `127.0.0.1:${port}`, seen, stop: () => server.forceShutdown() }
 }
 

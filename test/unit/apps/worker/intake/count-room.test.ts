@@ -14,6 +14,7 @@ const peer = (engines: Partial<Heartbeat['engines'][number]>[]): Heartbeat => ({
     slots: 4,
     running: 1,
     meanGenerationMs: null,
+    slotTokensPerS: null,
     contextWindow: 4_096,
     ...engine,
   })),

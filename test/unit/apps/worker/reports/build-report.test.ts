@@ -3,7 +3,14 @@ import { createBuildReport } from '#apps/worker/reports/build-report.ts'
 import { VERSION } from '#libs/telemetry/version.ts'
 
 test('a report names the process and its engines, also one that has not answered yet', () => {
-  const state = { ready: true, slots: 8, running: 1, meanGenerationMs: null, contextWindow: 4_096 }
+  const state = {
+    ready: true,
+    slots: 8,
+    running: 1,
+    meanGenerationMs: null,
+    slotTokensPerS: null,
+    contextWindow: 4_096,
+  }
   const build = createBuildReport({
     self: { id: 'boot-1', name: 'worker-0' },
     engines: [

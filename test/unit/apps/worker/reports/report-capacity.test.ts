@@ -17,7 +17,7 @@ afterEach(() => {
 function setUp() {
   const state = { draining: false, healthy: true, cordoned: false, sick: false }
   const served = {
-    state: () => ({ ...ENGINE, meanGenerationMs: 1_200 }),
+    state: () => ({ ...ENGINE, meanGenerationMs: 1_200, slotTokensPerS: 500 }),
     isHealthy: () => state.healthy,
     totals: () => TOTALS,
     kv: () => ({ used: 40, capacity: 100 }),

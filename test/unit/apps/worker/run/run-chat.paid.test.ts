@@ -5,14 +5,14 @@ import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 import { END, processUnderTest, tokens } from '../process-under-test.ts'
 
-// Outputs that their holds do not pay as a whole.
+// Tests outputs that their holds do not pay for completely.
 
 const tokenizer = await loadTokenizer('models/tiny')
 
 const encode = async (text: string) => Array.from(await tokenizer.encode(text))
 const end = (finishReason: 'stop' | 'length'): EngineEnd => ({ ...END, finishReason })
 
-/** 3 tokens of prompt and 5 of output at twice the price, of the 100 that are wanted. */
+/** A hold for 3 tokens of prompt, and for 5 of the 100 wanted tokens of output, which cost twice as much. */
 const small = { ...generationJob().hold, amountNano: '13', outputTokens: 5 }
 const paysOutput = (count: number) => String(3 + 2 * count)
 const ofType = (events: readonly GenerationEvent[], type: GenerationEvent['type']) =>

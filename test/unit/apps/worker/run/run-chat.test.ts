@@ -99,9 +99,8 @@ test('a replay that finds the stop string ends without the engine; what was buff
   const ids = await encode('one STOP')
   const { groups, requests } = await continueAfter(ids, { job: withStop('STOP') })
   expect(requests).toEqual([])
-  expect(groups.at(-1)).toMatchObject([
-    { event: { type: 'generation-end', finishReason: 'stop', usage: { completionTokens: ids.length } } },
-  ])
+  const ended = { type: 'generation-end', finishReason: 'stop', stopString: 'STOP' }
+  expect(groups.at(-1)).toMatchObject([{ event: { ...ended, usage: { completionTokens: ids.length } } }])
 })
 
 test('a replay that ends with an end token is over: only the end had been lost', async () => {
@@ -286,7 +285,7 @@ test('a stop string in the buffered rest of an output ends it, also where the en
   })
   expect(events.slice(1)).toMatchObject([
     { type: 'text-delta', text: 'one' },
-    { type: 'generation-end', finishReason: 'stop' },
+    { type: 'generation-end', finishReason: 'stop', stopString: '\n' },
   ])
 })
 

@@ -46,13 +46,26 @@ test('a run that the engine gave nothing for counts neither as ended nor in the 
   expect([totals.totals().ended, totals.totals().promptTokens, totals.meanMs()]).toEqual([0, 0, null])
 })
 
+function end(totals: ReturnType<typeof createRunTotals>, ms: number, promptTokens: number) {
+  const run = open()
+  run.usage.promptTokens = promptTokens
+  run.noteOutput([1])
+  totals.noteEnd(run, ms)
+  run.close()
+}
+
 test('the mean time follows the last runs', () => {
   const totals = createRunTotals(() => [])
-  for (const ms of [1_000, 2_000]) {
-    const run = open()
-    run.noteOutput([1])
-    totals.noteEnd(run, ms)
-    run.close()
-  }
+  for (const ms of [1_000, 2_000]) end(totals, ms, 0)
   expect(totals.meanMs()).toBe(1_100)
+})
+
+test('the tokens of a slot in a second are those of all runs by their time, the latest hundred above all', () => {
+  const totals = createRunTotals(() => [])
+  expect(totals.slotTokensPerS()).toBeNull()
+  end(totals, 1_000, 299)
+  end(totals, 4_000, 99)
+  expect(totals.slotTokensPerS()).toBe(80)
+  for (let turn = 0; turn < 1_000; turn += 1) end(totals, 2_000, 19)
+  expect(totals.slotTokensPerS()).toBeCloseTo(10, 1)
 })

@@ -253,7 +253,7 @@ test('a pulse lists quiet and ended streams; without any there is none', () => {
   quiet.send([text('b')])
   quiet.close()
   expect(listed()).toEqual([[[6, 'ended']]])
-  // Repeated for a gateway whose acknowledgement was lost.
+  // The list is repeated, as for a gateway whose acknowledgement was lost.
   const later = Array.from({ length: 20 }, listed)
     .flat(2)
     .map(([stream]) => stream)

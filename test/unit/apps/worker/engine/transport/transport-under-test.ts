@@ -68,7 +68,7 @@ export async function ask(transport: Transport, options: { timeoutMs?: number; s
   }
 }
 
-/** Answers with headers, then the pieces, each in a separate turn of the event loop, then the trailers. */
+/** Answers with headers, then the pieces, each in a separate iteration of the event loop, then the trailers. */
 export function answerWith(pieces: readonly Buffer[], trailers: Readonly<Record<string, string>>): Answer {
   return (stream) => {
     stream.respond(HEADERS, { waitForTrailers: true })

@@ -1,4 +1,4 @@
-import type { Claiming, Lift, Settled, Settler } from '#libs/generation-record/generation-record.ts'
+import type { Claiming, Lift, Place, Settled, Settler } from '#libs/generation-record/generation-record.ts'
 
 /** The arguments of a lift, without `expiry` and `memory`, which the model leaves out. */
 export type ModelLift = {
@@ -6,7 +6,7 @@ export type ModelLift = {
   epoch: number
   needs: { features: readonly string[]; window: number }
   tag: number | null
-  place: { accountId: string; cost: number; mostAhead: number }
+  place: Place
   bounds: { accountBytes: number; modelBytes: number }
   gateway: string
   bytes: number
@@ -17,10 +17,11 @@ export type ModelClaim =
   | { status: 'nothing' }
   | { status: 'claimed'; id: string; epoch: number; ids: number[]; waiting: number }
 
-export type ModelSettlement = { id: string; epoch: number; outcome: string }
+export type ModelSettlement = { id: string; epoch: number; outcome: string; tokens: number }
 
 type Generation = {
   epoch: number
+  place: Place
   gateway: string
   tag: number
   ids: number[]
@@ -33,10 +34,12 @@ type Waiting = {
   id: string
   needs: ModelLift['needs']
   tag: number
-  accountId: string
-  cost: number
+  place: Place
   bytes: number
 }
+
+/** How far an account whose generations wait may be behind the virtual time. */
+const MOST_CREDIT = 65_536
 
 /** Creates a model of the record's rules in memory, with plain lists that are searched from the beginning. */
 export function createRecordModel() {
@@ -49,25 +52,55 @@ export function createRecordModel() {
   let virtual = 1
 
   const bytesOf = (list: readonly Waiting[]) => list.reduce((sum, { bytes }) => sum + bytes, 0)
-  const ofAccount = (accountId: string) => waiting.filter((entry) => entry.accountId === accountId)
+  const costOf = (list: readonly Waiting[]) => list.reduce((sum, { place }) => sum + place.cost, 0)
+  const isOf = (accountId: string) => (entry: Waiting) => entry.place.accountId === accountId
+  const ofAccount = (accountId: string) => waiting.filter(isOf(accountId))
   const countAhead = (tag: number) => waiting.filter((entry) => entry.tag <= tag).length
 
-  function leave(id: string, unserved: boolean): boolean {
-    const left = waiting.find((entry) => entry.id === id)
-    if (left === undefined) return false
-    waiting = waiting.filter((entry) => entry !== left)
-    const own = finish.get(left.accountId)
-    const most = virtual + left.cost
-    if (unserved && ofAccount(left.accountId).length === 0 && own !== undefined && own > most) {
-      finish.set(left.accountId, most)
-    }
-    return true
+  /** Returns where an account's next generation waits, and where its share is used up from. */
+  function nextPlace({ accountId, weight }: Place) {
+    for (const [account, tag] of finish) if (tag <= virtual - MOST_CREDIT) finish.delete(account)
+    const own = ofAccount(accountId)
+    const credit = own.length > 0 ? MOST_CREDIT : 0
+    const start = Math.max(virtual - credit, finish.get(accountId) ?? -Infinity)
+    return { start, tag: Math.max(start, virtual + costOf(own) / weight / 4) }
   }
 
-  function end(settlement: ModelSettlement, worker: string | null, waited: boolean) {
+  function costBefore(accountId: string, tag: number): number {
+    const own = ofAccount(accountId)
+    const others = waiting.filter((entry) => !isOf(accountId)(entry))
+    const meanOfOthers = others.length === 0 ? 0 : costOf(others) / others.length
+    return Math.ceil(costOf(own) + meanOfOthers * Math.max(0, countAhead(tag) - own.length))
+  }
+
+  function charge({ accountId, weight, cost, fixedCost }: Place, tag: number, tokens: number) {
+    const used = tokens === 0 ? 0 : tokens + fixedCost
+    const own = finish.get(accountId)
+    if (own !== undefined) finish.set(accountId, own + (used - cost) / weight)
+    else if (used > cost && tag + used / weight > virtual) finish.set(accountId, tag + used / weight)
+  }
+
+  function leave(id: string): boolean {
+    const before = waiting.length
+    waiting = waiting.filter((entry) => entry.id !== id)
+    return waiting.length < before
+  }
+
+  function end(settlement: ModelSettlement, known: Generation | undefined, waited: boolean) {
     const { id, epoch } = settlement
-    const ended = { epoch, gateway: '', tag: 0, ids: [], worker, nonce: null, settled: { waited } }
-    generations.set(id, ended)
+    if (known !== undefined) charge(known.place, known.tag, settlement.tokens)
+    const place = { accountId: '', weight: 1, cost: 0, fixedCost: 0, mostAhead: 0 }
+    const worker = known?.worker ?? null
+    generations.set(id, {
+      epoch,
+      place,
+      gateway: '',
+      tag: 0,
+      ids: [],
+      worker,
+      nonce: null,
+      settled: { waited },
+    })
     settlements.push(settlement)
   }
 
@@ -75,10 +108,11 @@ export function createRecordModel() {
     settlements,
     waiting: () => waiting,
     waitingBytes: () => bytesOf(waiting),
+    finish,
+    virtual: () => virtual,
 
     lift(lifting: ModelLift): Lift {
-      const { id, epoch, needs, gateway, bytes, ids } = lifting
-      const { accountId, cost, mostAhead } = lifting.place
+      const { id, epoch, needs, place, gateway, bytes, ids } = lifting
       const known = generations.get(id)
       if (known?.settled) return { status: 'settled' }
       if (known !== undefined && known.epoch > epoch) return { status: 'superseded' }
@@ -86,25 +120,27 @@ export function createRecordModel() {
         if (known.worker !== null && known.nonce !== null) {
           return { status: 'claimed', worker: known.worker, nonce: known.nonce }
         }
-        return { status: 'waiting', tag: known.tag, ahead: countAhead(known.tag) - 1 }
+        return { status: 'waiting', tag: known.tag, ahead: countAhead(known.tag) - 1, costAhead: null }
       }
       let tag = epoch > 1 ? 0 : lifting.tag
-      let ahead = countAhead(tag ?? 0)
+      let costAhead: number | null = null
       if (tag === null) {
-        tag = Math.max(virtual, finish.get(accountId) ?? 0)
-        ahead = countAhead(tag)
-        if (ahead > mostAhead) return { status: 'busy', reason: 'queue', ahead }
-        const account = bytesOf(ofAccount(accountId)) + bytes
+        const next = nextPlace(place)
+        tag = next.tag
+        costAhead = costBefore(place.accountId, tag)
+        if (costAhead > place.mostAhead) return { status: 'busy', reason: 'queue', ahead: costAhead }
+        const account = bytesOf(ofAccount(place.accountId)) + bytes
         const { accountBytes, modelBytes } = lifting.bounds
         if (account > accountBytes || bytesOf(waiting) + bytes > modelBytes) {
-          return { status: 'busy', reason: 'bytes', ahead }
+          return { status: 'busy', reason: 'bytes', ahead: costAhead }
         }
-        finish.set(accountId, tag + cost)
+        finish.set(place.accountId, next.start + place.cost / place.weight)
       }
-      leave(id, false)
-      generations.set(id, { epoch, gateway, tag, ids, worker: null, nonce: null, settled: null })
-      waiting.push({ id, needs, tag, accountId, cost, bytes })
-      return { status: 'waiting', tag, ahead }
+      const ahead = countAhead(tag)
+      leave(id)
+      generations.set(id, { epoch, place, gateway, tag, ids, worker: null, nonce: null, settled: null })
+      waiting.push({ id, needs, tag, place, bytes })
+      return { status: 'waiting', tag, ahead, costAhead }
     },
 
     claim({ worker, nonce, serves, buried }: Claiming): ModelClaim {
@@ -125,11 +161,11 @@ export function createRecordModel() {
         const generation = generations.get(first?.id ?? '')
         if (first === undefined || generation === undefined) return { status: 'nothing' }
         if (buried.includes(generation.gateway)) {
-          leave(first.id, true)
-          end({ id: first.id, epoch: generation.epoch, outcome: 'fault' }, null, true)
+          leave(first.id)
+          end({ id: first.id, epoch: generation.epoch, outcome: 'fault', tokens: 0 }, generation, true)
           continue
         }
-        leave(first.id, false)
+        leave(first.id)
         virtual = Math.max(virtual, generation.tag)
         Object.assign(generation, { worker, nonce })
         nonces.set(nonce, first.id)
@@ -145,8 +181,8 @@ export function createRecordModel() {
       if (known?.settled) return { status: 'settled', worker, waited: known.settled.waited }
       const isOwn = as.role === 'gateway' || (known?.epoch === epoch && known.worker === as.worker)
       if (!isOwn || epoch < (known?.epoch ?? 0)) return { status: 'stale', worker: null, waited: false }
-      const waited = leave(id, true)
-      end(settlement, worker, waited)
+      const waited = leave(id)
+      end(settlement, known, waited)
       return { status: 'recorded', worker, waited }
     },
   }

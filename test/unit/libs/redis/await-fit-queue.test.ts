@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findProblem } from '#libs/redis/refuse-unfit-queue.ts'
+import { findProblem } from '#libs/redis/await-fit-queue.ts'
 
 const RUN = 'run_id:0a1b2c3d4e5f60718293a4b5c6d7e8f901234567'
 
@@ -13,11 +13,7 @@ test.each([
 })
 
 test.each([
-  [
-    'Redis 6',
-    ['redis_version:6.2.14', RUN],
-    'its server is Redis 6.2.14; expected Redis 7 or later, or Valkey',
-  ],
+  ['Redis 6', ['redis_version:6.2.14', RUN], 'it is Redis 6.2.14; expected Redis 7 or later, or Valkey'],
   [
     'a server without a run id',
     ['redis_version:7.4.0', 'dragonfly_version:df-v1.30.0'],

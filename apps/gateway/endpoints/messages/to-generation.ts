@@ -1,0 +1,72 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { ChatRequest } from '#libs/contracts/generation-request.ts'
+import { noGrammars } from '#libs/json-schema/limits.ts'
+import type { CatalogModel } from '../../catalog.ts'
+import { createCheckSchema } from '../fields/check-schema.ts'
+import { toLeastOutput } from '../fields/least-output.ts'
+import { toOutputFormat } from '../fields/output-format.ts'
+import { toMaxOutputTokens } from '../fields/output-limit.ts'
+import { toSampling } from '../fields/sampling.ts'
+import { toToolUse } from '../fields/tools.ts'
+import type { PreparedGeneration } from '../generation-endpoint.ts'
+import type { MessagesBody } from './messages-body.ts'
+import { toEffort } from './thinking.ts'
+import { toConversation } from './to-conversation.ts'
+
+/** The fields of a body that make its prompt. */
+type PromptBody = Pick<
+  MessagesBody,
+  'messages' | 'system' | 'thinking' | 'output_config' | 'tools' | 'tool_choice'
+>
+
+/**
+ * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model, such
+ * as a conversation that ends with a message of the assistant, tools for a model without tools, a forced tool that is
+ * not offered, or an invalid schema.
+ */
+export function toGeneration(
+  body: MessagesBody,
+  model: CatalogModel,
+): Pick<PreparedGeneration<unknown>, 'request' | 'maxOutputTokens'> {
+  refuseEndByAssistant(body)
+  const prompt = toPrompt(body, model)
+  const maxOutputTokens = toMaxOutputTokens([body.max_tokens], model)
+  return {
+    request: {
+      ...prompt,
+      sampling: toSampling(body),
+      stop: body.stop_sequences ?? [],
+      ...toLeastOutput(body, { ...prompt, maxOutputTokens, model }),
+    },
+    maxOutputTokens,
+  }
+}
+
+/** Templates end the last message, so the model would begin another one instead of continuing it. */
+function refuseEndByAssistant({ messages }: MessagesBody): void {
+  if (messages.at(-1)?.role !== 'assistant') return
+  const param = `messages[${messages.length - 1}]`
+  throw new ApiError(
+    'invalid_request',
+    `'${param}': this service does not continue a message of the assistant: ` +
+      'end the conversation with a message of role user.',
+    { param },
+  )
+}
+
+/** Translates the fields that make the prompt. Throws the errors of `toGeneration`. */
+export function toPrompt(body: PromptBody, model: CatalogModel): Omit<ChatRequest, 'sampling' | 'stop'> {
+  const use = noGrammars()
+  const checkSchema = createCheckSchema(use)
+  const formats = { 'output_config.format': body.output_config?.format }
+  const outputFormat = toOutputFormat(formats, {}, { checkSchema, use })
+  const { tools, tool_choice: chosen } = body
+  const fields = { tools, tool_choice: chosen?.choice, parallel_tool_calls: chosen?.parallel }
+  return {
+    kind: 'chat',
+    messages: toConversation(body),
+    ...toToolUse(fields, { model, outputFormat, checkSchema }),
+    outputFormat,
+    reasoningEffort: toEffort({ thinking: body.thinking, effort: body.output_config?.effort }, model),
+  }
+}

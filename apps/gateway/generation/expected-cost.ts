@@ -1,0 +1,30 @@
+import type { Place } from '#libs/generation-record/generation-record.ts'
+import type { InputEstimate } from './estimate-input.ts'
+import type { ExpectedOutput } from './expected-output.ts'
+import type { GenerationCall } from './generation-call.ts'
+
+/**
+ * Returns the expected cost of a generation in the fair order of the queue, in tokens. It is the sum of
+ * - the estimated tokens of the input. For a prompt, the estimate is at most the context window. For an embedding, it
+ *   is at most one context window for each of its inputs. Longer texts are refused;
+ * - the mean output of the account's answers, at most the limit of the caller and of the model;
+ * - the time that an engine takes to compile the grammars, in tokens (`grammarTokens`). This is `fixedCost`.
+ */
+export type ExpectCost = (
+  call: Pick<GenerationCall, 'caller' | 'model' | 'request' | 'size' | 'maxOutputTokens'>,
+) => Pick<Place, 'cost' | 'fixedCost'>
+
+export function createExpectCost(deps: {
+  inputEstimate: Pick<InputEstimate, 'estimate'>
+  expectedOutput: Pick<ExpectedOutput, 'expect'>
+}): ExpectCost {
+  return ({ caller, model, request, size, maxOutputTokens }) => {
+    const limit = Math.min(maxOutputTokens ?? Infinity, model.maxOutputTokens)
+    const { mean } = deps.expectedOutput.expect(model.id, caller.accountId)
+    const windows = request.kind === 'embedding' ? request.inputs.length : 1
+    const prompt = Math.min(deps.inputEstimate.estimate(model.id, size), windows * model.contextWindow)
+    const output = Math.min(limit, Math.round(mean))
+    const fixedCost = size.grammarTokens
+    return { cost: prompt + output + fixedCost, fixedCost }
+  }
+}

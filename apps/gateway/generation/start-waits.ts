@@ -1,0 +1,141 @@
+import type { ClusterPicture } from '../demand/cluster-picture.ts'
+import type { Demand } from '../demand/demand.ts'
+import type { KnownModelStates } from '../demand/model-states.ts'
+import type { GenerationCall } from './generation-call.ts'
+
+/**
+ * The wait of one request for a model that is being started. It begins when the generation is queued, and ends in one
+ * of these ways:
+ * - `started`: a worker took the generation.
+ * - `late`: no worker took it within the time that the client is willing to wait.
+ * - `failed`: no worker will come, or the gateway, Redis or the bus failed or stopped.
+ * - `left`: the client hung up.
+ */
+export type StartWait = {
+  /** How long the client is willing to wait, in seconds. */
+  readonly limitS: number
+  /** Returns the rest of that time, in ms. It is negative after the end of that time. */
+  leftMs(): number
+  /** Returns the predicted time until a worker is ready, in ms; null if it is unknown, or if one is ready. */
+  expectedMs(): number | null
+  /**
+   * Returns what is known about the start:
+   * - `coming`: a worker is ready, or the scaler starts one.
+   * - `none`: the scaler finds no GPU or may start no worker, or the catalog no longer offers the model.
+   * - `unknown`: no scaler reports.
+   */
+  outlook(): 'coming' | 'none' | 'unknown'
+  /** The generation is queued: it counts as demand at once, and the client is informed. */
+  begin(): void
+  /** Ends the wait and frees its place. Only the first call counts. */
+  end(how: StartWaitEnd): void
+}
+
+/** How a wait ended. `refused`: it did not begin, because too many requests wait already. */
+export type StartWaitEnd = 'started' | 'late' | 'failed' | 'left' | 'refused'
+
+export type StartWaits = {
+  /** Returns true if the client asks to wait, the model is being started, and there is room for one more. */
+  admits(call: GenerationCall): boolean
+  /** Takes a place, which `end` frees. Must follow `admits`. */
+  enter(call: GenerationCall): StartWait
+  /** Returns how many requests wait, by model. */
+  counts(): ReadonlyMap<string, number>
+}
+
+type Deps = {
+  readonly picture: Pick<ClusterPicture, 'find'>
+  readonly modelStates: Pick<KnownModelStates, 'find'>
+  readonly demand: Pick<Demand, 'awaitStart'>
+  /** Returns whether the catalog still has the model, and requests for it are allowed. */
+  readonly isSold: (model: string) => boolean
+  /** The most requests that may wait for one model. One account may have a quarter of them. */
+  readonly most: number
+  readonly onEnd: (model: string, how: StartWaitEnd) => void
+  readonly nowMs: () => number
+}
+
+/**
+ * Keeps the places of the requests that wait for models that a scaler starts. A request that waits is an ordinary
+ * generation of the queue: its credits are reserved, it is in the fair order between accounts, and its bytes count
+ * towards the limit of the bytes that may be queued. The number of places bounds the memory and the connections of this
+ * gateway.
+ */
+export function createStartWaits(deps: Deps): StartWaits {
+  const { most, modelStates, onEnd } = deps
+  const ofModel = createCounts()
+  const ofAccount = createCounts()
+  const mostOfAccount = Math.ceil(most / 4)
+
+  return {
+    admits({ model, caller, startWaitS }) {
+      if (startWaitS === null) return false
+      const state = modelStates.find(model.id)?.state
+      if (state !== 'warming' && state !== 'stopped') return false
+      const hasRoom =
+        ofModel.read(model.id) < most && ofAccount.read(`${model.id} ${caller.accountId}`) < mostOfAccount
+      if (!hasRoom) onEnd(model.id, 'refused')
+      return hasRoom
+    },
+    enter(call) {
+      const leaveModel = ofModel.enter(call.model.id)
+      const leaveAccount = ofAccount.enter(`${call.model.id} ${call.caller.accountId}`)
+      return openStartWait(deps, call, () => {
+        leaveModel()
+        leaveAccount()
+      })
+    },
+    counts: ofModel.all,
+  }
+}
+
+function openStartWait(deps: Deps, call: GenerationCall, leave: () => void): StartWait {
+  const { picture, modelStates, demand, isSold, onEnd, nowMs } = deps
+  const { model } = call
+  const limitS = call.startWaitS ?? 0
+  let begunMs: number | null = null
+  let isOver = false
+  const wait: StartWait = {
+    limitS,
+    leftMs: () => limitS * 1_000 - (begunMs === null ? 0 : nowMs() - begunMs),
+    expectedMs: () =>
+      isOver || picture.find(model.id) !== null ? null : (modelStates.find(model.id)?.etaMs ?? null),
+    outlook() {
+      if (picture.find(model.id) !== null) return 'coming'
+      const state = modelStates.find(model.id)?.state
+      if (state === 'starved' || state === 'off' || !isSold(model.id)) return 'none'
+      return state === undefined ? 'unknown' : 'coming'
+    },
+    begin() {
+      begunMs = nowMs()
+      demand.awaitStart(model.id)
+      call.onStartWait?.(wait)
+    },
+    end(how) {
+      if (isOver) return
+      isOver = true
+      leave()
+      if (begunMs !== null || how === 'refused') onEnd(model.id, how)
+    },
+  }
+  return wait
+}
+
+/** Counts by name. A name whose count is 0 takes no memory. */
+function createCounts() {
+  const counts = new Map<string, number>()
+  const read = (name: string) => counts.get(name) ?? 0
+  return {
+    read,
+    all: () => counts,
+    /** Counts one until the returned function is called. It must be called exactly once. */
+    enter(name: string): () => void {
+      counts.set(name, read(name) + 1)
+      return () => {
+        const left = read(name) - 1
+        if (left > 0) counts.set(name, left)
+        else counts.delete(name)
+      }
+    },
+  }
+}
