@@ -402,7 +402,6 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
 function readLift(answer: unknown): Lift | 'request' {
   const { status, text, number, integer } = readReply(answer)
   switch (status) {
-    case 'waiting':
     case 'waiting': {
       const costAhead = integer(2) < 0 ? null : integer(2)
       const seat = text(3) === '' ? {} : { warmWorker: text(3) }

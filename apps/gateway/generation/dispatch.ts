@@ -16,6 +16,7 @@ import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import type { Admission } from './admit.ts'
+import { nextNeeds } from './next-needs.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
@@ -215,24 +216,21 @@ class DispatchedGeneration implements Dispatched {
   #start: StartWait | null
 
   constructor(deps: Deps, generation: Generation) {
-    const { job } = generation
+    const { job, admission } = generation
+    const onError = (error: unknown) => this.#warn(error, 'no job was added')
     this.#deps = deps
     this.#generation = generation
-    this.#ownJob = new OwnJob(deps.jobs, { job, place: generation.admission.place }, (error) =>
-      this.#warn(error, 'no job was added'),
-    )
+    this.#ownJob = new OwnJob(deps.jobs, { job, place: admission.place }, onError)
     this.#offer = deps.openOffer(this.#ownJob)
     this.#current = job
     this.#needs = { features: [job.request.kind], window: 0 }
     this.#servedMs = deps.nowMs()
-    this.#start = generation.admission.startWait
+    this.#start = admission.startWait
   }
 
   async begin() {
     this.#mayBeQueued = true
-    const { seats } = this.#generation
-    const lifting = seats.sought.length > 0 ? this.#liftAndOffer() : this.#liftWithJob()
-    const lifted = await orUnavailable(lifting, NO_NEW_WORK)
+    const lifted = await orUnavailable(this.#liftFirst(), NO_NEW_WORK)
     if (lifted.status === 'busy') {
       this.#mayBeQueued = false
       throw this.#generation.admission.refuse(lifted)
@@ -251,7 +249,6 @@ class DispatchedGeneration implements Dispatched {
     this.#stopLooking()
     this.#start = null
     this.#offer.claimed(claim.worker)
-    this.#ownJob.forget()
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
     // While a generation runs, its packed job is kept only if the request in it is compressed. An uncompressed request
@@ -268,7 +265,6 @@ class DispatchedGeneration implements Dispatched {
     this.#stopLooking()
     this.#start = null
     this.#offer.withdraw()
-    this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
     // The epoch is raised before the received token ids are read. Otherwise a late frame between these two steps would
@@ -297,7 +293,6 @@ class DispatchedGeneration implements Dispatched {
   close() {
     this.#stopLooking()
     this.#offer.withdraw()
-    this.#ownJob.takeAway()
     this.#leavePace()
     this.#unwatch()
   }
@@ -360,11 +355,12 @@ class DispatchedGeneration implements Dispatched {
     return lifted
   }
 
-  /** Adds the job after the lift's answer, which names the worker that may get an offer. */
-  async #liftAndOffer(): Promise<Lift> {
-    const { id, model } = this.#generation.job
+  /** If the generation may be offered, adds its job after the lift's answer, which names the worker of its seat. */
+  async #liftFirst(): Promise<Lift> {
+    const { job, seats } = this.#generation
+    if (seats.sought.length === 0) return await this.#liftWithJob()
     const lifted = await this.#lift(await this.#pack())
-    if (lifted.status === 'waiting') this.#offer.queue({ id, model, epoch: this.#epoch }, lifted.warmWorker)
+    if (lifted.status === 'waiting') this.#offer.queue(job, lifted.warmWorker)
     return lifted
   }
 
@@ -470,18 +466,4 @@ class DispatchedGeneration implements Dispatched {
   #warn(error: unknown, what: string): void {
     this.#deps.log.warn({ err: error, requestId: this.#generation.job.id }, what)
   }
-}
-
-/**
- * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
- * size of the context window that the last worker lacked.
- */
-function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
-  const features = new Set(before.features)
-  if (continues) features.add('continue')
-  else features.delete('continue')
-  const window = /^window:(\d+)$/.exec(need)
-  if (window !== null) return { features: [...features], window: Math.max(before.window, Number(window[1])) }
-  if (need !== '') features.add(need)
-  return { ...before, features: [...features] }
 }

@@ -1,3 +1,4 @@
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { ControlSender } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import type { Affinity } from './affinity.ts'
@@ -13,6 +14,9 @@ import type { OwnJob } from './own-job.ts'
  */
 export const OFFER_ENDS = ['taken', 'moved', 'elsewhere', 'late', 'unheard', 'refused'] as const
 export type OfferEnd = (typeof OFFER_ENDS)[number]
+
+/** Only the first epoch is offered: a later one is at the front of the queue, and any worker may take it at once. */
+const EPOCH = 1
 
 export type WarmOfferDeps = {
   readonly choose: Affinity['choose']
@@ -40,42 +44,42 @@ export class WarmOffer {
   }
 
   /** Adds the generation's job: delayed, with an offer for the worker of its seat, or due at once if no offer is made. */
-  queue({ id, model, epoch }: { id: string; model: string; epoch: number }, seat: string | undefined): void {
-    if (seat === undefined) return void this.#job.add(epoch)
+  queue({ id, model }: Pick<GenerationJob, 'id' | 'model'>, seat: string | undefined): void {
+    if (seat === undefined) return void this.#job.add(EPOCH)
     const unreserve = () => void this.#deps.unreserve(model, id).catch(() => undefined)
     const chosen = this.#deps.choose(model, seat)
     if (chosen === null) {
       this.#deps.onEnd('refused')
       // Sent before the job on the same connection, so that the job's turn finds the generation.
       unreserve()
-      return void this.#job.add(epoch)
+      return void this.#job.add(EPOCH)
     }
     const { worker, waitMs } = chosen
     this.#worker = worker
     this.#isMoved = worker !== seat
     this.#isOpen = true
     this.#timer = setTimeout(() => void this.#makeDue('late'), waitMs)
-    void this.#job.addDelayed(epoch, waitMs)
-    void this.#deps.sendOffer(worker, { model, id, epoch, forMs: waitMs }).then((isHeard) => {
+    void this.#job.addDelayed(EPOCH, waitMs)
+    void this.#deps.sendOffer(worker, { model, id, epoch: EPOCH, forMs: waitMs }).then((isHeard) => {
       if (isHeard || !this.#isOpen) return
       unreserve()
       void this.#makeDue('unheard')
     })
   }
 
-  /** Ends the offer. A worker that claims an offered generation removes the job itself. */
+  /** Must be called when a worker has claimed the generation. A worker that claims an offered one removes its job. */
   claimed(worker: string): void {
-    if (this.#worker === null) return
     const isTaken = worker === this.#worker
-    if (!isTaken) this.#job.takeAway()
-    if (!isTaken) this.#end('elsewhere')
-    else this.#end(this.#isMoved ? 'moved' : 'taken')
+    if (this.#worker === null || isTaken) this.#job.forget()
+    else this.#job.takeAway()
+    if (isTaken) this.#end(this.#isMoved ? 'moved' : 'taken')
+    else this.#end('elsewhere')
   }
 
-  /** Ends the offer without a claim. */
+  /** Ends the offer without a claim, and takes the job away. */
   withdraw(): void {
-    clearTimeout(this.#timer)
-    this.#isOpen = false
+    this.#close()
+    this.#job.takeAway()
   }
 
   /** The job of a generation that its worker has claimed is gone, although the claim may not have arrived yet. */
@@ -86,6 +90,11 @@ export class WarmOffer {
 
   #end(end: OfferEnd): void {
     if (this.#isOpen) this.#deps.onEnd(end)
-    this.withdraw()
+    this.#close()
+  }
+
+  #close(): void {
+    clearTimeout(this.#timer)
+    this.#isOpen = false
   }
 }

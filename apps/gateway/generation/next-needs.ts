@@ -1,0 +1,15 @@
+import type { Needs } from '#libs/generation-record/needs.ts'
+
+/**
+ * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
+ * size of the context window that the last worker lacked.
+ */
+export function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
+  const features = new Set(before.features)
+  if (continues) features.add('continue')
+  else features.delete('continue')
+  const window = /^window:(\d+)$/.exec(need)
+  if (window !== null) return { features: [...features], window: Math.max(before.window, Number(window[1])) }
+  if (need !== '') features.add(need)
+  return { ...before, features: [...features] }
+}
