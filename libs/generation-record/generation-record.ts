@@ -29,6 +29,7 @@ import {
 import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
+import { RESERVED_MS, type Seats } from './seats.ts'
 
 /**
  * The most bytes that the waiting jobs of a model may have: `accountBytes` for the jobs of one account, `modelBytes`
@@ -71,26 +72,14 @@ export type Lifting = {
   readonly seats: Seats
 }
 
-/**
- * The names of seats (`scripts/seats.lua`), without blanks. Both lists are empty if the generation is not a turn of a
- * conversation.
- */
-export type Seats = {
-  /** The seats of the worker that claims the generation; two at most. */
-  readonly taken: readonly string[]
-  /** The seats by which a first lift looks for a worker; the first one that exists counts. */
-  readonly sought: readonly string[]
-}
-
-export const NO_SEATS: Seats = { taken: [], sought: [] }
-
 export type Lift =
   /**
    * - `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts.
    * - `ahead`: how many other generations wait at that tag or before it.
    * - `costAhead`: the estimated cost of these generations, if this call has admitted the generation; else null.
-   * - `warmWorker`: the worker of the seat that was found; its engine has probably cached the beginning of the
-   *   conversation. Absent if no seat was found. The generation is then reserved: for 250 ms only an offer may claim it,
+   * - `seat`: the worker of the seat that was found; its engine has probably cached the beginning of the conversation.
+   *   Absent if no seat was found.
+   * - `isReserved`: present if this call has reserved the generation. Only an offer may then claim it for `RESERVED_MS`,
    *   unless `unreserve` or a repeated lift ends the reservation.
    */
   | {
@@ -98,7 +87,8 @@ export type Lift =
       readonly tag: number
       readonly ahead: number
       readonly costAhead: number | null
-      readonly warmWorker?: string
+      readonly seat?: string
+      readonly isReserved?: true
     }
   /**
    * Only a first lift can be answered `busy`. It has then created no record and issued no tag. `ahead`: the cost of the
@@ -209,6 +199,8 @@ export type GenerationRecord = {
    * generation. A claim of an offered generation does not change the place of any other generation in the fair order.
    */
   claim(model: string, claiming: Claiming): Promise<Claim>
+  /** Lets the reservation that a first lift has just made last for `forMs`. Does nothing if it has ended. */
+  reserveLonger(model: string, id: string, forMs: number): Promise<void>
   /** Ends the reservation of a generation, so that every claim may find it. */
   unreserve(model: string, id: string): Promise<void>
   /**
@@ -246,7 +238,8 @@ export function createGenerationRecord(options: {
       const script = tag === null && lifting.epoch === 1 ? 'first-lift' : 'lift'
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
-      const seats = [lifting.seats.taken.join(' '), lifting.seats.sought.join(' ')]
+      const { taken, sought, isReserved } = lifting.seats
+      const seats = [taken.join(' '), sought.join(' '), isReserved ? 'reserve' : '']
       const lift = readLift(await run(script, keys, [...args, '', ...seats]))
       if (lift !== 'request') return lift
       const again = readLift(await run(script, keys, [...args, job.requestBytes, ...seats]))
@@ -276,6 +269,10 @@ export function createGenerationRecord(options: {
         if (reply.status !== 'again') throw toUnexpected(answer)
       }
       return { status: 'nothing' }
+    },
+
+    async reserveLonger(model, id, forMs) {
+      await redis.zadd(reservedKey(model), 'XX', 'INCR', Math.round(forMs) - RESERVED_MS, id)
     },
 
     async unreserve(model, id) {
@@ -404,8 +401,9 @@ function readLift(answer: unknown): Lift | 'request' {
   switch (status) {
     case 'waiting': {
       const costAhead = integer(2) < 0 ? null : integer(2)
-      const seat = text(3) === '' ? {} : { warmWorker: text(3) }
-      return { status, tag: number(0), ahead: integer(1), costAhead, ...seat }
+      const seat = text(3) === '' ? {} : { seat: text(3) }
+      const reserved = integer(4) === 1 ? { isReserved: true as const } : {}
+      return { status, tag: number(0), ahead: integer(1), costAhead, ...seat, ...reserved }
     }
     case 'claimed':
       return { status, worker: text(0), nonce: text(1) }

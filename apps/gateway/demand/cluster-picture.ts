@@ -16,10 +16,10 @@ export type ModelPicture = {
 /** One ready worker of a model, beside the others. */
 export type WorkerPicture = {
   readonly slots: number
-  /** The smaller number of its last two heartbeats, with those that were moved since the last. */
+  /** The smaller number of its last two heartbeats, corrected by the generations that were placed since the last one. */
   readonly running: number
-  /** The mean of `running` over all ready workers of the model. */
-  readonly meanRunning: number
+  /** How many generations it would run if all ready workers of the model ran the same share of their slots. */
+  readonly share: number
   readonly meanGenerationMs: number | null
 }
 
@@ -28,10 +28,13 @@ export type ClusterPicture = {
   forgetWorker(id: string): void
   /** Returns the load of one worker among the ready ones; null if it is not ready, or the only one. */
   findWorker(model: string, worker: string): WorkerPicture | null
-  /** Returns the ready worker of the model that runs the least; null if there is none. */
+  /**
+   * Returns the ready worker of the model that runs the smallest share of its slots; null if none has a free slot, or if
+   * only one worker is ready.
+   */
   findCalmest(model: string): string | null
-  /** Counts one generation less for the first worker and one more for the other, until their next heartbeats. */
-  noteMoved(from: string, to: string): void
+  /** Counts one generation more for the worker, and one less for `from`, until their next heartbeats. */
+  notePlaced(worker: string, from: string | null): void
   /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
   /** Returns the ids of the workers that have a ready engine of the model. */
@@ -47,15 +50,23 @@ const FRESH_MS = 4 * BEAT_MS
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
   const workers = new Map<
     string,
-    { seenMs: number; engines: Heartbeat['engines']; before: Heartbeat['engines']; moved: number }
+    { seenMs: number; engines: Heartbeat['engines']; before: Heartbeat['engines']; placed: number }
   >()
   /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
 
+  /** Goes over the workers of which an engine of the model is ready. */
+  function* readyEngines(model: string) {
+    for (const [id, { seenMs, engines, before, placed }] of workers) {
+      const engine = engines.find((each) => each.model === model && each.ready)
+      if (engine !== undefined && nowMs() - seenMs <= FRESH_MS) yield { id, engine, before, placed }
+    }
+  }
+
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      workers.set(id, { seenMs: nowMs(), engines, before: workers.get(id)?.engines ?? engines, moved: 0 })
+      workers.set(id, { seenMs: nowMs(), engines, before: workers.get(id)?.engines ?? engines, placed: 0 })
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)
       }
@@ -64,35 +75,39 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       workers.delete(id)
     },
     findWorker(model, worker) {
-      let sum = 0
-      let ready = 0
-      let found: Omit<WorkerPicture, 'meanRunning'> | null = null
-      for (const [id, { seenMs, engines, before, moved }] of workers) {
-        const engine = engines.find((each) => each.model === model && each.ready)
-        if (engine === undefined || nowMs() - seenMs > FRESH_MS) continue
+      let [allRunning, allSlots, ready] = [0, 0, 0]
+      let found: Omit<WorkerPicture, 'share'> | null = null
+      for (const { id, engine, before, placed } of readyEngines(model)) {
         const { slots, running, meanGenerationMs } = engine
         ready += 1
-        sum += running
+        allRunning += running
+        allSlots += slots
         if (id !== worker) continue
         const earlier = before.find((each) => each.model === model)?.running ?? running
-        found = { slots, running: Math.min(running, earlier) + moved, meanGenerationMs }
+        found = { slots, running: Math.min(running, earlier) + placed, meanGenerationMs }
       }
-      return found === null || ready < 2 ? null : { ...found, meanRunning: sum / ready }
+      if (found === null || ready < 2) return null
+      return { ...found, share: (allRunning * found.slots) / Math.max(1, allSlots) }
     },
     findCalmest(model) {
-      let calmest: { id: string; running: number } | null = null
-      for (const [id, { seenMs, engines, moved }] of workers) {
-        const engine = engines.find((each) => each.model === model && each.ready)
-        if (engine === undefined || nowMs() - seenMs > FRESH_MS) continue
-        const running = engine.running + moved
-        if (calmest === null || running < calmest.running) calmest = { id, running }
+      let ready = 0
+      let calmest: string | null = null
+      let least = 1
+      for (const { id, engine, placed } of readyEngines(model)) {
+        ready += 1
+        const busy = (engine.running + placed) / engine.slots
+        if (busy < least) [calmest, least] = [id, busy]
       }
-      return calmest?.id ?? null
+      return ready < 2 ? null : calmest
     },
-    noteMoved(from, to) {
-      const [left, joined] = [workers.get(from), workers.get(to)]
-      if (left !== undefined) left.moved -= 1
-      if (joined !== undefined) joined.moved += 1
+    notePlaced(worker, from) {
+      for (const [id, change] of [
+        [worker, 1],
+        [from, -1],
+      ] as const) {
+        const noted = id === null ? undefined : workers.get(id)
+        if (noted !== undefined) noted.placed += change
+      }
     },
     find(model) {
       let slots = 0
@@ -118,11 +133,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       const meanGenerationMs = meanOf(meansMs)
       return { slots, running, meanGenerationMs, slotTokensPerS: meanOf(rates), contextWindow }
     },
-    workersOf(model) {
-      const isServing = ({ engines, seenMs }: { seenMs: number; engines: Heartbeat['engines'] }) =>
-        nowMs() - seenMs <= FRESH_MS && engines.some((engine) => engine.model === model && engine.ready)
-      return [...workers].flatMap(([id, worker]) => (isServing(worker) ? [id] : []))
-    },
+    workersOf: (model) => [...readyEngines(model)].map(({ id }) => id),
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }
 }

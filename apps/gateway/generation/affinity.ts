@@ -1,32 +1,31 @@
 import { createHmac, hash } from 'node:crypto'
-import { NO_SEATS, type Seats } from '#libs/generation-record/generation-record.ts'
+import { NO_SEATS, RESERVED_MS, type Seats } from '#libs/generation-record/seats.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { GenerationCall } from './generation-call.ts'
 
-/** Decides which generations are offered to the worker whose engine has probably cached their beginning. */
+/** Decides which generations are offered to which worker. */
 export type Affinity = {
-  /** Returns the seats of a call; none if affinity is off, or the call is not a turn of a conversation. */
-  seatsOf(call: Pick<GenerationCall, 'caller' | 'conversation'>): Seats
   /**
-   * Returns the worker that a generation with a seat at `worker` is offered to: this one, or if it has more to do than the
-   * others, the one with the least. Null: it is not offered, because its worker is not ready, or is the only one.
+   * Returns the seats of a call; none if affinity is off, or the call is not a turn of a conversation. The turn is
+   * reserved if it can be offered to the calmest worker, in case that it has no seat.
    */
-  choose(model: string, worker: string): Choice | null
+  seatsOf(call: Pick<GenerationCall, 'caller' | 'model' | 'conversation'>): Seats
+  /**
+   * Returns the worker that a generation is offered to. `seat`: the worker that had the turn before, if it is known.
+   * - That worker is chosen, unless it has more to do than its share. Then the calmest worker is chosen, if there is one.
+   *   Returns null if the worker of the seat is not ready, or is the only one.
+   * - Without a seat, the calmest worker is chosen. Returns null if there is none.
+   */
+  choose(model: string, seat: string | undefined): Choice | null
 }
 
 /** `waitMs`: how long the generation waits for the worker before any worker may take it. */
 export type Choice = { readonly worker: string; readonly waitMs: number }
 
-/**
- * A worker with room claims an offer within a few milliseconds, unless it or its machine is slow. For as long the record
- * reserves the generation (`RESERVED_MS` of its scripts).
- */
-const WAIT_WITH_ROOM_MS = 250
+/** A worker with a free slot claims an offer within a few milliseconds, unless it or its machine is slow. */
+const WAIT_WITH_ROOM_MS = RESERVED_MS
 const LONGEST_WAIT_MS = 2_000
-/**
- * A worker keeps its conversations while it runs at most this multiple of what the ready workers run on average, and one
- * more.
- */
+/** A worker keeps its conversations while it runs at most this multiple of its share of all generations, and one more. */
 const MOST_LOAD = { multiple: 1.25, more: 1 }
 /** 96 bits: the record stores the two seats of a generation in less than 64 bytes. */
 const NAME_CHARACTERS = 16
@@ -42,38 +41,42 @@ const NAME_CHARACTERS = 16
 export function createAffinity(deps: {
   isOn: boolean
   secret: string
-  picture: Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'noteMoved'>
+  picture: Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'notePlaced'>
 }): Affinity {
   const { isOn, secret, picture } = deps
 
   return {
-    seatsOf({ caller, conversation: { beginnings, hasAnswer, session } }) {
+    seatsOf({ caller, model, conversation: { beginnings, hasAnswer, session } }) {
       const [latest] = beginnings
       if (!isOn || latest === undefined) return NO_SEATS
       const key = createHmac('sha256', secret).update(`seats ${caller.accountId}`).digest('base64url')
       const toName = (text: string) => hash('sha256', `${key} ${text}`, 'base64url').slice(0, NAME_CHARACTERS)
       const named = session === null ? [] : [toName(`session ${session}`)]
       const sought = hasAnswer ? [...beginnings.map(toName), ...named] : named
-      return { taken: [toName(latest), ...named], sought }
+      const isReserved = picture.findCalmest(model.id) !== null
+      return { taken: [toName(latest), ...named], sought, isReserved }
     },
-    choose(model, worker) {
-      const found = picture.findWorker(model, worker)
+    choose(model, seat) {
+      if (seat === undefined) return toCalmest(model, null)
+      const found = picture.findWorker(model, seat)
       if (found === null) return null
-      const { slots, running, meanRunning, meanGenerationMs } = found
-      const calmest = picture.findCalmest(model)
-      if (
-        calmest !== null &&
-        calmest !== worker &&
-        running > MOST_LOAD.multiple * meanRunning + MOST_LOAD.more
-      ) {
-        // Heartbeats are a second apart. Without this, all turns of that second would leave the worker.
-        picture.noteMoved(worker, calmest)
-        return { worker: calmest, waitMs: WAIT_WITH_ROOM_MS }
+      const { slots, running, share, meanGenerationMs } = found
+      if (running > MOST_LOAD.multiple * share + MOST_LOAD.more) {
+        const calmest = toCalmest(model, seat)
+        if (calmest !== null) return calmest
       }
-      if (running < slots) return { worker, waitMs: WAIT_WITH_ROOM_MS }
+      if (running < slots) return { worker: seat, waitMs: WAIT_WITH_ROOM_MS }
       // Twice the mean time until a slot becomes free.
       const waitMs = (2 * (meanGenerationMs ?? 0)) / slots
-      return { worker, waitMs: Math.min(LONGEST_WAIT_MS, Math.max(WAIT_WITH_ROOM_MS, waitMs)) }
+      return { worker: seat, waitMs: Math.min(LONGEST_WAIT_MS, Math.max(WAIT_WITH_ROOM_MS, waitMs)) }
     },
+  }
+
+  /** Heartbeats are a second apart, so the choice is counted. Otherwise all turns of a second would get one worker. */
+  function toCalmest(model: string, from: string | null): Choice | null {
+    const worker = picture.findCalmest(model)
+    if (worker === null || worker === from) return null
+    picture.notePlaced(worker, from)
+    return { worker, waitMs: WAIT_WITH_ROOM_MS }
   }
 }

@@ -1,6 +1,6 @@
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import type { Bounds, GenerationRecord, Lift, Seats } from '#libs/generation-record/generation-record.ts'
+import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
 import {
   NO_ENGINE_DEATHS,
@@ -9,6 +9,7 @@ import {
   type EngineDeaths,
   type PackedJob,
 } from '#libs/generation-record/pack-job.ts'
+import type { Seats } from '#libs/generation-record/seats.ts'
 import type { JobQueue } from '#libs/job-queue/job-queue.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -358,9 +359,9 @@ class DispatchedGeneration implements Dispatched {
   /** If the generation may be offered, adds its job after the lift's answer, which names the worker of its seat. */
   async #liftFirst(): Promise<Lift> {
     const { job, seats } = this.#generation
-    if (seats.sought.length === 0) return await this.#liftWithJob()
+    if (seats.sought.length === 0 && !seats.isReserved) return await this.#liftWithJob()
     const lifted = await this.#lift(await this.#pack())
-    if (lifted.status === 'waiting') this.#offer.queue(job, lifted.warmWorker)
+    if (lifted.status === 'waiting') this.#offer.queue(job, lifted)
     return lifted
   }
 

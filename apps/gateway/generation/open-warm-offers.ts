@@ -8,7 +8,7 @@ import type { OwnJob } from './own-job.ts'
 import type { StreamCounters } from './stream-metrics.ts'
 import { WarmOffer } from './warm-offer.ts'
 
-/** The parts that bring a turn of a conversation to the worker that had the turn before. */
+/** The parts that bring a first turn to the calmest worker, and a later turn to the worker that had the turn before. */
 export type WarmOffers = {
   readonly seatsOf: Affinity['seatsOf']
   open(job: OwnJob): WarmOffer
@@ -19,8 +19,8 @@ export async function openWarmOffers(
   mode: 'on' | 'off',
   deps: {
     redis: Redis | Cluster
-    picture: Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'noteMoved'>
-    record: Pick<GenerationRecord, 'unreserve'>
+    picture: Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'notePlaced'>
+    record: Pick<GenerationRecord, 'reserveLonger' | 'unreserve'>
     control: Pick<ControlSender, 'offer'>
     metrics: Pick<StreamCounters, 'noteOffer'>
   },
@@ -34,7 +34,7 @@ export async function openWarmOffers(
   const ofOffer = {
     choose,
     sendOffer: control.offer,
-    unreserve: record.unreserve,
+    record,
     onEnd: metrics.noteOffer,
   }
   return { seatsOf, open: (job) => new WarmOffer(ofOffer, job) }

@@ -43,7 +43,7 @@ export function createStreamCounters(registry: Registry): StreamCounters {
   for (const end of CREDIT_WAIT_ENDS) creditWaits.inc({ end }, 0)
   const offers = counter({
     name: 'millrace_gateway_offers_total',
-    help: 'Turns of conversations for which a worker with a cached beginning was found, by the end of their offer',
+    help: 'Offers of turns to workers, and seats that were found without an offer, by their end',
     labelNames: ['end'],
   })
   for (const end of OFFER_ENDS) offers.inc({ end }, 0)

@@ -1,19 +1,23 @@
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { ControlSender } from '#libs/event-bus/worker-control.ts'
-import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import type { GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
+import { RESERVED_MS } from '#libs/generation-record/seats.ts'
 import type { Affinity } from './affinity.ts'
 import type { OwnJob } from './own-job.ts'
 
 /**
- * - `taken`: the worker of the seat claimed the generation in time;
- * - `moved`: another worker claimed it in time, to which it was offered because the worker of the seat had more to do;
- * - `elsewhere`: another worker did;
- * - `late`: nobody had claimed it when its wait ended;
- * - `unheard`: the offer reached no worker;
- * - `refused`: no offer was sent, because the worker of the seat is not ready, or is the only one.
+ * - `taken`: the worker of the seat claimed the generation in time.
+ * - `moved`: the calmest worker claimed it in time. It got the offer because the worker of the seat had more to do.
+ * - `placed`: the calmest worker claimed in time a generation without a seat.
+ * - `elsewhere`: a worker that had got no offer claimed the generation in time.
+ * - `late`: no worker had claimed the generation when its wait ended.
+ * - `unheard`: the offer reached no worker.
+ * - `refused`: a seat was found, but no offer was sent, because the worker of the seat is not ready, or is the only one.
  */
-export const OFFER_ENDS = ['taken', 'moved', 'elsewhere', 'late', 'unheard', 'refused'] as const
+export const OFFER_ENDS = ['taken', 'moved', 'placed', 'elsewhere', 'late', 'unheard', 'refused'] as const
 export type OfferEnd = (typeof OFFER_ENDS)[number]
+
+type Queued = Pick<Extract<Lift, { readonly status: 'waiting' }>, 'seat' | 'isReserved'>
 
 /** Only the first epoch is offered: a later one is at the front of the queue, and any worker may take it at once. */
 const EPOCH = 1
@@ -21,47 +25,51 @@ const EPOCH = 1
 export type WarmOfferDeps = {
   readonly choose: Affinity['choose']
   readonly sendOffer: ControlSender['offer']
-  readonly unreserve: GenerationRecord['unreserve']
+  readonly record: Pick<GenerationRecord, 'reserveLonger' | 'unreserve'>
   readonly onEnd: (end: OfferEnd) => void
 }
 
 /**
- * The offer of one waiting generation, in its first epoch, to the worker whose engine has probably cached its beginning.
- * The generation waits in the record as every other one, and its job is delayed. So a lost offer costs the delay and
- * nothing else, and a claim by any other worker is as good.
+ * The offer of one waiting generation, in its first epoch, to one worker: the worker whose engine has probably cached its
+ * beginning, or the calmest one. The generation waits in the record as every other one, and its job is delayed. So a lost
+ * offer costs the delay and nothing else, and a claim by any other worker is as good.
  */
 export class WarmOffer {
   readonly #deps: WarmOfferDeps
   readonly #job: OwnJob
+  /** The worker that has the offer; null if no offer was made, and after its end. */
   #worker: string | null = null
-  #isMoved = false
+  /** How the offer ends if this worker claims the generation. */
+  #claimedAs: OfferEnd = 'taken'
   #timer: NodeJS.Timeout | undefined
-  #isOpen = false
 
   constructor(deps: WarmOfferDeps, job: OwnJob) {
     this.#deps = deps
     this.#job = job
   }
 
-  /** Adds the generation's job: delayed, with an offer for the worker of its seat, or due at once if no offer is made. */
-  queue({ id, model }: Pick<GenerationJob, 'id' | 'model'>, seat: string | undefined): void {
-    if (seat === undefined) return void this.#job.add(EPOCH)
-    const unreserve = () => void this.#deps.unreserve(model, id).catch(() => undefined)
-    const chosen = this.#deps.choose(model, seat)
+  /**
+   * Adds the job of a generation that waits. The job is delayed if the generation is offered, else due at once. `seat`:
+   * the worker of its seat, if one was found.
+   */
+  queue({ id, model }: Pick<GenerationJob, 'id' | 'model'>, { seat, isReserved }: Queued): void {
+    const { choose, record, sendOffer, onEnd } = this.#deps
+    const unreserve = () => void record.unreserve(model, id).catch(() => undefined)
+    const chosen = choose(model, seat)
     if (chosen === null) {
-      this.#deps.onEnd('refused')
-      // Sent before the job on the same connection, so that the job's turn finds the generation.
-      unreserve()
+      if (seat !== undefined) onEnd('refused')
+      // Sent before the job on the same connection, so that a worker that takes the job finds the generation.
+      if (isReserved === true) unreserve()
       return void this.#job.add(EPOCH)
     }
     const { worker, waitMs } = chosen
     this.#worker = worker
-    this.#isMoved = worker !== seat
-    this.#isOpen = true
+    if (worker !== seat) this.#claimedAs = seat === undefined ? 'placed' : 'moved'
     this.#timer = setTimeout(() => void this.#makeDue('late'), waitMs)
+    if (waitMs > RESERVED_MS) void record.reserveLonger(model, id, waitMs).catch(() => undefined)
     void this.#job.addDelayed(EPOCH, waitMs)
-    void this.#deps.sendOffer(worker, { model, id, epoch: EPOCH, forMs: waitMs }).then((isHeard) => {
-      if (isHeard || !this.#isOpen) return
+    void sendOffer(worker, { model, id, epoch: EPOCH, forMs: waitMs }).then((isHeard) => {
+      if (isHeard || this.#worker === null) return
       unreserve()
       void this.#makeDue('unheard')
     })
@@ -69,11 +77,9 @@ export class WarmOffer {
 
   /** Must be called when a worker has claimed the generation. A worker that claims an offered one removes its job. */
   claimed(worker: string): void {
-    const isTaken = worker === this.#worker
-    if (this.#worker === null || isTaken) this.#job.forget()
+    if (this.#worker === null || worker === this.#worker) this.#job.forget()
     else this.#job.takeAway()
-    if (isTaken) this.#end(this.#isMoved ? 'moved' : 'taken')
-    else this.#end('elsewhere')
+    this.#end(worker === this.#worker ? this.#claimedAs : 'elsewhere')
   }
 
   /** Ends the offer without a claim, and takes the job away. */
@@ -89,12 +95,12 @@ export class WarmOffer {
   }
 
   #end(end: OfferEnd): void {
-    if (this.#isOpen) this.#deps.onEnd(end)
+    if (this.#worker !== null) this.#deps.onEnd(end)
     this.#close()
   }
 
   #close(): void {
     clearTimeout(this.#timer)
-    this.#isOpen = false
+    this.#worker = null
   }
 }

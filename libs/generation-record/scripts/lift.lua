@@ -7,8 +7,9 @@
 --       13 ms until the deadline   14 ms from the deadline to the record's expiry   15 ids   16 job   17 bytes
 --       18 gateway   19 stream   20 where the request is: 'inline' in the job, or 'apart'   21 the request apart, or ''
 --       22 seats of the worker that claims the generation, or ''   23 seats by which to find a worker, or ''
+--       24 'reserve' if the first lift reserves the generation even if it finds no seat, else ''
 -- Returns { 'waiting', tag, ahead, tokens ahead if this call has admitted the generation, else -1, the worker of the first
---           seat that was found, or '' }
+--           seat that was found, or '', 1 if this call has reserved the generation, else 0 }
 --         { 'busy', 'queue' | 'bytes', tokens ahead }   { 'claimed', worker, nonce }   { 'settled' }   { 'superseded' }
 --         { 'request' }: call again with ARGV[21]
 --
@@ -57,7 +58,7 @@ end
 
 if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
   call('ZREM', reserved_key, id)
-  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, -1, '' }
+  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, -1, '', 0 }
 end
 
 local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_tag)
@@ -116,6 +117,7 @@ call('ZADD', expiry_key, expire_at, member)
 if not is_first then own, all = read_sums(account) end
 add_to_sums(account, own, all, 1, cost, bytes)
 -- Only the caller of a first lift offers the generation.
-local warm_worker = is_first and find_seat(seats_to_find, now) or ''
-if warm_worker ~= '' then reserve(id, now) end
-return { 'waiting', exact(tag), ahead, cost_ahead, warm_worker }
+local seat = is_first and find_seat(seats_to_find, now) or ''
+local reserves = is_first and (seat ~= '' or ARGV[24] == 'reserve')
+if reserves then reserve(id, now) end
+return { 'waiting', exact(tag), ahead, cost_ahead, seat, reserves and 1 or 0 }

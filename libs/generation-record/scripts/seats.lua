@@ -8,8 +8,9 @@
 -- A seat counts for ten minutes. There are at most MOST_SEATS: each claim adds up to two and removes up to
 -- FORGOTTEN_SEATS, the oldest first. Both keys expire when nothing is claimed for ten minutes.
 --
--- A generation whose seat was found is reserved for RESERVED_MS, because its gateway offers it to the seat's worker in that
--- time. Without that, each worker that claims the fairest generation could take it first.
+-- A generation that will be offered is reserved for RESERVED_MS, because its gateway sends the offer in that time.
+-- Without this, each worker that claims the fairest generation could take it first. If the worker of its seat is full,
+-- the gateway lengthens the reservation to the time of the offer (`reserveLonger`).
 local SEAT_MS, MOST_SEATS, FORGOTTEN_SEATS, RESERVED_MS = 600000, 50000, 8, 250
 local seats_key, seat_ages_key, reserved_key = prefix .. 'seats', prefix .. 'seat-ages', prefix .. 'reserved'
 

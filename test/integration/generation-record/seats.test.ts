@@ -8,6 +8,7 @@ import {
   waitingExpiryKey,
 } from '#libs/generation-record/keys.ts'
 import type { Lifting } from '#libs/generation-record/generation-record.ts'
+import { NO_SEATS, RESERVED_MS } from '#libs/generation-record/seats.ts'
 import { generationJob, liftPlace } from '../../support/generation-job.ts'
 import {
   claim,
@@ -23,8 +24,8 @@ import {
 
 useRecord()
 
-const taking = (...taken: string[]) => ({ seats: { taken, sought: [] } })
-const seeking = (...sought: string[]) => ({ seats: { taken: [], sought } })
+const taking = (...taken: string[]) => ({ seats: { ...NO_SEATS, taken } })
+const seeking = (...sought: string[]) => ({ seats: { ...NO_SEATS, sought } })
 const of = (accountId: string, cost = 10, weight = 1) => ({ place: liftPlace({ accountId, cost, weight }) })
 
 /** Lets a worker claim a generation that takes these seats, and returns the model. */
@@ -39,7 +40,7 @@ async function seek(model: string, ...sought: string[]) {
   const job = generationJob({ model })
   const answer = await lift(job, seeking(...sought))
   await record.settle(model, settlementOf(job), GATEWAY)
-  return answer.status === 'waiting' ? (answer.warmWorker ?? null) : answer.status
+  return answer.status === 'waiting' ? (answer.seat ?? null) : answer.status
 }
 
 /** Waits as one generation with these fields, and returns its job. */
@@ -60,7 +61,7 @@ test('a lift finds the worker that claimed the conversation last, by the first s
 
 test('a generation that is lifted to the next epoch takes its seat to the next worker', async () => {
   const job = generationJob()
-  const seats = { taken: ['one'], sought: ['one'] }
+  const seats = { ...NO_SEATS, taken: ['one'], sought: ['one'] }
   await lift(job, { seats })
   await claim(job, { worker: 'worker-1' })
   await lift(job, { seats, epoch: 2 })
@@ -222,4 +223,37 @@ test('a claim passes over 16 reserved generations at most, and counts those as c
   await waits(model)
   expect(await claim(free)).toMatchObject({ id: jobs[16]?.id, waiting: 2 })
   expect(await claim(free)).toMatchObject({ id: free.id, waiting: 1 })
+})
+
+test('a first lift reserves the generation without a seat if it is asked to, and a repeated lift does not', async () => {
+  const job = generationJob()
+  const seats = { ...NO_SEATS, isReserved: true }
+  expect(await lift(job, { seats })).toMatchObject({ status: 'waiting', isReserved: true })
+  expect(await redis.zscore(reservedKey(job.model), job.id)).not.toBeNull()
+  const again = await lift(job, { seats })
+  expect(again).not.toHaveProperty('isReserved')
+  expect(await redis.exists(reservedKey(job.model))).toBe(0)
+})
+
+test('a reservation can be made longer, but not after its end', async () => {
+  const model = await seated('worker-1', ['one'])
+  const job = await waits(model, seeking('one'))
+  const until = async () => Number(await redis.zscore(reservedKey(model), job.id))
+  const before = await until()
+  await record.reserveLonger(model, job.id, RESERVED_MS + 700)
+  expect((await until()) - before).toBe(700)
+  await record.unreserve(model, job.id)
+  await record.reserveLonger(model, job.id, 1_000)
+  expect(await redis.exists(reservedKey(model))).toBe(0)
+})
+
+test('an offer overtakes by four steps of its account, which are shorter the more weight the account has', async () => {
+  const { model } = generationJob()
+  const heavy = [await waits(model, of('heavy', 40, 4))]
+  const other = await waits(model, of('quiet'))
+  for (let count = 1; count < 6; count += 1) heavy.push(await waits(model, of('heavy', 40, 4)))
+  const offerOf = (at: number) => ({ offer: { id: heavy[at]?.id ?? '', epoch: 1 } })
+  expect(await claim(other, offerOf(5))).toEqual({ status: 'later' })
+  expect(await claim(other, offerOf(4))).toMatchObject({ status: 'claimed', id: heavy[4]?.id })
+  expect(await claim(other)).toMatchObject({ id: heavy[0]?.id })
 })

@@ -5,6 +5,7 @@ import { createPull, type Pull } from '#apps/worker/intake/pull.ts'
 import { createSlots, type Slots } from '#apps/worker/intake/slots.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { createJobQueue, openJobQueue } from '#libs/job-queue/job-queue.ts'
 import { createJobPull } from '#libs/job-queue/pull-jobs.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
@@ -70,7 +71,7 @@ async function setUp() {
   /** Lifts a turn whose seat exists, and adds its delayed job. Returns the worker of the seat, the offer and the job. */
   async function liftWarm(forMs: number) {
     const job = generationJob({ model })
-    const lifting = await generationLift(job, { seats: { taken: ['seat'], sought: ['seat'] } })
+    const lifting = await generationLift(job, { seats: { ...NO_SEATS, taken: ['seat'], sought: ['seat'] } })
     const [lifted] = await Promise.all([
       record.lift(lifting),
       jobs.addDelayed(queuedJob(model, job.id), forMs),
@@ -80,7 +81,9 @@ async function setUp() {
 
   /** Lets a worker claim the turn before, so that its seat exists. */
   async function seat(worker: string) {
-    const lifting = await generationLift(generationJob({ model }), { seats: { taken: ['seat'], sought: [] } })
+    const lifting = await generationLift(generationJob({ model }), {
+      seats: { ...NO_SEATS, taken: ['seat'] },
+    })
     await record.lift(lifting)
     expect(await record.claim(model, generationClaim({ worker }))).toMatchObject({ status: 'claimed' })
   }

@@ -7,7 +7,8 @@ import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
 import { WarmOffer } from '#apps/gateway/generation/warm-offer.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import { NO_SEATS, type Lift, type Lifting, type Seats } from '#libs/generation-record/generation-record.ts'
+import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
+import { NO_SEATS, type Seats } from '#libs/generation-record/seats.ts'
 import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
 export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0 }
@@ -127,15 +128,18 @@ export function setUp(
     openOffer: (job) =>
       new WarmOffer(
         {
-          choose: (_, worker) =>
-            options.offerWaitMs === undefined || options.offerWaitMs === null
-              ? null
-              : { worker: options.offerTo ?? worker, waitMs: options.offerWaitMs },
+          choose(_, seat) {
+            const { offerTo = seat, offerWaitMs: waitMs = null } = options
+            return offerTo === undefined || waitMs === null ? null : { worker: offerTo, waitMs }
+          },
           async sendOffer(worker, { epoch, forMs }) {
             log.push(`offer ${epoch} to ${worker} for ${forMs} ms`)
             return options.offersUnheard !== true
           },
-          unreserve: async () => void log.push('unreserve'),
+          record: {
+            reserveLonger: async (_model, _id, forMs) => void log.push(`reserve for ${forMs} ms`),
+            unreserve: async () => void log.push('unreserve'),
+          },
           onEnd: (end) => log.push(end),
         },
         job,

@@ -4,8 +4,10 @@ import { NEXT, setUp as setUpDispatch } from './dispatch-under-test.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const WARM = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0, warmWorker: 'worker-1' } as const
-const SEATS = { taken: ['one'], sought: ['one'] }
+const RESERVED = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0, isReserved: true } as const
+const WARM = { ...RESERVED, seat: 'worker-1' } as const
+const SEATS = { taken: ['one'], sought: ['one'], isReserved: false }
+const FIRST = { taken: ['one'], sought: [], isReserved: true }
 
 /** Sets up a turn whose seat was found. */
 const setUp = (options: Parameters<typeof setUpDispatch>[1] = {}) =>
@@ -34,6 +36,30 @@ test('a turn that was offered to a calmer worker has moved when that one claims 
   await dispatched.begin()
   dispatched.claimed({ ...CLAIM, worker: 'worker-2' })
   expect(log.slice(-3)).toEqual(['offer 1 to worker-2 for 100 ms', 'moved', 'watch worker-2'])
+})
+
+test('a first turn is placed at the calmest worker', async () => {
+  const { dispatched, log } = setUpDispatch([RESERVED], { seats: FIRST, offerWaitMs: 100, offerTo: 'calm' })
+  await dispatched.begin()
+  dispatched.claimed({ ...CLAIM, worker: 'calm' })
+  expect(log).toEqual(['lift 1', 'add 1 after 100 ms', 'offer 1 to calm for 100 ms', 'placed', 'watch calm'])
+})
+
+test('a first turn that no worker may be offered has a job that is due at once, and is not reserved any more', async () => {
+  const { dispatched, log } = setUpDispatch([RESERVED], { seats: FIRST })
+  await dispatched.begin()
+  expect(log).toEqual(['lift 1', 'unreserve', 'add 1'])
+})
+
+test('a turn is reserved as long as its offer to a full worker lasts', async () => {
+  const { dispatched, log } = setUp({ offerWaitMs: 1_000 })
+  await dispatched.begin()
+  expect(log).toEqual([
+    'lift 1',
+    'reserve for 1000 ms',
+    'add 1 after 1000 ms',
+    'offer 1 to worker-1 for 1000 ms',
+  ])
 })
 
 test('a claim by another worker takes the delayed job away', async () => {
@@ -80,7 +106,8 @@ test('a turn without a seat has a job that is due at once, and so has a generati
   const without = setUpDispatch(undefined, { seats: SEATS, offerWaitMs: 100 })
   await without.dispatched.begin()
   expect(without.log).toEqual(['lift 1', 'add 1'])
-  const first = setUpDispatch([WARM], { seats: { taken: ['one'], sought: [] }, offerWaitMs: 100 })
+  const seats = { ...FIRST, isReserved: false }
+  const first = setUpDispatch([WARM], { seats, offerWaitMs: 100 })
   await first.dispatched.begin()
   expect(first.log).toEqual(['lift 1', 'add 1'])
 })
