@@ -80,7 +80,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       for (const { id, engine, before, placed } of readyEngines(model)) {
         const { slots, running, meanGenerationMs } = engine
         ready += 1
-        allRunning += running
+        allRunning += running + placed
         allSlots += slots
         if (id !== worker) continue
         const earlier = before.find((each) => each.model === model)?.running ?? running

@@ -25,8 +25,12 @@ export type Choice = { readonly worker: string; readonly waitMs: number }
 /** A worker with a free slot claims an offer within a few milliseconds, unless it or its machine is slow. */
 const WAIT_WITH_ROOM_MS = RESERVED_MS
 const LONGEST_WAIT_MS = 2_000
-/** A worker keeps its conversations while it runs at most this multiple of its share of all generations, and one more. */
-const MOST_LOAD = { multiple: 1.25, more: 1 }
+/**
+ * A worker keeps its conversations while it runs at most this multiple of its share of all generations, and two more. The
+ * two leave room for chance: if the turns of few conversations meet at one worker, this passes sooner than a worker has
+ * computed a moved conversation anew.
+ */
+const MOST_LOAD = { multiple: 1.25, more: 2 }
 /** 96 bits: the record stores the two seats of a generation in less than 64 bytes. */
 const NAME_CHARACTERS = 16
 

@@ -74,6 +74,8 @@ test('placed generations count at their new worker until the next heartbeats', (
   picture.notePlaced('two', 'one')
   expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, share: 6 })
   expect(picture.findWorker('m', 'two')).toMatchObject({ running: 7 })
+  picture.notePlaced('two', null)
+  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, share: 6.5 })
   picture.applyHeartbeat(worker('one', { running: 6 }))
   expect(picture.findWorker('m', 'one')).toMatchObject({ running: 6 })
 })

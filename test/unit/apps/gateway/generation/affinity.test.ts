@@ -86,16 +86,16 @@ test('a worker with room is waited for briefly, and a full one twice the time un
   expect(choose({ ...full, meanGenerationMs: null })).toEqual(waits(250))
 })
 
-test('a turn of a worker with more than 1.25 times its share and one generation moves to the calmest, if there is one', () => {
+test('a turn of a worker with more than 1.25 times its share and two generations moves to the calmest, if there is one', () => {
   placed.length = 0
   const choose = (running: number, seat = 'busy', calmest: string | null = 'calm') =>
     setUp({ worker: { ...CALM, slots: 16, running, share: 4 }, calmest }).choose('m', seat)
-  expect(choose(6)).toEqual({ worker: 'busy', waitMs: 250 })
-  expect(choose(7, 'busy', null)).toEqual({ worker: 'busy', waitMs: 250 })
+  expect(choose(7)).toEqual({ worker: 'busy', waitMs: 250 })
+  expect(choose(8, 'busy', null)).toEqual({ worker: 'busy', waitMs: 250 })
   expect(placed).toEqual([])
-  expect(choose(7)).toEqual({ worker: 'calm', waitMs: 250 })
+  expect(choose(8)).toEqual({ worker: 'calm', waitMs: 250 })
   expect(placed).toEqual([['calm', 'busy']])
-  expect(choose(7, 'calm')).toEqual({ worker: 'calm', waitMs: 250 })
+  expect(choose(8, 'calm')).toEqual({ worker: 'calm', waitMs: 250 })
 })
 
 test('nothing is offered to a worker that is not ready, or the only one', () => {
