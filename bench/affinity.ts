@@ -1,5 +1,5 @@
-// Warm conversations: turns that are offered to the worker of the turn before, beside workers that pull at random, and
-// beside conversations that are pinned to an engine from their first turn on.
+// Compares warm conversations, whose turns are offered to the worker of the turn before, with workers that pull at random,
+// and with conversations that are pinned to an engine from their first turn on.
 //
 //   npm run bench:affinity [-- --only turns,system,flood,kill,one] [--conversations 48] [--turns 10] [--workers 4]
 //

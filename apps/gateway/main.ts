@@ -146,8 +146,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
   readiness.enter('starting')
-  const offering = { redis: queueRedis, picture, record, control, metrics }
-  const warmOffers = await openWarmOffers(config.PREFIX_AFFINITY, offering)
+  const offering = { redis: queueRedis, picture, record, control, metrics, log }
+  const warmOffers = openWarmOffers(config.PREFIX_AFFINITY, offering)
   const jobs = createJobQueue({ redis: queueRedis, countWaiting: createCountWaiting(queueRedis) })
   releasers.add('jobs', jobs, { run: async () => await jobs.close() })
   const settlements = createSettlements({

@@ -4,7 +4,7 @@ import { toEngine, type Load } from './load.ts'
 import { readOffers, startSide } from './start-side.ts'
 
 const TURN_TOKENS = 30
-/** The longest wait of an offer, and a second. */
+/** The longest wait of an offer, and one second more. */
 const MOST_MS = 3_000
 
 /**

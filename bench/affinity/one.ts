@@ -5,7 +5,7 @@ import { readOffers, startSide } from './start-side.ts'
 
 const [CONVERSATIONS, TURNS, TURN_TOKENS] = [4, 3, 30]
 
-/** Counts the offers to a worker that is the only one. */
+/** Measures how many offers are made to a worker that is the only one. */
 export async function measureOne(_load: Load): Promise<Bar[]> {
   const engine = toEngine({ conversations: CONVERSATIONS, workers: 1, wholeTokens: 1_000 })
   const side = await startSide('warm', { workers: 1, engine })

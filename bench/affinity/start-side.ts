@@ -6,8 +6,9 @@ import { scratchFolder } from '#test/support/run-folder.ts'
 import { OFFER_ENDS } from '#apps/gateway/generation/warm-offer.ts'
 
 /**
- * - `warm`: turns are offered to the worker of the turn before;
- * - `random`: any worker takes them;
+ * The way in which turns come to workers:
+ * - `warm`: turns are offered to the worker of the turn before, and first turns to the calmest worker.
+ * - `random`: any worker takes them.
  * - `sticky`: each engine has a model of its own, so a conversation stays where it began. No scheduler that does not move
  *   caches can have fewer uncached tokens.
  */

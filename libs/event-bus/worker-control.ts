@@ -24,7 +24,7 @@ const AnsweredHold = StreamEpoch.extend({
 })
 export type AnsweredHold = z.infer<typeof AnsweredHold>
 
-/** A waiting generation that is offered to the worker whose engine has probably cached the beginning of its prompt. */
+/** The offer of a waiting generation to one worker, mostly because its engine has cached the beginning of the prompt. */
 const Offer = z.object({
   model: z.string(),
   id: z.string(),

@@ -135,9 +135,9 @@ export type Claim =
       /** How long the generation has waited in this epoch. */
       readonly waitedMs: number
     }
-  /** Nothing waits that the worker serves; for an offer: the generation does not wait in that epoch any more. */
+  /** No generation waits that the worker serves, or the offered generation does not wait in that epoch any more. */
   | { readonly status: 'nothing' }
-  /** The offered generation would overtake too much of other accounts. It may be claimed a little later. */
+  /** The offered generation would overtake too many tokens of other accounts. The worker may claim it a little later. */
   | { readonly status: 'later' }
   /**
    * The generation is claimed, but its job cannot be parsed, or a part of the job is missing. The worker declines it.

@@ -64,7 +64,7 @@ export const finishKey = (model: string) => `${modelPrefix(model)}finish`
 /** The virtual time: the highest tag that was claimed. */
 export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 
-/** Hash: seat → time and worker of its last claim. A seat is the hashed beginning of a conversation. */
+/** Hash: name of a seat → time and worker of its last claim. The name is a hash of a conversation's beginning. */
 export const seatsKey = (model: string) => `${modelPrefix(model)}seats`
 
 /** Sorted set: generation → the time until which only an offer may claim it (Redis ms). */

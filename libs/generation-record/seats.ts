@@ -1,6 +1,6 @@
 /**
- * The names of seats (`scripts/seats.lua`), without blanks. Both lists are empty if the generation is not a turn of a
- * conversation.
+ * The seats of a generation (`scripts/seats.lua`), by their names, which have no blanks. Both lists are empty if the
+ * generation is not a turn of a conversation.
  */
 export type Seats = {
   /** The seats of the worker that claims the generation; two at most. */

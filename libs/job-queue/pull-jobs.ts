@@ -132,7 +132,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     async next() {
       try {
         const marker = await backend.waitForJob(WAIT_S)
-        // The gateway that has delayed a job makes it due, or removes it.
+        // The gateway that has delayed the job makes it due, or the worker that claims the generation removes it.
         if (marker?.member === DELAY_MARKER) return null
       } catch (error) {
         if (closed) return null

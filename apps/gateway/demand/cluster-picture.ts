@@ -13,12 +13,12 @@ export type ModelPicture = {
   readonly contextWindow: number
 }
 
-/** One ready worker of a model, beside the others. */
+/** The load of one ready worker of a model, and what its load would be if all ready workers had the same. */
 export type WorkerPicture = {
   readonly slots: number
   /** The smaller number of its last two heartbeats, corrected by the generations that were placed since the last one. */
   readonly running: number
-  /** How many generations it would run if all ready workers of the model ran the same share of their slots. */
+  /** The number of generations that it would run if all ready workers of the model ran the same part of their slots. */
   readonly share: number
   readonly meanGenerationMs: number | null
 }
@@ -26,10 +26,10 @@ export type WorkerPicture = {
 export type ClusterPicture = {
   applyHeartbeat(heartbeat: Heartbeat): void
   forgetWorker(id: string): void
-  /** Returns the load of one worker among the ready ones; null if it is not ready, or the only one. */
+  /** Returns null if the worker is not ready, or is the only ready worker of the model. */
   findWorker(model: string, worker: string): WorkerPicture | null
   /**
-   * Returns the ready worker of the model that runs the smallest share of its slots; null if none has a free slot, or if
+   * Returns the ready worker of the model that runs the smallest part of its slots; null if none has a free slot, or if
    * only one worker is ready.
    */
   findCalmest(model: string): string | null
@@ -55,7 +55,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
   /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
 
-  /** Goes over the workers of which an engine of the model is ready. */
+  /** Yields the workers that have a ready engine of the model. */
   function* readyEngines(model: string) {
     for (const [id, { seenMs, engines, before, placed }] of workers) {
       const engine = engines.find((each) => each.model === model && each.ready)

@@ -6,15 +6,15 @@ import type { GenerationCall } from './generation-call.ts'
 /** Decides which generations are offered to which worker. */
 export type Affinity = {
   /**
-   * Returns the seats of a call; none if affinity is off, or the call is not a turn of a conversation. The turn is
-   * reserved if it can be offered to the calmest worker, in case that it has no seat.
+   * Returns the seats of a call; none if there is no secret, or if the call is not a turn of a conversation. If there is a
+   * calmest worker, the turn is reserved even without a seat, because it is then offered to this worker.
    */
   seatsOf(call: Pick<GenerationCall, 'caller' | 'model' | 'conversation'>): Seats
   /**
-   * Returns the worker that a generation is offered to. `seat`: the worker that had the turn before, if it is known.
-   * - That worker is chosen, unless it has more to do than its share. Then the calmest worker is chosen, if there is one.
-   *   Returns null if the worker of the seat is not ready, or is the only one.
-   * - Without a seat, the calmest worker is chosen. Returns null if there is none.
+   * Returns the worker that a generation is offered to. `seat` is the worker that had the turn before, if it is known.
+   * - This worker is chosen, unless it has more to do than its share. Then the calmest worker is chosen, if there is
+   *   one. The result is null if the worker of the seat is not ready, or is the only one.
+   * - Without a seat, the calmest worker is chosen. The result is null if there is none.
    */
   choose(model: string, seat: string | undefined): Choice | null
 }
@@ -31,7 +31,7 @@ const LONGEST_WAIT_MS = 2_000
  * computed a moved conversation anew.
  */
 const MOST_LOAD = { multiple: 1.25, more: 2 }
-/** 96 bits: the record stores the two seats of a generation in less than 64 bytes. */
+/** A name has 96 bits, so that the record stores the two seats of a generation in less than 64 bytes. */
 const NAME_CHARACTERS = 16
 
 /**
@@ -43,16 +43,17 @@ const NAME_CHARACTERS = 16
  * another account is found.
  */
 export function createAffinity(deps: {
-  isOn: boolean
-  secret: string
+  /** Returns null if no generation is to be offered. */
+  secret: () => string | null
   picture: Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'notePlaced'>
 }): Affinity {
-  const { isOn, secret, picture } = deps
+  const { picture } = deps
 
   return {
     seatsOf({ caller, model, conversation: { beginnings, hasAnswer, session } }) {
       const [latest] = beginnings
-      if (!isOn || latest === undefined) return NO_SEATS
+      const secret = deps.secret()
+      if (secret === null || latest === undefined) return NO_SEATS
       const key = createHmac('sha256', secret).update(`seats ${caller.accountId}`).digest('base64url')
       const toName = (text: string) => hash('sha256', `${key} ${text}`, 'base64url').slice(0, NAME_CHARACTERS)
       const named = session === null ? [] : [toName(`session ${session}`)]
@@ -70,7 +71,7 @@ export function createAffinity(deps: {
         if (calmest !== null) return calmest
       }
       if (running < slots) return { worker: seat, waitMs: WAIT_WITH_ROOM_MS }
-      // Twice the mean time until a slot becomes free.
+      // The wait is twice the mean time until a slot becomes free.
       const waitMs = (2 * (meanGenerationMs ?? 0)) / slots
       return { worker: seat, waitMs: Math.min(LONGEST_WAIT_MS, Math.max(WAIT_WITH_ROOM_MS, waitMs)) }
     },

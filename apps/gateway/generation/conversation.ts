@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 
-/** By what a later turn of a conversation is recognized. Only `affinity.ts` reads it. */
+/** The facts by which a later turn of a conversation is recognized. Only `affinity.ts` reads them. */
 export type Conversation = {
   /**
    * Hashes of the beginnings of the prompt that end with a message of the user, the longest first. Beginnings without one
@@ -11,7 +11,7 @@ export type Conversation = {
   readonly beginnings: readonly string[]
   /** True if the prompt has an answer, so an earlier turn of the conversation was probably served. */
   readonly hasAnswer: boolean
-  /** The caller's own name for the conversation, in whatever field; null if there is none. */
+  /** The caller's own name for the conversation, from a header or from `prompt_cache_key`; null if there is none. */
   readonly session: string | null
 }
 
@@ -19,7 +19,7 @@ export const NO_CONVERSATION: Conversation = { beginnings: [], hasAnswer: false,
 
 /** An earlier turn ends at one of the latest messages of the user, unless its conversation was edited far back. */
 const MOST_BEGINNINGS = 16
-/** A longer name is ignored. */
+/** The most characters of a caller's name for a conversation. A longer name is ignored. */
 const LONGEST_SESSION = 512
 
 /**

@@ -55,8 +55,8 @@ import type { WarmOffer } from './warm-offer.ts'
  *     client allows is over, or no worker will come. The inbox is lost as `not-started`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
- *   A turn of a conversation may be offered to the worker that had the turn before (`warm-offer.ts`). Then its job is
- *   delayed for a moment, and becomes due if nobody claims the generation.
+ *   In epoch 1 a turn of a conversation may be offered to one worker, which has probably cached the turns before
+ *   (`warm-offer.ts`). Then its job is delayed for a moment, and becomes due if no worker claims the generation.
  *
  * RUNNING
  *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
@@ -356,7 +356,10 @@ class DispatchedGeneration implements Dispatched {
     return lifted
   }
 
-  /** If the generation may be offered, adds its job after the lift's answer, which names the worker of its seat. */
+  /**
+   * Sends the first lift and adds the job. If the generation may be offered, the job is added after the lift's answer,
+   * which names the worker of its seat.
+   */
   async #liftFirst(): Promise<Lift> {
     const { job, seats } = this.#generation
     if (seats.sought.length === 0 && !seats.isReserved) return await this.#liftWithJob()

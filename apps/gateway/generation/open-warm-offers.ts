@@ -2,6 +2,8 @@ import type { Cluster, Redis } from 'ioredis'
 import type { ControlSender } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import { createAffinity, type Affinity } from './affinity.ts'
 import type { OwnJob } from './own-job.ts'
@@ -14,8 +16,11 @@ export type WarmOffers = {
   open(job: OwnJob): WarmOffer
 }
 
-/** Reads the secret of the seats' names. Rejects if the queue Redis does not answer. */
-export async function openWarmOffers(
+/**
+ * Opens the offers. The secret of the seats' names is read in the background: until the queue Redis has answered, and if
+ * `mode` is `off`, no generation is offered.
+ */
+export function openWarmOffers(
   mode: 'on' | 'off',
   deps: {
     redis: Redis | Cluster
@@ -23,19 +28,23 @@ export async function openWarmOffers(
     record: Pick<GenerationRecord, 'reserveLonger' | 'unreserve'>
     control: Pick<ControlSender, 'offer'>
     metrics: Pick<StreamCounters, 'noteOffer'>
+    log: Logger
   },
-): Promise<WarmOffers> {
-  const { redis, picture, record, control, metrics } = deps
-  const { seatsOf, choose } = createAffinity({
-    isOn: mode === 'on',
-    secret: await readPrefixSecret(redis),
-    picture,
-  })
-  const ofOffer = {
-    choose,
-    sendOffer: control.offer,
-    record,
-    onEnd: metrics.noteOffer,
-  }
+): WarmOffers {
+  const { redis, picture, record, control, metrics, log } = deps
+  let secret: string | null = null
+  if (mode === 'on') void readSecret(redis, log).then((read) => (secret = read))
+  const { seatsOf, choose } = createAffinity({ secret: () => secret, picture })
+  const ofOffer = { choose, sendOffer: control.offer, record, onEnd: metrics.noteOffer }
   return { seatsOf, open: (job) => new WarmOffer(ofOffer, job) }
+}
+
+/** Resolves with null if the connection is closed before the secret was read. */
+async function readSecret(redis: Redis | Cluster, log: Logger): Promise<string | null> {
+  return await untilAnswered(async () => await readPrefixSecret(redis), {
+    firstPauseMs: 50,
+    lastPauseMs: 1_000,
+    giveUp: () => redis.status === 'end',
+    onFailure: (error) => log.warn({ err: error }, 'the secret of the seats was not read'),
+  }).catch(() => null)
 }

@@ -5,8 +5,8 @@ import type { Serves } from '#libs/generation-record/needs.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 
 /**
- * Claims the next generation that this worker can run, or the one that was offered to it. Rejects if the record gives no
- * answer.
+ * Claims the next generation that this worker can run, or the generation that was offered to it. Rejects if the record
+ * gives no answer.
  */
 export type ClaimGeneration = (model: string, serves: Serves, offer: Offer | null) => Promise<Claim>
 

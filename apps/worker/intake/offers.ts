@@ -11,12 +11,13 @@ export type Offers = {
 
 export type KeptOffer = { readonly offer: Offer; readonly untilMs: number }
 
-/** More than the slots of an engine that become free within the longest time of an offer. */
+/** The most offers that are kept. Few engines free more slots within the longest time of an offer. */
 const MOST_OFFERS = 256
 
 /**
- * An offer that is dropped, lost or doubled changes nothing: its generation waits in the record, and its job becomes due.
- * So each offer has its time, and while there are too many, the oldest one is dropped.
+ * Creates an empty list of offers. An offer that is dropped, lost or doubled changes nothing: its generation waits in the
+ * record, and its job becomes due. So an offer is kept for its time only, and if there are too many, the oldest one is
+ * dropped.
  */
 export function createOffers(nowMs: () => number): Offers {
   let kept: KeptOffer[] = []

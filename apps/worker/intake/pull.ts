@@ -14,7 +14,7 @@ export type Taken = { readonly ended: Promise<unknown>; readonly waiting: number
 export type Pull = {
   /** Must be called when the result of `mayPull` has changed. */
   follow(): void
-  /** Must be called when a gateway offers a generation whose conversation this worker's engine has probably cached. */
+  /** Must be called when a gateway offers a generation to this worker. */
   offer(offer: Offer): void
   /** Returns whether an operator has paused the model's queue. */
   isPaused(): boolean
@@ -22,7 +22,7 @@ export type Pull = {
 }
 
 const LOOK_MS = 1_000
-/** So many offered generations may be claimed one after the other while other generations wait. */
+/** The most offered generations that are claimed one after the other while other generations wait. */
 const MOST_OFFERS_IN_A_ROW = 4
 
 /**
@@ -51,8 +51,8 @@ const MOST_OFFERS_IN_A_ROW = 4
  */
 export function createPull(deps: {
   /**
-   * Claims the fairest generation, or the offered one, and begins to run it. Null when nothing waits or the offer has
-   * passed; `later` when the offered generation may not be claimed yet.
+   * Claims the fairest generation, or the offered one, and begins to run it. Resolves with null if no generation waits
+   * or the offer has passed, and with `later` if the offered generation may not be claimed yet.
    */
   takeNext: (offer: Offer | null) => Promise<Taken | 'later' | null>
   slots: Slots
@@ -69,7 +69,7 @@ export function createPull(deps: {
   let claiming = 0
   /** True if a claim has filled the last slot. More generations may wait then. */
   let filled = false
-  /** Offered generations that were claimed since the last other claim while generations waited. */
+  /** The number of offered generations that were claimed since the last other claim, while other generations waited. */
   let inARow = 0
   let paused = false
   let asking = false
@@ -126,7 +126,7 @@ export function createPull(deps: {
     takeAfterFilled()
   }
 
-  /** Uses a slot that has become free, if more may wait. */
+  /** Claims a generation for a slot that has become free, if more generations may wait. */
   function takeAfterFilled(): void {
     if (!filled) return
     filled = false

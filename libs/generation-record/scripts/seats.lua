@@ -1,5 +1,5 @@
--- Seats: which worker's engine has lately read the beginning of a conversation, and so may have it in its prefix cache. A
--- seat is only a hint, and may be lost at any time. Its name is a keyed hash of an account and of the conversation's
+-- A seat says which worker's engine has lately read the beginning of a conversation, and so may have it in its prefix
+-- cache. A seat is only a hint, and may be lost at any time. Its name is a keyed hash of an account and of the conversation's
 -- beginning (`apps/gateway/generation/affinity.ts`), so a prompt can neither be read from it nor tested against it.
 --
 --   seats      hash   seat → '<Redis ms of its last claim> <worker>'

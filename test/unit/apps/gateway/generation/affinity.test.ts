@@ -10,14 +10,12 @@ const placed: (string | null)[][] = []
 const CALM: WorkerPicture = { slots: 8, running: 2, share: 2, meanGenerationMs: 4_000 }
 
 function setUp({
-  isOn = true,
   secret = 'secret',
   worker = CALM,
   calmest = 'calm',
-}: { isOn?: boolean; secret?: string; worker?: WorkerPicture | null; calmest?: string | null } = {}) {
+}: { secret?: string | null; worker?: WorkerPicture | null; calmest?: string | null } = {}) {
   return createAffinity({
-    isOn,
-    secret,
+    secret: () => secret,
     picture: {
       findWorker: () => worker,
       findCalmest: () => calmest,
@@ -59,8 +57,8 @@ test('names differ by account and by secret, and a session is no beginning', () 
   expect(new Set([...latest, ...taken]).size).toBe(4)
 })
 
-test('there are no seats while affinity is off, and none for a prompt without a message of the user', () => {
-  expect(setUp({ isOn: false }).seatsOf(callOf())).toEqual(NO_SEATS)
+test('there are no seats without a secret, and none for a prompt without a message of the user', () => {
+  expect(setUp({ secret: null }).seatsOf(callOf())).toEqual(NO_SEATS)
   expect(setUp().seatsOf(callOf({ beginnings: [], session: 'mine' }))).toEqual(NO_SEATS)
 })
 
@@ -116,7 +114,7 @@ test.each([1, 2])(
     const sides = Array.from({ length: gateways }, () => {
       const picture = createClusterPicture(() => 0)
       for (const beat of beats(3, 0, 0, 0)) picture.applyHeartbeat(beat)
-      return createAffinity({ isOn: true, secret: 'secret', picture })
+      return createAffinity({ secret: () => 'secret', picture })
     })
     const counts = new Map<string, number>()
     for (let turn = 0; turn < 45; turn += 1) {

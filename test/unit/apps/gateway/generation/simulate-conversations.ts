@@ -6,9 +6,9 @@ const MODEL = 'demo-chat'
 const [WORKERS, CONVERSATIONS, SLOTS] = [4, 48, 17]
 const [FIRST_TOKENS, LATER_TOKENS, TOKENS_PER_MS] = [600, 124, 1.2]
 const BEAT_MS = 1_000
-/** On a busy machine workers look for generations this seldom. */
+/** The time between two looks of the workers for generations, as on a busy machine. */
 const LOOK_MS = 150
-/** The time of an answer. */
+/** The time that an engine takes for an answer after its prompt. */
 const ANSWER_MS = 40
 
 type Turn = { readonly conversation: number; readonly number: number; state: 'offered' | 'waiting' | 'taken' }
@@ -25,7 +25,7 @@ type Engine = {
  * Simulates conversations that all begin within a second, on engines that compute one prompt after the other. A worker
  * that looks for generations takes half of those that wait, as real workers do. Returns the prompt tokens that the
  * engines computed, and the number of turns that the busiest engine ran, beside the mean. If `isPinned`, each
- * conversation has an engine of its own, and the computed tokens are the fewest that are possible.
+ * conversation stays at one engine, and the computed tokens are the fewest that are possible.
  */
 export function simulateConversations(options: {
   turns: number
@@ -37,7 +37,7 @@ export function simulateConversations(options: {
   const random = createRandom(options.seed)
   const clock = createClock()
   const picture = createClusterPicture(clock.nowMs)
-  const affinity: Affinity = createAffinity({ isOn: true, secret: 'secret', picture })
+  const affinity: Affinity = createAffinity({ secret: () => 'secret', picture })
   const engines = Array.from({ length: WORKERS }, (_, at) => newEngine(`worker-${at}`))
   const seats = new Map<number, string>()
   let waiting: Turn[] = []
