@@ -5,10 +5,10 @@
 //
 // Prints CPU µs per token of each process, Redis commands per token, time to first token, and the gateway's memory per
 // stream, all measured while the streams flow. The same rounds also measure the floor: the CPU per token of a
-// `node:http` server that does nothing but send the gateway's own events at the same pace. The floor is printed as the
-// bare server. A lost, duplicated or reordered token fails the run. Times depend strongly on the machine and its other
-// work. CPU figures depend less on them, and the ratios of CPU figures to the floor depend least. The bars are printed
-// last. The exit code is 1 if a bar is missed.
+// `node:http` server that does nothing but send the gateway's own events at the same pace. The output calls this server
+// the bare server. A lost, duplicated or reordered token fails the run. Times depend strongly on the machine and its
+// other work. CPU figures depend less on them, and the ratios of CPU figures to the floor depend least. The bars, which
+// are the required values, are printed last. The exit code is 1 if a bar is missed.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'

@@ -8,8 +8,8 @@
 //   npm run bench:growth [-- --parts bus,models,record,ledger --rows 1000000]
 //
 // `--rows 1000000,10000000` takes a quarter of an hour and 12 GB. Figures are times by the servers' own clocks, or CPU
-// time. The unit of CPU time is a PING or a one-row commit of the same run, so other work on the machine matters
-// little. Durations are printed as well.
+// time. CPU time is also printed as a multiple of the CPU time that a PING or a one-row commit takes in the same run.
+// Other work on the machine changes such a multiple little. Durations are printed as well.
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { benchBus } from './growth/bus.ts'

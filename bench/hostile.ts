@@ -1,7 +1,8 @@
 // Measures the effect of hostile requests on other callers. Steady streams run through a real cluster. The gaps between
-// their tokens are measured in turns without and with a barrage: bodies that are made to block an event loop, and
-// connections that send nothing or half a header. The measurement is repeated for a barrage with 1, 8 and 100
-// connections, each time with the key of an account without credits and with the key of an account with credits.
+// their tokens are measured in turns without and with a barrage. The barrage consists of bodies that are made to block
+// an event loop, and of connections that send nothing or half a header. The measurement is repeated for a barrage with
+// 1, 8 and 100 connections, each time with the key of an account without credits and with the key of an account with
+// credits.
 //
 //   npm run bench:hostile [-- --streams 20 --rate 20 --seconds 8 --rounds 2 --connections 1,8,100 --bodies all]
 //

@@ -29,7 +29,7 @@ const [streams, rate, seconds] = [Number(values.streams), Number(values.rate), N
 const MODEL = 'demo-chat'
 /**
  * The pause between forged heartbeats. Each second, a heartbeat of the gateway itself says that it is on time. A forged
- * heartbeat follows soon, so that the worker takes the gateway for late nearly all the time.
+ * heartbeat follows soon, so that nearly all the time the worker assumes that the gateway is late.
  */
 const FORGE_MS = 50
 

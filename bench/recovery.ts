@@ -4,7 +4,7 @@
 //   npm run bench:recovery [-- --only kill,terminate,cut,many] [--streams 20] [--rate 40]
 //
 // - kill: SIGKILL of the worker of all streams, while another worker has room.
-// - terminate: SIGTERM of that worker, which hands its streams over.
+// - terminate: SIGTERM of that worker, which gives its generations back, so that the other worker continues them.
 // - cut: the bus connection of the worker, then of the gateway, is reset; no token may be generated twice.
 // - many: SIGKILL of a worker with 256 streams of 4,000 tokens each, while other streams flow. Compares the other
 //   streams' gaps before and after the kill, and measures how long the 256 streams pause.

@@ -9,10 +9,10 @@
 // rounds, and at the same paces, three units are measured: a Redis PING (its median time is R, the unit of this
 // machine), the commit of one row, and the engine's own time to its first token. PostgreSQL does not flush to the disk.
 //
-// Prints each figure as its median over the rounds, with the range over the rounds in brackets; then Redis commands by
-// script and command; then each median that has a limit, beside this limit (its bar). The exit code is 1 if a bar is
-// missed. The load generator, the engines and everything else on the machine share its processors, so compare only
-// figures of the same run.
+// Prints each figure as its median over the rounds, with the range over the rounds in brackets. Then prints Redis
+// commands by script and command. At the end, prints the medians that have a limit (a bar), each beside its bar. The
+// exit code is 1 if a bar is missed. The load generator, the engines and everything else on the machine share its
+// processors, so compare only figures of the same run.
 import { rmSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -55,8 +55,9 @@ const Fields = z.object({
   KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
   ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
   /**
-   * Secrets that sign the receipts of holds: one secret, or the new secret and then the old secrets, separated by
-   * commas. Each has at least 32 characters.
+   * The secrets of the receipts of holds, separated by commas: one secret, or the new secret and then the old secrets.
+   * The first secret signs new receipts. A receipt that any of the secrets has signed is accepted. Each secret has at
+   * least 32 characters.
    */
   RECEIPT_SECRETS: ReceiptSecrets,
   /**

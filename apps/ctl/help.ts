@@ -15,8 +15,9 @@ const EXIT_CODES = `Exit codes: 0 success; 1 billing refused, a check failed, or
 3 billing or the bus was not reached or could not answer. Tables show credits, and times in UTC.`
 
 /**
- * Returns the help of the command with this name. If there is none, returns the help of the commands whose names begin
- * with these words; if there are none, returns the help of all commands.
+ * Returns the help of the command whose name is at the beginning of `words`. If there is no such command, returns the
+ * help of the commands whose names begin with `words`. If there are none of these either, returns the help of all
+ * commands.
  */
 export function formatHelp(commands: readonly Command[], words: readonly string[]): string {
   const name = words.join(' ')

@@ -13,8 +13,8 @@ export type StartTimesKeeper = {
 
 /**
  * Keeps two durations of each start of a pod: from its creation until it has a node, and from then until it serves. The
- * durations are kept by pool, for the pool's newest image. `onStart` is called after each whole start, with its
- * duration and with the prediction that was made when the pod was first seen.
+ * durations of each pool are kept apart, and only the durations of the pool's newest image are kept. `onStart` is
+ * called after each whole start, with its duration and with the prediction that was made when the pod was first seen.
  */
 export function createStartTimes(options: {
   specOf: (pool: string) => PoolSpec | undefined

@@ -5,7 +5,7 @@
 // The answer is a function of the conversation (persona/):
 // - It repeats the conversation.
 // - It calls an offered tool if the user's last message contains a word of the tool's name. If the conversation ends
-//   with results of tools, it repeats these results instead.
+//   with results of tools, it calls no tool and repeats these results.
 // - It follows constraints.
 // - In families that think, it begins with a thought. Calls and thoughts are in the format of the family.
 //
@@ -13,7 +13,7 @@
 //   [[tokens=4000]]       writes exactly that many tokens
 //   [[raw=invalid-utf8]]  writes bytes that are not UTF-8 between the words
 //
-// The field `behaviour` of an engine can replace this answer by one that is the same in every call (behaviour.ts).
+// The field `behaviour` of an engine can replace this answer by a fixed answer, the same in every call (behaviour.ts).
 // Faults are changed on the operators' port: GET and POST /faults (faults.ts).
 import { Registry } from 'prom-client'
 import { runApp } from '#libs/lifecycle/run-app.ts'

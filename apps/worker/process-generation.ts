@@ -16,9 +16,12 @@ export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'inco
  *   embedding  tokenize → wait → embed → deliver                            run-embedding.ts
  *   end        last events, or hand back                                    end-run.ts
  *
- * Claims the fairest generation, or the generation that was offered. The promise resolves as soon as the claim is
- * answered: with null if no generation waits or the offer has passed, with `later` if the offered generation may not be
- * claimed yet. It rejects only if the claim gets no answer. Every claimed generation gets exactly one ending.
+ * The created function claims the fairest generation, or the generation that was offered, and returns a promise. The
+ * promise resolves as soon as the claim is answered:
+ * - with the claimed generation (`Taken`);
+ * - with null if no generation waits, or if the offer has passed;
+ * - with `later` if the offered generation may not be claimed yet.
+ * It rejects only if the claim gets no answer. Every claimed generation gets exactly one ending.
  */
 export function createProcessGeneration(deps: {
   claim: (offer: Offer | null) => Promise<Claim>

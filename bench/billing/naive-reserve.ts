@@ -2,10 +2,10 @@ import type { Pool } from 'pg'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 
 /**
- * Creates the naive design, which is the reference. Each reservation is one transaction with five round trips, and
- * keeps the lock of the account's row during three of them. It writes the same rows into the same tables as billing,
- * but without billing's checks of key, model, price, limits and repetitions. It gets the account and the amount from
- * its options.
+ * Creates the naive design, with which billing is compared. Each reservation is one transaction with five round trips,
+ * and keeps the lock of the account's row during three of them. It writes the same rows into the same tables as
+ * billing, but without billing's checks of key, model, price, limits and repetitions. It gets the account and the
+ * amount from its options.
  */
 export function createNaiveReserve(options: {
   pool: Pool

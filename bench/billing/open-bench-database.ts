@@ -127,8 +127,8 @@ function createAccounts(count: number): string[] {
 }
 
 /**
- * Returns the statements that make `count` settled reservations of yesterday, one a millisecond. Their ids rise as the
- * gateway's ids do.
+ * Returns the statements that make `count` settled reservations, one for each millisecond from 24 hours ago on. Their
+ * ids rise with the time, like the ids that a gateway makes.
  */
 function createHistory(count: number): string[] {
   return [

@@ -18,8 +18,8 @@ const WAYS = [
 ] as const
 /**
  * The names of the measured calls. `commit` inserts one row into a separate table, for comparison. Each of the other
- * calls passes reservations or settlements to an SQL function of billing: 32 of 32 accounts if the name ends in `_32`,
- * otherwise one.
+ * calls passes reservations or settlements to an SQL function of billing. A call whose name ends in `_32` passes 32
+ * reservations or settlements, each of a different account. Any other call passes one.
  */
 export type Way = (typeof WAYS)[number]
 

@@ -18,8 +18,8 @@ export type BillingService = {
 const ADMIN_TOKEN = 'bench-admin-token-0123456789'
 
 /**
- * Starts the billing app in a separate process, on the database at `url`. Opens a gateway's client of this billing in
- * this process.
+ * Starts the billing app in a separate process, on the database at `url`. Opens, in this process, the client with which
+ * gateways call billing.
  */
 export async function startBillingService(url: string): Promise<BillingService> {
   const redis = await createRedis()

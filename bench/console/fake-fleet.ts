@@ -19,9 +19,9 @@ const BUCKETS: readonly number[] = []
 const SKIPPED = 6
 
 /**
- * Publishes the messages that these gateways and workers would send, each worker with one engine. Each process sends
- * its load each second. While a console observes, it also sends a report every 2 s. Each process begins to send at a
- * random moment, and the figures in its messages change with each message.
+ * Publishes the messages that the given numbers of gateways and workers would send. Each worker has one engine. Each
+ * process sends its load each second, and also a report every 2 s while a console observes. Each process begins to send
+ * at a random moment, and the figures in its messages change with each message.
  */
 export function startFleet(
   { bus, subscriber }: { bus: Redis; subscriber: Redis },

@@ -41,8 +41,8 @@ const models = Array.from({ length: Number(values.models) }, (_, index) => `mode
 const VIEWS: readonly ViewName[] = ['now', 'workers', 'requests', `model:${models[0] ?? ''}`]
 const WARM_UP_MS = 30_000
 /**
- * The pause after the last viewer has left. It is long enough that the console notices that no page is open, and that
- * the gateways and workers of the fake fleet send fewer reports again (`fake-fleet.ts`).
+ * The pause after the last viewer has left. Two things must happen within this time. The console notices that no page
+ * is open. Then the gateways and workers of the fake fleet send fewer reports again (`fake-fleet.ts`).
  */
 const SETTLE_MS = 15_000
 /** About the size of all fields of one settlement. */

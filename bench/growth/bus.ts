@@ -102,8 +102,8 @@ async function beatAll(
 }
 
 /**
- * Opens a connection that subscribes to the channels. It discards what it receives, so that the subscribers use little
- * of this machine, which they share with the server.
+ * Opens a connection that subscribes to the channels. It discards what it receives, so that the subscribers take little
+ * processor time from the server, which runs on the same machine.
  */
 async function subscribe(url: string, channels: readonly string[]): Promise<Socket> {
   const { hostname, port, password } = new URL(url)

@@ -13,7 +13,8 @@ import { readFamilyCpuUs, readThreadsCpuUs } from '../harness/process-cpu.ts'
 const SIZES = [10, 100, 1_000]
 const PINGS = 10_000
 /**
- * The pause after the watermarks of all models have appeared. Work that happens only once at the start ends within it.
+ * The pause after the watermarks of all models have appeared. In this pause the processes finish the work that they do
+ * only once after their start.
  */
 const SETTLE_MS = 5_000
 /** Longer than the longest interval between two checks of an idle model. */

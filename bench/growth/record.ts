@@ -32,10 +32,10 @@ const FIRST_TAG = 1_000_000
 const FAR_MS = 9_999_999_999_999
 
 /**
- * Prints how long Redis takes for each script, by its own clock, with 100, 10,000 and 100,000 generations waiting, each
- * of a different account. The last measurement, called "lift that sweeps", is made after the virtual time has passed
- * the finish tags of all these accounts: each lift then also removes some of these tags. Call `setup` of test/support
- * first.
+ * Prints how long Redis takes for each script, by the clock of Redis. Each script is measured three times: while 100,
+ * 10,000 and 100,000 generations wait. Every generation has an account of its own. The last measurement, called "lift
+ * that sweeps", is made after the virtual time has passed the finish tags of all these accounts. Each lift then also
+ * removes some of these tags. `setup` of test/support must be called first.
  */
 export async function benchRecord(print: (line: string) => void): Promise<void> {
   const server = await createRedis({ 'slowlog-log-slower-than': '0', 'slowlog-max-len': String(LOGGED) })

@@ -9,7 +9,7 @@ import { readThreadsCpuUs } from './process-cpu.ts'
  * CPU time of a streamed token.
  */
 export type Floor = {
-  /** The base URL, as the gateway has one: `/chat/completions` is appended to it. */
+  /** The base URL, in the form of a gateway's base URL: `/chat/completions` is appended to it. */
   readonly baseUrl: string
   /** Returns the CPU time and the number of events written since the start. */
   read(): Promise<{ cpuUs: number; events: number }>

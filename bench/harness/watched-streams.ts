@@ -8,24 +8,25 @@ export type WatchedStreams = {
   /** Resolves when each stream has `pieces` pieces, or has ended. */
   reach(pieces: number): Promise<void>
   /**
-   * Resolves when all streams have ended. Rejects if a stream fails, or if the text of a stream differs from the other
-   * texts, even by a single character.
+   * Resolves when all streams have ended. Rejects if a stream fails, if it does not have `tokens` tokens (see
+   * `watchStreams`), or if its text differs from the other texts, even by a single character.
    */
   readonly finished: Promise<readonly StreamResult[]>
   /**
-   * Returns, in ascending order, the longest time between two consecutive pieces, for each stream; 0 for a stream
-   * without such a time. A time counts if its second piece arrived at or after `fromMs`, and not after `untilMs` if
-   * that is given.
+   * Returns one number for each stream, in ascending order: the longest time between two consecutive pieces of the
+   * stream. The time between two pieces counts if the second piece arrived at or after `fromMs`, and not after
+   * `untilMs` if `untilMs` is given. For a stream in which no time counts, the number is 0.
    */
   longestGapsMs(fromMs: number, untilMs?: number): number[]
   /**
-   * Returns, in ascending order, the time from `fromMs` to the next piece, for each stream that had a piece after
-   * `fromMs`.
+   * Returns one number for each stream that had a piece after `fromMs`, in ascending order: the time from `fromMs` to
+   * the first such piece.
    */
   nextPiecesMs(fromMs: number): number[]
   /**
-   * Returns, in ascending order, the times between two consecutive pieces, over all streams. A time counts if its
-   * second piece arrived at or after `fromMs`, and not after `untilMs` if that is given.
+   * Returns, in ascending order, the times between two consecutive pieces of a stream, for all streams together. The
+   * time between two pieces counts if the second piece arrived at or after `fromMs`, and not after `untilMs` if
+   * `untilMs` is given.
    */
   gapsMs(fromMs: number, untilMs?: number): number[]
 }

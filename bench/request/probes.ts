@@ -11,8 +11,8 @@ import { ENGINE, MODEL } from './start-side.ts'
 export type ProbeName = 'ping' | 'commit' | 'engine'
 
 /**
- * Measures the units of this machine: how long one simple call of Redis, PostgreSQL or an engine takes, at the pace of
- * the requests.
+ * Measures the units of this machine: how long one simple call to Redis, PostgreSQL or an engine takes. The calls are
+ * made at the rates at which the benchmark sends its requests.
  */
 export type Probes = {
   /** Returns the median time of one call at random moments, `ratePerS` on average, in ms. */

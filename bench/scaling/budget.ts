@@ -44,10 +44,10 @@ export type BudgetOutcome = {
   readonly removedBusy: number
   /**
    * The periods in which the pool with the highest priority had to wait for pools of lower priority to give GPUs back.
-   * A period that has not ended when the needs change is left out. `unmetS` is the time from the moment at which that
-   * pool needed more pods until the last missing pod was ordered. `drainS` is about every pod, of any pool, that was
-   * cordoned in this period: the longest time that such a pod took from its cordon until it was gone. The time until
-   * the next check of the HPA is not included.
+   * A period that has not ended when the needs change is left out.
+   * - `unmetS` is the time from the moment at which that pool needed more pods until the last missing pod was ordered.
+   * - `drainS` is the longest time that a pod cordoned in this period took to end its last generation and its
+   *   processes. The pods of all pools count. The wait for the next check of the HPA is not included.
    */
   readonly shortages: readonly { readonly unmetS: number; readonly drainS: number }[]
 }

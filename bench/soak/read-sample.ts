@@ -46,8 +46,8 @@ export async function collectGarbage(watched: readonly Watched[]): Promise<void>
 }
 
 /**
- * Reads a sample of every process and of the Redis server. Each reading of `/metrics` begins a new period for the event
- * loop's delay.
+ * Reads a sample of every process and of the Redis server. The event loop's delay of a process is measured since the
+ * previous reading of its `/metrics`.
  */
 export async function readSample(
   watched: readonly Watched[],

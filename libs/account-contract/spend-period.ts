@@ -1,6 +1,6 @@
 /**
- * The public name of a spend limit's reset, by the period of the limit. The admin interface and the database use the
- * names of the periods. A limit whose reset is null is never reset.
+ * The public name of a spend limit's reset, for each period that a limit can have. The admin interface and the database
+ * use the periods instead (`day` for `daily`). A limit whose reset is null is never reset.
  */
 export const RESETS = { day: 'daily', week: 'weekly', month: 'monthly', total: null } as const
 

@@ -67,8 +67,8 @@ export type HoldAnswer =
     }
   | {
       /**
-       * With `insufficient-credits`, the two amounts are the account's. With `key-limit`, they are the amounts of the
-       * key's spend limit in its present period.
+       * With `insufficient-credits`, `availableNano` and `heldNano` are amounts of the account. With `key-limit`, they
+       * are amounts of the key's spend limit in its present period.
        */
       readonly status: 'insufficient-credits' | 'key-limit'
       readonly availableNano: NanoCredits

@@ -39,10 +39,10 @@ export function followExtraAuthorities(options: {
 }
 
 /**
- * Returns the default authorities without `extra`, the authorities that Node itself has read from the file of
- * NODE_EXTRA_CA_CERTS. They come last in Node's list, so they are cut off by their position. Removing every authority
- * that is equal to one of `extra` would be wrong: the file may repeat authorities that Node trusts anyway, and these
- * must stay.
+ * Returns the default authorities without `extra`. `extra` are the authorities that Node itself has read from the file
+ * of NODE_EXTRA_CA_CERTS. They come last in Node's list, so they are cut off by their position. Removing every
+ * authority that is equal to one of `extra` would be wrong: the file may repeat authorities that Node trusts anyway,
+ * and these must stay.
  */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')

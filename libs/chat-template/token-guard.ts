@@ -19,8 +19,9 @@ export type TokenGuard = {
  * token's text in a caller's message is split: a break is inserted after its first character, the template renders, and
  * the pieces between the breaks are encoded independently. Without such texts there is one piece, with its usual ids.
  *
- * A token can also arise where a template joins two texts (`<` + a caller's key + `>`). So a text that could be part of
- * a token gets an edge at its ends. An edge becomes a break if a token spans it, and is removed otherwise.
+ * A token can also arise where a template joins texts, such as `<`, a caller's key and `>`. So an edge is put at the
+ * beginning and at the end of a caller's text, wherever a token could span this text and its neighbour. An edge becomes
+ * a break if a token really spans it, and is removed otherwise.
  *
  * Breaks and edges are Unicode noncharacters, which are not meant for interchange. Such a noncharacter in a caller's
  * text becomes U+FFFD, as does a lone surrogate, which UTF-8 cannot encode.

@@ -15,8 +15,8 @@ export type ReadSecrets = {
 /**
  * Reads secrets from files: for each of `names`, `NAME_FILE` may have the path of a file with the value of `NAME`. A
  * mounted file is safer than a variable, because other processes can read the environment of a process. One newline at
- * the end is not part of the value. A problem is returned if a file cannot be read, is empty or is longer than 64 KiB,
- * and if both `NAME` and `NAME_FILE` are set.
+ * the end is not part of the value. A problem is returned if both `NAME` and `NAME_FILE` are set, or if a file cannot
+ * be read, is empty or is longer than 64 KiB.
  */
 export function readSecretFiles(
   names: readonly string[],

@@ -21,9 +21,9 @@ export type RequestSize = {
    */
   readonly promptBytes: number
   /**
-   * The cost of compiling the request's grammars, in input tokens: an engine does nothing else while it compiles. The
-   * hold and the cost in the fair order are estimates of the work, and include these tokens. The tokens are never
-   * charged.
+   * The cost of compiling the request's grammars, expressed as a number of input tokens. Compiling counts as work,
+   * because an engine does nothing else while it compiles. The hold and the cost in the fair order are estimates of the
+   * work, and include these tokens. The tokens are never charged.
    */
   readonly grammarTokens: number
   /**

@@ -1,7 +1,7 @@
 /**
  * Counts the text in a request, at any depth: every key, every value that is no object or list, and `ENTRY` for each
- * entry of an object or a list. All fields count: a list of the fields to count would miss fields that are added later,
- * and text that is not counted is neither paid for nor bounded.
+ * entry of an object or a list. No field is left out. A list of the counted fields would miss fields that are added
+ * later, and text that is not counted is neither paid for nor bounded.
  */
 
 /** About as many characters as JSON or a template writes around each entry: quotes, separators. */

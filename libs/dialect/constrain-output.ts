@@ -43,8 +43,8 @@ export function constrainOutput(
 }
 
 /**
- * Returns the format in which a request's calls are written. This is the family's own format. The exception is `json`,
- * if the calls must follow a grammar and no grammar exists for the family's format.
+ * Returns the format in which a request's calls are written. This is `json` if the calls must follow a grammar and no
+ * grammar exists for the family's own format. Otherwise it is the family's own format.
  */
 export function callsFormat(
   request: Pick<ChatRequest, 'toolChoice' | 'outputFormat'>,

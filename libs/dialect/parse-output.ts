@@ -142,8 +142,8 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
   const single = options.singleCall
   // Unmarked calls stand at the beginning of the answer, so the reasoning is split off first. Marked calls are found
-  // before the reasoning is split off, because models make calls within their reasoning as well. Markup of calls that
-  // the reasoning only mentions stays reasoning.
+  // before the reasoning is split off, because models make calls within their reasoning as well. If the reasoning only
+  // mentions the markup of calls, this markup stays reasoning.
   const inner = syntax?.list?.unmarked === true ? createTextWithCalls(sink, { syntax, tools, single }) : null
   const onAnswer = inner?.push ?? sink.onText
   const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, onText: onAnswer })

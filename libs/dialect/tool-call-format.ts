@@ -4,8 +4,8 @@ import type { TextSyntax } from './syntax/text-with-calls.ts'
 import type { JsonValue } from './syntax/write-values.ts'
 
 /**
- * How a family of models writes tool calls. `read` and `write` of a format share no constants: the tests check each
- * with the other.
+ * The way in which a family of models writes tool calls. `read` and `write` of a format share no constants, so that the
+ * tests can check each with the other.
  */
 export type ToolCallFormat = {
   /** The text of two calls: `get_weather` with `city` "Paris" and `days` 3, then `clock` without arguments. */

@@ -29,8 +29,9 @@ const EXPIRE_EVERY_MS = 1_000
 const COMPACT_AT = 1_024
 
 /**
- * Frames are kept for `keepMs` and up to `keepBytes` over all gateways; beyond that the oldest are dropped. A kept
- * frame is the published string itself, which takes at most twice its UTF-8 bytes of memory.
+ * A frame is kept for at most `keepMs`. If the kept frames of all gateways together have more than `keepBytes`, the
+ * oldest frames are dropped. A kept frame is the published string itself, which takes at most twice its UTF-8 bytes of
+ * memory.
  */
 export function createKeptFrames(options: {
   keepMs: number

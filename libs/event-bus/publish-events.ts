@@ -42,8 +42,8 @@ const MAX_FRAME_CHARS = 256 * 1024
  */
 const RESEND_PAGE_BYTES = 4 * 1024 * 1024
 /**
- * How long events for a late gateway are merged: longer than one step of most engines, so that the events of two steps
- * are in one frame. A timer may be 1 ms late, so events wait for up to 25 ms.
+ * The time for which events for a late gateway are merged. It is longer than one step of most engines, so that the
+ * events of two steps are in one frame. A timer may be 1 ms late, so events wait for up to 25 ms.
  */
 const MERGE_MS = 24
 const KEEP_MS = 300_000
@@ -56,10 +56,10 @@ export const KEEP_BYTES = 64 * 1024 * 1024
  * Before a frame would grow beyond 256 kB, a new frame begins; the events of one call of `send` (a group) stay
  * together.
  *
- * For a late gateway the events of up to 25 ms form one frame. The reason is that a gateway writes once to each
- * stream's socket for each frame, and these writes are most of its work for a token. A group that is sent as `urgent`
- * does not wait, and is not in the merged frame. A stream's groups are urgent up to its first output. So they do not
- * shorten the merging of the other streams.
+ * For a gateway whose event loop is late (`isLate`), the events of up to 25 ms are merged into one frame. The reason is
+ * that a gateway writes once to each stream's socket for each frame, and these writes are most of its work for a token.
+ * A group that is sent as `urgent` is not merged: it is published in the frame of its event-loop turn. This does not
+ * end the merging of other groups. The caller sends a stream's groups up to the first output as `urgent`.
  *
  * Frames are kept until the gateway acknowledges them, for 5 min and up to 64 MiB. A publish that failed, or that the
  * gateway did not receive, is repeated when the gateway asks for it.

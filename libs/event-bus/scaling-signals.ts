@@ -134,7 +134,7 @@ export async function publishSignal<Message>(
 
 /**
  * Subscribes to one kind of signal on a subscriber connection, which may have other subscriptions. Unreadable messages,
- * for example of another release, are dropped and logged at debug level.
+ * for example from another version of Millrace, are dropped and logged at debug level.
  */
 export async function subscribeSignal<Message>(
   options: { subscriber: Redis; log: Logger },

@@ -9,8 +9,8 @@ const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
 export type StreamEpoch = z.infer<typeof StreamEpoch>
 
 /**
- * A stream of which a gateway asks a worker whether the worker runs it. `nonce` is the nonce of the worker's claim,
- * according to the record; it is empty if the gateway does not know the nonce.
+ * A gateway asks a worker whether the worker runs this stream. `nonce` is the nonce of the worker's claim, according to
+ * the record; it is empty if the gateway does not know the nonce.
  */
 const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
 export type AskedStream = z.infer<typeof AskedStream>

@@ -48,9 +48,9 @@ export function repackHold(packed: PackedJob, hold: GenerationJob['hold']): Pack
 }
 
 /**
- * This release stores each job with this mark. The mark is the hash of the job's schema, so a release with another
- * schema has another mark. A job with this mark was checked by its gateway, so the worker does not check it again. The
- * worker checks any other job against the schema.
+ * This version of Millrace stores each job with this mark. The mark is the hash of the job's schema, so a version with
+ * another schema has another mark. A job with this mark was checked by its gateway, so the worker does not check it
+ * again. The worker checks any other job against the schema.
  */
 const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
@@ -68,7 +68,7 @@ export const NO_ENGINE_DEATHS: EngineDeaths = { count: 0, mostTokens: 0 }
 
 /** The stored text of one epoch: the job, and the fields that are needed to read the large request and the ids. */
 const StoredJob = z.object({
-  /** Absent in jobs of releases that did not mark them. */
+  /** Absent in jobs of versions of Millrace that did not mark them. */
   form: z.string().optional(),
   isRequestApart: z.boolean(),
   idCount: z.int().min(0),

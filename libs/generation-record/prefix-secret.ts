@@ -3,8 +3,8 @@ import type { Cluster, Redis } from 'ioredis'
 import { prefixSecretKey } from './keys.ts'
 
 /**
- * Returns the secret from which all workers of the deployment make the names of `PrefixTenantOf`, and all gateways the
- * names of seats. The first process that needs the secret makes it. The names are the same for all processes, because
+ * Returns the secret from which all workers of the deployment compute the names that a `PrefixTenantOf` returns, and
+ * all gateways the names of seats. The first process that needs the secret makes it. The names are the same for all processes, because
  * several engines may share one cache, an engine may outlive its worker, and a turn may reach any gateway. If Redis loses
  * the secret, the next process that starts makes another. Processes that run already keep the old secret. Prompts that
  * were cached under the old secret are not found under the new one, and seats are not found by gateways with the other

@@ -7,9 +7,9 @@ type Bound = readonly [count: number, text: string]
 
 /**
  * Returns the schema of a list in a request. The number of entries is checked first. Then the entries are checked one
- * by one, up to the first wrong one. Every list of a request is made by this function, and not by `z.array`, because
- * `z.array` makes an issue for each wrong entry, although only the first issue is shown. If all entries of a large body
- * are wrong, `z.array` takes a thousand times as long as this function.
+ * by one, up to the first wrong one. This function exists because `z.array` makes an issue for each wrong entry,
+ * although only the first issue is shown. If all entries of a large body are wrong, `z.array` takes a thousand times as
+ * long as this function.
  */
 export function listOf<Entry extends z.ZodType>(
   entry: Entry,

@@ -63,8 +63,8 @@ const MOST_CLEANED = 500
 /**
  * The producer's side of the BullMQ queues, one queue for each model, over one shared connection.
  *
- * A job is a turn, not a right: the worker that takes a job claims the first waiting generation in the fair order, and
- * this may differ from the job's generation. So no generation is lost or run twice if a job is lost, doubled or left
+ * A job is a turn, not a right: the worker that takes a job claims the first waiting generation in the fair order. This
+ * may be another generation than the job's. So no generation is lost or run twice if a job is lost, doubled or left
  * over. Jobs are left over in three cases:
  * - A generation ended while it waited, after its job had led a worker to another generation.
  * - A worker claimed a generation without a job.

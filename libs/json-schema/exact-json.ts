@@ -37,7 +37,7 @@ export function numberText(value: unknown): string | null {
 export const mayChange = (json: string): boolean => CHANGES.test(json)
 
 /**
- * The alternatives match, in this order: a fraction that ends in 0, a small number, `-0`, an exponent, a number of at
- * least 16 characters (a double may not preserve its digits), and a name made of digits.
+ * The alternatives match, in this order: a fraction that ends in 0, a fraction that begins with six zeros, `-0`, an
+ * exponent, a number of at least 16 characters (a double may not preserve its digits), and a name made of digits.
  */
 const CHANGES = /\d\.\d*0(?!\d)|\.0{6}|-0(?![.\d])|\d[eE][-+\d]|\d[\d.]{15}|"\d+"\s*:/

@@ -17,11 +17,12 @@ export type AppContext<Config> = {
 
 /**
  * Runs one app: reads its configuration from the environment, then calls `start`, which opens the app's resources and
- * registers a release for each. If the configuration is wrong, or if `start` throws a ConfigError, the app prints one
- * sentence on standard error and exits with 1. On SIGTERM, SIGINT or a failed start the resources are released in
- * reverse order, each within its own time limit. The process then exits: with 0 after a signal, with 1 after a failure.
- * On a second SIGINT, as a person at a terminal sends it, the process exits at once. A second SIGTERM has no effect,
- * because a supervisor that is itself restarted during the app's drain, such as a kubelet, sends SIGTERM again.
+ * registers, for each resource, a function that releases it. If the configuration is wrong, or if `start` throws a
+ * ConfigError, the app prints one sentence on standard error and exits with 1. On SIGTERM, SIGINT or a failed start the
+ * resources are released in reverse order, each within its own time limit. The process then exits: with 0 after a
+ * signal, with 1 after a failure. On a second SIGINT, as a person at a terminal sends it, the process exits at once. A
+ * second SIGTERM has no effect, because a supervisor that is itself restarted during the app's drain, such as a
+ * kubelet, sends SIGTERM again.
  *
  * An unhandled rejection or exception is a bug. It is logged, and the app stops as after a failure, because a process
  * in an unknown state must not handle money.

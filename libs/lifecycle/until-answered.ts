@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Repeats `ask` until it resolves, with pauses that double from `firstPauseMs` to `lastPauseMs`. When `ask` fails and
- * `giveUp` returns true, rejects with that error; `onFailure` is called with each earlier error.
+ * Repeats `ask` until it resolves, with pauses that double from `firstPauseMs` to `lastPauseMs`. When `ask` rejects and
+ * `giveUp` returns true, rejects with the error of `ask`. `onFailure` is called with each earlier error of `ask`.
  */
 export async function untilAnswered<Answer>(
   ask: () => Promise<Answer>,

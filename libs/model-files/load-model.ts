@@ -26,8 +26,9 @@ export type LoadedModel = Model & {
 
 /**
  * Loads the manifest `<modelsFolder>/<name>.json`, the family that it names, and the model's files. The files come from
- * the manifest's folder, or from `fetchFiles` if the manifest names no folder. A chat template that the manifest names
- * replaces the templates in these files. If a file or the manifest cannot be used, rejects with an error that names it.
+ * the folder that the manifest names, or from `fetchFiles` if it names no folder. A chat template that the manifest
+ * names replaces the templates in these files. If a file cannot be used, rejects with an error that names either this
+ * file or the manifest.
  */
 export async function loadModel(
   modelsFolder: string,

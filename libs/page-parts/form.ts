@@ -176,8 +176,8 @@ ${value}</textarea>`
 }
 
 /**
- * Draws the choice of a file. The file's text goes into the field below, where it can be read and changed; text can
- * also be pasted there.
+ * Draws an input that chooses a file. The file's text goes into the field below, where it can be read and changed; text
+ * can also be pasted there.
  */
 function filePicker(field: string, label: string): TemplateResult {
   async function fill({ target }: Event): Promise<void> {

@@ -38,9 +38,9 @@ type PageSource = {
 }
 
 /**
- * Reads a page and everything that it imports, bundled. Every name of a file becomes an address with the file's hash,
- * so that a browser may keep the file forever. The HTML announces the files that are needed before the first paint, so
- * that they are loaded at once. Throws for a missing file and for an import that is not allowed.
+ * Reads a page, and bundles everything that it imports. In the HTML, each name of a file is replaced by an address with
+ * the file's hash, so that a browser may keep the file forever. The HTML announces the files that are needed before the
+ * first paint, so that they are loaded at once. Throws for a missing file and for an import that is not allowed.
  */
 export async function loadPage({ html, assets, packages }: PageSource): Promise<Page> {
   const folder = dirname(fileURLToPath(html))

@@ -213,8 +213,8 @@ class Server extends Redis {
 /**
  * Delays the commands that `send` issues before it returns. They are sent together with the next command that the
  * connection sends anyway, but at the latest after 20 ms. Use this function for commands whose answer is not urgent.
- * The delay saves a write, which wakes up the server, and an answer, which wakes up this process: for settlements that
- * is 7 % of a request's CPU time at 200 requests/s. For a Cluster the commands are sent at once.
+ * The delay saves a write, which wakes up the server, and an answer, which wakes up this process. The delay of
+ * settlements saves 7 % of a request's CPU time at 200 requests/s. For a Cluster the commands are sent at once.
  */
 export function withNextWrite<Result>(redis: RedisClient, send: () => Result): Result {
   return redis instanceof Server ? redis.withNextWrite(send) : send()

@@ -4,7 +4,7 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
  * The counters of INFO that grow when a bus server drops a client or a key, each with the setting that an operator must
- * then change. Nothing else that a bus server does when its memory is full is harmful: it still delivers messages. It
+ * then change. A bus server whose memory is full does nothing else that is harmful: it still delivers messages. It
  * stores only two kinds of data, each for seconds: embedding vectors, and prompts whose tokens a worker will count.
  */
 const REMEDIES = {

@@ -153,8 +153,8 @@ export function createTaskThread<Task>(options: {
 
   /**
    * Ends the thread when the task has used `taskMs` of processor time, or at `untilMs`. The first check comes `taskMs`
-   * after the start, because a task needs at least this long to use `taskMs` of processor time. If the task has then
-   * used less, the next check comes after the remaining part of `taskMs`.
+   * after the task began, because a task needs at least this long to use `taskMs` of processor time. If the task has
+   * then used less, the next check comes after the remaining part of `taskMs`.
    */
   function watch(task: Work, untilMs: number, usedByTaskMs = 0) {
     const restMs = Math.max(limits.taskMs - usedByTaskMs, 1)

@@ -36,8 +36,8 @@ export type AddedToken = {
   readonly text: string
   readonly special: boolean
   /**
-   * True for the token that also stands for characters that the vocabulary lacks. So its id in a prompt may come from
-   * plain text.
+   * True for the unknown token. The tokenizer writes this token's id for each character that the vocabulary lacks, so
+   * the id in a prompt may come from plain text.
    */
   readonly isUnknown?: boolean
 }

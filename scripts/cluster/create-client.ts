@@ -26,8 +26,8 @@ export async function createClient(options: {
   const isKnown = known !== undefined && (await admin.find(ADMIN.readAccount, { account: known.id })) !== null
   const account = (isKnown ? known : await admin.call(ADMIN.createAccount, { name: 'demo' })).id
   if (!isKnown) writePrivate(accountPath, JSON.stringify({ id: account }))
-  // The idempotency key is the same at every start. So the account gets the credits once, even if an earlier start
-  // ended between creating the account and this call, or after it.
+  // The idempotency key is the same at every start. So the account gets the credits exactly once, even if an earlier
+  // start created the account and then ended, whether before or after this call.
   await admin.call(ADMIN.topUp, {
     account,
     credits: CREDITS,

@@ -20,8 +20,8 @@ type ClusterFile = z.infer<typeof ClusterFile>
 
 export type HomeLock = {
   /**
-   * Adds a started process to cluster.json. If this process and its guard (`createGuard`) are both killed, the next
-   * start ends the processes that cluster.json names.
+   * Adds a started process to cluster.json. If the runner of the cluster and its guard (`createGuard`) are both killed,
+   * the next start ends the processes that cluster.json names.
    */
   record(process: Member): void
   release(): void

@@ -1,6 +1,6 @@
 /**
- * The settings of every sandbox engine. It has as many slots as a test suite may need, so that requests do not wait for
- * each other.
+ * The settings that all sandbox engines share. Each engine has as many slots as a test suite may need, so that requests
+ * do not wait for each other.
  */
 const COMMON = { files: 'demo', kind: 'chat', maxNumSeqs: 64, kvBlocks: 2_048 } as const
 

@@ -86,8 +86,8 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     CONSOLE_ORIGIN: consoleUrl,
     BILLING_ADMIN_URL: adminUrl,
   }
-  // Not every program can resolve this host name. Programs use the second address, with a bearer token instead of a
-  // cookie.
+  // Not every program can resolve the host name of `consoleUrl`. Programs use the address `consolePrograms`, and a
+  // bearer token instead of a cookie.
   const consoleAddresses = { console: consoleUrl, consolePrograms: `http://127.0.0.1:${consolePort}` }
   await together(context, [
     runApp(context, 'gateway', { env: gatewayEnv, addresses: { http: gatewayUrl(options) } }),

@@ -15,8 +15,9 @@ export type Panel = {
   readonly unit: Unit
   readonly kind?: 'lines' | 'number'
   /**
-   * PromQL expressions by legend. A legend may contain labels, such as `{{model}}`. In an expression, `$namespace` and
-   * `$model` are the namespace and the model that the viewer has chosen above the panels.
+   * PromQL expressions; the key of each expression is its legend. A legend may contain labels, such as `{{model}}`. In
+   * an expression, `$namespace` and `$model` are the namespace and the model that the viewer has chosen above the
+   * panels.
    */
   readonly shows: Readonly<Record<string, string>>
 }

@@ -101,5 +101,17 @@ export const MONEY: Dashboard = {
       unit: 'ops',
       shows: { '{{kind}} {{answer}}': sumBy('kind, answer', rate('millrace_billing_money_calls_total')) },
     },
+    {
+      title: 'Holds that grew while their answers ran',
+      help: 'Answers on small balances. short: other holds of the account keep the credits.',
+      unit: 'ops',
+      shows: { '{{answer}}': sumBy('answer', rate('millrace_gateway_hold_growths_total')) },
+    },
+    {
+      title: 'Answers that ended for want of credits, per hour',
+      help: 'They end as length.',
+      unit: 'short',
+      shows: { answers: `sum(increase(${select('millrace_worker_money_ends_total')}[1h]))` },
+    },
   ],
 }

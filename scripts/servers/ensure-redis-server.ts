@@ -59,9 +59,9 @@ function compiledPath(tools: string): string {
 }
 
 /**
- * Installs redis-tools from Debian or Ubuntu. The package contains the server too: redis-server is a link to
- * redis-check-rdb, and the program chooses its part by the link's name. The package redis-server would add only this
- * link and an unwanted system service.
+ * Installs redis-tools from Debian or Ubuntu. Its program redis-check-rdb is also the server: if it is started under
+ * the name redis-server, it runs as the server. So this function makes a link with this name in `tools`. The package
+ * redis-server would add only such a link and an unwanted system service.
  */
 async function fromDistribution({ tools, say, signal }: SetUp): Promise<string | undefined> {
   const apt = findApt()

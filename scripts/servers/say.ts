@@ -1,8 +1,8 @@
 export type Say = (text: string) => void
 
 /**
- * Returns a function that prints a text as one line on standard output, after the seconds since `startedAt`.
- * `startedAt` is a time of the monotonic clock, `performance.now()`.
+ * Returns a function that prints a text as one line on standard output. The line begins with the number of seconds
+ * since `startedAt`, which is a time of the monotonic clock, `performance.now()`.
  */
 export function createSay(startedAt: number): Say {
   return (text) => {

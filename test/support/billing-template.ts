@@ -9,8 +9,8 @@ const log = pino({ level: 'silent' })
 let template: Promise<void> | undefined
 
 /**
- * Creates a database with billing's tables, roles and functions. It is a copy of a database that is migrated once in a
- * run, because a migration takes ten times the processor time of a copy.
+ * Creates a database with billing's tables, roles and functions. It is a copy of a template database. The template is
+ * migrated only once for all tests of a run, because a migration takes ten times the processor time of a copy.
  */
 export async function createBillingDatabase(): Promise<TestDatabase> {
   template ??= ensureDatabase(TEMPLATE, migrateInto)

@@ -1,6 +1,6 @@
 /**
- * Returns the processor time of this process so far, of all threads, in ms. Unlike elapsed time it does not grow
- * because the machine is busy.
+ * Returns the processor time that all threads of this process have used so far, in ms. Other processes on a busy machine
+ * lengthen the elapsed time, but not this time.
  */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage()

@@ -6,8 +6,9 @@ const Case = z.looseObject({ case: z.string() })
 const read = new Map<string, ReadonlyMap<string, unknown>>()
 
 /**
- * Returns the recorded calls of a vLLM release by the names of their cases, in the order of the file, which has one
- * JSON line per call. The file is read once. Throws if a name occurs twice.
+ * Returns the recorded calls of a vLLM release. The key of each call is the name of its case. The calls have the order
+ * of the release's fixture file, which has one JSON line per call. Each fixture file is read once. Throws if a name
+ * occurs twice in it.
  */
 export function engineRecordings(release: '0.26.0' | '0.32.0'): ReadonlyMap<string, unknown> {
   const known = read.get(release)

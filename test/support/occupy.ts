@@ -3,10 +3,11 @@ import type { AccountCalls } from './cluster.ts'
 import { startChat } from './start-chat.ts'
 
 /**
- * Makes a model busy for every account. The model must run one generation at a time. One generation runs and others
- * wait, each from its own account: admission counts only the generations whose tags come before the tag of the new
- * request. So a single account with many generations would find the model busy, but other accounts would not. `release`
- * hangs up all calls; so does the end of the scope.
+ * Makes a model busy for every account. The model must run one generation at a time. This function starts generations,
+ * each from a new account, until admission refuses one. So one generation runs and the others wait. They are from
+ * different accounts, because admission counts only the generations whose tags come before the tag of the new request:
+ * a single account with many generations would find the model busy, but other accounts would not. `release` hangs up
+ * all calls; so does the end of the scope.
  */
 export async function occupy(
   { baseUrl, createAccount, balance }: Pick<AccountCalls, 'createAccount' | 'balance'> & { baseUrl: string },

@@ -123,8 +123,8 @@ function databaseUrl(name: string): string {
 }
 
 /**
- * Starts a separate PostgreSQL for a test that stops or kills its server. It is always a local process. The test must
- * stop it at its end; if the test forgets this, the server ends with the test process.
+ * Starts a separate PostgreSQL for a test that stops or kills its server. The server is always a local process. The
+ * test must stop this server in the end; if the test forgets this, the server ends with the test process.
  */
 export async function createPostgres(settings: Readonly<Record<string, string>> = {}): Promise<TestPostgres> {
   const folder = scratchFolder('postgres')

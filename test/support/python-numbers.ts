@@ -1,6 +1,7 @@
 /**
  * JSON numbers and Python's output for them: `json.dumps(json.loads(text))` of Python 3.11. They include 64-bit
- * integers in several spellings, exponents, signed zeros, digits that no double has, and some random numbers.
+ * integers in several spellings, exponents, signed zeros, numbers with more digits than a double has, and some random
+ * numbers.
  */
 export const PYTHON_NUMBERS: readonly (readonly [written: string, python: string])[] = [
   ['0', '0'],

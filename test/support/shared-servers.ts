@@ -26,11 +26,13 @@ export function sharedUrl(variable: string): string {
 }
 
 /**
- * Starts one Redis and one PostgreSQL for all tests of a run. They are processes if `POSTGRES_MAJOR_VARIABLE` demands a
- * version of PostgreSQL, or if no Docker engine answers. Otherwise they are containers. If the containers do not start,
- * for example because the Docker engine has no images and cannot get them, processes are started instead, and `say`
- * receives a line with the reason. But if `MUST_USE_CONTAINERS_VARIABLE` is `yes`, and no version is demanded, no
- * processes are started: the function rejects if no Docker engine answers or the containers do not start.
+ * Starts one Redis and one PostgreSQL for all tests of a run, either as processes or as containers:
+ * - If `POSTGRES_MAJOR_VARIABLE` demands a version of PostgreSQL, they are processes.
+ * - Otherwise, if `MUST_USE_CONTAINERS_VARIABLE` is `yes`, they are containers. The function rejects if no Docker
+ *   engine answers, or if the containers do not start.
+ * - Otherwise they are containers if a Docker engine answers and the containers start; else they are processes. If the
+ *   Docker engine answers but the containers do not start, for example because the engine has no images and cannot get
+ *   them, `say` receives a line with the reason.
  */
 export async function startSharedServers(
   say: (line: string) => void = console.error,

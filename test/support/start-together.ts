@@ -1,9 +1,9 @@
 type Stoppable = { stop(): Promise<unknown> }
 
 /**
- * Resolves with the servers when all have started. If a server fails to start, the other servers are stopped, and then
- * the promise rejects: if all of them stopped, with the error of the server that failed first; otherwise with an
- * `AggregateError` of this error and the errors of the stops.
+ * Resolves with the servers when all have started. If a server fails to start, the other servers are stopped, and the
+ * promise rejects with the error of the server that failed first. If a server cannot be stopped, the promise rejects
+ * instead with an `AggregateError`: it contains that first error and the errors of the stops.
  */
 export async function startTogether<Servers extends readonly Stoppable[]>(starts: {
   [Index in keyof Servers]: Promise<Servers[Index]>

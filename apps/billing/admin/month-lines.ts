@@ -19,7 +19,7 @@ type Bounds = {
 }
 
 /**
- * Yields the lines of one archive file of a month (`part` names the file) in portions, in a fixed order. Each line is a
+ * Yields the lines of one archive file of a month in portions, in a fixed order. `part` names the file. Each line is a
  * JSON object with its line feed. The rows of an ended month do not change, so a second reading yields the same lines.
  * If a second reading yields other lines, rows were changed. The file of the part `ledger` begins with the oldest entry
  * in the database, even if that entry is of an earlier month.

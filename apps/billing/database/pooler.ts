@@ -23,11 +23,11 @@ export type PooledNeeds = {
 }
 
 /**
- * Checks that one connection behind a pooler works as `needs.role`, is within the limits of `needs` and has the
- * settings that every session needs. Also checks that the pooler keeps the named statements of its clients apart. If it
- * does, it prepares this check's statement under another name, and the statement does not find its own name in
- * PostgreSQL. Returns the session. Throws a ConfigError that says what to change, or an error of PostgreSQL or of the
- * connection.
+ * Checks that one connection behind a pooler has the role `needs.role`, is within the limits of `needs` and has the
+ * settings that every session needs. Also checks that the pooler keeps the named statements of its clients apart. Such
+ * a pooler prepares this check's statement under another name, so the statement does not find its own name among
+ * PostgreSQL's prepared statements. Returns the session. Throws a ConfigError that says what to change, or an error of
+ * PostgreSQL or of the connection.
  */
 export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<Session> {
   const session = await readNamed(client)

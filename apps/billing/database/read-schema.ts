@@ -8,8 +8,8 @@ const TABLES_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
 export type SqlFile = { readonly name: string; readonly text: string }
 
 /**
- * A part is run and recorded as a whole: a file of `tables/`, the file of indexes, or all functions with the roles.
- * Comments do not count in its hash.
+ * A part of the schema: a file of `tables/`, the file of indexes, or all functions with the roles. A part is run and
+ * recorded as a whole. Comments do not count in its hash.
  */
 export type SchemaPart = {
   readonly kind: 'tables' | 'indexes' | 'functions'

@@ -19,8 +19,8 @@ export type VersionWatch = {
  */
 export function watchVersions(options: {
   /**
-   * URL of a direct connection, on which PostgreSQL sends notifications; null if there is none. Changes are then found
-   * only by the reads every `pollMs`.
+   * URL of a direct connection, on which PostgreSQL sends notifications. If it is null, changes are found only by the
+   * reads every `pollMs`.
    */
   url: string | null
   pool: Pool

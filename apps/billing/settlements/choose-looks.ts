@@ -11,8 +11,8 @@ export type Looks = {
   /** Returns the models whose streams are due for a look. The caller looks at them and calls `note` with each look. */
   due(models: readonly string[]): string[]
   /**
-   * Returns true if every round looks at the stream. This is so if entries came lately, if entries are not committed,
-   * or if the stream's state is unknown.
+   * Returns true if every round of the sweeper looks at the stream. This is so if entries came lately, if entries are
+   * not committed, or if the stream's state is unknown.
    */
   isLively(model: string): boolean
   note(model: string, look: StreamLook): void
@@ -32,8 +32,8 @@ export type Looks = {
 const LIVELY_MS = 10_000
 
 /**
- * The most idle streams that one round looks at. Without this limit, a round would cost more, the more idle models
- * there are.
+ * The most idle streams that one round of the sweeper looks at. Without this limit, a round would cost more, the more
+ * idle models there are.
  */
 const MOST_IDLE = 64
 
@@ -53,8 +53,8 @@ export function createLooks(options: { idleEveryMs: number; monotonicMs: () => n
   const latest = new Map<string, { readonly atMs: number; readonly isLively: boolean }>()
 
   /**
-   * Models whose entries were read since the latest choice. A look that began before such an entry came does not show
-   * it, so the result of that look is dropped.
+   * The models of which an entry was read since the latest choice. A look that began before this entry was appended
+   * does not show the entry. So the next choice drops the latest looks at the streams of these models.
    */
   const touched = new Set<string>()
 

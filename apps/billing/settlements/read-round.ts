@@ -25,19 +25,21 @@ export type RoundReader = {
 }
 
 /**
- * The largest number of new entries in one round, and in one reply. An entry has about 650 B, most of it the receipt,
- * so a round has at most 1 MB, however many models have a backlog. Without a bound, 1,000 models took 166 MB.
+ * The largest number of new entries in one round, and therefore in one reply of Redis. An entry has about 650 B, most
+ * of it the receipt, so a round has at most 1 MB, however many models have a backlog. Without a bound, 1,000 models
+ * took 166 MB.
  */
 const MOST_ENTRIES = 1_024
 /**
- * `MOST_STREAMS` streams are read with one command, and at most `SHARE` entries of each. Every model gets this share
- * before a model with a backlog gets more.
+ * One command reads at most `MOST_STREAMS` streams. A round first reads at most `SHARE` entries of each stream. Then it
+ * reads more entries of the streams that have more.
  */
 const MOST_STREAMS = 64
 const SHARE = 8
 /**
- * A model is in trouble if its last read failed, or if entries of another consumer must be claimed. A round reads the
- * new entries, and also at most `TROUBLED_SHARE` entries of each of at most `MOST_TROUBLED` models in trouble.
+ * A model is in trouble if the last read or acknowledgement of its stream's entries failed, or if entries of its stream
+ * must be claimed from another consumer. A round serves at most `MOST_TROUBLED` models in trouble. Of each of them it
+ * reads at most `TROUBLED_SHARE` entries, in addition to the new entries of all models.
  */
 const MOST_TROUBLED = 16
 const TROUBLED_SHARE = 32
@@ -50,9 +52,9 @@ const LAST_RETRY_MS = 1_000
  * have more entries divide the rest of the round. If a round ends before every model was read, the next round continues
  * with the other models.
  *
- * After a failed read of a model's stream, the rounds leave out this model for a pause, which grows with each failure.
- * After the pause, the entries that this consumer has already received are read first, because the reply of the failed
- * read may have been lost.
+ * After a failed read or acknowledgement of a model's entries, the rounds leave out this model for a pause, which grows
+ * with each failure. After the pause, the entries that this consumer has already received are read first: the reply of
+ * a failed read may have been lost, and entries whose acknowledgement failed are still with this consumer.
  */
 export function createRoundReader(options: {
   streams: Pick<SettlementStreams, 'readNew' | 'readOwn' | 'claim'>
@@ -64,7 +66,7 @@ export function createRoundReader(options: {
   const { streams, claimIdleMs, monotonicMs } = options
   /** The id from which claiming continues, by model. */
   const claims = new Map<string, string>()
-  /** Models whose last attempt failed. This consumer may have received entries of their streams. */
+  /** Models with a failed last read or acknowledgement. This consumer may have received entries of their streams. */
   const failing = new Map<string, { readonly retryMs: number; readonly atMs: number }>()
   /** The index of the model that is read first in the next round, in the list of the models that are not failing. */
   let turn = 0

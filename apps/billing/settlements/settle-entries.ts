@@ -134,8 +134,8 @@ export function createSettleEntries(deps: {
     if ((await settle(settlements, signal)) === null) return []
     const refused: { index: number; problem: string }[] = []
     for (const [index, settlement] of settlements.entries()) {
-      // If the batch has only one entry, this entry is settled a second time all the same: the first error may have
-      // been the loss of a connection, in a form that `isOutage` does not recognize.
+      // A batch of only one entry is settled here a second time. This is intended: the first error may have been the
+      // loss of a connection, in a form that `isOutage` does not recognize.
       const answer = await settle([settlement], signal)
       if (answer !== null) refused.push({ index, problem: toProblem(answer.refusal) })
     }

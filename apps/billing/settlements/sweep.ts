@@ -146,8 +146,8 @@ export function sweep(options: {
   }
 
   /**
-   * Freezes the watermarks that follow a server's clock if this clock has jumped, so that the jump does not move them.
-   * If this fails, the round fails too, and the next round tries again.
+   * If a server's clock has jumped, freezes the watermarks that follow this clock, so that the jump does not move them.
+   * If the freezing fails, the round fails too, and the next round tries again.
    */
   async function freeze(
     read: readonly (Pick<Observed, 'model' | 'observation'> & { readonly byMs: number })[],
@@ -276,9 +276,9 @@ type Observed = {
 type Recorded = Observed & Pick<RecordedStream, 'recordedMs' | 'forgotten'>
 
 /**
- * Returns in `byMs` by how much the server's clock jumped back before this process began to observe it (a negative
- * number); 0 if the clock did not jump. Such a jump shows in the database: it has recorded a time that the server's
- * clock has not reached.
+ * Finds out whether the server's clock jumped back before this process began to observe the clock. `byMs` of the result
+ * is the jump as a negative number; it is 0 if the clock did not jump back. Such a jump shows in the database: the
+ * database has recorded a time that the server's clock has not reached.
  */
 function toJumpBefore({ model, observation, jumpMs, recordedMs, forgotten }: Recorded) {
   const byMs = observation.timeMs - (recordedMs ?? observation.timeMs)

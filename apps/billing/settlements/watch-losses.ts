@@ -23,9 +23,9 @@ export type LossWatch = {
 /**
  * Compares each observation of a stream with the previous one. `scripts/observe.lua` finds contradictions with the
  * state that is stored beside the stream. If the state and the stream were deleted together, or if an older copy of
- * both was loaded, the script finds no contradiction, but this comparison does. After a restart or a promotion, the
- * part of the run id that names the Redis server is new. In this case missing entries at the end of the stream raise no
- * alarm, because the gateways send these settlements again.
+ * both was loaded, the script finds no contradiction, but this comparison does. After a restart or a promotion of
+ * Redis, the part of the stream's run id that names the Redis server is new. In this case missing entries at the end of
+ * the stream raise no alarm, because the gateways send these settlements again.
  */
 export function createLossWatch(): LossWatch {
   type Seen = { readonly server: string; readonly incarnation: string; readonly lastId: StreamId | null }

@@ -49,8 +49,8 @@ export function createAskBilling(billingUrl: string): AskBilling {
 }
 
 /**
- * The message of every version of billing for a path that it does not serve. The console requests only paths of its own
- * `#libs/admin-contract`, so this message means that billing is older than the console.
+ * Every version of billing sends this message for a path that it does not serve. The console requests only paths of its
+ * own `#libs/admin-contract`, so the message means that billing is older than the console.
  */
 const NO_SUCH_OPERATION = 'There is no such operation.'
 

@@ -15,8 +15,8 @@ export function gatherReads(connection: Redis): () => void {
     // Connecting takes several round trips, which are not delayed.
     if (status !== 'ready') return
     stream.resume()
-    // The callback of `setImmediate` runs after sockets were polled. By then this process has taken all messages that
-    // waited, the messages in its own buffer and the messages in the socket.
+    // The callback of `setImmediate` runs after sockets were polled. By then this process has taken all waiting
+    // messages, both from its own buffer and from the socket.
     setImmediate(() => {
       if (connection.status === 'ready') stream.pause()
     })

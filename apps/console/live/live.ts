@@ -14,8 +14,9 @@ export type Live = {
   readonly queues: Pick<QueueReader, 'commands'>
   readonly streams: Pick<ViewStreams, 'add' | 'viewers'>
   /**
-   * Must be called before somebody reads the live picture once. The picture then counts as watched for 10 s, so all
-   * processes of the cluster send their signals and reports. Resolves when every process has had time to send them.
+   * Must be called before a single read of the live picture; a stream needs no such call. The picture then counts as
+   * watched for 10 s, so all processes of the cluster send their signals and reports. Resolves when every process has
+   * had time to send them.
    */
   touch(): Promise<void>
   /** True if the queue Redis has answered recently. */

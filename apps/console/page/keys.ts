@@ -22,8 +22,8 @@ export const KEYS: readonly { keys: string; does: string }[] = [
 const SECOND_KEY_MS = 1_500
 
 /**
- * Handles the keys of `KEYS` when they are pressed, until the returned function is called. A key that is pressed in a
- * field only types its text.
+ * Handles the keys of `KEYS`, except Esc, which the browser handles, until the returned function is called. No key is
+ * handled while the focus is in an input field, or while `isBlocked` returns true.
  */
 export function listenForKeys(deps: { isBlocked: () => boolean; openHelp: () => void }): () => void {
   let goSince = -Infinity

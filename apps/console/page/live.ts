@@ -16,9 +16,9 @@ export type Live<View> = {
 }
 
 /**
- * Follows a view of the live picture and calls `onPicture` after each event. The stream is closed while the page is
- * hidden, because a browser opens few connections to one server. When the page is shown again, the new stream begins
- * with a snapshot.
+ * Follows a view of the live picture by an event stream, and calls `onPicture` after each event. The stream is closed
+ * while the page is hidden, because a browser opens few connections to one server. When the page is shown again, the
+ * new stream begins with a snapshot.
  */
 export function followLive<View extends Parts>(
   app: Pick<App, 'redraw'>,

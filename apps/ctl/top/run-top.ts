@@ -160,8 +160,8 @@ function toFooter({ isTyping, filter, isPaused, sort }: TopState): string {
 }
 
 /**
- * Cuts a line to the terminal's width. Every character is printable and is counted as one column. An East Asian
- * character takes two columns, so a line with such characters may be too long.
+ * Cuts a line of printable characters to the terminal's width. Each character is counted as one column, although an
+ * East Asian character takes two columns. So a line with East Asian characters may be too long.
  */
 function cut(line: string, width: number): string {
   const characters = Array.from(CHARACTERS.segment(line), ({ segment }) => segment)

@@ -2,7 +2,8 @@ import { writeSync } from 'node:fs'
 
 export type Screen = {
   /**
-   * Writes only the lines that differ from the lines of the previous call. A line may have colours, and fits the width.
+   * Writes only the lines that differ from the lines of the previous call. A line may have colours. It must not be
+   * wider than the terminal.
    */
   draw(lines: readonly string[]): void
   /** Lets the next `draw` write every line, because the terminal has another size. */

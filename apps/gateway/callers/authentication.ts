@@ -26,8 +26,8 @@ export function createAuthentication({
     wallClockMs,
   })
   billing.watchKeys({ onChanges: applyKeyChanges })
-  // Changes of management keys are not pushed, so a revoked key may stay in the cache. Billing checks the key again in
-  // each call that the gateway makes for it, and refuses a revoked key.
+  // Changes of management keys are not pushed, so a revoked key may stay in the cache. Billing checks the management
+  // key again in each call that the gateway forwards, and refuses a revoked key.
   const managers = createAuthenticate({
     lookUpKey: billing.lookUpManagementKey,
     hashApiKey,

@@ -37,8 +37,8 @@ export type PrepareRequest = <Result extends Prepared>(
 ) => Promise<Sized<Result>>
 
 /**
- * Prepares a body on another thread, to which the body's memory is transferred. `owner` is the account. The threads
- * take the waiting bodies of the accounts in rotation. Throws an `ApiError`.
+ * Prepares a body on another thread, to which the body's memory is transferred. `owner` is the account. Each account
+ * has its own queue of waiting bodies, and the threads take bodies from these queues in turn. Throws an `ApiError`.
  */
 export type PrepareOnThread = <Result extends Prepared>(
   prepare: Prepare<Result>,

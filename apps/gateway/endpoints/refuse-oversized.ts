@@ -12,8 +12,8 @@ const LONGEST_TOKEN_BYTES = 256
  * Throws an `ApiError` `context_length_exceeded` for a prompt that cannot fit the context window, however it is
  * tokenized. Without this check a worker would render and tokenize the prompt for seconds, while its other generations
  * wait. Each message and each tool counts as at least one token. Text that the template leaves out of the prompt counts
- * as well, because it is packed, sent and unpacked all the same. Each input of an embeddings request has a context
- * window of its own.
+ * as well, because this text too is compressed, sent to the worker and decompressed. Each input of an embeddings
+ * request has a context window of its own.
  */
 export function refuseOversized(
   request: GenerationRequest,

@@ -33,8 +33,9 @@ export type Admission = {
   /** Notes that the generation has ended, claimed or not. May be called again. */
   leave(): void
   /**
-   * Turns a refusal by the record into an error, and remembers the refusal for the account's next requests. The error
-   * is `model_busy` if a worker was ready, else `model_warming` or `model_unavailable`.
+   * Called when the record has answered the lift `busy`. Returns the error for the request, and remembers the refusal
+   * for the account's next requests. The error is `model_busy` if a worker was ready, else `model_warming` or
+   * `model_unavailable`.
    */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
   /** Returns the error of a generation whose model was not started in time. */
@@ -58,9 +59,10 @@ export type Admit = (call: GenerationCall) => Admission
  * as many small ones.
  *
  * An account that floods the queue makes the model busy for itself alone, because only the generations before the
- * account's own tag count. Only the record knows exactly how many tokens these have. So that a flood reaches neither
- * billing nor the queue, this function itself refuses a request in two cases: if the record refused a request of the
- * same account to the same model a moment ago, and if too many tokens of the account wait in this gateway alone.
+ * account's own tag count. Only the record knows exactly how many tokens these generations have. But this function
+ * itself refuses a request in two cases, so that a flood reaches neither billing nor the queue: if the record refused a
+ * request of the same account to the same model a moment ago, or if too many tokens of the account wait in this gateway
+ * alone.
  *
  * A client may ask to wait for a model that is being started. Its request is then admitted if there is a place for it
  * (`start-waits.ts`). The request ends if no worker takes it in the time that the client allows.
@@ -185,7 +187,8 @@ const STARTING: ModelPicture = {
 }
 /**
  * While a model is being started, any number of tokens may wait before a generation. The queue of such a model is
- * bounded instead by the places of `start-waits.ts`, and by the bytes that may wait.
+ * bounded by two other limits: the number of requests that may wait for its start (`start-waits.ts`), and the number of
+ * bytes that may be queued.
  */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 /**

@@ -91,7 +91,7 @@ export type Dispatched = {
    * whether the generation is queued.
    */
   begin(): Promise<number | null>
-  /** Must be called when the worker's claim of this epoch has arrived. Ends the looks at the generation's record. */
+  /** Must be called when the worker's claim of this epoch has arrived. Stops the looks at the generation's record. */
   claimed(claim: { worker: string; promptTokens: number }): void
   /** Must be called when output of this epoch arrives: the next lost generation may then be queued (`pace.ts`). */
   running(): void
@@ -104,7 +104,7 @@ export type Dispatched = {
    * lost for any reason.
    */
   again(next: Next): Promise<void>
-  /** Ends the looks at the generation's record. Takes the job out of the queue, unless the claim has arrived. */
+  /** Stops the looks at the generation's record. Takes the job out of the queue, unless the claim has arrived. */
   close(): void
   /** Returns the job with its latest hold. */
   job(): GenerationJob
@@ -173,13 +173,13 @@ type Deps = {
 /**
  * Creates the dispatch of this gateway's generations.
  *
- * A generation is lost when no worker of its model has been ready for `noWorkerLimitMs`, because a worker may never
- * come. While a scaler predicts that a worker will be ready before the generation's deadline, this time is not counted:
- * the start of a large model takes longer than the limit.
+ * A generation is lost when the time without a ready worker of its model reaches `noWorkerLimitMs`, because a worker
+ * may never come. This time is not counted while a scaler predicts that a worker will be ready before the generation's
+ * deadline: the start of a large model takes longer than the limit.
  *
  * The client of a generation may have asked to wait for its model's start. Until a worker has claimed such a
  * generation,
- * - the time is counted only while no scaler reports the model's state;
+ * - the time without a ready worker is counted only while no scaler reports the model's state;
  * - the time that the client allows is another limit.
  *
  * The limits and the deadline apply to every wait after the first lift:

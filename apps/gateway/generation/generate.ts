@@ -11,7 +11,8 @@ import type { Reserve } from './reserve.ts'
 
 /**
  * One generation, as the gateway runs it: admit → reserve → queue → receive events → settle. Every branch between the
- * steps is here; the steps are the functions in `deps`, each in the file of its name.
+ * steps is here. The steps are in other files: `admit.ts`, `reserve.ts`, `generation-run.ts`, `receive-vectors.ts` and
+ * `observe.ts`.
  *
  * The gateway decides everything about the generation. When its worker is lost, the generation goes on with another
  * worker (`run.recover`). When this function ends, in whatever way, the generation is settled. The caller pays for the

@@ -2,8 +2,9 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 
 /**
- * Awaits an answer of billing or the queue Redis. A failure becomes `model_unavailable` with this public message and
- * the retry-after of a dependency that is down; an ApiError is rethrown unchanged.
+ * Awaits an answer of billing or the queue Redis. A failure becomes an `ApiError` `model_unavailable`, with `message`
+ * as its public message and the retry-after of a dependency that is down. A failure that is an ApiError already is
+ * rethrown unchanged.
  */
 export async function orUnavailable<Answer>(answer: Promise<Answer>, message: string): Promise<Answer> {
   try {

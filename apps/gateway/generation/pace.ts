@@ -16,8 +16,8 @@ type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => v
  * limit they would prefill all of them at once, and their own streams would stop meanwhile.
  *
  * A generation is under way from its dispatch until it has produced a token. For each model, the generations under way
- * have at most `mostTokens` tokens together; one generation may always go, however long it is. The others wait, and go
- * in the order of their arrival.
+ * have at most `mostTokens` tokens together. But if none is under way, the next generation is dispatched, however long
+ * it is. The others wait, and are dispatched in the order of their arrival.
  */
 export function createPace(mostTokens = MOST_TOKENS): Pace {
   const models = new Map<string, { tokens: number; waiting: Turn[] }>()

@@ -162,7 +162,7 @@ export function createSettlements(deps: {
 
   /**
    * Reads the run id of a model's settlements (`SettlementMark`). Called before the first settlement of the model is
-   * sent, because `review` would send a settlement that has no run id a second time.
+   * sent. A settlement without a run id would be sent a second time by `review`.
    */
   async function readRunId(model: string): Promise<string> {
     const { runId } = await record.readMark(model)

@@ -22,8 +22,9 @@ const LEAST_BYTES = 20 * 1024
  * is read. A chunked or compressed body is counted as it arrives, in decoded bytes. Beyond the bound a request is
  * refused with `model_unavailable`.
  *
- * The bytes that are counted for a request are its share. The share is freed at the end of the request's response. If
- * the returned function is called with the request, the share is freed only by the function that this call returns.
+ * The bytes that are counted for a request are its share. The share is freed at the end of the request's response,
+ * unless a caller has taken the share over. For this the caller calls the returned function with the request, and gets
+ * a second function. Only this second function then frees the share.
  *
  * A share is granted only if its account then takes no more bytes than remain free. So the first account gets at most
  * half of the memory, and the next account at most half of the rest. If each account had a fixed part of the memory, a

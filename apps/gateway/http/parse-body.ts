@@ -30,8 +30,9 @@ export function requireFields(body: JsonObject, fields: readonly string[]): void
 }
 
 /**
- * Returns `body` as parsed by `schema`. Throws an `ApiError` `invalid_request` whose `param` is the first wrong field
- * and whose message says what is allowed there: the schemas' messages begin with "expected".
+ * Returns `body` as parsed by `schema`. If the body does not fit, throws an `ApiError` `invalid_request`. Its `param`
+ * is the first wrong field. Its message contains the schema's message about this field, which says what is allowed
+ * there and begins with "expected".
  */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: JsonObject): z.output<Schema> {
   const result = schema.safeParse(body)

@@ -8,9 +8,9 @@ import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 import type { OwnKey } from '#libs/account-contract/resources/own.ts'
 
 /**
- * How often a request is repeated after a 429. For each key, a gateway serves a burst of requests to the operations
- * below, and after the burst one request a second. It asks a faster caller to wait for a second. A refused request has
- * done nothing, so changes may be repeated like reads.
+ * The maximum number of times that a request is repeated after a 429. For each key, a gateway serves a burst of
+ * requests to the operations below, and after the burst one request a second. It asks a faster caller to wait for a
+ * second. A refused request has done nothing, so changes may be repeated like reads.
  */
 const WAITS = 3
 const LONGEST_WAIT_S = 5

@@ -21,17 +21,19 @@ export type BudgetPool = {
 const SHORT_MS = 10_000
 
 /**
- * Shares (given ÷ want) of pools of equal priority are equalized once they have differed by more than UNEVEN_SHARE for
- * UNEVEN_MS.
+ * A pool's share is the number of replicas that it is given, divided by the number that it wants. The shares of pools
+ * of equal priority are equalized once they have differed by more than UNEVEN_SHARE for UNEVEN_MS.
  */
 const UNEVEN_MS = 60_000
 const UNEVEN_SHARE = 0.25
 
 /**
  * Divides each GPU class's budget among its pools. First every pool gets its minimum. Then the pools get more replicas,
- * in the order of their priorities from high to low. Within a priority, each replica goes to the pool with the smallest
- * share (given ÷ want) into which it still fits. If shares are equal, a pool that already has the replica comes first,
- * and the other pools follow by order and name. Two delays prevent GPUs from moving to and fro:
+ * in the order of their priorities from high to low. Pools of equal priority get one replica after another. The next
+ * replica goes to the pool with the smallest share (its given replicas ÷ its wanted replicas), among the pools that
+ * want more and whose replica fits into the GPUs that are left. If shares are equal, a pool comes first if it has more
+ * replicas now than it has been given so far. After that, the order and the names of the pools decide. Two delays
+ * prevent GPUs from moving to and fro:
  * - A pool keeps the replicas that it has and wants until a pool of higher priority has been short for 10 s.
  * - Against pools of its own priority, a pool keeps these replicas until another pool's share has been lower by more
  *   than 0.25 for 60 s.

@@ -19,18 +19,18 @@ export type Need = {
 /**
  * Computes how many replicas a model's load needs. It is the highest of these terms:
  *
- * - busy: (busy slots + queue slots) ÷ (slots of a replica × utilization). Busy slots are the larger of the running
- *   generations and rate × mean service time (Little's law). Queue slots are the slots needed to empty the queue within
- *   the target wait;
- * - decode: output tokens per second that the new requests ask for (rate × mean output tokens) ÷ (output tokens per
- *   second of a busy replica × utilization);
+ * - busy: (busy slots + queue slots) ÷ (slots of a replica × utilization). Busy slots are the larger of two numbers:
+ *   the running generations, and offered generations per second × mean service time (Little's law). Queue slots are the
+ *   slots needed to empty the queue within the target wait;
+ * - decode: (offered generations per second × mean output tokens) ÷ (output tokens per second of a busy replica ×
+ *   utilization);
  * - prefill: the waiting prompt tokens, divided by the tokens that a replica prefills within the target wait.
  *
  * The result is rounded up. It is at least 1 while a request waits, and for 60 s after a request was refused because no
  * worker was ready. It never exceeds the sum of the pools' maxima. It is absolute, never a ratio of ready pods, so
  * loading pods do not raise it.
  *
- * @throws RangeError without a pool.
+ * @throws RangeError if `pools` is empty.
  */
 export function computeNeed(load: ModelLoad, pools: readonly PoolSpec[]): Need {
   const [first] = pools.toSorted((a, b) => a.order - b.order)

@@ -11,7 +11,7 @@ const STEP_SHARE = 0.1
  * The reason for a change. In this list, a pool "has" only the replicas that are neither cordoned nor released.
  * - `paused`: KEDA leaves the pool alone.
  * - `rise`: more replicas are wanted than the pool has, and the target rises.
- * - `uncordon`: more replicas are wanted, and cordoned pods serve again.
+ * - `uncordon`: more replicas are wanted, and cordoned or released pods serve again.
  * - `no-gpu`: more replicas are wanted, and no GPU is free.
  * - `reclaim`: the budget gives fewer replicas than the pool has.
  * - `idle`: the model has no load.
@@ -69,7 +69,8 @@ export type ChangeInput = {
 
 /**
  * Plans one pool's change in this second.
- * - A pool rises at once: first cordoned pods serve again, then the target rises into free GPUs.
+ * - A pool rises at once. First, pods that are cordoned or released serve again. If they are too few, the target rises
+ *   as far as GPUs are free.
  * - A pool falls in steps, and only to the highest number of replicas that was wanted within the last `downWindowMs`
  *   (the window). There is at most one step in 60 s. A step takes at most 10 % of the serving pods out of service, or
  *   the least number of pods by which the HPA changes the Deployment (`batch`), whichever is more. Each of these pods
@@ -114,11 +115,11 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 }
 
 /**
- * Returns the number of replicas for which the pool asks the budget. It is the number of wanted replicas or the target,
- * whichever is more, because the pool gives replicas back only with time: after the window, in steps, and after their
- * pods have finished their generations. For a model without load the pool asks for no replicas. If the pool of a model
- * with load asked for less, other pools would count on replicas that are not free yet, and would keep replicas that
- * they should give back to this pool.
+ * Returns the number of replicas for which the pool asks the budget. For a model without load this number is 0. For any
+ * other model it is the number of wanted replicas or the target, whichever is more. The pool asks for its whole target,
+ * because it gives replicas back slowly: after the window (`downWindowMs`), in steps, and only when their pods have
+ * finished their generations. If it asked for less than its target, other pools would count on replicas that are not
+ * free yet, and would keep replicas that they should give back to this pool.
  */
 export function protectedWant(
   state: PoolState,
@@ -171,7 +172,7 @@ function rise(round: Round, state: PoolState, count: number): Move {
  * Takes `count` pods back into service, in this order:
  * - cordoned pods, which serve again within a second; the pods that run the most generations come first;
  * - released pods that the target still counts;
- * - lowered pods (see `release-pods.ts`), each of which raises the target.
+ * - *lowered* pods, which are released pods that the target no longer counts; each of them raises the target by one.
  *
  * If Kubernetes deleted another pod in the place of a lowered pod, the lowered pod serves again whatever `count` is.
  * Such a pod does not raise the target, because the deletion of the other pod has already brought the number of pods
@@ -241,8 +242,8 @@ function take({ existing, nowMs }: Round, state: PoolState, count: number): Pool
 
 /**
  * Lets pods serve again if the cordoned and released pods together are fewer than `batch`. The HPA would ignore a
- * change of fewer than `batch` replicas, so these pods would stay idle for ever. Lowered pods (see `release-pods.ts`)
- * stay released.
+ * change of fewer than `batch` replicas, so these pods would stay idle for ever. Released pods that the target no
+ * longer counts (`loweredMs` is not null) stay released.
  */
 function dropPartOfBatch(state: PoolState, batch: number): PoolState {
   if (state.cordoned.length + state.released.length >= batch) return state

@@ -7,11 +7,12 @@ const KEPT = 20
 const QUANTILE = 0.75
 
 /**
- * If a start has lasted longer than all kept durations, its expected duration is the longest of them times this factor.
+ * If a phase of a start has lasted longer than all its kept durations, its expected duration is the longest of them,
+ * multiplied by this factor.
  */
 const OVERTIME = 1.5
 
-/** If a start has lasted longer than all kept durations, its predicted rest is at least this. */
+/** If a phase of a start has lasted longer than all its kept durations, its predicted rest is at least this. */
 const LEAST_LEFT_MS = 5000
 
 /**

@@ -33,17 +33,17 @@ const MARK_SETTLES_MS = 1000
 const UNDELETED_MS = 60_000
 
 /**
- * The target no longer counts a lowered pod, so Kubernetes should delete it. The lowered pod counts as replaced if
- * another pod has been missing in its place for this time. Before that, the missing pod may be an evicted pod whose
- * successor Kubernetes has not created yet.
+ * The target no longer counts a lowered pod, so Kubernetes should delete it. If another pod is missing in its place for
+ * this time, Kubernetes has deleted the other pod, and the lowered pod counts as replaced. Before this time, the
+ * missing pod may be an evicted pod whose successor Kubernetes has not created yet.
  */
 const REPLACED_MS = 5000
 
 type Released = PoolState['released'][number]
 
 /**
- * Returns how many of the lowered pods (the target no longer counts them) Kubernetes will still delete. In place of
- * each of the other lowered pods, Kubernetes has deleted another pod.
+ * A lowered pod is a pod that the target no longer counts. Returns the number of lowered pods that Kubernetes will
+ * still delete. A lowered pod is not included if Kubernetes has deleted another pod in its place.
  */
 export function countLeaving({ target, released }: PoolState, existing: number): number {
   const lowered = released.filter(({ loweredMs }) => loweredMs !== null).length
@@ -68,10 +68,11 @@ export function toReleased(uid: string, nowMs: number, isForced = false): Releas
 }
 
 /**
- * Lowers the target by the number of released pods whose deletion cost Kubernetes has listed for at least 1 s. Does so
- * only if these pods and the already lowered pods are at least `batch` together. A released pod that has begun to serve
- * meanwhile is cordoned instead. If it was lowered already and Kubernetes has not deleted another pod in its place, the
- * target counts it again.
+ * Lowers the target by the number of released pods whose deletion cost Kubernetes has listed for at least 1 s. Lowers
+ * it only if these pods and the already lowered pods are at least `batch` together.
+ *
+ * A released pod that has begun to serve again becomes a cordoned pod. If it was lowered already, and Kubernetes has
+ * not deleted another pod in its place, the target counts it again.
  */
 export function lowerMarked(
   state: PoolState,
@@ -108,11 +109,12 @@ function isReleasable(entry: Released, pod: PodView | undefined): boolean {
 }
 
 /**
- * Drops pods that no longer exist.
- * - A lowered pod (the target no longer counts it) that is gone was deleted as planned.
- * - A released pod that is gone before it was lowered was deleted in place of a lowered pod: both have the deletion
- *   cost, so Kubernetes may choose either. The lowered pod then counts as not lowered, and is lowered again.
- * - Any other pod that is gone is replaced by Kubernetes.
+ * Drops pods that no longer exist. There are three cases:
+ * - The pod was lowered: the target no longer counts it. It was deleted as planned.
+ * - The pod was released, but not lowered yet. It was deleted in place of a lowered pod: both have the deletion cost,
+ *   so Kubernetes may choose either. The lowered pod, which still exists, then counts as not lowered, and is lowered
+ *   again.
+ * - Any other pod: Kubernetes replaces it.
  */
 function dropGone(state: PoolState, pods: ReadonlyMap<string, PodView>): PoolState {
   const exists = ({ uid }: { uid: string }) => pods.has(uid)

@@ -25,9 +25,9 @@ export type SplitPool = {
  * ways:
  * - A pool gets additional replicas in place of its sick pods (see `REPLACED_SHARE`), of its pods that an operator
  *   cordoned, and of its spot pods that the provider is taking away.
- * - The pools that come later in the order get additional replicas: one for each spot pod that the provider is taking
- *   away from this pool, and one for each pod of this pool that has been unscheduled for 60 s. They get these replicas
- *   together, not each of them.
+ * - A pool may have spot pods that the provider is taking away, and pods that have been unscheduled for 60 s. For each
+ *   of these pods, the later pools together get one additional replica. But they get at most as many of these replicas
+ *   as the pool itself gets from its floor and from the need.
  *
  * While the need is 0 and the model is not idle yet, one replica stays in a pool that has replicas. If no pool has a
  * replica, none is started.

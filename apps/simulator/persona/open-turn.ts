@@ -26,8 +26,8 @@ export async function createSplitPrompt(
 
 /**
  * Returns the length of the longest beginning of `tokens` that is at the end of `written`. An assistant turn may begin
- * with text of the caller, after which the simulator writes its `tokens`. When such a turn is continued, the length is
- * the number of these tokens that the simulator has already written.
+ * with text of the caller, after which the simulator writes `tokens`. When such a turn is continued, the length is the
+ * number of these tokens that the simulator has already written.
  */
 export function overlap(written: Uint32Array, tokens: readonly number[]): number {
   for (let length = Math.min(written.length, tokens.length); length > 0; length--) {

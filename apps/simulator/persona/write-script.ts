@@ -142,8 +142,8 @@ function decodeMarked(ids: Uint32Array, tokenizer: Tokenizer, added: ReadonlySet
 const CLOSED_THOUGHT = '<think>\n\n</think>\n\n'
 
 /**
- * A template disables thinking by an empty thought at the beginning of the turn. Returns how many of the ids belong to
- * such a thought; 0 if there is none.
+ * A chat template disables thinking by an empty thought at the beginning of the turn. Returns how many of the ids
+ * belong to such a thought; 0 if there is none.
  */
 function closedThoughtLength(written: Uint32Array, tokenizer: Tokenizer): number {
   for (let length = 1; length <= Math.min(written.length, CLOSED_THOUGHT.length); length++) {

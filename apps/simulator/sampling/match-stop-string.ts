@@ -36,9 +36,9 @@ export function createStopMatcher(options: {
 }
 
 /**
- * Returns where the text of the newest token begins in `text`. `before` is the text of the ids before the newest id was
- * added. `before` may begin earlier than `text`: if the list of ids was full, its first id was dropped at the same
- * time.
+ * Returns the index in `text` at which the newest token's text begins. `before` is the text of the list of ids before
+ * the list got the newest id. `before` may begin earlier than `text`: if the list was full, its first id was dropped
+ * when the newest id was added.
  */
 function startOfNews(text: string, before: string): number {
   for (let cut = 0; cut <= before.length; cut++) {

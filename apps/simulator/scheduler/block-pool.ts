@@ -44,9 +44,9 @@ export type BlockPool = {
  * beginning of the prompt to the end of this block. Freed blocks are kept until their space is needed. Then the block
  * that was used least recently is evicted first.
  *
- * Each chain of contents has a number. A chain is the previous chain and one more block, so each new pair of the
- * previous chain's number and the block's token ids gets the next number. So two different chains never have the same
- * number. With hashes in place of numbers, two different chains could have the same hash.
+ * Each chain of contents has a number. A chain consists of a shorter chain, its parent, and one more block. Each new pair
+ * of a parent's number and the block's token ids gets the next unused number. So two different chains never have the
+ * same number. With hashes in place of numbers, two different chains could have the same hash.
  */
 export function createBlockPool(options: { blocks: number; blockSize: number }): BlockPool {
   const { blocks: total, blockSize } = options

@@ -8,8 +8,8 @@ export type Sequence = {
   /** Only sequences of the same salt share cached blocks; null counts as a salt. */
   readonly cacheSalt: string | null
   /**
-   * The scheduler calls `next` each time when it has computed the prompt and all tokens that were generated so far.
-   * `tokenId` is the next generated token; null for a sequence that generates no tokens.
+   * Returns the next generated token. The scheduler calls `next` each time it has computed the prompt and all tokens
+   * that were generated so far. `tokenId` is null for a sequence that generates no tokens.
    */
   readonly next: () => { tokenId: number | null; ended: boolean }
 }

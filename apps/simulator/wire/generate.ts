@@ -191,5 +191,5 @@ async function prepare(
  */
 const LONG_PROMPT = 8_192
 
-/** The settings for a replay of output that was written before: that output did not end. */
+/** The settings for a replay of earlier output. With these settings no token and no limit ends the replay. */
 const UNENDING = { maxTokens: null, minTokens: 0, ignoreEos: true, stop: [], stopTokenIds: [] }

@@ -8,8 +8,8 @@ const TAIL_TOKENS = 256
 
 /**
  * Returns the function that checks one call for the fault `poison`. The function must get each token before the token
- * is delivered. It returns true if the step that computes this token kills the core. The fault may be set and changed
- * at any time.
+ * is delivered. It returns true if the step that computes this token kills the engine core. The fault may be set and
+ * changed at any time.
  */
 export function createPoisonCheck(
   promptIds: Uint32Array,

@@ -16,8 +16,8 @@ export type GenerateOrder = {
 }
 
 /**
- * Checks everything but the prompt, with vLLM's messages (recorded from 0.32.0). Throws an InvalidRequest if the engine
- * refuses the request, and an UnexpectedFailure if the code of vLLM 0.26 fails on it.
+ * Checks a request without its prompt. The errors have vLLM's messages (recorded from 0.32.0). Throws an InvalidRequest
+ * if the engine refuses the request, and an UnexpectedFailure if the code of vLLM 0.26 fails on it.
  */
 export function validateGenerate(
   request: GenerateRequest__Output,

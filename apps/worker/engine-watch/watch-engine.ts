@@ -56,8 +56,10 @@ const UNANSWERED = 'the health check got no answer'
  * takes at least 10 s: the health checks were good during the hang or the failures, so one more good check does not
  * show that the engine works again.
  *
- * `onChange` is called at each move. `onLost` is called when running generations will not end by themselves. `onSign`
- * is called before both, with the result of each check.
+ * `onChange` is called when the state has changed. `onLost` is called before `onChange`, when running generations will
+ * not end by themselves. `onSign` is called before `onLost` and `onChange`: with the result of each check, and with
+ * `dead` when a call reports a dead engine. A single missing answer that does not change the state is not passed to
+ * `onSign`.
  */
 export function createEngineWatch(deps: {
   healthCheck: () => Promise<{ healthy: boolean; message: string }>

@@ -100,8 +100,8 @@ export function runGenerate(
       } else if (failure === null) {
         fail(new EngineError('unavailable', 'the engine closed the stream without completing it'))
       } else if (isOpen) {
-        // The call stays open here: `toError` may first ask the engine for its health, and an abort does not wait for
-        // that answer.
+        // The call stays open until `toError` has answered. `toError` may ask the engine for its health, and an abort
+        // that comes meanwhile ends the call at once.
         void toError(failure, completionTokens > 0).then(fail, fail)
       }
     },

@@ -13,8 +13,9 @@ export type ClaimGeneration = (model: string, serves: Serves, offer: Offer | nul
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
 /**
  * If a claim has no answer after this time, the worker gives it up. The time is longer than a stall of Redis or of this
- * process. A worker that has lost only its connection to the queue Redis must not keep a generation that it cannot
- * read. Once the worker no longer reports the claim, the gateway queues the generation again.
+ * process. The claim may have succeeded although its answer was lost, because the worker has lost its connection to the
+ * queue Redis. While the worker reports such a claim to the gateway, no other worker can run the generation. Once it no
+ * longer reports the claim, the gateway queues the generation again.
  */
 const GIVE_UP_AFTER_MS = 30_000
 
@@ -44,8 +45,8 @@ export function createClaimGeneration(deps: {
       try {
         return await untilAnswered(ask, { ...PAUSES, giveUp: () => nowMs() >= giveUpAtMs })
       } finally {
-        // The caller's next step opens the run. This process reads no message in between. So if a gateway asks for this
-        // generation, either the claim or the run is found.
+        // The caller of `claim` opens the run in its next step, and this process reads no message in between. So if a
+        // gateway asks whether this worker runs the generation, the worker finds either the claim or the run.
         open.delete(nonce)
       }
     },

@@ -35,9 +35,9 @@ const LONG_CHARACTERS_AT_START = 524_288
 const THREADS = 2
 
 /**
- * `taskMs` is far longer than any task: a request body of 32 MiB, the default limit of gateways, takes one minute. If a
- * task exceeds `taskMs`, it is given up, and `encoder` encodes its texts. But the native library cannot be stopped, so
- * it would still be encoding the same texts on its own threads.
+ * `taskMs` is far longer than any task takes: a request body of 32 MiB, the default limit of gateways, takes one
+ * minute. A task that exceeds `taskMs` is given up, and the wrapped encoder encodes the task's texts. Meanwhile the
+ * native library, which cannot be stopped, goes on encoding the same texts for the task that was given up.
  */
 const LIMITS = { waiting: 1_024, taskMs: 1_800_000, heapMib: 512 }
 

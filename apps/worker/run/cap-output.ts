@@ -27,7 +27,7 @@ export type OutputCap =
  * input neither creates debt nor shortens an answer that could be paid.
  *
  * A hold that the credits did not limit (`hold.clamped` is false) is large enough if it pays for the output for which
- * it was granted (`hold.outputTokens`). The caller's limit may be higher, because the hold can grow.
+ * it was granted (`hold.outputTokens`). The caller's limit may be higher than this output, because the hold can grow.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)

@@ -52,8 +52,8 @@ const LAST_PAUSE_MS = 1_000
  */
 const GIVE_UP_MS = 3_000
 /**
- * A larger hold is requested when at most this many paid tokens are left, which means that they are not passed on yet:
- * `LEAD_SHARE` of all paid tokens, but at least `LEAD_TOKENS`.
+ * A larger hold is requested when few of the paid tokens are still to be passed on: at most `LEAD_SHARE` of all paid
+ * tokens, or at most `LEAD_TOKENS` if that is more.
  */
 const LEAD_SHARE = 1 / 16
 const LEAD_TOKENS = 16

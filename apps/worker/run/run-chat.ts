@@ -94,8 +94,8 @@ export function createRunChat(deps: {
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
-    // The gateway usually gets the claim with the first output. It gets the claim earlier in two cases:
-    // - The prompt is large. A caller who hangs up pays for the prompt only if the gateway has received the claim.
+    // The event `generation-claimed` is usually sent together with the first output. It is sent at once in two cases:
+    // - The prompt is large. A caller who hangs up pays for the prompt only if the gateway has received the event.
     // - The generation was present at the death of an engine. If this worker dies together with its engine, the gateway
     //   must know that the engine had the generation.
     if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths.count > 0) run.sendClaim()
@@ -137,8 +137,8 @@ export function createRunChat(deps: {
   }
 
   /**
-   * Brings the parser to its state after the ids of earlier epochs. Returns true if these ids already contain the end
-   * of the output.
+   * Passes the token ids of earlier epochs to the parser, so that it can continue after them. Returns true if these ids
+   * already contain the end of the output.
    */
   async function replay(
     { earlierIds }: RunningGeneration,
@@ -292,9 +292,9 @@ async function traceCall(
 }
 
 /**
- * If a prompt has at most this many tokens, the worker sends the gateway the claim together with the first output,
- * which saves a message for each generation. So the prefill of such a prompt is free if the caller hangs up before the
- * first output.
+ * If a prompt has at most this many tokens, the worker sends `generation-claimed` together with the first output, which
+ * saves a message for each generation. So the prefill of such a prompt is free if the caller hangs up before the first
+ * output.
  */
 const LARGE_PROMPT_TOKENS = 2_048
 

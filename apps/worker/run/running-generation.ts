@@ -89,8 +89,8 @@ export function createRun(
   const abort = new AbortController()
   const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
   /**
-   * Ids that were noted after the last sent events. Their text may still be buffered, because it is half a character or
-   * may begin a stop string.
+   * The token ids of the output that the engine has written since events were last sent. Their text may still be
+   * buffered, because it is half a character or may begin a stop string.
    */
   const unsentIds: number[] = []
   let unsentClaim: GenerationClaimed | null = null

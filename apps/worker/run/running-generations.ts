@@ -79,7 +79,7 @@ type TrackedStream = UnreadGeneration & {
 /**
  * The generations of this process on all engines, by gateway and stream: control messages name the stream, not the
  * generation. An ended generation is remembered until its gateway has settled it, but at most for `KEEP_ENDED_MS`. If
- * the gateway dies before, this worker settles the generation.
+ * the gateway dies before it has settled the generation, this worker settles it.
  */
 export function createRunningGenerations(deps: {
   publisher: Pick<EventPublisher, 'send' | 'pulse' | 'forget'>

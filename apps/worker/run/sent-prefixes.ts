@@ -8,8 +8,8 @@ import { LRUCache } from 'lru-cache'
  */
 export type SentPrefixes = {
   /**
-   * Notes a prompt that is sent now. If `tenant` is null, all prompts share the cache, and nothing is noted. A long
-   * prompt is noted in several iterations of the event loop.
+   * Notes a prompt that is sent to the engine now. If `tenant` is null, all prompts share the engine's cache, and
+   * nothing is noted. A long prompt is noted in several iterations of the event loop.
    */
   readonly note: (tenant: string | null, promptIds: Uint32Array) => Promise<SentPrefix>
 }

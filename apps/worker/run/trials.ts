@@ -8,8 +8,8 @@ import type { RunningGeneration } from './running-generation.ts'
 export type Trials = {
   /**
    * Resolves when the engine may be called for this run, or when the run is stopped. Most runs need not wait. A run
-   * waits at most `TURN_MS` × the number of engines that died while they ran its generation, or `TURN_MS` if there was
-   * none.
+   * waits at most `TURN_MS` × the number of engines that died while they ran its generation. If no engine died, the run
+   * waits at most `TURN_MS`.
    */
   begin(run: TriedRun): Promise<void>
   /** Notes that the engine has given output. */
@@ -69,10 +69,10 @@ const HANGS_WITHIN_MS = 2_000
  * trial is longer.
  *
  * This method has two limits. A run on trial is unread for a fraction of a second. If another generation kills the
- * engine for the first time within this time, the generation on trial is ended in its place. And if more than about
- * fifty runs wait for one engine, the runs whose trial does not begin within 5 s go on together. Then another engine is
- * needed to find the generation that kills. The longest wait grows with each death, so in the end the generation is
- * found.
+ * engine for the first time within this time, the generation on trial is ended in place of that other generation. And
+ * if more than about fifty runs wait for one engine, the runs whose trial does not begin within 5 s go on together.
+ * Then another engine is needed to find the generation that kills. The longest wait grows with each death, so in the
+ * end the generation is found.
  *
  * An embedding begins anew in each epoch, so its trial lasts until its end.
  */
@@ -87,8 +87,8 @@ export function createTrials(nowMs: () => number): Trials {
   function mayBegin(turn: Turn): boolean {
     if (isTried(turn)) return !isRunning(isUnread) && !isRunning(isOnTrial)
     if (isRunning((other) => isTried(other) && isUnread(other))) return false
-    // New runs also wait if a run on trial waits and no run on trial is running. Otherwise a series of new runs could
-    // keep the run on trial waiting.
+    // A new run also waits in this case: another run waits for its trial, and no run on trial is running. Otherwise a
+    // series of new runs could delay that trial without end.
     return isRunning(isOnTrial) || !waiting.values().some(isTried)
   }
 

@@ -41,8 +41,8 @@ function assertDays(from: string, to: string): void {
 }
 
 /**
- * Returns the first and the last day of a query, both included; by default the 30 days up to `today`. Throws as
- * `assertDays` does.
+ * Returns the first and the last day of a query, both included. By default `to` is `today`, and `from` is 29 days
+ * before `to`. Throws as `assertDays` does.
  */
 export function toDays(
   { from, to }: { from?: string | undefined; to?: string | undefined },

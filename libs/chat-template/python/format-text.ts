@@ -1,8 +1,8 @@
 import { toPythonSource, toPythonText, type RuntimeValue } from './runtime-value.ts'
 
 /**
- * Returns Python's `template % values`, for `%s`, `%r`, `%d` and `%%`. Throws for other fields, and where Python
- * throws.
+ * Returns Python's `template % values`, for templates with the fields `%s`, `%r`, `%d` (of integers) and `%%` alone.
+ * Throws for any other field, and where Python throws.
  */
 export function formatPercent(template: string, values: readonly RuntimeValue[]): string {
   const rest = [...values]
@@ -20,7 +20,8 @@ export function formatPercent(template: string, values: readonly RuntimeValue[])
 }
 
 /**
- * Returns Python's `template.format(*values)`, for `{}` and `{0}`. Throws for other fields, and where Python throws.
+ * Returns Python's `template.format(*values)`, for templates with fields such as `{}` and `{0}` alone. Throws for any
+ * other field, and where Python throws.
  */
 export function formatBraces(template: string, values: readonly RuntimeValue[]): string {
   let next = 0

@@ -20,7 +20,8 @@ export function describeShapes({ plain, withTools, tools }: TemplateShapes): Sha
 type Finding = { readonly kind: 'refused' | 'changed'; readonly text: string }
 
 /**
- * The texts of a description, by field of the shape and by its value. A value that has no text here is not described.
+ * The texts of a description: for each field of the shape, one text for each value of the field. A value without a text
+ * is not described.
  */
 const TEXTS: { readonly [Field in keyof TemplateShape]?: Readonly<Record<string, string>> } = {
   leadingSystems: {

@@ -112,8 +112,8 @@ function foldLeading(
 }
 
 /**
- * Joins an assistant message that has no tool calls with the assistant message with tool calls that follows it
- * directly. Does nothing if the template prints two assistant messages in a row.
+ * Joins two assistant messages in a row if only the second one has tool calls. Does nothing if the template prints two
+ * assistant messages in a row.
  */
 function joinTextWithCall(
   messages: readonly ChatMessage[],

@@ -35,8 +35,8 @@ type Conversation = {
   /** Words that the prompt must have once, in this order. */
   readonly words: readonly string[]
   /**
-   * Further words that the prompt must have once, at any place: some templates print the instructions in front of the
-   * last user message.
+   * Further words that the prompt must have once, at any place. They are from the system messages at the start, which
+   * some templates print in front of the last user message.
    */
   readonly anywhere?: readonly string[]
 }

@@ -3,9 +3,9 @@
  * differ: some print only one system message, some raise an error at the second user message, some want arguments as
  * text. `probeTemplate` finds the shape; `fitMessages` and `toTemplateMessage` follow it.
  *
- * With the values of `PLAIN_SHAPE`, messages are printed unchanged. Each field describes one kind of messages. It is
- * null if the template leaves out or refuses messages of this kind however they are written; a request with them is
- * refused.
+ * With the values of `PLAIN_SHAPE`, messages are printed unchanged. Each field describes one kind of messages. The
+ * field is null if the template leaves out or refuses messages of this kind, in whatever form. A request that contains
+ * such messages is then refused.
  */
 export type TemplateShape = {
   /**

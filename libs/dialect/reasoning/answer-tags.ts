@@ -13,7 +13,7 @@ export type AnswerTags = {
  * the beginning and the end of the answer, blanks aside, so an answer may mention tags. Line breaks next to the tags
  * are markup too. An answer without an open tag is unchanged.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `start`
  *   Only blanks, or the beginning of the open tag, so far.

@@ -15,15 +15,15 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
 
 /**
  * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
- * only at the very start. There it is markup even if the template has opened the reasoning already, because some models
- * repeat the tag. A close tag ends open reasoning; if neither the template nor the output has opened the reasoning, the
- * close tag too is markup only at the very start. So an answer may mention tags. Line breaks just inside the tags,
- * after the close tag, and next to a call within the reasoning are dropped.
+ * only at the very start of the output. There it is markup even if the template has opened the reasoning already,
+ * because some models repeat the tag. A close tag ends open reasoning. If neither the template nor the output has
+ * opened the reasoning, a close tag is markup only at the very start of the output. So an answer may mention tags. Line
+ * breaks just inside the tags, after the close tag, and next to a call within the reasoning are dropped.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `start`
- *   Only blanks, or the beginning of a tag, so far.
+ *   So far the output has only blanks and perhaps the beginning of a tag.
  *   - The open tag: `reasoning`. The blanks before it are dropped.
  *   - The close tag: `answer`. The blanks before it are dropped.
  *   - Other text, or the end of the output: `reasoning` if the template has opened the reasoning, else `answer`.

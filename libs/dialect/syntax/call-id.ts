@@ -28,8 +28,8 @@ export function toCallId(
 }
 
 /**
- * Replaces call ids that the family's template would reject, in calls and their results alike: a caller may replay
- * calls of another model or make up ids. Ids of the family's own kind are unchanged.
+ * Replaces call ids that the family's template would reject, both in calls and in the results of calls. Such ids come
+ * from callers that replay calls of another model, or that make up ids. Ids of the family's own kind are unchanged.
  */
 export function withOwnCallIds(
   kind: ModelFamily['callIds'],

@@ -35,7 +35,7 @@ export type HarmonySink = ToolCallSink & { readonly onReasoning: (text: string) 
  * The prompt may end inside a header, as in `<|start|>assistant`. The first text of the output may continue this
  * header.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `start`
  *   No control token has come yet. The text so far may continue the header in which the prompt ends.

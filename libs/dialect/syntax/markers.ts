@@ -10,9 +10,9 @@ export function toMarkers(texts: readonly string[]): Markers {
 }
 
 /**
- * Returns the first index, from `from` on, at which a marker begins. At the end of the text, the beginning of a marker
- * is enough. Returns -1 if there is no such index. Compares text, so it does not matter whether a marker is one token
- * or several.
+ * Returns the first index, from `from` on, at which a marker begins. A marker also counts if the text ends before the
+ * marker is complete. Returns -1 if there is no such index. Compares text, so it does not matter whether a marker is
+ * one token or several.
  */
 export function findMarker(text: string, markers: Markers, from = 0): number {
   let at = nextFirst(text, markers.firsts, from)

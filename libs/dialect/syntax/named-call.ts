@@ -18,7 +18,7 @@ export type NamedSyntax = {
  * Reads one call that is a name, a separator and JSON. The JSON is emitted as the model wrote it, without the Markdown
  * fence that may enclose it.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `prefix`
  *   The text so far may be the beginning of the prefix.
@@ -26,7 +26,7 @@ export type NamedSyntax = {
  *
  * `name`
  *   The name and the separator are read.
- *   - The separator, after a name: the call starts, `before-arguments`.
+ *   - The separator, after a name: `before-arguments`. The call starts.
  *   - The close tag, after a name: the call starts and is over, without arguments.
  *   - A character that no name contains, or no name before the separator: the text is not a call.
  *
@@ -125,8 +125,9 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
   }
 
   /**
-   * Reads `null` or an empty fence up to the close tag; both mean that there are no arguments. Returns undefined if
-   * `text` cannot be one of the two. Otherwise returns the same as `push`.
+   * Reads the text up to the close tag if this text is empty, is `null`, or is a Markdown fence that is empty or
+   * contains `null`. Each of these means that there are no arguments. Returns undefined if anything else comes before
+   * the close tag. Otherwise returns the same as `push`.
    */
   function pushNothing(text: string): string | null | undefined {
     const at = findMarker(text, closeMarkers)

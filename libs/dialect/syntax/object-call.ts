@@ -22,7 +22,7 @@ export type ObjectSyntax = {
  * Between an opener and its close tag, models also write several objects, a list of objects, or a Markdown fence around
  * objects. Each object is a call; brackets, commas and fences between objects are markup.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `before-object`
  *   Only blanks so far. If the format has a close tag, a bracket or a fence may stand here too.
@@ -348,9 +348,9 @@ function parseString(literal: string): string | null {
 }
 
 /**
- * Returns the text of arguments that are a string, a number or a word: `''` for the word `null` (no arguments). Returns
- * null if `literal` is invalid JSON. Some models write the object of the arguments inside a string. Then the result is
- * the object's text, which callers expect.
+ * Returns the text of a call's arguments that the model wrote as a string, a number or a word. The word `null` means no
+ * arguments and gives `''`. Some models write a string that contains a JSON object. For such a string, returns the text
+ * of the object, because callers expect an object. Returns null if `literal` is invalid JSON.
  */
 function toArguments(literal: string): string | null {
   const value = parseJson(literal)

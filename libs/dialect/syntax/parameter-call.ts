@@ -19,14 +19,15 @@ export type ParameterSyntax = {
 }
 
 /**
- * Reads one call that is tags with a name and parameters. The parameters become a JSON object as they come: values
- * declared as strings are emitted at once, other values when they are complete. Nothing is unescaped, because models
- * write no entities.
+ * Reads one call that is written as tags, with a name and parameters. The parameters become a JSON object as they come:
+ * values declared as strings are emitted at once, other values when they are complete. Nothing is unescaped, because
+ * models write no entities.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `name`
- *   - The end of the name; in a format without such an end, the next tag: the call starts, `between`.
+ *   - The end of the name: `between`. The call starts. In a format without a text that ends the name, the next tag ends
+ *     it.
  *   - A character that no name contains, or an empty name: the text is not a call.
  *
  * `between`
@@ -39,7 +40,7 @@ export type ParameterSyntax = {
  *   - More than 512 characters: the call is over, and the characters are not part of it.
  *
  * `before-value`
- *   - The open tag of the value; in a format without such a tag, at once: `value`.
+ *   - The open tag of the value: `value`. In a format without this tag, the value begins at once.
  *   - Other text: `between`. The key is dropped.
  *
  * `value`

@@ -47,8 +47,8 @@ export function isAlwaysText(types: DeclaredTypes): boolean {
  * - Text that is JSON of a declared type other than string is used unchanged. Python's `True`, `False` and `None` count
  *   as the words of JSON. If the schema declares integers but no other numbers, a number is written without fraction
  *   and exponent.
- * - If types are declared and string is not one of them, literals of other languages and values in quotes are read as
- *   well.
+ * - If types are declared and string is not one of them, two more forms of a declared type are accepted: a literal of
+ *   another language (such as `nil` or a Python list), and a value in quotes (such as `"3"` for 3).
  * - Any other text becomes a string. Quotes are part of that string, because no template writes them as markup.
  */
 export function toJsonText(written: string, types: DeclaredTypes): string {

@@ -12,7 +12,7 @@ export type PythonSyntax = { readonly type: 'python' }
  *
  * If `offered` is given, text with a name that is not in `offered` is not a call: it may be an answer that is a list.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `name`
  *   The name of the tool.

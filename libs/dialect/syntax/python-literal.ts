@@ -17,7 +17,7 @@ export type PythonLiteral = {
  * they are complete. Tuples, and any other value in parentheses, become lists. JSON's own words are accepted too. The
  * first character of the literal is not a blank.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `value`
  *   A value follows: the literal itself, a list's item, or the value of a key.

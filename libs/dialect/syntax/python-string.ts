@@ -9,7 +9,7 @@ export type PythonString = {
  * in triple quotes are supported. An escape that Python does not know is text, as in Python. A line break may stand
  * without an escape, because models omit the escape.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * `open`
  *   The first quote was read.

@@ -17,9 +17,9 @@ export type TextSyntax = {
   readonly section?: { readonly open: string; readonly close: string }
   /**
    * The syntax of calls that are JSON objects, side by side or in a list. Such calls follow any of the `openers`. If
-   * `unmarked`, they may also stand at the beginning of the output; there an item counts as a call only if it names one
-   * of the request's tools. `bare` has the syntax of a call that is not an object, and the texts that such a call may
-   * follow.
+   * `unmarked` is true, they may also stand at the beginning of the output without an opener. There, an item of the
+   * list counts as a call only if it names one of the request's tools. `bare` has the syntax of a call that is not an
+   * object, and the texts that such a call may follow.
    */
   readonly list?: {
     readonly openers: readonly string[]
@@ -28,7 +28,8 @@ export type TextSyntax = {
     readonly bare?: { readonly behind: readonly string[]; readonly syntax: NamedSyntax | PythonSyntax }
   }
   /**
-   * Present if the markers are control tokens, which are never text. `leftovers` are control tokens that open no call.
+   * Present if the markers are control tokens, which are never text. `leftovers` are further control tokens of the
+   * format. They open no call, and are dropped outside of calls.
    */
   readonly control?: { readonly leftovers: readonly string[] }
 }
@@ -38,7 +39,7 @@ export type TextSyntax = {
  * consists of calls has no text. If no call follows an opener, the opener and the blanks around it become text. A
  * control token never becomes text. `single`: the first call ends the output.
  *
- * These are the states, each with its moves: what comes, and the next state.
+ * These are the states. Each item of a state says what comes in the output, and which state is next.
  *
  * *text*
  *   Text is passed on. Blanks at its end are kept back, because they are dropped if a call follows.
@@ -51,12 +52,12 @@ export type TextSyntax = {
  *   - `{`: *call*, an object.
  *   - Other text after one of the texts in `bare.behind`, blanks aside: *call*, in the syntax of `bare`.
  *   - The opener of a call: *call*.
- *   - A boundary, or other text: *text*.
+ *   - One of the `boundaries`, or other text: *text*.
  *
  * *call* (`call` is not null)
  *   The reader of the call's syntax reads the text.
  *   - The call is over: *list* if it began there, else *text*. With `single`, nothing more is read.
- *   - It is not a call: its text is passed on, *text*.
+ *   - The text that was read is not a call: *text*. This text is passed on.
  */
 export function createTextWithCalls(
   sink: ToolCallSink,

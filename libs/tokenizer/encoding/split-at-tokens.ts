@@ -6,10 +6,10 @@ export type Section =
   | { readonly type: 'text'; readonly text: string }
 
 /**
- * Splits a well-formed text at the added tokens that its tokenizer finds in the text before it normalizes the text. The
- * tokenizer itself begins with the same split, so the ids of the sections, encoded independently, are the ids of the
- * whole text. As in the native library, the leftmost token is taken; if several tokens begin at one place, the longest
- * of them is taken.
+ * Splits a well-formed text at the added tokens that the tokenizer finds before it normalizes the text. The tokenizer
+ * itself begins with the same split, so the ids of the sections, encoded independently, are the ids of the whole text.
+ * As in the native library, the leftmost token is taken; if several tokens begin at one place, the longest of them is
+ * taken.
  *
  * The text is not split at some added tokens, which stay within a section of text:
  * - a token that strips the blanks around it, because these blanks would be in the neighbouring sections

@@ -6,10 +6,11 @@ const REDIS_EVERY_S = 8
 const BOTH_EVERY_S = 15
 
 /**
- * Kills servers (kill -9) for `seconds`: one replica each second, both replicas each 15 s, PostgreSQL each 5 s, and
- * Redis each 8 s. A process that is still starting is not killed. The kill of one replica is also left out while the
- * other replica is starting: on a busy machine a start takes longer than a second, and nothing is tested while both are
- * down. Resolves when everything runs again. Rejects if a process does not start again, or ended by itself.
+ * Kills servers (kill -9) for `seconds`: one of billing's two replicas each second, both replicas each 15 s, PostgreSQL
+ * each 5 s, and Redis each 8 s. A process that is still starting is not killed. The kill of one replica is also left
+ * out while the other replica is starting: on a busy machine a start takes longer than a second, and nothing is tested
+ * while both are down. Resolves when everything runs again. Rejects if a process does not start again, or ended by
+ * itself.
  */
 export async function killOnSchedule(servers: Servers, seconds: number): Promise<void> {
   const restarts: Promise<void>[] = []

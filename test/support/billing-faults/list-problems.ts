@@ -14,8 +14,10 @@ const LEAST = {
 } as const
 
 /**
- * Calls `runFaults` for `seconds` and prints its figures. Returns one text for each problem. A problem is either money
- * or a call that was lost, wrong or stuck, or a kind of event that happened too rarely for the run to prove anything.
+ * Calls `runFaults` for `seconds` and prints its figures. Returns one text for each problem. There are two kinds of
+ * problems:
+ * - Something went wrong. For example, money or a call was lost, wrong or stuck.
+ * - A kind of event happened too rarely, so the run proves nothing.
  */
 export async function listProblems(seconds: number): Promise<string[]> {
   const { figures, problems, replays, held, alarms, reconciliation } = await runFaults(

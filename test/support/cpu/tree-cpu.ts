@@ -10,7 +10,7 @@ const TICK_MS = 10
  * counts while it runs, and after its end if its parent has waited for it. A descendant that outlives its parent does
  * not count.
  *
- * Source of the fields: proc_pid_stat(5), 14 to 17.
+ * Source: fields 14 to 17 of proc_pid_stat(5).
  */
 export function readTreeCpuMs(pid: number): number {
   try {

@@ -4,8 +4,9 @@ import type { HistoryName } from '#libs/live-view/views.ts'
 export type Histories = Readonly<Partial<Record<HistoryName, Series>>>
 
 /**
- * Appends the values of a delta to the histories. Only snapshots carry whole histories: `given` is from the newest
- * snapshot, and stays the same object until the next snapshot.
+ * Returns `grown`, the histories that are shown so far, with the values of a delta appended. `given` has the histories
+ * of the newest snapshot, and stays the same object until the next snapshot. When a new snapshot has come, the result
+ * has the histories of `given` instead, because only snapshots carry whole histories.
  */
 export function growHistories(
   given: Histories,

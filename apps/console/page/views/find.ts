@@ -13,8 +13,8 @@ const ANSWER_ID =
 const SECRET = /^(mr_live_.{4})(?:…(.{4}))?$/
 
 /**
- * Finds requests, accounts and keys by id, accounts and models by a part of their name, and keys by the ends of their
- * secret. If there is one result, its screen opens.
+ * Finds requests, accounts and keys by id, accounts and models by a part of their name, and keys by the first or the
+ * last characters of their secret. If there is one result, its screen opens.
  */
 export const open: OpenScreen = (app, { query }) => {
   const text = query.get('q') ?? ''

@@ -29,8 +29,9 @@ const instead = (advice: string): UnsupportedField => ({ ...never, instead: advi
 
 /**
  * Fields that would change the output and are not supported, each with the values that have no effect. All other values
- * of such a field are rejected, because ignoring them would return a wrong answer. Every other field of these
- * interfaces is parsed by the operation, or has no visible effect on the answer. Fields without a visible effect are:
+ * of such a field are rejected, because ignoring them would return a wrong answer. Every other field of the interfaces
+ * that are named below is parsed by the operation, or has no visible effect on the answer. Fields without a visible
+ * effect are:
  * - hints for caches and schedulers (`prompt_cache_key`, `cache_salt`, `priority`, `prediction`, `speculation`),
  * - labels (`user`, `metadata`, `session_id`),
  * - choices between methods that have the same result (`guided_decoding_backend`),
@@ -140,8 +141,9 @@ const UNSUPPORTED: UnsupportedFields = {
 }
 
 /**
- * Throws an `ApiError` `invalid_request` that names the first field with an unsupported value. `own` are the fields of
- * this operation alone; they take precedence over the fields of `UNSUPPORTED`.
+ * Throws an `ApiError` `invalid_request` that names the first field with an unsupported value. `own` has the
+ * unsupported fields of the calling operation alone. If a field is in `own` and in `UNSUPPORTED`, its entry in `own`
+ * counts.
  */
 export function refuseUnsupported(body: JsonObject, own: UnsupportedFields = {}): void {
   for (const [field, value] of Object.entries(body)) {

@@ -143,8 +143,8 @@ type ToolUse = {
 /**
  * Returns the tools of a request. Tools other than functions are dropped. Throws an `ApiError` `invalid_request`
  * - if `tool_choice` is `required` and no function remains,
- * - if there are tools but the model has no tools,
- * - if a forced tool is not offered,
+ * - if there are tools but the model does not support tools,
+ * - if `tool_choice` forces or allows a tool that is not offered,
  * - if the model cannot write the name of a function, or
  * - if calls are constrained to a function's schema and the schema is invalid.
  */

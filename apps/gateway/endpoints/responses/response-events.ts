@@ -9,8 +9,8 @@ const OF_TEXT = { ...OF_PART, content_index: z.literal(0), logprobs: z.array(z.n
 const OF_SUMMARY = { ...OF_PART, summary_index: z.literal(0) }
 
 /**
- * An event of a streamed response, in either set of events (`EventSet`). `to-events.ts` and the files that it uses
- * render the events as text.
+ * An event of a streamed response. The union has the events of both event sets, `spec` and `full` (`EventSet`).
+ * `to-events.ts` and the files that it uses render the events as text.
  */
 export const ResponseEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('response.created'), ...OF_RESPONSE }),

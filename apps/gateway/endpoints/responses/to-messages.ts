@@ -67,8 +67,9 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
 
 /**
  * A reference that only a stored response could resolve. Clients that rely on stored responses send references in place
- * of reasoning and of the text before a call, but they send the call itself. A reference to reasoning is ignored, and
- * so is a reference to a text if a call follows: the message is usable without them.
+ * of reasoning and of the text before a call, but they send the call itself. A reference to reasoning is ignored. A
+ * reference to a text is ignored if a call follows. In both cases the conversation is usable without the missing
+ * reasoning or text.
  */
 type Reference = { readonly id: string; readonly index: number }
 

@@ -16,9 +16,9 @@ import { toCsv } from './to-csv.ts'
 const KEY_BODY_BYTES = 64 * 1024
 
 /**
- * Serves the operations of the accounts' contract: a key reads its own data; a management key also reads and changes
- * the keys of its account. A request that violates the contract is refused here. All other requests are answered by
- * billing. The operations cost nothing and need no credits.
+ * Serves the operations that `#libs/account-contract` declares. A key reads its own data. A management key also reads
+ * and changes the keys of its account. A request that violates the contract is refused here. All other requests are
+ * answered by billing. The operations cost nothing and need no credits.
  */
 export function forwardAccount(
   app: FastifyInstance,

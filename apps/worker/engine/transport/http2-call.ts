@@ -95,8 +95,8 @@ export function openHttp2Call(
     })
     opened.on('error', (error) => (cause = error))
     // 'close' comes after all data, also on a paused stream. The trailers, which contain the status, may arrive long
-    // before 'close'. If the connection is lost between the trailers and 'close', data is lost too. So a status of OK
-    // counts only if all data was read.
+    // before 'close'. If the connection is lost between the trailers and 'close', the data that was not read yet is
+    // lost. So a status of OK counts only if all data was read.
     opened.on('close', () => {
       // The session's Map keeps ended streams alive for a while (see `ShortLivedMap`). The listeners are removed,
       // because they would keep further objects alive.

@@ -36,8 +36,8 @@ export type Method<Request, Response> = {
 export type StreamListener<Response> = {
   readonly onMessage: (message: Response) => void
   /**
-   * Called last. `failure` is null if the server ended the call with OK. In this case all messages were delivered
-   * before.
+   * Called last. `failure` is null if the server ended the call with OK. In this case `onMessage` has been called for
+   * every message of the server.
    */
   readonly onEnd: (failure: CallFailure | null) => void
 }
