@@ -29,8 +29,9 @@ export type ClusterPicture = {
   /** Returns null if the worker is not ready, or is the only ready worker of the model. */
   findWorker(model: string, worker: string): WorkerPicture | null
   /**
-   * Returns the ready worker of the model that runs the smallest part of its slots; null if none has a free slot, or if
-   * only one worker is ready.
+   * Returns the ready worker of the model that runs the smallest part of its slots. Of several, the worker is returned at
+   * which no generation was placed for the longest time, so that conversations with long pauses are spread as well.
+   * Returns null if no worker has a free slot, or if only one worker is ready.
    */
   findCalmest(model: string): string | null
   /** Counts one generation more for the worker, and one less for `from`, until their next heartbeats. */
@@ -50,23 +51,33 @@ const FRESH_MS = 4 * BEAT_MS
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
   const workers = new Map<
     string,
-    { seenMs: number; engines: Heartbeat['engines']; before: Heartbeat['engines']; placed: number }
+    {
+      seenMs: number
+      engines: Heartbeat['engines']
+      before: Heartbeat['engines']
+      /** The number of generations that were placed since the heartbeat. */
+      placed: number
+      /** The number of the generation that was placed last; 0 if there is none. */
+      lastPlaced: number
+    }
   >()
+  let allPlaced = 0
   /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
 
   /** Yields the workers that have a ready engine of the model. */
   function* readyEngines(model: string) {
-    for (const [id, { seenMs, engines, before, placed }] of workers) {
+    for (const [id, { seenMs, engines, ...rest }] of workers) {
       const engine = engines.find((each) => each.model === model && each.ready)
-      if (engine !== undefined && nowMs() - seenMs <= FRESH_MS) yield { id, engine, before, placed }
+      if (engine !== undefined && nowMs() - seenMs <= FRESH_MS) yield { id, engine, ...rest }
     }
   }
 
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      workers.set(id, { seenMs: nowMs(), engines, before: workers.get(id)?.engines ?? engines, placed: 0 })
+      const { engines: before = engines, lastPlaced = 0 } = workers.get(id) ?? {}
+      workers.set(id, { seenMs: nowMs(), engines, before, placed: 0, lastPlaced })
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)
       }
@@ -91,23 +102,24 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     },
     findCalmest(model) {
       let ready = 0
-      let calmest: string | null = null
-      let least = 1
-      for (const { id, engine, placed } of readyEngines(model)) {
+      let calmest: Calmest = { id: null, busy: 1, lastPlaced: 0 }
+      for (const { id, engine, placed, lastPlaced } of readyEngines(model)) {
         ready += 1
         const busy = (engine.running + placed) / engine.slots
-        if (busy < least) [calmest, least] = [id, busy]
+        const isFirst = busy === calmest.busy && lastPlaced < calmest.lastPlaced
+        if (busy < calmest.busy || isFirst) calmest = { id, busy, lastPlaced }
       }
-      return ready < 2 ? null : calmest
+      return ready < 2 ? null : calmest.id
     },
     notePlaced(worker, from) {
-      for (const [id, change] of [
-        [worker, 1],
-        [from, -1],
-      ] as const) {
-        const noted = id === null ? undefined : workers.get(id)
-        if (noted !== undefined) noted.placed += change
+      const joined = workers.get(worker)
+      const left = from === null ? undefined : workers.get(from)
+      allPlaced += 1
+      if (joined !== undefined) {
+        joined.placed += 1
+        joined.lastPlaced = allPlaced
       }
+      if (left !== undefined) left.placed -= 1
     },
     find(model) {
       let slots = 0
@@ -137,6 +149,8 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }
 }
+
+type Calmest = { readonly id: string | null; readonly busy: number; readonly lastPlaced: number }
 
 const meanOf = (values: readonly number[]) =>
   values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length

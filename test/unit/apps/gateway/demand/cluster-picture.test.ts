@@ -91,6 +91,18 @@ test('the calmest worker is the ready one that runs the smallest share of its sl
   expect(picture.findCalmest('m')).toBe('one')
 })
 
+test('equally calm workers get generations in turn, also after heartbeats', () => {
+  const picture = createClusterPicture(() => 0)
+  const chosen: (string | null)[] = []
+  for (let turn = 0; turn < 6; turn += 1) {
+    for (const id of ['one', 'two', 'three']) picture.applyHeartbeat(worker(id, { running: 0 }))
+    const calmest = picture.findCalmest('m')
+    chosen.push(calmest)
+    picture.notePlaced(calmest ?? 'none', null)
+  }
+  expect(chosen).toEqual(['one', 'two', 'three', 'one', 'two', 'three'])
+})
+
 test('no worker is the calmest while all slots are taken, by heartbeats or by generations that were placed', () => {
   const picture = createClusterPicture(() => 0)
   picture.applyHeartbeat(worker('one', { running: 8 }))
