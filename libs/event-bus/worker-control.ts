@@ -29,6 +29,8 @@ const Offer = z.object({
   model: z.string(),
   id: z.string(),
   epoch: z.int(),
+  /** The generation's place in the fair order. */
+  tag: z.number(),
   /** How long the worker may keep the offer until it has room. */
   forMs: z.number().positive(),
 })

@@ -17,7 +17,7 @@ import type { OwnJob } from './own-job.ts'
 export const OFFER_ENDS = ['taken', 'moved', 'placed', 'elsewhere', 'late', 'unheard', 'refused'] as const
 export type OfferEnd = (typeof OFFER_ENDS)[number]
 
-type Queued = Pick<Extract<Lift, { readonly status: 'waiting' }>, 'seat' | 'isReserved'>
+type Queued = Pick<Extract<Lift, { readonly status: 'waiting' }>, 'tag' | 'seat' | 'isReserved'>
 
 /** Only the first epoch is offered: a later one is at the front of the queue, and any worker may take it at once. */
 const EPOCH = 1
@@ -52,7 +52,7 @@ export class WarmOffer {
    * Adds the job of a generation that waits. The job is delayed if the generation is offered, else due at once. `seat`:
    * the worker of its seat, if one was found.
    */
-  queue({ id, model }: Pick<GenerationJob, 'id' | 'model'>, { seat, isReserved }: Queued): void {
+  queue({ id, model }: Pick<GenerationJob, 'id' | 'model'>, { tag, seat, isReserved }: Queued): void {
     const { choose, record, sendOffer, onEnd } = this.#deps
     const unreserve = () => void record.unreserve(model, id).catch(() => undefined)
     const chosen = choose(model, seat)
@@ -68,7 +68,7 @@ export class WarmOffer {
     this.#timer = setTimeout(() => void this.#makeDue('late'), waitMs)
     if (waitMs > RESERVED_MS) void record.reserveLonger(model, id, waitMs).catch(() => undefined)
     void this.#job.addDelayed(EPOCH, waitMs)
-    void sendOffer(worker, { model, id, epoch: EPOCH, forMs: waitMs }).then((isHeard) => {
+    void sendOffer(worker, { model, id, epoch: EPOCH, tag, forMs: waitMs }).then((isHeard) => {
       if (isHeard || this.#worker === null) return
       unreserve()
       void this.#makeDue('unheard')

@@ -3,9 +3,12 @@ import type { Offer } from '#libs/event-bus/worker-control.ts'
 /** The generations that were offered to this worker and that it has not claimed yet, for one engine. */
 export type Offers = {
   add(offer: Offer): void
-  /** Keeps an offer that `next` has returned for the rest of its time, behind the others. */
+  /** Keeps an offer that `next` has returned for the rest of its time. */
   putBack(kept: KeptOffer): void
-  /** Removes and returns the oldest offer whose time has not passed; null if there is none. */
+  /**
+   * Removes and returns, of the offers whose time has not passed, the offer that is the first in the fair order. Returns
+   * null if there is none.
+   */
   next(): KeptOffer | null
 }
 
@@ -31,7 +34,9 @@ export function createOffers(nowMs: () => number): Offers {
     putBack: keep,
     next() {
       kept = kept.filter(({ untilMs }) => nowMs() < untilMs)
-      return kept.shift() ?? null
+      const [first = null] = kept.toSorted((a, b) => a.offer.tag - b.offer.tag)
+      kept = kept.filter((each) => each !== first)
+      return first
     },
   }
 }

@@ -76,7 +76,7 @@ async function setUp() {
       record.lift(lifting),
       jobs.addDelayed(queuedJob(model, job.id), forMs),
     ])
-    return { lifted, offer: { model, id: job.id, epoch: 1, forMs }, job: queuedJob(model, job.id) }
+    return { lifted, offer: { model, id: job.id, epoch: 1, tag: 1, forMs }, job: queuedJob(model, job.id) }
   }
 
   /** Lets a worker claim the turn before, so that its seat exists. */

@@ -132,8 +132,8 @@ export function setUp(
             const { offerTo = seat, offerWaitMs: waitMs = null } = options
             return offerTo === undefined || waitMs === null ? null : { worker: offerTo, waitMs }
           },
-          async sendOffer(worker, { epoch, forMs }) {
-            log.push(`offer ${epoch} to ${worker} for ${forMs} ms`)
+          async sendOffer(worker, { epoch, tag, forMs }) {
+            log.push(`offer ${epoch} at ${tag} to ${worker} for ${forMs} ms`)
             return options.offersUnheard !== true
           },
           record: {

@@ -13,7 +13,7 @@ const FIRST = { taken: ['one'], sought: [], isReserved: true }
 const setUp = (options: Parameters<typeof setUpDispatch>[1] = {}) =>
   setUpDispatch([WARM], { seats: SEATS, offerWaitMs: 100, ...options })
 
-const OFFERED = ['lift 1', 'add 1 after 100 ms', 'offer 1 to worker-1 for 100 ms']
+const OFFERED = ['lift 1', 'add 1 after 100 ms', 'offer 1 at 7 to worker-1 for 100 ms']
 const CLAIM = { worker: 'worker-1', promptTokens: 3 }
 
 test('a turn is lifted first, and offered to the worker of its seat with a delayed job', async () => {
@@ -35,14 +35,20 @@ test('a turn that was offered to a calmer worker has moved when that one claims 
   const { dispatched, log } = setUp({ offerTo: 'worker-2' })
   await dispatched.begin()
   dispatched.claimed({ ...CLAIM, worker: 'worker-2' })
-  expect(log.slice(-3)).toEqual(['offer 1 to worker-2 for 100 ms', 'moved', 'watch worker-2'])
+  expect(log.slice(-3)).toEqual(['offer 1 at 7 to worker-2 for 100 ms', 'moved', 'watch worker-2'])
 })
 
 test('a first turn is placed at the calmest worker', async () => {
   const { dispatched, log } = setUpDispatch([RESERVED], { seats: FIRST, offerWaitMs: 100, offerTo: 'calm' })
   await dispatched.begin()
   dispatched.claimed({ ...CLAIM, worker: 'calm' })
-  expect(log).toEqual(['lift 1', 'add 1 after 100 ms', 'offer 1 to calm for 100 ms', 'placed', 'watch calm'])
+  expect(log).toEqual([
+    'lift 1',
+    'add 1 after 100 ms',
+    'offer 1 at 7 to calm for 100 ms',
+    'placed',
+    'watch calm',
+  ])
 })
 
 test('a first turn that no worker may be offered has a job that is due at once, and is not reserved any more', async () => {
@@ -58,7 +64,7 @@ test('a turn is reserved as long as its offer to a full worker lasts', async () 
     'lift 1',
     'reserve for 1000 ms',
     'add 1 after 1000 ms',
-    'offer 1 to worker-1 for 1000 ms',
+    'offer 1 at 7 to worker-1 for 1000 ms',
   ])
 })
 

@@ -241,7 +241,7 @@ test('while the queue is paused it waits for no job and claims nothing, until th
   expect(state.waiting).toBe(0)
 })
 
-const offer = (id: string, forMs = 500) => ({ model: 'demo-chat', id, epoch: 1, forMs })
+const offer = (id: string, forMs = 500) => ({ model: 'demo-chat', id, epoch: 1, tag: 7, forMs })
 
 test('an offered generation is claimed at once if there is room, and its delayed job is removed', async () => {
   const { pull, state, slots, offered, removed, pass } = setUp(1)
