@@ -16,8 +16,8 @@
 -- repeats a claim. Each nonce has a key of its own: one hash of all nonces would expire as a whole, and Redis would
 -- delete tens of thousands of fields in one step.
 --
--- A reserved generation is passed over, because its gateway offers it to a worker or ends the reservation. A call passes
--- over SKIPPED_AT_MOST of them at most.
+-- A reserved generation is passed over, because its gateway offers it to a worker or ends the reservation. If more than
+-- SKIPPED_AT_MOST of them are before all others, the first of them is claimed although it is reserved.
 --
 -- An offered generation is taken out of the fair order, but not far: while generations of other accounts wait, its tag is
 -- at most OVERTAKEN times its own step (cost / weight) behind the lowest tag. Its claim moves the virtual time no further
@@ -114,14 +114,15 @@ local function count_claimable(more)
   return math.max(0, more - reserved)
 end
 
--- The reserved members that were passed over. They are out of their sets until `put_skipped_back`.
-local skipped = {}
+-- The reserved members that are passed over. They are out of their sets until `put_skipped_back`.
+local skipped, passes_over = {}, reserved > 0
 
 local function put_skipped_back()
   for _, one in ipairs(skipped) do
     call('SADD', needs_key, one.needs)
     call('ZADD', prefix .. 'waiting:' .. one.needs, one.tag, one.member)
   end
+  skipped = {}
 end
 
 local function hand_out(id, record)
@@ -167,8 +168,12 @@ for _ = 1, SWEPT_AT_MOST do
   -- If the record of a member does not exist or does not wait, it has expired, and no sweep has removed the member yet.
   local waits = record.epoch and not record.settled and not record.worker
   local runs = waits and not is_buried[record.gateway]
-  if runs and reserved > 0 and #skipped < SKIPPED_AT_MOST and is_reserved(id, now) then
+  if runs and passes_over and is_reserved(id, now) then
     skipped[#skipped + 1] = { member = member, tag = exact(tonumber(tag)), needs = needs }
+    if #skipped > SKIPPED_AT_MOST then
+      put_skipped_back()
+      passes_over = false
+    end
   else
     if runs then put_skipped_back() end
     local more = count_served()
