@@ -31,7 +31,7 @@ export type ClusterPicture = {
   /**
    * Returns the ready worker of the model that runs the smallest part of its slots. Of several, the worker is returned at
    * which no generation was placed for the longest time, so that conversations with long pauses are spread as well.
-   * Returns null if no worker has a free slot, or if only one worker is ready.
+   * Returns null if all workers are nearly full, or if only one worker is ready.
    */
   findCalmest(model: string): string | null
   /** Counts one generation more for the worker, and one less for `from`, until their next heartbeats. */
@@ -46,6 +46,11 @@ export type ClusterPicture = {
 
 /** A worker without a heartbeat for this long does not count as serving. */
 const FRESH_MS = 4 * BEAT_MS
+/**
+ * A worker that runs this part of its slots is nearly full. Each gateway knows only its own generations of the last second,
+ * so the rest of the slots is left for the generations of others: a worker that gets too many offers makes them wait.
+ */
+const NEARLY_FULL = 0.75
 
 /** The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
@@ -102,7 +107,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     },
     findCalmest(model) {
       let ready = 0
-      let calmest: Calmest = { id: null, busy: 1, lastPlaced: 0 }
+      let calmest: Calmest = { id: null, busy: NEARLY_FULL, lastPlaced: 0 }
       for (const { id, engine, placed, lastPlaced } of readyEngines(model)) {
         ready += 1
         const busy = (engine.running + placed) / engine.slots

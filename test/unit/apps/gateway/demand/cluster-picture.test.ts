@@ -103,10 +103,10 @@ test('equally calm workers get generations in turn, also after heartbeats', () =
   expect(chosen).toEqual(['one', 'two', 'three', 'one', 'two', 'three'])
 })
 
-test('no worker is the calmest while all slots are taken, by heartbeats or by generations that were placed', () => {
+test('no worker is the calmest while each runs three quarters of its slots, by heartbeats or by placed generations', () => {
   const picture = createClusterPicture(() => 0)
-  picture.applyHeartbeat(worker('one', { running: 8 }))
-  picture.applyHeartbeat(worker('two', { running: 7 }))
+  picture.applyHeartbeat(worker('one', { running: 6 }))
+  picture.applyHeartbeat(worker('two', { running: 5 }))
   expect(picture.findCalmest('m')).toBe('two')
   picture.notePlaced('two', null)
   expect(picture.findCalmest('m')).toBeNull()
