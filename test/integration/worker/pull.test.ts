@@ -137,7 +137,7 @@ test('an offered turn is claimed by its worker, which removes the delayed job', 
   const { startWorker, liftWarm, seat, claimedIds, counts, delayedCount } = await setUp()
   await seat('warm')
   const { lifted, offer } = await liftWarm(600_000)
-  expect(lifted).toMatchObject({ status: 'waiting', warmWorker: 'warm' })
+  expect(lifted).toMatchObject({ status: 'waiting', seat: 'warm' })
   expect(await delayedCount()).toBe(1)
   const { pull } = startWorker(1)
   pull.offer(offer)
