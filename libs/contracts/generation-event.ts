@@ -15,6 +15,7 @@ export type GenerationEvent =
       readonly name: string
     }
   | { readonly type: 'tool-call-delta'; readonly index: number; readonly text: string }
+  | TokenLogprobs
   | VectorsReady
   | GenerationShort
   | GenerationEnd
@@ -76,6 +77,28 @@ export type Blame = (typeof BLAMES)[number]
 
 /** How many prompt tokens the engine had cached. Sent once, before the first token, unless it is 0. */
 export type PromptCached = { readonly type: 'prompt-cached'; readonly cachedTokens: number }
+
+/**
+ * The log probabilities of output tokens, one entry for each token id that is sent with this event. They are sent only
+ * if the request asks for them. The output that these tokens complete follows in later events. Together, the events of
+ * all epochs have one entry for each output token, also for the tokens of reasoning, of calls and of the end.
+ */
+export type TokenLogprobs = {
+  readonly type: 'token-logprobs'
+  readonly tokens: readonly TokenLogprob[]
+}
+
+/** The log probability of one token, as a natural logarithm of at least -9999. */
+export type Logprob = {
+  /** The token's text by itself; empty if the token is the beginning of a character that later tokens complete. */
+  readonly token: string
+  readonly logprob: number
+}
+
+export type TokenLogprob = Logprob & {
+  /** The output token, then the most probable other tokens, as many as the request asks for in all. */
+  readonly top: readonly Logprob[]
+}
 
 /** The vectors of `count` inputs, from index `first` on, are on the bus (`vectors.ts` of `libs/event-bus`). */
 export type VectorsReady = {

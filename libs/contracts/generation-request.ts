@@ -59,6 +59,9 @@ export const Sampling = z.object({
 })
 export type Sampling = z.infer<typeof Sampling>
 
+/** The most tokens whose log probabilities an engine reports at each place of the output: vLLM's default limit. */
+export const MAX_TOP_LOGPROBS = 20
+
 export const ReasoningEffort = z.enum(['off', 'low', 'high', 'max'])
 export type ReasoningEffort = z.infer<typeof ReasoningEffort>
 
@@ -101,6 +104,11 @@ export const ChatRequest = z.object({
   minTokens: z.int().min(0).optional(),
   /** True: an end token does not end the output. */
   ignoreEos: z.boolean().optional(),
+  /**
+   * How many of the most probable tokens are reported, with their log probabilities, for each output token. 0: only the
+   * output token's own log probability. Absent: no log probabilities.
+   */
+  topLogprobs: z.int().min(0).max(MAX_TOP_LOGPROBS).optional(),
 })
 export type ChatRequest = z.infer<typeof ChatRequest>
 

@@ -4,6 +4,8 @@ import {
   FINISH_REASONS,
   GENERATION_ERROR_CODES,
   type GenerationEvent,
+  type Logprob,
+  type TokenLogprob,
 } from '#libs/contracts/generation-event.ts'
 import { FrameError, readArray, readBoolean, readNumber, readOneOf, readText } from './frame-values.ts'
 
@@ -164,7 +166,27 @@ const CODECS = {
       }
     },
   },
+  'token-logprobs': {
+    code: 11,
+    // One flat array for each token, because names would make up most of the bytes.
+    toValue: (event) => event.tokens.map(({ top, ...own }) => [own, ...top].flatMap(toPair)),
+    fromValue: (value) => ({ type: 'token-logprobs', tokens: readArray(value).map(readTokenLogprob) }),
+  },
 } as const satisfies Codecs
+
+const toPair = ({ token, logprob }: Logprob) => [token, logprob]
+
+function readTokenLogprob(value: unknown): TokenLogprob {
+  const pairs = readArray(value)
+  const top: Logprob[] = []
+  for (let at = 2; at < pairs.length; at += 2) top.push(readPair(pairs, at))
+  return { ...readPair(pairs, 0), top }
+}
+
+const readPair = (pairs: readonly unknown[], at: number): Logprob => ({
+  token: readText(pairs[at]),
+  logprob: readNumber(pairs[at + 1]),
+})
 
 /** The types that share their code with another type. */
 type Ambiguous = {

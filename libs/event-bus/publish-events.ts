@@ -220,6 +220,14 @@ const isFull = (frame: PendingFrame, more: number) => frame.chars > 0 && frame.c
 
 /** An estimate, good enough to bound a frame. */
 function approximateChars({ event, ids }: FrameEntry): number {
-  const text = 'text' in event ? event.text.length : 100
-  return 40 + text * 2 + ids.length * 7
+  return 40 + approximateLength(event) + ids.length * 7
 }
+
+function approximateLength(event: FrameEntry['event']): number {
+  if ('text' in event) return event.text.length * 2
+  if (event.type !== 'token-logprobs') return 200
+  return event.tokens.reduce((sum, { top }) => sum + (1 + top.length) * LOGPROB_CHARS, 0)
+}
+
+/** Most tokens have a text of few characters, and a log probability has up to 20 digits. */
+const LOGPROB_CHARS = 32

@@ -12,7 +12,7 @@ const STRICT: readonly { readonly path: RegExp; readonly reads: string }[] = [
     reads: 'bodies of the public interface',
   },
   {
-    path: /^apps\/gateway\/endpoints\/fields\/(?:reasoning-switches|structured-outputs)\.ts$/,
+    path: /^apps\/gateway\/endpoints\/fields\/(?:reasoning-switches|structured-outputs|text-format)\.ts$/,
     reads: 'fields of the public interface, of which nothing may be ignored',
   },
   { path: /^apps\/console\/http\/sign-in\.ts$/, reads: 'the body of the page’s sign-in' },

@@ -24,9 +24,6 @@ const OTHER_WORDS = new Set([
   'error-bad-grammar',
   'error-bad-kv-transfer-json',
   'error-bad-regex',
-  'error-logprobs-minus-1',
-  'error-logprobs-minus-2',
-  'error-logprobs-too-high',
   'error-n2-greedy',
   'error-prompt-logprobs-too-high',
 ])

@@ -1,4 +1,6 @@
+import { z } from 'zod'
 import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
+import type { OutputLogProbs__Output } from '#proto/types/vllm/grpc/engine/OutputLogProbs.ts'
 import type { Recording } from './recordings.ts'
 
 /** One message of a Generate stream, from the wire or from a recording. */
@@ -12,7 +14,11 @@ export type EngineResponse = {
   readonly finishReason: string | null
   readonly matchedTokenId: number | null
   readonly matchedStop: string | null
+  readonly logprobs: Logprobs | null
 }
+
+/** The token of each log probability, and the tokens beside it. */
+type Logprobs = { readonly ids: readonly number[]; readonly tops: readonly (readonly number[])[] }
 
 /** The parts of an answer that must be equal in a recording and in the simulator. Sampled ids are not included. */
 export type Structure = {
@@ -32,6 +38,8 @@ type ChoiceStructure = {
   /** True if the Complete message follows the choice's last chunk directly and repeats it; null without chunks. */
   readonly completeRepeatsLastChunk: boolean | null
   readonly emptyChunks: number
+  /** The different shapes of log probabilities; empty if there are none. */
+  readonly logprobs: readonly string[]
 }
 
 export function toStructure(
@@ -76,7 +84,16 @@ function toChoice(responses: readonly EngineResponse[], index: number): ChoiceSt
     completeRepeatsLastChunk:
       chunks.length === 0 || complete === undefined ? null : follows === true && repeats,
     emptyChunks: chunks.filter((chunk) => chunk.ids.length === 0).length,
+    logprobs: distinct(own.map(describeLogprobs).filter((shape) => shape !== '')),
   }
+}
+
+function describeLogprobs({ ids, logprobs }: EngineResponse): string {
+  if (logprobs === null) return ''
+  const { ids: described, tops } = logprobs
+  const counts = distinct(tops.map((top) => top.length)).join(' or ')
+  const ownFirst = tops.every((top, at) => top[0] === ids[at])
+  return `of the same ids: ${sameIds(ids, described)}, lists of ${counts}, own id first: ${ownFirst}`
 }
 
 function distinct<Value>(values: readonly Value[]): Value[] {
@@ -98,6 +115,7 @@ export function fromWire(message: GenerateResponse__Output): EngineResponse {
       promptTokens: chunk.promptTokens,
       completionTokens: chunk.completionTokens,
       cachedTokens: chunk.cachedTokens,
+      logprobs: toLogprobs(chunk.outputLogprobs),
     }
   }
   if (complete === null || complete === undefined)
@@ -112,7 +130,13 @@ export function fromWire(message: GenerateResponse__Output): EngineResponse {
     finishReason: complete.finishReason,
     matchedTokenId: complete.matchedTokenId ?? null,
     matchedStop: complete.matchedStopStr ?? null,
+    logprobs: toLogprobs(complete.outputLogprobs),
   }
+}
+
+function toLogprobs(message: OutputLogProbs__Output | null | undefined): Logprobs | null {
+  if (message === null || message === undefined) return null
+  return { ids: message.tokenIds, tops: message.topLogprobs.map((top) => top.tokenIds) }
 }
 
 /** Returns the responses without their numbers of tokens, which are chance here. */
@@ -135,8 +159,19 @@ export function fromRecording(response: Recording['responses'][number]): EngineR
     finishReason: textIn(body, 'finish_reason'),
     matchedTokenId: numberIn(body, 'matched_token_id'),
     matchedStop: textIn(body, 'matched_stop_str'),
+    logprobs: RecordedLogprobs.parse(body['output_logprobs']),
   }
 }
+
+const Ids = z.array(z.number())
+const RecordedLogprobs = z
+  .object({ token_ids: Ids, top_logprobs: z.array(z.object({ token_ids: Ids })) })
+  .transform((message): Logprobs => ({
+    ids: message.token_ids,
+    tops: message.top_logprobs.map((top) => top.token_ids),
+  }))
+  .nullable()
+  .default(null)
 
 function numberIn(body: Readonly<Record<string, unknown>>, name: string): number | null {
   const value = body[name]

@@ -66,6 +66,7 @@ const CHATS: readonly Call[] = [
   ...Array.from({ length: 6 }, (_, at) => ({ content: `${LONG} ${at}` })),
   { content: LONG, fields: { temperature: 0.8, seed: 7 } },
   { content: LONG, fields: { max_tokens: 120 } },
+  { content: LONG, fields: { logprobs: true, top_logprobs: 3, temperature: 0.8, seed: 9 } },
 ]
 const PARSED: readonly Call[] = [
   { content: 'Think about the mill and its race.', model: 'demo-reasoning' },

@@ -5,6 +5,8 @@ export type StreamedAnswer = {
   reasoning: string
   /** The names and arguments of the tool calls, by index. */
   calls: string[]
+  /** The log probabilities of all tokens; absent if the stream had none. */
+  logprobs?: unknown[]
   finishReason: string | null
   /** The content of an error event; null if the stream had none. */
   streamError: ErrorBody | null
@@ -21,7 +23,7 @@ type Delta = {
 
 type Chunk = {
   error?: ErrorBody
-  choices?: { delta: Delta; finish_reason: string | null }[]
+  choices?: { delta: Delta; logprobs?: { content: unknown[] } | null; finish_reason: string | null }[]
   usage?: {
     prompt_tokens: number
     completion_tokens: number
@@ -52,6 +54,8 @@ export function readEvents(received: string): StreamedAnswer {
       const { name = '', arguments: text = '' } = call.function ?? {}
       answer.calls[call.index] = (answer.calls[call.index] ?? '') + name + text
     }
+    const logprobs = choice?.logprobs?.content ?? []
+    if (logprobs.length > 0) answer.logprobs = [...(answer.logprobs ?? []), ...logprobs]
     answer.finishReason = choice?.finish_reason ?? answer.finishReason
     answer.streamError = chunk.error ?? answer.streamError
     answer.promptTokens += chunk.usage?.prompt_tokens ?? 0

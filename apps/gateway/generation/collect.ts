@@ -1,12 +1,18 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
+import type { GenerationEnd, TokenLogprob, Usage } from '#libs/contracts/generation-event.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
 import type { OutputEvent, SendOutput } from './generation-call.ts'
+import { TextLogprobs } from './text-logprobs.ts'
 
 /** A part of the output: the joined text of successive deltas of one kind, or one tool call. */
 export type OutputPart =
   | { readonly type: 'reasoning'; readonly text: string }
-  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'text'
+      readonly text: string
+      /** One entry for each token of this text; absent if no log probabilities were received. */
+      readonly logprobs?: readonly TokenLogprob[]
+    }
   | { readonly type: 'tool-call'; readonly call: ToolCall }
 
 /** The whole output of a generation. */
@@ -19,6 +25,8 @@ export type FinishedGeneration = {
   readonly finishReason: GenerationEnd['finishReason']
   /** The stop string that ended the text; absent if none did. */
   readonly stopString?: string
+  /** One entry for each output token, also of reasoning and calls; absent if no log probabilities were received. */
+  readonly logprobs?: readonly TokenLogprob[]
   readonly usage: Usage
 }
 
@@ -28,17 +36,23 @@ export type FinishedGeneration = {
  */
 export async function collect(generate: (send: SendOutput) => Promise<void>): Promise<FinishedGeneration> {
   const parts: OutputPart[] = []
+  const logprobs: TokenLogprob[] = []
+  const textLogprobs = new TextLogprobs()
   const toolCalls = new Map<number, { id: string; name: string; arguments: string }>()
-  let written: { type: 'reasoning' | 'text'; text: string } | null = null
+  let written: { type: 'reasoning' | 'text'; text: string; logprobs?: TokenLogprob[] } | null = null
   let end: GenerationEnd | null = null
 
   function write(type: 'reasoning' | 'text', text: string) {
     if (text === '') return
+    const begins = written?.type !== type
     if (written?.type !== type) {
       written = { type, text: '' }
       parts.push(written)
     }
     written.text += text
+    if (logprobs.length === 0) return
+    if (type === 'text') (written.logprobs ??= []).push(...textLogprobs.take(text, { begins }))
+    else textLogprobs.drop()
   }
 
   function take(event: OutputEvent) {
@@ -52,14 +66,20 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
         toolCalls.set(event.index, call)
         parts.push({ type: 'tool-call', call })
         written = null
+        textLogprobs.drop()
         return
       }
       case 'tool-call-delta': {
         const call = toolCalls.get(event.index)
         if (call === undefined) throw brokenOutput('a delta of a tool call that never began')
         call.arguments += event.text
+        textLogprobs.drop()
         return
       }
+      case 'token-logprobs':
+        for (const token of event.tokens) logprobs.push(token)
+        textLogprobs.push(event.tokens)
+        return
       case 'generation-end':
         end = event
     }
@@ -74,6 +94,7 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
     reasoning: textOf(parts, 'reasoning'),
     text: textOf(parts, 'text'),
     toolCalls: [...toolCalls.values()],
+    ...(logprobs.length > 0 && { logprobs }),
     ...ending,
   }
 }

@@ -17,7 +17,7 @@ import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import type { Admission } from './admit.ts'
-import { nextNeeds } from './next-needs.ts'
+import { firstNeeds, nextNeeds } from './epoch-needs.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
@@ -224,7 +224,7 @@ class DispatchedGeneration implements Dispatched {
     this.#ownJob = new OwnJob(deps.jobs, { job, place: admission.place }, onError)
     this.#offer = deps.openOffer(this.#ownJob)
     this.#current = job
-    this.#needs = { features: [job.request.kind], window: 0 }
+    this.#needs = firstNeeds(job.request)
     this.#servedMs = deps.nowMs()
     this.#start = admission.startWait
   }

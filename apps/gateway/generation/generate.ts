@@ -95,6 +95,7 @@ export function createGenerate(deps: {
             case 'generation-end':
               run.complete(event)
               break
+            case 'token-logprobs':
             case 'reasoning-delta':
             case 'text-delta':
             case 'tool-call-start':

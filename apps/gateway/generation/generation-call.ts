@@ -45,7 +45,13 @@ export type GenerationCall = {
 export type OutputEvent = Extract<
   GenerationEvent,
   {
-    readonly type: 'reasoning-delta' | 'text-delta' | 'tool-call-start' | 'tool-call-delta' | 'generation-end'
+    readonly type:
+      | 'token-logprobs'
+      | 'reasoning-delta'
+      | 'text-delta'
+      | 'tool-call-start'
+      | 'tool-call-delta'
+      | 'generation-end'
   }
 >
 

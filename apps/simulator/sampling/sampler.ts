@@ -12,6 +12,8 @@ export type SamplingSettings = {
   readonly stopTokenIds: readonly number[]
   readonly skipSpecialTokens: boolean
   readonly logitBias: ReadonlyMap<number, number>
+  /** How many log probabilities are reported with each token; null: none at all. */
+  readonly topLogprobs: number | null
 }
 
 export type Finish = {

@@ -1,16 +1,25 @@
 import type { ServerWritableStream } from '@grpc/grpc-js'
 import type { Finish } from '../sampling/sampler.ts'
+import type { SampledLogprob } from '../sampling/token-logprobs.ts'
 import { createProtobufWriter } from './protobuf-writer.ts'
 import type { Status } from './statuses.ts'
 
 /** The answer of a Generate call, on its way to the client. */
 export type AnswerStream = {
   /** Takes the next token, and how the answer ends if this is the last token. */
-  push(token: { tokenId: number; cachedTokens: number; finish: Finish | null }): void
+  push(token: Token): void
   /** Ends the answer without another token, unless it has ended. */
   end(reason: 'abort' | 'error'): void
   /** Ends the call with a status; messages that were sent before still arrive. */
   fail(status: Status): void
+}
+
+type Token = {
+  readonly tokenId: number
+  readonly cachedTokens: number
+  /** Null if the request asks for none. */
+  readonly logprob: SampledLogprob | null
+  readonly finish: Finish | null
 }
 
 export type AnswerOptions = {
@@ -31,6 +40,7 @@ export function createAnswerStream(
   { stream, interval, promptTokens }: AnswerOptions,
 ): AnswerStream {
   let tokenIds: number[] = []
+  let logprobs: SampledLogprob[] = []
   let cachedTokens = 0
   let finish: Finish | null = null
   let isFirst = true
@@ -40,9 +50,10 @@ export function createAnswerStream(
 
   function flush(): void {
     if (ended || call.writableNeedDrain || !isDue()) return
-    const delta = { tokenIds, promptTokens, cachedTokens }
+    const delta = { tokenIds, logprobs, promptTokens, cachedTokens }
     if (stream) call.write(encodeChunk(delta))
     tokenIds = []
+    logprobs = []
     isFirst = false
     if (finish === null) return
     call.write(encodeComplete(delta, finish))
@@ -59,6 +70,7 @@ export function createAnswerStream(
     push(token) {
       if (finish !== null) return
       tokenIds.push(token.tokenId)
+      if (token.logprob !== null) logprobs.push(token.logprob)
       cachedTokens = token.cachedTokens
       finish = token.finish
       flush()
@@ -78,6 +90,8 @@ export function createAnswerStream(
 /** The tokens since the last chunk. */
 type Delta = {
   readonly tokenIds: readonly number[]
+  /** One entry for each token, or none. */
+  readonly logprobs: readonly SampledLogprob[]
   readonly promptTokens: number
   readonly cachedTokens: number
 }
@@ -86,26 +100,52 @@ type Delta = {
 const writer = createProtobufWriter()
 
 /** Field numbers of vllm_engine.proto: GenerateResponse.chunk = 1, GenerateStreamChunk. */
-function encodeChunk({ tokenIds, promptTokens, cachedTokens }: Delta): Buffer {
+function encodeChunk({ tokenIds, logprobs, promptTokens, cachedTokens }: Delta): Buffer {
   writer.message(1, () => {
     writer.packedVarints(1, tokenIds)
     writer.varint(2, promptTokens)
     writer.varint(3, tokenIds.length)
     writer.varint(4, cachedTokens)
+    writeLogprobs(5, tokenIds, logprobs)
   })
   return writer.finish()
 }
 
 /** GenerateResponse.complete = 2, GenerateComplete. */
-function encodeComplete({ tokenIds, promptTokens, cachedTokens }: Delta, finish: Finish): Buffer {
+function encodeComplete(delta: Delta, finish: Finish): Buffer {
+  const { tokenIds, logprobs, promptTokens, cachedTokens } = delta
   writer.message(2, () => {
     writer.packedVarints(1, tokenIds)
     writer.presentText(2, finish.reason)
     writer.varint(3, promptTokens)
     writer.varint(4, tokenIds.length)
     writer.varint(5, cachedTokens)
+    writeLogprobs(6, tokenIds, logprobs)
     if (finish.matchedTokenId !== undefined) writer.presentVarint(10, finish.matchedTokenId)
     if (finish.matchedStopString !== undefined) writer.presentText(11, finish.matchedStopString)
   })
   return writer.finish()
+}
+
+/** OutputLogProbs. An engine that is asked for 0 tokens beside each token sends no `top_logprobs`. */
+function writeLogprobs(
+  field: number,
+  tokenIds: readonly number[],
+  logprobs: readonly SampledLogprob[],
+): void {
+  if (logprobs.length === 0) return
+  writer.message(field, () => {
+    writer.packedFloats(
+      1,
+      logprobs.map(({ logprob }) => logprob),
+    )
+    writer.packedVarints(2, tokenIds)
+    for (const { topIds, topLogprobs } of logprobs) {
+      if (topIds.length === 0) continue
+      writer.message(3, () => {
+        writer.packedFloats(1, topLogprobs)
+        writer.packedVarints(2, topIds)
+      })
+    }
+  })
 }

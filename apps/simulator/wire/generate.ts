@@ -6,6 +6,7 @@ import type { ScriptWriter } from '../persona/write-script.ts'
 import { createSampler, type Finish, type SampledModel, type Sampler } from '../sampling/sampler.ts'
 import type { SamplingSettings } from '../sampling/sampler.ts'
 import type { Script } from '../sampling/script.ts'
+import { inventLogprob, type SampledLogprob } from '../sampling/token-logprobs.ts'
 import type { Sequence } from '../scheduler/scheduler.ts'
 import type { ServicerTraits } from '../servicer-version.ts'
 import { createAnswerStream, type AnswerStream } from './answer-stream.ts'
@@ -80,7 +81,7 @@ export async function generate(
     return
   }
 
-  const { promptIds, sampler } = prepared
+  const { promptIds, sampler, settings } = prepared
   const answer = createAnswerStream(call, {
     stream: call.request.stream,
     interval: parts.streamInterval,
@@ -92,6 +93,7 @@ export async function generate(
   if (sampler === 'uncompilable') return answer.end('error')
 
   const kills = createPoisonCheck(promptIds, parts)
+  const toLogprob = createInventLogprob(settings, { position: promptIds.length, model: parts.model })
   const { sequence, reached } = toSequence(sampler, {
     promptIds,
     cacheSalt: toCacheSalt(call.request, parts.traits),
@@ -101,7 +103,9 @@ export async function generate(
   core.submit(sequence, {
     onOutput({ tokenId, ended, cachedTokens }) {
       if (kills(tokenId)) return core.die()
-      if (tokenId !== null) answer.push({ tokenId, cachedTokens, finish: reached() })
+      if (tokenId !== null) {
+        answer.push({ tokenId, cachedTokens, logprob: toLogprob(tokenId), finish: reached() })
+      }
       if (!ended) return
       if (parts.fails) endWith(CALL_FAILED)
       else finish()
@@ -109,6 +113,17 @@ export async function generate(
     onDeath: () => endWith(ENGINE_DEAD),
   })
   await over
+}
+
+/** Returns the function that invents the log probability of each next token, or null if none is requested. */
+function createInventLogprob(
+  { topLogprobs, greedy }: SamplingSettings,
+  { position, model }: { position: number; model: SampledModel },
+): (tokenId: number) => SampledLogprob | null {
+  if (topLogprobs === null) return () => null
+  const { vocabularySize } = model
+  let next = position
+  return (tokenId) => inventLogprob(tokenId, { position: next++, count: topLogprobs, greedy, vocabularySize })
 }
 
 /**
@@ -150,7 +165,7 @@ function toCacheSalt(
 async function prepare(
   request: GenerateRequest__Output,
   { model, encode, writeScript, traits }: GenerateParts,
-): Promise<{ promptIds: Uint32Array; sampler: Sampler | 'uncompilable' }> {
+): Promise<{ promptIds: Uint32Array; settings: SamplingSettings; sampler: Sampler | 'uncompilable' }> {
   const isLong = (request.tokenized?.inputIds.length ?? 0) > LONG_PROMPT
   if (isLong) await nextTurn()
   const { settings, constraint } = validateGenerate(request, {
@@ -166,7 +181,7 @@ async function prepare(
     vocabularySize: model.vocabularySize,
     outputTokens: 1,
   })
-  if (constraint === 'uncompilable') return { promptIds, sampler: constraint }
+  if (constraint === 'uncompilable') return { promptIds, settings, sampler: constraint }
   if (isLong) await nextTurn()
   // Seeds may be any 32-bit number; a variant only selects among a few alternatives.
   const variant = settings.greedy ? 0 : Math.abs(settings.seed) % 1_000
@@ -182,7 +197,7 @@ async function prepare(
     },
   })
   if (isLong) await nextTurn()
-  return { promptIds, sampler: sample(script, promptIds.length, settings) }
+  return { promptIds, settings, sampler: sample(script, promptIds.length, settings) }
 }
 
 /**

@@ -10,6 +10,7 @@ export type ProtobufWriter = {
   /** Also writes '', for members of a oneof, whose presence has a meaning. */
   presentText(field: number, value: string): void
   packedVarints(field: number, values: ArrayLike<number>): void
+  packedFloats(field: number, values: ArrayLike<number>): void
   message(field: number, write: () => void): void
   /** Returns a copy of the message and empties the writer. */
   finish(): Buffer
@@ -74,6 +75,13 @@ export function createProtobufWriter(): ProtobufWriter {
       if (values.length === 0) return
       delimited(field, () => {
         for (let i = 0; i < values.length; i++) raw(values[i] ?? 0)
+      })
+    },
+    packedFloats(field, values) {
+      if (values.length === 0) return
+      delimited(field, () => {
+        reserve(values.length * 4)
+        for (let i = 0; i < values.length; i++) at = buffer.writeFloatLE(values[i] ?? 0, at)
       })
     },
     message: delimited,

@@ -29,6 +29,7 @@ export function validateGenerate(
   refuseUnsupported(params)
   const settings = toSettings(params)
   checkRanges(params, settings)
+  checkLogprobs(params, vocabularySize)
   checkIds('logit_bias', Object.keys(params.logitBias).map(Number), vocabularySize)
   // vLLM 0.26 does not check stop token ids.
   if (traits.vllmVersion !== '0.26.0') checkIds('stop_token_ids', params.stopTokenIds, vocabularySize)
@@ -36,9 +37,8 @@ export function validateGenerate(
 }
 
 /** vLLM has these features; the gateway refuses them, so the simulator does not have them. */
-function refuseUnsupported({ n, logprobs, promptLogprobs }: SamplingParams__Output): void {
+function refuseUnsupported({ n, promptLogprobs }: SamplingParams__Output): void {
   if (n > 1) refuse('n > 1 is not supported by this engine')
-  if (logprobs !== undefined) refuse('logprobs are not supported by this engine')
   if (promptLogprobs !== undefined) refuse('prompt_logprobs are not supported by this engine')
 }
 
@@ -85,6 +85,7 @@ const DEFAULT_ORDER: GenerateOrder = {
     stopTokenIds: [],
     skipSpecialTokens: false,
     logitBias: new Map(),
+    topLogprobs: null,
   },
 }
 
@@ -100,6 +101,7 @@ function toSettings(params: SamplingParams__Output): SamplingSettings {
     stopTokenIds: params.stopTokenIds,
     skipSpecialTokens: params.skipSpecialTokens,
     logitBias: new Map(Object.entries(params.logitBias).map(([id, value]) => [Number(id), value])),
+    topLogprobs: params.logprobs ?? null,
   }
 }
 
@@ -148,6 +150,23 @@ function checkRanges(params: SamplingParams__Output, settings: SamplingSettings)
   }
   if (settings.stop.includes('')) refuse('stop cannot contain an empty string.')
 }
+
+/** -1 stands for the whole vocabulary. */
+function checkLogprobs({ logprobs = 0 }: SamplingParams__Output, vocabularySize: number): void {
+  if (logprobs < -1) {
+    refuse(`logprobs must be non-negative or -1, got ${logprobs}. (parameter=logprobs, value=${logprobs})`)
+  }
+  const count = logprobs === -1 ? vocabularySize : logprobs
+  if (count > MAX_LOGPROBS) {
+    refuse(
+      `Requested sample logprobs of ${count}, which is greater than max allowed: ${MAX_LOGPROBS} ` +
+        `(parameter=logprobs, value=${count})`,
+    )
+  }
+}
+
+/** vLLM's default of `--max-logprobs`. */
+const MAX_LOGPROBS = 20
 
 function within(value: number, low: number, high: number): boolean {
   return value >= low && value <= high

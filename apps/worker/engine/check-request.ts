@@ -1,3 +1,4 @@
+import { MAX_TOP_LOGPROBS } from '#libs/contracts/generation-request.ts'
 import type { EngineRequest } from './engine-client.ts'
 import { EngineError } from './engine-error.ts'
 
@@ -6,7 +7,8 @@ import { EngineError } from './engine-error.ts'
  * an absent `top_p`). Throws an EngineError of kind `refused` whose message names the field as callers know it. Source
  * of the allowed values: vLLM's SamplingParams, as recorded from its refusals.
  */
-export function checkRequest({ promptIds, sampling, maxTokens, minTokens, stop }: EngineRequest): void {
+export function checkRequest(request: EngineRequest): void {
+  const { promptIds, sampling, maxTokens, minTokens, stop, topLogprobs } = request
   if (promptIds.length === 0) refuse('the prompt must not be empty')
   if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > MAX_UINT32) {
     refuse(`max_tokens must be a whole number of at least 1, got ${maxTokens}`)
@@ -26,6 +28,7 @@ export function checkRequest({ promptIds, sampling, maxTokens, minTokens, stop }
       refuse(`logit_bias names ${id}, which is no token id`)
     within(`logit_bias of token ${id}`, bias, [-MAX_FLOAT32, MAX_FLOAT32])
   }
+  within('logprobs', topLogprobs, [0, MAX_TOP_LOGPROBS])
   if (stop.includes('')) refuse('stop must not contain an empty string')
 }
 

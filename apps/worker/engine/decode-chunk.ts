@@ -1,7 +1,11 @@
+import { readOutputLogprobs, type OutputLogprob } from './decode-logprobs.ts'
+import { LENGTH, readEnd, readVarint, skip, tagOf, VARINT, type Cursor } from './protobuf-cursor.ts'
+
 /**
  * Decodes a GenerateResponse of proto/vllm_engine.proto by hand: reflection costs several times as much, and this runs
- * once per token and stream. Only the fields that the worker uses are read; all others are skipped, so newer engines
- * and log probabilities do no harm. Fields may come in any order. Throws on bytes that are not a protobuf message.
+ * once per token and stream. Only the fields that the worker uses are read; all others are skipped, so newer engines do
+ * no harm. Log probabilities are in a chunk only if the request asks for them. Fields may come in any order. Throws on
+ * bytes that are not a protobuf message.
  */
 export function decodeChunk(bytes: Buffer): ChunkMessage | CompleteMessage {
   const cursor: Cursor = { bytes, at: 0 }
@@ -25,6 +29,8 @@ export type ChunkMessage = {
   readonly ids: number[]
   readonly promptTokens: number
   readonly cachedTokens: number
+  /** One entry for each id; absent if the chunk has none. */
+  readonly logprobs?: OutputLogprob[]
 }
 
 /** The ids in a Complete are not read: they repeat the ids of the last chunk. */
@@ -37,15 +43,6 @@ export type CompleteMessage = {
   readonly matchedStop: string | null
 }
 
-type Cursor = { readonly bytes: Buffer; at: number }
-
-const VARINT = 0
-const FIXED64 = 1
-const LENGTH = 2
-const FIXED32 = 5
-
-const tagOf = (field: number, wireType: number) => field * 8 + wireType
-
 const CHUNK = tagOf(1, LENGTH)
 const COMPLETE = tagOf(2, LENGTH)
 
@@ -53,11 +50,13 @@ const CHUNK_IDS_PACKED = tagOf(1, LENGTH)
 const CHUNK_ID = tagOf(1, VARINT)
 const CHUNK_PROMPT_TOKENS = tagOf(2, VARINT)
 const CHUNK_CACHED_TOKENS = tagOf(4, VARINT)
+const CHUNK_LOGPROBS = tagOf(5, LENGTH)
 
 function readChunk(cursor: Cursor, end: number): ChunkMessage {
   const ids: number[] = []
   let promptTokens = 0
   let cachedTokens = 0
+  let logprobs: OutputLogprob[] | null = null
   while (cursor.at < end) {
     const tag = readVarint(cursor)
     if (tag === CHUNK_IDS_PACKED) {
@@ -66,9 +65,11 @@ function readChunk(cursor: Cursor, end: number): ChunkMessage {
     } else if (tag === CHUNK_ID) ids.push(readVarint(cursor))
     else if (tag === CHUNK_PROMPT_TOKENS) promptTokens = readVarint(cursor)
     else if (tag === CHUNK_CACHED_TOKENS) cachedTokens = readVarint(cursor)
+    else if (tag === CHUNK_LOGPROBS) logprobs = readOutputLogprobs(cursor)
     else skip(cursor, tag)
   }
-  return { type: 'chunk', ids, promptTokens, cachedTokens }
+  const chunk = { type: 'chunk', ids, promptTokens, cachedTokens } as const
+  return logprobs === null ? chunk : { ...chunk, logprobs }
 }
 
 const FINISH_REASON = tagOf(2, LENGTH)
@@ -104,35 +105,4 @@ function readString(cursor: Cursor): string {
   const text = cursor.bytes.toString('utf8', cursor.at, end)
   cursor.at = end
   return text
-}
-
-/** Reads a length and returns where that many bytes end. */
-function readEnd(cursor: Cursor): number {
-  const length = readVarint(cursor)
-  const end = cursor.at + length
-  if (end > cursor.bytes.length) throw new Error('protobuf message is cut short')
-  return end
-}
-
-/** The low 32 bits, unsigned; a varint may have up to ten bytes. */
-function readVarint(cursor: Cursor): number {
-  const { bytes } = cursor
-  let value = 0
-  for (let shift = 0; shift < 70; shift += 7) {
-    const byte = bytes[cursor.at++]
-    if (byte === undefined) throw new Error('protobuf message is cut short')
-    if (shift < 32) value |= (byte & 0x7f) << shift
-    if (byte < 0x80) return value >>> 0
-  }
-  throw new Error('protobuf number is too long')
-}
-
-function skip(cursor: Cursor, tag: number): void {
-  const wireType = tag & 7
-  if (wireType === VARINT) readVarint(cursor)
-  else if (wireType === FIXED64) cursor.at += 8
-  else if (wireType === LENGTH) cursor.at = readEnd(cursor)
-  else if (wireType === FIXED32) cursor.at += 4
-  else throw new Error(`protobuf wire type ${wireType} is not known`)
-  if (cursor.at > cursor.bytes.length) throw new Error('protobuf message is cut short')
 }

@@ -1,5 +1,6 @@
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
+import type { OutputLogprob } from './decode-logprobs.ts'
 
 /** The calls that a worker makes to an engine. Every failure is an EngineError, whose kind says whose fault it is. */
 export type EngineClient = {
@@ -47,6 +48,8 @@ export type EngineRequest = {
   /** The engine stops at these strings, but delivers the tokens that contain them. */
   readonly stop: readonly string[]
   readonly constraint: EngineConstraint | null
+  /** How many log probabilities the engine reports with each token. Absent: no log probabilities at all. */
+  readonly topLogprobs?: number
   /** If the engine supports salts, prompts share cached prefixes only if their salts are equal. Null: no salt. */
   readonly cacheSalt: string | null
 }
@@ -54,6 +57,8 @@ export type EngineRequest = {
 export type EngineTokens = {
   /** The new tokens, at least one; end tokens are included. */
   readonly ids: readonly number[] | Uint32Array
+  /** One entry for each id; absent if the engine has sent none. */
+  readonly logprobs?: readonly OutputLogprob[]
   readonly promptTokens: number
   readonly cachedTokens: number
 }

@@ -33,6 +33,7 @@ function toSaltMessage(salt: string): MultimodalInputs {
 
 function toSamplingMessage(request: EngineRequest): SamplingParams {
   const { sampling, maxTokens, minTokens = 0, ignoreEos = false, endIds, stop, constraint } = request
+  const { topLogprobs } = request
   return {
     // The engine's default is 1 as well, but on the wire an absent temperature is the same as 0.
     temperature: sampling.temperature ?? 1,
@@ -49,6 +50,7 @@ function toSamplingMessage(request: EngineRequest): SamplingParams {
     skipSpecialTokens: false,
     ...(minTokens > 0 && { minTokens }),
     ...(ignoreEos && { ignoreEos }),
+    ...(topLogprobs !== undefined && { logprobs: topLogprobs }),
     ...(sampling.seed !== undefined && { seed: sampling.seed }),
     ...(sampling.logitBias !== undefined && { logitBias: sampling.logitBias }),
     ...(constraint !== null && toConstraintMessage(constraint)),

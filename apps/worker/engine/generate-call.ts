@@ -29,7 +29,7 @@ export function runGenerate(
 ): Promise<EngineEnd | null> {
   const { signal, onTokens, onAbandoned, toError } = options
   const { promise, resolve, reject } = Promise.withResolvers<EngineEnd | null>()
-  let tokens: { ids: number[]; promptTokens: number; cachedTokens: number } | null = null
+  let tokens: Joined | null = null
   let isOpen = true
   let completionTokens = 0
 
@@ -89,6 +89,7 @@ export function runGenerate(
         queueMicrotask(passInMicrotask)
       } else {
         for (const id of message.ids) tokens.ids.push(id)
+        if (message.logprobs !== undefined) tokens.logprobs?.push(...message.logprobs)
       }
     },
     onEnd(failure) {
@@ -109,3 +110,6 @@ export function runGenerate(
   signal.addEventListener('abort', abandon)
   return promise
 }
+
+/** The messages that have arrived since tokens were passed to the consumer. */
+type Joined = Pick<ChunkMessage, 'ids' | 'promptTokens' | 'cachedTokens' | 'logprobs'>

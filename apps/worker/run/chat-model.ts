@@ -6,6 +6,7 @@ import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { createOutputParser, type OutputParser } from '#libs/dialect/parse-output.ts'
 import { startsInReasoning } from '#libs/dialect/reasoning/starts-in-reasoning.ts'
 import type { LoadedModel } from '#libs/model-files/load-model.ts'
+import { createOutputLogprobs, type OutputLogprobs } from './output-logprobs.ts'
 import type { RenderedPrompt, RenderPrompt } from '../prompt/render-prompt.ts'
 
 /** The parts of a model that a chat uses. */
@@ -22,6 +23,8 @@ export type ChatModel = {
   /** The grammar of the output; null if the output is free. Throws a ConstraintError. */
   constrain(request: ChatRequest): EngineConstraint | null
   createParser(job: ChatJob, prompt: RenderedPrompt): OutputParser
+  /** Describes the log probabilities of an output that continues after `earlierIds`. */
+  describeLogprobs(earlierIds: Uint32Array): OutputLogprobs
 }
 
 export function createChatModel(deps: {
@@ -51,6 +54,7 @@ export function createChatModel(deps: {
           typeof family.reasoning === 'object' && startsInReasoning(prompt.tail, family.reasoning.open),
         earlierCalls: countCalls(job.request.messages),
       }),
+    describeLogprobs: (earlierIds) => createOutputLogprobs({ tokenizer, earlierIds }),
   }
 }
 

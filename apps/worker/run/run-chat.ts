@@ -13,6 +13,7 @@ import type { RunEnding } from './end-run.ts'
 import type { EngineClient, EngineEnd, EngineRequest } from '../engine/engine-client.ts'
 import { EngineError } from '../engine/engine-error.ts'
 import { toErrorType, type CallMeter } from './measure-calls.ts'
+import type { OutputLogprobs } from './output-logprobs.ts'
 import { createPaidOutput, type PaidOutput } from './paid-output.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
 import type { RunningGeneration } from './running-generation.ts'
@@ -34,10 +35,15 @@ export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEndin
 type Fit = Extract<OutputFit, { readonly status: 'fits' }>
 type Ids = readonly number[] | Uint32Array
 /**
- * The parser that reads a run's output, and the limits of the output: how much the engine may write, and how much is
- * paid.
+ * The readers of a run's output: its parser, and the reader of its log probabilities. `fit` has the limits of the
+ * output: how much the engine may write, and how much is paid.
  */
-type Output = { readonly parser: OutputParser; readonly fit: Fit }
+type Output = {
+  readonly parser: OutputParser
+  /** Null if the request asks for no log probabilities. */
+  readonly logprobs: OutputLogprobs | null
+  readonly fit: Fit
+}
 
 export function createRunChat(deps: {
   worker: string
@@ -102,7 +108,8 @@ export function createRunChat(deps: {
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
-    const { minTokens = 0, ignoreEos = false } = job.request
+    const { minTokens = 0, ignoreEos = false, topLogprobs } = job.request
+    const logprobs = topLogprobs === undefined ? null : model.describeLogprobs(earlier)
     const endIds = ignoreEos ? [] : model.endIds
     const isOver = await replay(run, parser, endIds)
     const finish =
@@ -110,7 +117,7 @@ export function createRunChat(deps: {
         ? toEarlierFinish(isOver)
         : await generate(
             run,
-            { parser, fit },
+            { parser, logprobs, fit },
             {
               requestId: `${job.id}-${run.epoch}`,
               promptIds: concat(prompt.ids, earlier),
@@ -123,6 +130,7 @@ export function createRunChat(deps: {
               stop: model.engineStops(job.request),
               constraint,
               cacheSalt: prefixTenantOf(job),
+              ...(topLogprobs !== undefined && { topLogprobs }),
             },
           )
     const events = parser.finish()
@@ -181,7 +189,7 @@ export function createRunChat(deps: {
 
   async function publishOutput(
     run: RunningGeneration,
-    { parser, fit }: Output,
+    { parser, logprobs, fit }: Output,
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     const { usage, signal } = run
@@ -194,7 +202,7 @@ export function createRunChat(deps: {
     function passOn(ids: Ids) {
       const isFirst = !run.hasOutput()
       if (isFirst) run.span.event('first-token')
-      run.noteOutput(ids)
+      run.noteOutput(ids, logprobs?.take(ids))
       prefix.push(ids)
       usage.completionTokens += ids.length
       const parsed = parser.push(ids)
@@ -207,17 +215,27 @@ export function createRunChat(deps: {
       stopped = parsed.stopped
       if (stopped) paid.close()
     }
-    const paid = openPaidOutput(run, fit, passOn)
+    /**
+     * Passes tokens with log probabilities on one by one, so that each log probability is sent right before the output
+     * that its token completes. This also bounds a group of events, because a log probability may take 1 kB.
+     */
+    function passOnEach(ids: Ids) {
+      for (let at = 0; at < ids.length && !stopped; at += 1) passOn(ids.slice(at, at + 1))
+    }
+    const passOnPaid = logprobs === null ? passOn : passOnEach
+    const paid = openPaidOutput(run, fit, passOnPaid)
     let end: EngineEnd | null
     try {
       end = await engine.generate(request, {
         signal,
-        onTokens({ ids, cachedTokens }) {
+        onTokens(tokens) {
+          const { ids, cachedTokens } = tokens
           if (!isContinued) usage.cachedTokens = toOwn(cachedTokens)
           watch.tokenSeen()
           trials.outputSeen()
+          logprobs?.keep(tokens)
           const taken = paid.take(ids)
-          if (taken.length > 0) passOn(taken)
+          if (taken.length > 0) passOnPaid(taken)
           return !stopped && !paid.isOver()
         },
       })

@@ -1,4 +1,10 @@
-import type { Blame, GenerationClaimed, GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
+import type {
+  Blame,
+  GenerationClaimed,
+  GenerationEvent,
+  TokenLogprob,
+  Usage,
+} from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
@@ -44,8 +50,11 @@ export type RunningGeneration = {
   stop(reason: StopReason): void
   /** Notes how many tokens the engine may give. */
   expectOutput(mostTokens: number): void
-  /** Notes that the engine has given tokens, or a vector, which has no ids. */
-  noteOutput(ids: readonly number[] | Uint32Array): void
+  /**
+   * Notes that the engine has given tokens, or a vector, which has no ids. `logprobs` has an entry for each id if the
+   * request asks for log probabilities.
+   */
+  noteOutput(ids: readonly number[] | Uint32Array, logprobs?: readonly TokenLogprob[]): void
   hasOutput(): boolean
   /** The timing as far as this worker knows it, to settle a generation whose gateway is dead. */
   timing(): SettlementTiming
@@ -54,8 +63,9 @@ export type RunningGeneration = {
   /** Publishes the claim, unless it is published already. */
   sendClaim(): void
   /**
-   * Publishes events that belong together: the gateway receives all of them or none. The token ids that `noteOutput`
-   * has noted since the previous call of `send` are sent with these events.
+   * Publishes events that belong together: the gateway receives all of them or none. The token ids and log
+   * probabilities that were noted since the previous call of `send` are sent with these events. Log probabilities are
+   * sent even if `events` is empty.
    */
   send(events: readonly GenerationEvent[]): void
   /** Ends the run: nothing can be sent afterwards. */
@@ -93,6 +103,7 @@ export function createRun(
    * buffered, because it is half a character or may begin a stop string.
    */
   const unsentIds: number[] = []
+  let unsentLogprobs: readonly TokenLogprob[] = []
   let unsentClaim: GenerationClaimed | null = null
   let reason: StopReason | null = null
   let closed = false
@@ -119,7 +130,8 @@ export function createRun(
     expectOutput(mostTokens) {
       output.mostTokens = mostTokens
     },
-    noteOutput(ids) {
+    noteOutput(ids, logprobs = []) {
+      if (logprobs.length > 0) unsentLogprobs = [...unsentLogprobs, ...logprobs]
       for (const id of ids) unsentIds.push(id)
       output.tokens += ids.length
       output.lastMs = nowMs()
@@ -148,9 +160,12 @@ export function createRun(
       deps.send([claim], [])
     },
     send(events) {
-      if (events.length === 0) return
+      const tokens = unsentLogprobs
+      if (events.length === 0 && tokens.length === 0) return
+      unsentLogprobs = []
       run.sendClaim()
-      deps.send(events, unsentIds.splice(0))
+      const all = tokens.length === 0 ? events : [{ type: 'token-logprobs', tokens } as const, ...events]
+      deps.send(all, unsentIds.splice(0))
     },
     close() {
       if (closed) return

@@ -30,6 +30,44 @@ test('an answer holds the conversation that arrived, in one body', async ({ acce
   )
 })
 
+test('log probabilities are the same in one body and in a stream, one entry for each token', async ({
+  access,
+}) => {
+  const openai = connect(access)
+  const asked = {
+    model: 'demo-chat',
+    messages: [{ role: 'user' as const, content: 'Say hello, 世界 🌾.' }],
+    seed: 7,
+    logprobs: true,
+    top_logprobs: 3,
+  }
+  const whole = await openai.chat.completions.create(asked)
+  const entries = whole.choices[0]?.logprobs?.content ?? []
+  expect(entries).toHaveLength(whole.usage?.completion_tokens ?? 0)
+  const text = whole.choices[0]?.message.content ?? ''
+  expect(text).not.toBe('')
+  // The last token is the end of the turn.
+  expect(
+    entries
+      .slice(0, -1)
+      .map(({ token }) => token)
+      .join(''),
+  ).toBe(text)
+  expect(Buffer.from(entries.slice(0, -1).flatMap(({ bytes }) => bytes ?? [])).toString()).toBe(text)
+  for (const { token, logprob, top_logprobs: top } of entries) {
+    expect(top).toHaveLength(3)
+    expect(top[0]).toMatchObject({ token, logprob })
+  }
+  const stream = await openai.chat.completions.create({ ...asked, stream: true })
+  const chunks = await Array.fromAsync(stream)
+  expect(chunks.flatMap(({ choices }) => choices[0]?.logprobs?.content ?? [])).toEqual(entries)
+
+  const legacy = await openai.completions.create({ model: 'demo-chat', prompt: 'Hi 🌾', logprobs: 2 })
+  const { tokens = [], token_logprobs: own = [] } = legacy.choices[0]?.logprobs ?? {}
+  expect(tokens.slice(0, -1).join('')).toBe(legacy.choices[0]?.text)
+  expect(own).toHaveLength(legacy.usage?.completion_tokens ?? 0)
+})
+
 test('a streamed answer is the same text, with usage as its last chunk when asked', async ({ access }) => {
   const openai = connect(access)
   const messages = [{ role: 'user' as const, content: 'Say hello, 世界.' }]

@@ -63,6 +63,42 @@ test('raw events come in order, numbered, and end in the whole response', async 
   })
 })
 
+test('the log probabilities of the text are in the response, in the events, and in the assembled stream', async ({
+  access,
+}) => {
+  const openai = connect(access)
+  const call = {
+    model: 'demo-reasoning',
+    input: 'Say hello, 世界 🌾.',
+    reasoning: { effort: 'high' as const },
+    include: ['message.output_text.logprobs' as const],
+    top_logprobs: 3,
+  }
+  const whole = await openai.responses.create(call)
+  expect(whole.top_logprobs).toBe(3)
+  const [text] = textsOf(whole)
+  const entries = text?.logprobs ?? []
+  expect(text?.text).not.toBe('')
+  expect(entries.map(({ token }) => token).join('')).toBe(text?.text)
+  expect(Buffer.from(entries.flatMap(({ bytes }) => bytes)).toString()).toBe(text?.text)
+  for (const { token, logprob, top_logprobs: top } of entries) {
+    expect(top).toHaveLength(3)
+    expect(top[0]).toMatchObject({ token, logprob })
+  }
+
+  const deltas: unknown[] = []
+  const stream = openai.responses
+    .stream(call)
+    .on('response.output_text.delta', ({ logprobs }) => deltas.push(...logprobs))
+    .on('response.output_text.done', ({ logprobs }) => expect(logprobs).toEqual(deltas))
+  const assembled = textsOf(await stream.finalResponse())[0]?.logprobs ?? []
+  expect(deltas).toEqual(assembled)
+  expect(assembled.map(({ token }) => token).join('')).toBe(text?.text)
+
+  const bare = await openai.responses.create({ ...call, include: [] })
+  expect(textsOf(bare)[0]?.logprobs).toEqual([])
+})
+
 test('the stream helper assembles the response', async ({ access }) => {
   let text = ''
   const stream = connect(access)
@@ -166,4 +202,9 @@ function withoutParsed(item: OpenAI.Responses.ResponseOutputItem): OpenAI.Respon
   return JSON.parse(
     JSON.stringify(item, (key, value: unknown) => (key.startsWith('parsed') ? undefined : value)),
   )
+}
+
+function textsOf({ output }: Pick<OpenAI.Responses.Response, 'output'>) {
+  const contents = output.flatMap((item) => (item.type === 'message' ? item.content : []))
+  return contents.filter((part) => part.type === 'output_text')
 }

@@ -11,6 +11,7 @@ import { REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switch
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { ShortText } from '../fields/short-text.ts'
+import { TopLogprobs } from '../fields/logprobs.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 
 const { Content, AssistantContent } = contentsOf('text')
@@ -120,6 +121,12 @@ export const ChatBody = z.object({
   }),
   ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
+  logprobs: optional(z.boolean(BOOLEAN)).meta({
+    description: 'True: the answer has the log probability of each output token.',
+  }),
+  top_logprobs: optional(TopLogprobs).meta({
+    description: 'How many of the most probable tokens each entry of logprobs lists; needs logprobs: true.',
+  }),
 })
 export type ChatBody = z.output<typeof ChatBody>
 export type ChatBodyMessage = ChatBody['messages'][number]

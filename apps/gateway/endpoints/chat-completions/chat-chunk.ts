@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ChatLogprobs } from './chat-logprobs.ts'
 import { ChatFinishReason, ChatUsage } from './chat-object.ts'
 
 const ToolCallDelta = z.object({
@@ -23,6 +24,9 @@ export const ChatChunk = z.object({
           content: z.string().optional(),
           reasoning_content: z.string().optional(),
           tool_calls: z.array(ToolCallDelta).optional(),
+        }),
+        logprobs: ChatLogprobs.nullable().optional().meta({
+          description: 'Only with logprobs: true; null if no token belongs to this chunk.',
         }),
         finish_reason: ChatFinishReason.nullable().meta({ description: 'Set on exactly one chunk.' }),
       }),

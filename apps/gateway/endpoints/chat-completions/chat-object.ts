@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ChatLogprobs } from './chat-logprobs.ts'
 import { UsageCost } from '../fields/usage-cost.ts'
 
 export const ChatUsage = z.object({
@@ -45,6 +46,7 @@ export const ChatObject = z.object({
             .meta({ description: 'Only when the model generated reasoning.' }),
           tool_calls: z.array(ToolCall).optional(),
         }),
+        logprobs: ChatLogprobs.optional().meta({ description: 'Only with logprobs: true.' }),
         finish_reason: ChatFinishReason,
       }),
     )

@@ -76,6 +76,11 @@ export const chatCompletionsDescription: OperationDescription = {
           },
         },
       },
+      choice: {
+        model: 'demo-chat',
+        messages: [question],
+        response_format: { type: 'choice', choice: ['sunny', 'rainy'] },
+      },
       reasoning: {
         model: 'demo-reasoning',
         messages: [{ role: 'user', content: 'Think!' }],

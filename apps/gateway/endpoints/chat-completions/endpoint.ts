@@ -1,6 +1,6 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { refuseUnsupported } from '../fields/refuse-unsupported.ts'
+import { refuseUnsupported, supported } from '../fields/refuse-unsupported.ts'
 import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { ChatBody } from './chat-body.ts'
@@ -13,16 +13,22 @@ export const chatCompletions: GenerationEndpoint<ChatOptions> = {
   prepare(json, catalog) {
     requireFields(json, ['model', 'messages'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnsupported(json)
+    refuseUnsupported(json, SUPPORTED)
     refuseLongList(json, 'messages', model)
     const body = parseBody(ChatBody, json)
     return {
       model,
       ...toGeneration(body, model),
       stream: body.stream === true,
-      options: { includeUsage: body.stream_options?.include_usage === true },
+      options: {
+        includeUsage: body.stream_options?.include_usage === true,
+        logprobs: body.logprobs === true,
+      },
     }
   },
   renderWhole: toObject,
   renderStream: createChatChunks,
 }
+
+/** Fields that other operations do not support. */
+const SUPPORTED = { logprobs: supported, top_logprobs: supported }

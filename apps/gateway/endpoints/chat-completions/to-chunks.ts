@@ -1,12 +1,18 @@
+import type { TokenLogprob } from '#libs/contracts/generation-event.ts'
 import type { OutputEvent } from '../../generation/generation-call.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
 import type { ErrorBody } from '../../http/handle-error.ts'
 import { toJson } from '../to-json.ts'
+import { toChatLogprobs } from './chat-logprobs.ts'
 import { toChatUsage } from './chat-usage.ts'
 import { toCompletionId, toFinishReason } from './to-object.ts'
 
 /** The request's options that change the rendered stream. */
-export type ChatOptions = { readonly includeUsage: boolean }
+export type ChatOptions = {
+  readonly includeUsage: boolean
+  /** True if the answer has log probabilities. */
+  readonly logprobs: boolean
+}
 
 const DONE = 'data: [DONE]\n\n'
 
@@ -25,6 +31,8 @@ class ChatChunks implements StreamRenderer {
   readonly headers = NO_HEADERS
   readonly #head: string
   readonly #includeUsage: boolean
+  /** The log probabilities for the next chunk; null if the stream has none. */
+  #logprobs: TokenLogprob[] | null
   #begun = false
   #ended = false
 
@@ -35,6 +43,7 @@ class ChatChunks implements StreamRenderer {
     // V8 keeps a concatenated string as a tree of its parts. Converting it to bytes and back makes one flat string.
     this.#head = Buffer.from(head).toString()
     this.#includeUsage = options.includeUsage
+    this.#logprobs = options.logprobs ? [] : null
   }
 
   render(events: readonly OutputEvent[]): string {
@@ -58,7 +67,14 @@ class ChatChunks implements StreamRenderer {
   }
 
   #chunk(delta: string, finishReason: string): string {
-    return `${this.#head}{"index":0,"delta":{${delta}},"finish_reason":${finishReason}}]}\n\n`
+    const logprobs = this.#logprobs === null ? '' : `"logprobs":${this.#takeLogprobs(this.#logprobs)},`
+    return `${this.#head}{"index":0,"delta":{${delta}},${logprobs}"finish_reason":${finishReason}}]}\n\n`
+  }
+
+  #takeLogprobs(tokens: readonly TokenLogprob[]): string {
+    if (tokens.length === 0) return 'null'
+    this.#logprobs = []
+    return toJson(toChatLogprobs(tokens))
   }
 
   #renderEnd(event: Extract<OutputEvent, { type: 'generation-end' }>): string {
@@ -72,6 +88,9 @@ class ChatChunks implements StreamRenderer {
 
   #renderDelta(event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
     switch (event.type) {
+      case 'token-logprobs':
+        for (const token of event.tokens) this.#logprobs?.push(token)
+        return ''
       case 'text-delta':
         return this.#chunk(`"content":${toJson(event.text)}`, 'null')
       case 'reasoning-delta':

@@ -6,6 +6,7 @@ import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
+import { toMostListed } from '../fields/logprobs.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSwitches } from '../fields/reasoning-switches.ts'
@@ -22,8 +23,8 @@ type ChatGeneration = {
 
 /**
  * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model, such
- * as tools for a model without tools, a forced tool that is not offered, an invalid schema, or two different efforts or
- * formats.
+ * as tools for a model without tools, a forced tool that is not offered, an invalid schema, two different efforts or
+ * formats, or `top_logprobs` without `logprobs`.
  */
 export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
@@ -32,7 +33,8 @@ export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneratio
   const formats = { response_format: body.response_format }
   const outputFormat = toOutputFormat(formats, toStructuredFormats(body), { checkSchema, use })
   const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
-  const maxOutputTokens = toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model)
+  const logprobs = toLogprobs(body)
+  const maxOutputTokens = toOutputLimit(body, { ...logprobs, model })
   return {
     request: {
       kind: 'chat',
@@ -40,6 +42,7 @@ export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneratio
       ...toolUse,
       outputFormat,
       sampling: toSampling(body),
+      ...logprobs,
       stop: body.stop ?? [],
       reasoningEffort: mergeEfforts(
         { effort, reasoning_effort: reasoningEffort, ...toSwitches(body) },
@@ -49,6 +52,27 @@ export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneratio
     },
     maxOutputTokens,
   }
+}
+
+/** Absent if no log probabilities are requested. Without `logprobs`, a `top_logprobs` of 0 has no effect. */
+function toLogprobs(body: ChatBody): Pick<ChatRequest, 'topLogprobs'> {
+  const { logprobs = false, top_logprobs: topLogprobs = 0 } = body
+  if (logprobs) return { topLogprobs }
+  if (topLogprobs === 0) return {}
+  throw new ApiError('invalid_request', "'top_logprobs': expected 'logprobs' to be true.", {
+    param: 'top_logprobs',
+  })
+}
+
+function toOutputLimit(
+  body: ChatBody,
+  { topLogprobs, model }: { topLogprobs?: number | undefined; model: CatalogModel },
+): number | null {
+  const { max_tokens: maxTokens, max_completion_tokens: maxCompletionTokens, stream } = body
+  const given = toMaxOutputTokens([maxTokens, maxCompletionTokens], model)
+  const param = maxCompletionTokens === undefined ? 'max_tokens' : 'max_completion_tokens'
+  const most = toMostListed(given, { topLogprobs, stream, param })
+  return given ?? (most < model.maxOutputTokens ? most : null)
 }
 
 function toMessage(message: ChatBodyMessage, index: number): ChatMessage {

@@ -1,12 +1,17 @@
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration } from '../../generation/collect.ts'
 import type { Answer } from '../generation-endpoint.ts'
+import { toChatLogprobs } from './chat-logprobs.ts'
 import type { ChatFinishReason, ChatObject } from './chat-object.ts'
 import { toChatUsage } from './chat-usage.ts'
+import type { ChatOptions } from './to-chunks.ts'
 
 /** Returns the body of a chat completion that is not streamed. */
-export function toObject(generation: FinishedGeneration, answer: Answer<unknown>): ChatObject {
-  const { text, reasoning, toolCalls, finishReason, usage } = generation
+export function toObject(
+  generation: FinishedGeneration,
+  answer: Answer<Pick<ChatOptions, 'logprobs'>>,
+): ChatObject {
+  const { text, reasoning, toolCalls, logprobs = [], finishReason, usage } = generation
   return {
     id: toCompletionId(answer.id),
     object: 'chat.completion',
@@ -29,6 +34,7 @@ export function toObject(generation: FinishedGeneration, answer: Answer<unknown>
                 })),
               }),
         },
+        ...(answer.options.logprobs && { logprobs: toChatLogprobs(logprobs) }),
         finish_reason: toFinishReason(finishReason),
       },
     ],

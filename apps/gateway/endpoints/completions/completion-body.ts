@@ -8,6 +8,7 @@ import { OutputLimit } from '../fields/output-limit.ts'
 import { REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
+import { TOP_LOGPROBS, TopLogprobs } from '../fields/logprobs.ts'
 
 /**
  * The output limit, in tokens, of a request without `max_tokens`. The interface defines this number. Chat
@@ -36,5 +37,10 @@ export const CompletionBody = z.object({
   ...REASONING_SWITCHES,
   ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
+  logprobs: optional(z.union([TopLogprobs, z.literal(false)], TOP_LOGPROBS)).meta({
+    description:
+      'The answer has the log probability of each output token, and of this many most probable tokens. ' +
+      'False: as absent.',
+  }),
 })
 export type CompletionBody = z.output<typeof CompletionBody>

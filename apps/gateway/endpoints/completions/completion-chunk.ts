@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CompletionLogprobs } from './completion-logprobs.ts'
 import { CompletionFinishReason } from './completion-object.ts'
 
 /** A chunk of a streamed legacy completion. `to-chunks.ts` renders it as text. */
@@ -12,6 +13,9 @@ export const CompletionChunk = z.object({
       z.object({
         index: z.literal(0),
         text: z.string(),
+        logprobs: CompletionLogprobs.nullable().optional().meta({
+          description: 'Only with logprobs; null if no token belongs to this chunk.',
+        }),
         finish_reason: CompletionFinishReason.nullable().meta({ description: 'Set on the last chunk.' }),
       }),
     )

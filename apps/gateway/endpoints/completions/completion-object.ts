@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { UsageCost } from '../fields/usage-cost.ts'
+import { CompletionLogprobs } from './completion-logprobs.ts'
 
 export const CompletionFinishReason = z.enum(['stop', 'length'])
 export type CompletionFinishReason = z.infer<typeof CompletionFinishReason>
@@ -11,7 +12,14 @@ export const CompletionObject = z.object({
   created: z.int().meta({ description: 'Unix seconds.' }),
   model: z.string().meta({ description: 'The model id of the request.' }),
   choices: z
-    .array(z.object({ index: z.literal(0), text: z.string(), finish_reason: CompletionFinishReason }))
+    .array(
+      z.object({
+        index: z.literal(0),
+        text: z.string(),
+        logprobs: CompletionLogprobs.optional().meta({ description: 'Only with logprobs.' }),
+        finish_reason: CompletionFinishReason,
+      }),
+    )
     .length(1),
   usage: z.object({
     prompt_tokens: z.int().min(0),

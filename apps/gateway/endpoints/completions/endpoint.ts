@@ -1,23 +1,31 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { refuseUnsupported } from '../fields/refuse-unsupported.ts'
+import { refuseUnsupported, supported } from '../fields/refuse-unsupported.ts'
 import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { CompletionBody } from './completion-body.ts'
-import { createCompletionChunks } from './to-chunks.ts'
-import { toGeneration } from './to-generation.ts'
+import { createCompletionChunks, type CompletionOptions } from './to-chunks.ts'
+import { toGeneration, toLogprobCount } from './to-generation.ts'
 import { toObject } from './to-object.ts'
 
 /** `POST /v1/completions`: the legacy prompt endpoint. The prompt becomes a chat of one user message. */
-export const completions: GenerationEndpoint<null> = {
+export const completions: GenerationEndpoint<CompletionOptions> = {
   prepare(json, catalog) {
     requireFields(json, ['model', 'prompt'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnsupported(json)
+    refuseUnsupported(json, SUPPORTED)
     refuseLongList(json, 'prompt', model)
     const body = parseBody(CompletionBody, json)
-    return { model, ...toGeneration(body, model), stream: body.stream === true, options: null }
+    return {
+      model,
+      ...toGeneration(body, model),
+      stream: body.stream === true,
+      options: { logprobs: toLogprobCount(body) },
+    }
   },
   renderWhole: toObject,
   renderStream: createCompletionChunks,
 }
+
+/** Fields that other operations do not support. */
+const SUPPORTED = { logprobs: supported }

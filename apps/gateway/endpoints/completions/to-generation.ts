@@ -3,11 +3,13 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { noGrammars } from '#libs/json-schema/limits.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
+import { toMostListed } from '../fields/logprobs.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { DEFAULT_MAX_TOKENS, type CompletionBody } from './completion-body.ts'
+import { toTopLogprobs } from './completion-logprobs.ts'
 
 /** The fields of `PreparedGeneration` that the body determines. */
 type CompletionGeneration = {
@@ -21,8 +23,10 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
   const formats = { response_format: body.response_format }
   const checks = { checkSchema: createCheckSchema(use), use }
   const outputFormat = toOutputFormat(formats, toStructuredFormats(body), checks)
-  const maxOutputTokens =
-    toMaxOutputTokens([body.max_tokens], model) ?? Math.min(DEFAULT_MAX_TOKENS, model.maxOutputTokens)
+  const logprobs = toLogprobs(body)
+  const given = toMaxOutputTokens([body.max_tokens], model)
+  const most = toMostListed(given, { ...logprobs, stream: body.stream, param: 'max_tokens' })
+  const maxOutputTokens = given ?? Math.min(DEFAULT_MAX_TOKENS, model.maxOutputTokens, most)
   return {
     request: {
       kind: 'chat',
@@ -30,6 +34,7 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
       ...NO_TOOLS,
       outputFormat,
       sampling: toSampling(body),
+      ...logprobs,
       stop: body.stop ?? [],
       // A legacy completion cannot return reasoning, and callers do not pay for text that they do not receive.
       reasoningEffort: 'off',
@@ -37,6 +42,16 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
     },
     maxOutputTokens,
   }
+}
+
+/** Returns how many tokens each entry of the log probabilities lists; null if there are none. */
+export function toLogprobCount({ logprobs = false }: CompletionBody): number | null {
+  return logprobs === false ? null : logprobs
+}
+
+function toLogprobs(body: CompletionBody): Pick<ChatRequest, 'topLogprobs'> {
+  const count = toLogprobCount(body)
+  return count === null ? {} : { topLogprobs: toTopLogprobs(count) }
 }
 
 const NO_TOOLS = { tools: [], toolChoice: 'auto', parallelToolCalls: true } satisfies Partial<ChatRequest>

@@ -2,19 +2,29 @@ import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration } from '../../generation/collect.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
+import { toCompletionLogprobs } from './completion-logprobs.ts'
 import type { CompletionFinishReason, CompletionObject } from './completion-object.ts'
+import type { CompletionOptions } from './to-chunks.ts'
 
 /** Returns the body of a legacy completion that is not streamed. */
 export function toObject(
-  { text, finishReason, usage }: FinishedGeneration,
-  answer: Answer<null>,
+  { text, logprobs = [], finishReason, usage }: FinishedGeneration,
+  answer: Answer<CompletionOptions>,
 ): CompletionObject {
+  const count = answer.options.logprobs
   return {
     id: toCompletionId(answer.id),
     object: 'text_completion',
     created: answer.created,
     model: answer.model.id,
-    choices: [{ index: 0, text, finish_reason: toFinishReason(finishReason) }],
+    choices: [
+      {
+        index: 0,
+        text,
+        ...(count !== null && { logprobs: toCompletionLogprobs(logprobs, { count, offset: 0 }) }),
+        finish_reason: toFinishReason(finishReason),
+      },
+    ],
     usage: {
       prompt_tokens: usage.promptTokens,
       completion_tokens: usage.completionTokens,

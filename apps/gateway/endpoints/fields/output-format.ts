@@ -11,8 +11,16 @@ import { DIFFER } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
 import { parseDialect } from './parse-dialect.ts'
 import { ShortText } from './short-text.ts'
+import {
+  isTextFormatType,
+  parseTextFormat,
+  TEXT_FORMAT_DIALECTS,
+  TEXT_FORMAT_TYPES,
+  type PlacedTextFormat,
+} from './text-format.ts'
 
-const EXPECTED = 'expected an object whose type is text, json_object or json_schema'
+const TYPES = ['text', 'json_object', 'json_schema', ...TEXT_FORMAT_TYPES] as const
+const EXPECTED = `expected an object whose type is one of ${TYPES.join(', ')}`
 
 const NamedSchema = z.object(
   { schema: JsonSchema, name: optional(ShortText) },
@@ -21,31 +29,39 @@ const NamedSchema = z.object(
 
 type JsonSchemaFormat = Extract<OutputFormat, { type: 'json-schema' }>
 
-/** The requested format. The schema's name does not change the output; a response repeats it. */
+/**
+ * The requested format. The schema's name does not change the output; a response repeats it. The place of a regular
+ * expression, a choice or a grammar is named when the request is refused.
+ */
 export type NamedFormat =
   | Extract<OutputFormat, { type: 'text' | 'json-object' }>
   | (JsonSchemaFormat & { name: string | null })
+  | PlacedTextFormat
 
 const Dialects = z.union([
   z.object({ type: z.enum(['text', 'json_object']) }),
   z.object({ type: z.literal('json_object'), schema: JsonSchema }),
   z.object({ type: z.literal('json_schema'), json_schema: NamedSchema }),
   z.object({ type: z.literal('json_schema'), ...NamedSchema.shape }),
+  ...TEXT_FORMAT_DIALECTS,
 ])
 
 /**
  * The schema of `response_format` (chat) and of `text.format` (Responses). In chat, the JSON schema and its name are
  * nested under `json_schema`; in Responses, they are beside `type`. Both fields accept both forms.
+ * `parseTextFormat` reads the types whose output is not JSON.
  */
 export const ResponseFormat = z
-  .looseObject({ type: z.enum(['text', 'json_object', 'json_schema'], EXPECTED) }, EXPECTED)
+  .looseObject({ type: z.enum(TYPES, EXPECTED) }, EXPECTED)
   .transform((format, context): NamedFormat => {
-    if (format.type === 'text') return { type: 'text' }
+    const { type } = format
+    if (type === 'text') return { type: 'text' }
+    if (isTextFormatType(type)) return parseTextFormat(type, format, context) ?? z.NEVER
     const hasSchema = ['schema', 'json_schema'].some(
       (field) => format[field] !== undefined && format[field] !== null,
     )
     // Together and Fireworks write the schema beside the type `json_object`.
-    if (format.type === 'json_object' && !hasSchema) return { type: 'json-object' }
+    if (type === 'json_object' && !hasSchema) return { type: 'json-object' }
     const read = parseDialect(NamedSchema, format, { nestedUnder: 'json_schema', context })
     if (read === undefined) return z.NEVER
     const { value, text } = read.schema
@@ -78,17 +94,25 @@ export function toOutputFormat(
   return format
 }
 
-/** Returns the given formats without the names of their schemas, which do not change the output. */
+/** Returns the given formats, each with the full name of its field in the body. */
 function definedIn(formats: Readonly<Record<string, NamedFormat | OutputFormat | undefined>>) {
   return Object.entries(formats).flatMap(([param, format]) =>
-    format === undefined ? [] : [{ param, format: withoutName(format) }],
+    format === undefined ? [] : [toConstraint(param, format)],
   )
 }
 
-function withoutName(format: NamedFormat | OutputFormat): OutputFormat {
-  if (!('name' in format)) return format
+/** Leaves out the name of a schema, which does not change the output, and the place of another constraint. */
+function toConstraint(
+  param: string,
+  format: NamedFormat | OutputFormat,
+): { readonly param: string; readonly format: OutputFormat } {
+  if ('place' in format) {
+    const { place, ...placed } = format
+    return { param: `${param}.${place}`, format: placed }
+  }
+  if (!('name' in format)) return { param, format }
   const { name: _, ...unnamed } = format
-  return unnamed
+  return { param, format: unnamed }
 }
 
 /** Leaves out the schema's text: two formats that differ only in the spelling of numbers are equal. */

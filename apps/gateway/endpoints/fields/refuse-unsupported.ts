@@ -11,6 +11,8 @@ type UnsupportedField = {
 /** Fields that are not supported, by their names in the body. */
 export type UnsupportedFields = Readonly<Record<string, UnsupportedField>>
 
+/** A field that an operation supports, unlike the other operations. */
+export const supported: UnsupportedField = { isHarmless: () => true, allowed: null }
 export const never: UnsupportedField = { isHarmless: () => false, allowed: null }
 export const only = (value: unknown): UnsupportedField => ({
   isHarmless: (given) => given === value,

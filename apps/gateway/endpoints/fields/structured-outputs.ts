@@ -33,9 +33,10 @@ function readText(given: string): unknown {
   }
 }
 
-const Text = z.string(TEXT).min(1, 'expected text that is not empty')
+/** A regular expression or a grammar. `checkTextGrammar` bounds its length. */
+export const ConstraintText = z.string(TEXT).min(1, 'expected text that is not empty')
 
-const Choices = listOf(z.string(CHOICES).min(1, CHOICES), {
+export const Choices = listOf(z.string(CHOICES).min(1, CHOICES), {
   expected: CHOICES,
   least: [1, CHOICES],
   most: [MAX_CHOICES, CHOICES],
@@ -50,9 +51,9 @@ export const STRUCTURED_FIELDS = {
     z.strictObject(
       {
         json: optional(Schema),
-        regex: optional(Text),
+        regex: optional(ConstraintText),
         choice: optional(Choices),
-        grammar: optional(Text),
+        grammar: optional(ConstraintText),
         json_object: optional(z.boolean(BOOLEAN)),
         structural_tag: refused(
           'expected json, regex, choice, grammar or json_object: structural tags are not supported',
@@ -69,9 +70,9 @@ export const STRUCTURED_FIELDS = {
     description: 'What the output text is constrained to; grammar is EBNF with a rule root. Of vLLM.',
   }),
   guided_json: optional(Schema),
-  guided_regex: optional(Text),
+  guided_regex: optional(ConstraintText),
   guided_choice: optional(Choices),
-  guided_grammar: optional(Text),
+  guided_grammar: optional(ConstraintText),
 }
 
 const Fields = z.object(STRUCTURED_FIELDS)

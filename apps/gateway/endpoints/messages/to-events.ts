@@ -77,6 +77,9 @@ class MessageEvents implements StreamRenderer {
 
   #write(event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
     switch (event.type) {
+      // The interface has no log probabilities.
+      case 'token-logprobs':
+        return ''
       case 'text-delta':
         return this.#add('text', event.text, '"type":"text","text":"","citations":null')
       case 'reasoning-delta':

@@ -6,7 +6,7 @@ import type { OperationDescription } from '../operation-description.ts'
 import { EVENTS_HEADER } from './choose-events.ts'
 import { ResponseEvent } from './response-events.ts'
 import { ResponseObject } from './response-object.ts'
-import { ResponsesBody } from './responses-body.ts'
+import { LOGPROBS, ResponsesBody } from './responses-body.ts'
 
 const message = {
   id: 'msg_0199_0',
@@ -107,6 +107,12 @@ export const responsesDescription: OperationDescription = {
             schema: { type: 'object', properties: { city: { type: 'string' } } },
           },
         },
+      },
+      logprobs: {
+        model: 'demo-chat',
+        input: 'Hello!',
+        include: [LOGPROBS],
+        top_logprobs: 2,
       },
       reasoning: { model: 'demo-reasoning', input: 'Think!', reasoning: { effort: 'high', summary: 'auto' } },
     },

@@ -1,6 +1,13 @@
 import type { OutputPart } from '../../generation/collect.ts'
 import { toJson } from '../to-json.ts'
-import { createSharedEvents, type ItemEvents, type OpenItem, type WriteEvent } from './item-events.ts'
+import {
+  createSharedEvents,
+  withLogprobs,
+  type FinishedItem,
+  type ItemEvents,
+  type OpenItem,
+  type WriteEvent,
+} from './item-events.ts'
 import { toItem, toOutputText, toSummaryText } from './to-items.ts'
 
 /**
@@ -26,27 +33,28 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
             writeAt('response.reasoning_summary_part.added', item, `"summary_index":0,"part":${NO_SUMMARY}`)
     },
 
-    add(item, text) {
-      if (item.start.type === 'text') return textDelta(item, text)
+    add(item, text, logprobs) {
+      if (item.start.type === 'text') return textDelta(item, text, logprobs)
       return item.start.type === 'reasoning'
         ? writeAt('response.reasoning_summary_text.delta', item, `"summary_index":0,"delta":${toJson(text)}`)
         : writeAt('response.function_call_arguments.delta', item, `"delta":${toJson(text)}`)
     },
 
-    end(item, part, json) {
-      return partDone(item, part) + itemDone(item, json)
+    end(item, part, finished) {
+      return partDone(item, part, finished) + itemDone(item, finished)
     },
   }
 
-  function partDone(item: OpenItem, part: OutputPart): string {
+  function partDone(item: OpenItem, part: OutputPart, finished: FinishedItem): string {
     if (part.type === 'tool-call') {
       const { name, arguments: text } = part.call
       const fields = `"name":${toJson(name)},"arguments":${toJson(text)}`
       return writeAt('response.function_call_arguments.done', item, fields)
     }
     if (part.type === 'text') {
-      const fields = `"content_index":0,"part":${toJson(toOutputText(part.text))}`
-      return textDone(item, part.text) + writeAt('response.content_part.done', item, fields)
+      const json = withLogprobs(toJson(toOutputText(part)), finished.logprobs)
+      const fields = `"content_index":0,"part":${json}`
+      return textDone(item, part.text, finished) + writeAt('response.content_part.done', item, fields)
     }
     const text = `"summary_index":0,"text":${toJson(part.text)}`
     const summary = `"summary_index":0,"part":${toJson(toSummaryText(part.text))}`
@@ -57,7 +65,7 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
   }
 }
 
-const NO_TEXT = toJson(toOutputText(''))
+const NO_TEXT = toJson(toOutputText({ text: '' }))
 const NO_SUMMARY = toJson(toSummaryText(''))
 
 /** Returns the item in `output_item.added`, which has no parts yet. */

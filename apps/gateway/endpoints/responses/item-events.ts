@@ -17,9 +17,16 @@ export type OpenItem = {
  */
 export type ItemEvents = {
   begin(item: OpenItem): string
-  add(item: OpenItem, text: string): string
-  /** `part` is the complete part, `json` the finished item as JSON. */
-  end(item: OpenItem, part: OutputPart, json: string): string
+  /** `logprobs` is the JSON of the log probabilities of `text`, entries joined by commas; empty if there are none. */
+  add(item: OpenItem, text: string, logprobs: string): string
+  end(item: OpenItem, part: OutputPart, finished: FinishedItem): string
+}
+
+/** The JSON of a finished item. */
+export type FinishedItem = {
+  readonly json: string
+  /** The entries of the log probabilities of the item's text, joined by commas; empty if there are none. */
+  readonly logprobs: string
 }
 
 /** Returns one server-sent event; `fields` are its JSON fields without the enclosing braces. */
@@ -39,11 +46,27 @@ export function createWriteEvent(options: { named: boolean }): WriteEvent {
 /** Returns the item events that both sets have. */
 export function createSharedEvents(write: WriteEvent) {
   return {
-    textDelta: ({ place }: OpenItem, text: string) =>
-      write('response.output_text.delta', `${place},"content_index":0,"delta":${toJson(text)},"logprobs":[]`),
-    textDone: ({ place }: OpenItem, text: string) =>
-      write('response.output_text.done', `${place},"content_index":0,"text":${toJson(text)},"logprobs":[]`),
-    itemDone: ({ index }: OpenItem, json: string) =>
+    textDelta: ({ place }: OpenItem, text: string, logprobs: string) =>
+      write(
+        'response.output_text.delta',
+        `${place},"content_index":0,"delta":${toJson(text)},"logprobs":[${logprobs}]`,
+      ),
+    textDone: ({ place }: OpenItem, text: string, { logprobs }: FinishedItem) =>
+      write(
+        'response.output_text.done',
+        `${place},"content_index":0,"text":${toJson(text)},"logprobs":[${logprobs}]`,
+      ),
+    itemDone: ({ index }: OpenItem, { json }: FinishedItem) =>
       write('response.output_item.done', `"output_index":${index},"item":${json}`),
   }
+}
+
+/**
+ * Adds log probabilities to the JSON of a text part or of its message, whose last field is the empty list of them. So
+ * the list is turned to JSON once, although the end of a stream repeats it four times.
+ */
+export function withLogprobs(json: string, logprobs: string): string {
+  if (logprobs === '') return json
+  const at = json.lastIndexOf('[]') + 1
+  return json.slice(0, at) + logprobs + json.slice(at)
 }

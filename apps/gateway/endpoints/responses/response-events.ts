@@ -5,7 +5,7 @@ import { OutputItem, OutputText, ResponseObject, SummaryText } from './response-
 const OF_RESPONSE = { sequence_number: z.int().min(0), response: ResponseObject }
 const OF_ITEM = { sequence_number: z.int().min(0), output_index: z.int().min(0) }
 const OF_PART = { ...OF_ITEM, item_id: z.string() }
-const OF_TEXT = { ...OF_PART, content_index: z.literal(0), logprobs: z.array(z.never()) }
+const OF_TEXT = { ...OF_PART, content_index: z.literal(0), logprobs: OutputText.shape.logprobs }
 const OF_SUMMARY = { ...OF_PART, summary_index: z.literal(0) }
 
 /**

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { MAX_TOP_LOGPROBS } from '#libs/contracts/generation-request.ts'
+import { LogprobEntry } from '../fields/logprob-entries.ts'
 import { UsageCost } from '../fields/usage-cost.ts'
 
 const ItemStatus = z.enum(['in_progress', 'completed', 'incomplete'])
@@ -8,7 +10,9 @@ export const OutputText = z.object({
   type: z.literal('output_text'),
   text: z.string(),
   annotations: z.array(z.never()),
-  logprobs: z.array(z.never()),
+  logprobs: z.array(LogprobEntry).meta({
+    description: 'One entry for each token of the text; empty unless include asks for them.',
+  }),
 })
 
 export const SummaryText = z.object({ type: z.literal('summary_text'), text: z.string() })
@@ -97,7 +101,7 @@ const SETTINGS = {
     z.object({ type: z.literal('function'), name: z.string() }),
   ]),
   tools: z.array(Tool),
-  top_logprobs: z.literal(0),
+  top_logprobs: z.int().min(0).max(MAX_TOP_LOGPROBS),
   top_p: z.number(),
   truncation: z.literal('disabled'),
   user: z.string().nullable(),

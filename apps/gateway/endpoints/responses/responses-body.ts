@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
+import { TopLogprobs } from '../fields/logprobs.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { EffortOrNone, REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
@@ -9,6 +10,7 @@ import { recordOf } from '../fields/record-of.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
 import { Input } from './input-items.ts'
 
 const SUMMARIES = ['auto', 'concise', 'detailed'] as const
@@ -24,6 +26,9 @@ const Metadata = recordOf(
   { name: z.string().max(64), value: z.string(METADATA).max(512, METADATA) },
   { expected: METADATA, most: 16 },
 )
+
+/** The value of `include` that asks for log probabilities. */
+export const LOGPROBS = 'message.output_text.logprobs'
 
 /**
  * The supported fields of a Responses request, except `model`, which is read first. Rejected fields are listed in
@@ -45,6 +50,12 @@ export const ResponsesBody = z.object({
   text: optional(z.object({ format: optional(ResponseFormat) }, 'expected an object')),
   ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
+  include: optional(listOf(z.unknown(), { expected: 'expected an array' })).meta({
+    description: `With ${LOGPROBS}, messages have the log probability of each token; other values have no effect.`,
+  }),
+  top_logprobs: optional(TopLogprobs).meta({
+    description: `How many of the most probable tokens each entry of logprobs lists; needs ${LOGPROBS} in include.`,
+  }),
   // These fields are only repeated in the response.
   metadata: optional(Metadata),
   user: optional(Label),

@@ -9,10 +9,10 @@ export function createSpecEvents(write: WriteEvent): ItemEvents {
   const { textDelta, textDone, itemDone } = createSharedEvents(write)
   return {
     begin: () => '',
-    add: (item, text) => (item.start.type === 'text' ? textDelta(item, text) : ''),
-    end(item, part, json) {
+    add: (item, text, logprobs) => (item.start.type === 'text' ? textDelta(item, text, logprobs) : ''),
+    end(item, part, finished) {
       if (part.type === 'reasoning') return ''
-      return (part.type === 'text' ? textDone(item, part.text) : '') + itemDone(item, json)
+      return (part.type === 'text' ? textDone(item, part.text, finished) : '') + itemDone(item, finished)
     },
   }
 }

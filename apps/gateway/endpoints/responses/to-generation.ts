@@ -1,10 +1,11 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { ChatMessage } from '#libs/contracts/generation-request.ts'
+import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-request.ts'
 import { noGrammars } from '#libs/json-schema/limits.ts'
 import type { CatalogModel } from '../../catalog.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
+import { toMostListed } from '../fields/logprobs.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSwitches } from '../fields/reasoning-switches.ts'
@@ -12,7 +13,7 @@ import { toSampling } from '../fields/sampling.ts'
 import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { PreparedGeneration } from '../generation-endpoint.ts'
-import type { ResponsesBody } from './responses-body.ts'
+import { LOGPROBS, type ResponsesBody } from './responses-body.ts'
 import { toMessages } from './to-messages.ts'
 
 /** The fields of `PreparedGeneration` that the body determines. */
@@ -21,7 +22,7 @@ export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 
 /**
  * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model, such
  * as references that cannot be resolved, tools for a model without tools, a forced tool that is not offered, an invalid
- * schema, or two different efforts or formats.
+ * schema, two different efforts or formats, or more output than may have log probabilities.
  */
 export function toGeneration(body: ResponsesBody, model: CatalogModel): ResponsesGeneration {
   const efforts = { ...toSwitches(body), reasoning_effort: body.reasoning_effort }
@@ -30,8 +31,8 @@ export function toGeneration(body: ResponsesBody, model: CatalogModel): Response
   const formats = { 'text.format': body.text?.format, response_format: body.response_format }
   const outputFormat = toOutputFormat(formats, toStructuredFormats(body), { checkSchema, use })
   const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
-  const { max_output_tokens, max_completion_tokens, max_tokens } = body
-  const maxOutputTokens = toMaxOutputTokens([max_output_tokens, max_completion_tokens, max_tokens], model)
+  const logprobs = toLogprobs(body)
+  const maxOutputTokens = toOutputLimit(body, { ...logprobs, model })
   return {
     request: {
       kind: 'chat',
@@ -39,12 +40,32 @@ export function toGeneration(body: ResponsesBody, model: CatalogModel): Response
       ...toolUse,
       outputFormat,
       sampling: toSampling(body),
+      ...logprobs,
       stop: body.stop ?? [],
       reasoningEffort: mergeEfforts(efforts, model),
       ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
     },
     maxOutputTokens,
   }
+}
+
+/** Absent if no log probabilities are requested. Like OpenAI, the service ignores a `top_logprobs` that stands alone. */
+function toLogprobs({ include = [], top_logprobs: topLogprobs = 0 }: ResponsesBody): Logprobs {
+  return include.includes(LOGPROBS) ? { topLogprobs } : {}
+}
+
+type Logprobs = Pick<ChatRequest, 'topLogprobs'>
+
+function toOutputLimit(
+  body: ResponsesBody,
+  { topLogprobs, model }: Logprobs & { model: CatalogModel },
+): number | null {
+  const { max_output_tokens, max_completion_tokens, max_tokens } = body
+  const limits = { max_output_tokens, max_completion_tokens, max_tokens }
+  const given = toMaxOutputTokens(Object.values(limits), model)
+  const [param = ''] = Object.entries(limits).find(([, limit]) => limit !== undefined) ?? []
+  const most = toMostListed(given, { topLogprobs, endsWithList: true, param })
+  return given ?? (most < model.maxOutputTokens ? most : null)
 }
 
 function toConversation({ instructions = '', input }: ResponsesBody): ChatMessage[] {

@@ -1,5 +1,6 @@
-import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
+import type { GenerationEnd, TokenLogprob } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration, OutputPart } from '../../generation/collect.ts'
+import { toLogprobEntries } from '../fields/logprob-entries.ts'
 import type { ItemStatus, OutputItem } from './response-object.ts'
 
 /**
@@ -46,7 +47,7 @@ export function toItem(part: OutputPart, { id, status }: { id: string; status: I
     return { id, type: 'function_call', status, call_id: call.id, name: call.name, arguments: call.arguments }
   }
   if (part.type === 'text')
-    return { id, type: 'message', status, role: 'assistant', content: [toOutputText(part.text)] }
+    return { id, type: 'message', status, role: 'assistant', content: [toOutputText(part)] }
   return {
     id,
     type: 'reasoning',
@@ -57,8 +58,9 @@ export function toItem(part: OutputPart, { id, status }: { id: string; status: I
 }
 
 /** Returns the only content part of a message. */
-export function toOutputText(text: string) {
-  return { type: 'output_text' as const, text, annotations: [], logprobs: [] }
+export function toOutputText(part: { text: string; logprobs?: readonly TokenLogprob[] }) {
+  const { text, logprobs = [] } = part
+  return { type: 'output_text' as const, text, annotations: [], logprobs: toLogprobEntries(logprobs) }
 }
 
 /** Returns the only summary part of a reasoning item. */

@@ -43,7 +43,7 @@ export function toSettings(
     text: { format: toFormat(body.text?.format ?? body.response_format) },
     tool_choice: toChoice(request.toolChoice),
     tools: repeat(request.tools.map(toTool), []),
-    top_logprobs: 0,
+    top_logprobs: request.topLogprobs ?? 0,
     top_p: body.top_p ?? 1,
     truncation: 'disabled',
     user: body.user ?? null,
@@ -59,9 +59,10 @@ function toTool(tool: ToolDefinition): ResponseSettings['tools'][number] {
   return { type: 'function', name, description, parameters, strict }
 }
 
+/** Returns `text` for a regular expression, a choice and a grammar: typed clients accept only OpenAI's types. */
 function toFormat(format: NamedFormat | undefined): ResponseSettings['text']['format'] {
-  if (format === undefined || format.type === 'text') return { type: 'text' }
-  if (format.type === 'json-object') return { type: 'json_object' }
+  if (format?.type === 'json-object') return { type: 'json_object' }
+  if (format?.type !== 'json-schema') return { type: 'text' }
   const { name, schema } = format
   return { type: 'json_schema', name, description: null, schema: repeat(schema, null), strict: true }
 }

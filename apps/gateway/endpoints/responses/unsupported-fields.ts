@@ -1,10 +1,10 @@
-import { never, only, onlyEmpty, type UnsupportedFields } from '../fields/refuse-unsupported.ts'
+import { never, only, onlyEmpty, supported, type UnsupportedFields } from '../fields/refuse-unsupported.ts'
 
 const stateless = { ...never, instead: 'this service keeps no state; send the earlier items in input' }
 
 /**
  * Fields of the Responses interface that would change the output and are not supported, in addition to the fields of
- * `refuse-unsupported.ts`. Every other field is in `ResponsesBody` or has no visible effect on the answer.
+ * `refuse-unsupported.ts`; `top_logprobs` alone is supported here. Every other field is in `ResponsesBody` or has no visible effect on the answer.
  */
 export const UNSUPPORTED_FIELDS: UnsupportedFields = {
   previous_response_id: stateless,
@@ -19,9 +19,5 @@ export const UNSUPPORTED_FIELDS: UnsupportedFields = {
     isHarmless: (value) => value === 'disabled' || value === 'auto',
     allowed: '"disabled" or "auto"',
   },
-  // The other values concern tools that the service does not run, or data that the service does not store.
-  include: {
-    isHarmless: (value) => Array.isArray(value) && !value.includes('message.output_text.logprobs'),
-    allowed: 'an array without "message.output_text.logprobs"',
-  },
+  top_logprobs: supported,
 }

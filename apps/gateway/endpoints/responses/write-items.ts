@@ -1,7 +1,10 @@
+import type { TokenLogprob } from '#libs/contracts/generation-event.ts'
 import { brokenOutput, type OutputPart } from '../../generation/collect.ts'
 import type { OutputEvent } from '../../generation/generation-call.ts'
+import { TextLogprobs } from '../../generation/text-logprobs.ts'
+import { toLogprobEntries } from '../fields/logprob-entries.ts'
 import { toJson } from '../to-json.ts'
-import type { ItemEvents, OpenItem } from './item-events.ts'
+import { withLogprobs, type ItemEvents, type OpenItem } from './item-events.ts'
 import { toItem, toItemId } from './to-items.ts'
 
 /** Writes the events of a stream's items. Consecutive deltas are buffered until `flush` and share one event. */
@@ -17,15 +20,21 @@ type ItemWriter = {
 
 /**
  * Creates the writer of one stream's items. At most one item is open; output of another kind ends it. The open item's
- * text and the ended items' JSON stay in memory, because the last event repeats them.
+ * text and log probabilities, and the ended items' JSON, stay in memory, because the last event repeats them.
  */
 export function createItemWriter(events: ItemEvents, requestId: string): ItemWriter {
   const ended: string[] = []
   let open: OpenItem | null = null
   let openCall: number | null = null
   let text = ''
+  /** Null if no log probabilities have arrived. */
+  let textLogprobs: TextLogprobs | null = null
+  /** The log probabilities of `text`, as JSON: entries joined by commas. */
+  let logprobs = ''
   /** Text or arguments of the open item for which no event is written yet. */
   let buffered = ''
+  /** The log probabilities of `buffered`. */
+  let bufferedLogprobs = ''
   let hasAnswer = false
 
   function begin(start: OutputPart): string {
@@ -40,35 +49,49 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
   function flush(): string {
     if (open === null || buffered === '') return ''
     const added = buffered
+    const addedLogprobs = bufferedLogprobs
     buffered = ''
+    bufferedLogprobs = ''
     text += added
-    return events.add(open, added)
+    logprobs = joinEntries(logprobs, addedLogprobs)
+    return events.add(open, added, addedLogprobs)
   }
 
   function endItem(status: 'completed' | 'incomplete'): string {
     const added = flush()
     if (open === null) return ''
     const part = withText(open.start, text)
-    const json = toJson(toItem(part, { id: open.id, status }))
-    const ending = added + events.end(open, part, json)
+    const json = withLogprobs(toJson(toItem(part, { id: open.id, status })), logprobs)
+    const ending = added + events.end(open, part, { json, logprobs })
     ended.push(json)
     open = null
     openCall = null
     text = ''
+    logprobs = ''
     return ending
   }
 
   function writeText(type: 'reasoning' | 'text', delta: string): string {
     if (delta === '') return ''
-    const beginning = open?.start.type === type ? '' : begin({ type, text: '' })
+    const begins = open?.start.type !== type
+    const beginning = begins ? begin({ type, text: '' }) : ''
     buffered += delta
+    if (textLogprobs === null) return beginning
+    if (type === 'reasoning') textLogprobs.drop()
+    else bufferedLogprobs = joinEntries(bufferedLogprobs, toEntries(textLogprobs.take(delta, { begins })))
     return beginning
   }
 
   return {
     write(event) {
+      if (event.type === 'token-logprobs') {
+        textLogprobs ??= new TextLogprobs()
+        textLogprobs.push(event.tokens)
+        return ''
+      }
       if (event.type === 'text-delta') return writeText('text', event.text)
       if (event.type === 'reasoning-delta') return writeText('reasoning', event.text)
+      textLogprobs?.drop()
       if (event.type === 'tool-call-start') {
         const beginning = begin({
           type: 'tool-call',
@@ -77,8 +100,6 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
         openCall = event.index
         return beginning
       }
-      // A response has no vectors.
-      if (event.type !== 'tool-call-delta') return ''
       if (openCall !== event.index) throw brokenOutput('a tool call went on after its end')
       buffered += event.text
       return ''
@@ -90,6 +111,15 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
     },
     ended,
   }
+}
+
+/** Returns JSON: entries joined by commas. */
+function toEntries(tokens: readonly TokenLogprob[]): string {
+  return toJson(toLogprobEntries(tokens)).slice(1, -1)
+}
+
+function joinEntries(first: string, second: string): string {
+  return first === '' || second === '' ? first + second : `${first},${second}`
 }
 
 function withText(start: OutputPart, text: string): OutputPart {

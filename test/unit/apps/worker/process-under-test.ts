@@ -10,6 +10,7 @@ import { createEndRun } from '#apps/worker/run/end-run.ts'
 import type { CallEnding } from '#apps/worker/run/measure-calls.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunChat } from '#apps/worker/run/run-chat.ts'
+import { createOutputLogprobs } from '#apps/worker/run/output-logprobs.ts'
 import { createSentPrefixes, type SentPrefixes } from '#apps/worker/run/sent-prefixes.ts'
 import { createRunEmbedding } from '#apps/worker/run/run-embedding.ts'
 import type { Trials } from '#apps/worker/run/trials.ts'
@@ -154,6 +155,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
         endIds: Array.from(END_IDS),
         engineStops: (request) => request.stop,
         constrain: given.constrain ?? (() => null),
+        describeLogprobs: (earlierIds) => createOutputLogprobs({ tokenizer, earlierIds }),
         createParser: () =>
           createOutputParser({
             generationId: job.id,

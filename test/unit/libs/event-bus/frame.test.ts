@@ -30,6 +30,13 @@ const EVENTS: readonly GenerationEvent[] = [
     stopString: 'END',
     usage: { promptTokens: 12, cachedTokens: 8, completionTokens: 5, reasoningTokens: 2 },
   },
+  {
+    type: 'token-logprobs',
+    tokens: [
+      { token: 'Grüß', logprob: -0.25, top: [{ token: 'a "b"', logprob: -7.6246137619018555 }] },
+      { token: '', logprob: -9_999, top: [] },
+    ],
+  },
   { type: 'vectors-ready', first: 128, count: 64, promptTokens: 640 },
   { type: 'generation-error', code: 'upstream_error', message: 'It failed.' },
 ]

@@ -12,10 +12,11 @@ const NAMES = { id: '0197-x', model: 'org/demo' }
 
 /** Every renderer of server-sent events. `test/fixtures/sse/<name>/` has its exact output for each turn. */
 const RENDERERS: Readonly<Record<string, () => StreamRenderer>> = {
-  'chat-completions': () => createChatChunks(createAnswer({ ...NAMES, options: { includeUsage: false } })),
+  'chat-completions': () =>
+    createChatChunks(createAnswer({ ...NAMES, options: { includeUsage: false, logprobs: false } })),
   'chat-completions-with-usage': () =>
-    createChatChunks(createAnswer({ ...NAMES, options: { includeUsage: true } })),
-  completions: () => createCompletionChunks(createAnswer({ ...NAMES, options: null })),
+    createChatChunks(createAnswer({ ...NAMES, options: { includeUsage: true, logprobs: false } })),
+  completions: () => createCompletionChunks(createAnswer({ ...NAMES, options: { logprobs: null } })),
   'responses-spec': () => createResponseEvents(createResponsesAnswer({ 'x-responses-events': 'spec' })),
   'responses-full': () => createResponseEvents(createResponsesAnswer({ 'x-responses-events': 'full' })),
   messages: () => createMessageEvents(createAnswer({ ...NAMES, options: null })),

@@ -46,6 +46,34 @@ it('folds deltas across batches and keeps tool calls apart by index', async () =
   })
 })
 
+it('each text has the log probabilities of its own tokens, also where their texts differ from it', async () => {
+  const logprob = (token: string) => ({ token, logprob: -1, top: [] })
+  const tokens = (...texts: string[]) => ({ type: 'token-logprobs', tokens: texts.map(logprob) }) as const
+  const { parts, logprobs } = await collect(
+    output([
+      tokens('hm'),
+      { type: 'reasoning-delta', text: 'hm' },
+      tokens('a', 'b'),
+      { type: 'text-delta', text: '\uFFFDb' },
+      tokens('f'),
+      { type: 'tool-call-start', index: 0, id: 'c0', name: 'f' },
+      tokens('{}'),
+      { type: 'tool-call-delta', index: 0, text: '{}' },
+      tokens('c'),
+      { type: 'text-delta', text: '\uFFFDc' },
+      tokens('</s>'),
+      { type: 'generation-end', finishReason: 'tool-calls', usage },
+    ]),
+  )
+  expect(parts).toMatchObject([
+    { type: 'reasoning' },
+    { type: 'text', logprobs: ['a', 'b'].map(logprob) },
+    { type: 'tool-call' },
+    { type: 'text', logprobs: ['c'].map(logprob) },
+  ])
+  expect(logprobs).toHaveLength(7)
+})
+
 it('keeps the parts in their order, text after a call for itself, and none that is empty', async () => {
   const finished = await collect(
     output([

@@ -9,6 +9,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_SEATS, type Seats } from '#libs/generation-record/seats.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
 export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0, costAhead: 0 }
@@ -27,6 +28,7 @@ export function setUp(
     startsAtMs?: number
     lifted?: Promise<void>
     jobsFail?: boolean
+    job?: GenerationJob
     /** If true, a job of the model always waits. */
     jobsWait?: boolean
     seats?: Seats
@@ -147,7 +149,7 @@ export function setUp(
     log: pino({ level: 'silent' }),
   })
   const dispatched = dispatch({
-    job: generationJob(),
+    job: options.job ?? generationJob(),
     promptTokens: 40,
     admission: {
       place: liftPlace({ cost: 300, mostAhead: 5 }),

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { generationJob } from '../../../../support/generation-job.ts'
 import { CLAIMED, NEXT, paced, setUp, WAITING } from './dispatch-under-test.ts'
 
 beforeEach(() => {
@@ -198,6 +199,17 @@ test('again: the fence first, then the ids, with the first claim’s count; then
   })
   await after(3_000)
   expect(log.at(-2)).toBe('lift 2')
+  dispatched.close()
+})
+
+test('log probabilities are a need of every epoch', async () => {
+  const job = generationJob()
+  const request = { ...job.request, topLogprobs: 0 }
+  const { dispatched, lifts } = setUp([WAITING], { ids: [5, 6], job: { ...job, request } })
+  await dispatched.begin()
+  await dispatched.again(NEXT)
+  expect(lifts[0]?.needs.features).toEqual(['chat', 'logprobs'])
+  expect(lifts[1]?.needs.features).toEqual(['chat', 'logprobs', 'continue'])
   dispatched.close()
 })
 

@@ -26,6 +26,7 @@ const SETTINGS: SamplingSettings = {
   stopTokenIds: [],
   skipSpecialTokens: false,
   logitBias: new Map(),
+  topLogprobs: null,
 }
 
 function script(tokens: readonly number[], constrained = false): Script {

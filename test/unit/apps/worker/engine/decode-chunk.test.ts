@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeChunk } from '#apps/worker/engine/decode-chunk.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { GenerateResponse } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
+import type { OutputLogProbs__Output } from '#proto/types/vllm/grpc/engine/OutputLogProbs.ts'
 import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 import { runs } from '#test/support/long.ts'
@@ -16,7 +17,7 @@ function byReflection(bytes: Buffer) {
   const { chunk, complete }: GenerateResponse__Output = Generate.responseDeserialize(bytes)
   if (chunk) {
     const { tokenIds: ids, promptTokens, cachedTokens } = chunk
-    return { type: 'chunk', ids, promptTokens, cachedTokens }
+    return { type: 'chunk', ids, promptTokens, cachedTokens, ...toLogprobs(chunk.outputLogprobs) }
   }
   if (!complete) throw new Error('neither chunk nor complete')
   const { finishReason, promptTokens, cachedTokens, matchedStop } = complete
@@ -30,9 +31,29 @@ function byReflection(bytes: Buffer) {
   }
 }
 
+function toLogprobs(message: OutputLogProbs__Output | null) {
+  if (message === null) return {}
+  const logprobs = message.tokenLogprobs.map((logprob, at) => ({
+    logprob,
+    topIds: message.topLogprobs[at]?.tokenIds ?? [],
+    topLogprobs: message.topLogprobs[at]?.values ?? [],
+  }))
+  return { logprobs }
+}
+
 const uint32 = fc.oneof(fc.nat({ max: 300 }), fc.integer({ min: 0, max: 2 ** 32 - 1 }))
+const float = fc.float({ noNaN: true })
+const top = fc
+  .array(fc.record({ id: uint32, value: float }))
+  .map((entries) => ({ tokenIds: entries.map(({ id }) => id), values: entries.map(({ value }) => value) }))
 const logprobs = fc.option(
-  fc.record({ tokenLogprobs: fc.array(fc.float({ noNaN: true })), tokenIds: fc.array(uint32) }),
+  fc
+    .tuple(fc.array(fc.record({ logprob: float, id: uint32, top })), fc.boolean())
+    .map(([entries, hasTop]) => ({
+      tokenLogprobs: entries.map(({ logprob }) => logprob),
+      tokenIds: entries.map(({ id }) => id),
+      topLogprobs: hasTop ? entries.map((entry) => entry.top) : [],
+    })),
 )
 const chunk = fc.record({
   tokenIds: fc.array(uint32),
@@ -124,6 +145,14 @@ describe('decodeChunk', () => {
       }),
       { numRuns: runs(200, 1000) },
     )
+  })
+
+  it('refuses log probabilities whose lists differ in their length', () => {
+    const chunkOf = (outputLogprobs: object) => encode({ chunk: { tokenIds: [7], outputLogprobs } })
+    for (const topLogprobs of [[{ values: [-1], tokenIds: [] }], [{}, {}]]) {
+      const bytes = chunkOf({ tokenLogprobs: [-1], tokenIds: [7], topLogprobs })
+      expect(() => decodeChunk(bytes)).toThrow('the log probabilities of a chunk are incomplete')
+    }
   })
 
   it('refuses bytes that end in the middle of a message', () => {

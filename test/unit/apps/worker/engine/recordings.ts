@@ -9,6 +9,7 @@ const LogProbs = z
   .object({
     token_logprobs: z.array(z.union([z.number(), z.object({ value: z.number().optional() })])),
     token_ids: z.array(z.int()),
+    top_logprobs: z.array(z.object({ values: z.array(z.number()), token_ids: z.array(z.int()) })),
   })
   .optional()
 
@@ -29,6 +30,10 @@ const Chunk = z
       outputLogprobs: {
         tokenLogprobs: body.output_logprobs.token_logprobs.filter((value) => typeof value === 'number'),
         tokenIds: body.output_logprobs.token_ids,
+        topLogprobs: body.output_logprobs.top_logprobs.map((top) => ({
+          values: top.values,
+          tokenIds: top.token_ids,
+        })),
       },
     }),
   }))

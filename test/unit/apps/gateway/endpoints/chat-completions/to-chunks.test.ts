@@ -4,7 +4,7 @@ import { createAnswer } from '#test/support/answer.ts'
 
 it('chat chunks never merge the arguments of two calls, even when their deltas alternate', () => {
   const chunks = createChatChunks(
-    createAnswer({ id: '0197-x', model: 'org/demo', options: { includeUsage: false } }),
+    createAnswer({ id: '0197-x', model: 'org/demo', options: { includeUsage: false, logprobs: false } }),
   )
   const args = (index: number, text: string) => ({ type: 'tool-call-delta', index, text }) as const
   const events = chunks.render([

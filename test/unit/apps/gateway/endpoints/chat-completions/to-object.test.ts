@@ -3,7 +3,7 @@ import { toObject } from '#apps/gateway/endpoints/chat-completions/to-object.ts'
 import type { FinishedGeneration } from '#apps/gateway/generation/collect.ts'
 import { createAnswer } from '#test/support/answer.ts'
 
-const answer = createAnswer({ id: '0197-x', model: 'org/demo', options: {} })
+const answer = createAnswer({ id: '0197-x', model: 'org/demo', options: { logprobs: false } })
 const finished: FinishedGeneration = {
   parts: [{ type: 'text', text: 'Hello' }],
   reasoning: '',

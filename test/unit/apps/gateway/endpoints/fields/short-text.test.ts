@@ -48,9 +48,18 @@ const STRUCTURED = [
   'structured_outputs.regex',
 ]
 
+/** The texts of a format that is not JSON. */
+const TEXT_FORMAT = ['choice[]', 'choices[]', 'grammar', 'pattern', 'regex', 'regex.regex', 'schema', 'value']
+
 /** Strings of any length, which count towards the request's size. All other strings have a maximum length. */
 const COUNTED = [
   ...['chat', 'completions', 'responses'].flatMap((body) => STRUCTURED.map((field) => `${body}.${field}`)),
+  ...[
+    'chat.response_format',
+    'completions.response_format',
+    'responses.response_format',
+    'responses.text.format',
+  ].flatMap((format) => TEXT_FORMAT.map((field) => `${format}.${field}`)),
   'chat.messages[].content',
   'chat.messages[].content[].refusal',
   'chat.messages[].content[].text',

@@ -14,6 +14,10 @@ export const end = (finishReason: 'stop' | 'length' | 'tool-calls' = 'stop'): Ou
   usage,
 })
 export const text = (value: string): OutputEvent => ({ type: 'text-delta', text: value })
+export const tokens = (...texts: string[]): OutputEvent => ({
+  type: 'token-logprobs',
+  tokens: texts.map((token) => ({ token, logprob: -0.5, top: [{ token, logprob: -0.5 }] })),
+})
 export const thought = (value: string): OutputEvent => ({ type: 'reasoning-delta', text: value })
 export const call = (index: number): OutputEvent => ({
   type: 'tool-call-start',
@@ -40,16 +44,19 @@ export function render(eventSet: EventSet, ...batches: OutputEvent[][]) {
   return batches.map((batch) => events.render(batch)).join('')
 }
 
+const Logprobs = z.array(z.looseObject({ token: z.string() })).optional()
+
 const Event = z.looseObject({
   type: z.string(),
   sequence_number: z.int(),
   item_id: z.string().optional(),
   output_index: z.int().optional(),
   delta: z.string().optional(),
+  logprobs: Logprobs,
   text: z.string().optional(),
   arguments: z.string().optional(),
   item: z.looseObject({ id: z.string(), type: z.string(), status: z.string() }).optional(),
-  part: z.looseObject({ text: z.string() }).optional(),
+  part: z.looseObject({ text: z.string(), logprobs: Logprobs }).optional(),
   response: z
     .looseObject({ id: z.string(), status: z.string(), output: z.array(z.looseObject({ id: z.string() })) })
     .optional(),

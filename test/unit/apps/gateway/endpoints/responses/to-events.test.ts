@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { ResponseEvent } from '#apps/gateway/endpoints/responses/response-events.ts'
 import { ResponseObject } from '#apps/gateway/endpoints/responses/response-object.ts'
 import { createResponseEvents } from '#apps/gateway/endpoints/responses/to-events.ts'
 import {
@@ -11,6 +12,7 @@ import {
   render,
   text,
   thought,
+  tokens,
   typesOf,
   wholeOf,
 } from './rendered-stream.ts'
@@ -38,6 +40,42 @@ describe.each(['spec', 'full'] as const)('a stream in the %s set', (eventSet) =>
       type: 'response.completed',
       response: { completed_at: 1_700_000_002 },
     })
+    expect(events.at(-1)?.response).toEqual(await wholeOf(batches))
+  })
+
+  it('has the log probabilities of the text alone, in its events and in the complete response', async () => {
+    const batches = [
+      [tokens('<think>'), tokens('h'), thought('h')],
+      [tokens('</think>'), tokens('\n\n'), tokens('a'), text('a'), tokens('b'), text('b')],
+      [tokens('', '🌾'), text('🌾')],
+      [tokens('<call>', 'f'), call(0), tokens('{}'), args(0, '{}'), tokens('</s>'), end('tool-calls')],
+    ]
+    const entry = (token: string) => {
+      const listed = { token, logprob: -0.5, bytes: [...Buffer.from(token)] }
+      return { ...listed, top_logprobs: [listed] }
+    }
+    const all = [entry('a'), entry('b'), entry(''), entry('🌾')]
+    const events = read(render(eventSet, ...batches))
+    const entriesOf = (type: string) =>
+      events.flatMap((event) => (event.type === `response.output_text.${type}` ? [event.logprobs] : []))
+    expect(entriesOf('delta')).toEqual([all.slice(0, 2), all.slice(2)])
+    expect(entriesOf('done')).toEqual([all])
+    for (const event of events) ResponseEvent.parse(event)
+    const whole = await wholeOf(batches)
+    expect(whole.output).toMatchObject([{}, { content: [{ text: 'ab🌾', logprobs: all }] }, {}])
+    expect(events.at(-1)?.response).toEqual(whole)
+    const parts = events.flatMap(({ type, part }) => (type === 'response.content_part.done' ? [part] : []))
+    expect(parts.map((part) => part?.logprobs)).toEqual(eventSet === 'full' ? [all] : [])
+  })
+
+  it('has no tokens of reasoning or calls where the texts of tokens differ from the output', async () => {
+    const batches = [
+      [tokens('h'), thought('h'), tokens('a'), text('\uFFFDa')],
+      [tokens('f'), call(0), tokens('{}'), args(0, '{}'), tokens('b'), text('\uFFFDb'), end()],
+    ]
+    const events = read(render(eventSet, ...batches))
+    const deltas = events.flatMap((event) => event.logprobs?.map(({ token }) => token) ?? [])
+    expect(deltas).toEqual(['a', 'a', 'b', 'b'])
     expect(events.at(-1)?.response).toEqual(await wholeOf(batches))
   })
 

@@ -41,6 +41,17 @@ describe('a Responses request', () => {
     })
   })
 
+  it.each([
+    [{ include: ['message.output_text.logprobs'] }, 0],
+    [{ include: ['reasoning.encrypted_content', 'message.output_text.logprobs'], top_logprobs: 20 }, 20],
+    [{ include: ['message.output_text.logprobs'], top_logprobs: null }, 0],
+    [{ top_logprobs: 5 }, undefined],
+    [{ include: [], top_logprobs: 5 }, undefined],
+    [{ include: null, top_logprobs: 0 }, undefined],
+  ])('with %j asks for %s listed tokens', (body, expected) => {
+    expect(request(body).topLogprobs).toBe(expected)
+  })
+
   it('has no system message for empty instructions', () => {
     expect(request({ instructions: '' }).messages).toEqual([user])
   })

@@ -84,8 +84,23 @@ describe('the settings that a response repeats', () => {
     })
   })
 
+  it('have the number of listed tokens, which has no effect without include', () => {
+    const listed = { top_logprobs: 5, include: ['message.output_text.logprobs'] }
+    expect(settings(listed).top_logprobs).toBe(5)
+    expect(settings({ top_logprobs: 5 }).top_logprobs).toBe(0)
+  })
+
   it('have effort none on a model without reasoning', () => {
     expect(settings({ reasoning: { effort: 'high' } }, { reasoning: false }).reasoning.effort).toBe('none')
+  })
+
+  it.each([
+    { type: 'regex', pattern: 'a' },
+    { type: 'choice', choices: ['a'] },
+    { type: 'grammar', grammar: 'root ::= "a"' },
+  ])('name the format %j as text, because OpenAI has no such type', (format) => {
+    const body = { text: { format } }
+    expect(settings(body).text).toEqual({ format: { type: 'text' } })
   })
 
   it('omit long settings', () => {

@@ -1,4 +1,13 @@
+import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
+
+/**
+ * Returns what the first worker must be able to do. A worker that does not know log probabilities would leave them out.
+ */
+export function firstNeeds(request: GenerationRequest): Needs {
+  const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
+  return { features: hasLogprobs ? [request.kind, 'logprobs'] : [request.kind], window: 0 }
+}
 
 /**
  * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
