@@ -1,6 +1,7 @@
 import type { GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { Conversation } from './conversation.ts'
 import type { RequestSize } from '#libs/contracts/request-size.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Caller } from '../callers/caller.ts'
@@ -16,6 +17,7 @@ export type GenerationCall = {
   readonly model: ModelSpec
   readonly request: GenerationRequest
   readonly size: RequestSize
+  readonly conversation: Conversation
   /** The caller's own limit; null leaves it to the model's maximum. It is the limit of each choice. */
   readonly maxOutputTokens: number | null
   /** How many answers to the one prompt the request wants, at most `MAX_CHOICES`. Absent: one. */

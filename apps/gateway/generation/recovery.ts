@@ -39,19 +39,24 @@ const MOST_DEATHS = 8
 /** Bounds how often one generation is dispatched without any progress. */
 const MOST_FRUITLESS_EPOCHS = 8
 
+export type RecoveryNotes = {
+  /** Called when a request that kills engines has ended. */
+  readonly onPoison: (caller: Caller, job: GenerationJob) => void
+  readonly onRecovery: (reason: string, job: GenerationJob) => void
+}
+
 /**
  * Creates the recovery. It throws an `ApiError` if the generation cannot go on: `upstream_error`, `model_unavailable`,
  * `context_length_exceeded`, the error of `notStarted`, or the reservation's error.
  */
-export function createRecovery(deps: {
-  reserve: Pick<Reserve, 'exact'>
-  picture: Pick<ClusterPicture, 'find'>
-  /** True if this account has sent too many requests that kill engines. */
-  isBarred: (accountId: string) => boolean
-  /** Called when a request that kills engines has ended. */
-  onPoison: (caller: Caller, job: GenerationJob) => void
-  onRecovery: (reason: string, job: GenerationJob) => void
-}): Recovery {
+export function createRecovery(
+  deps: RecoveryNotes & {
+    reserve: Pick<Reserve, 'exact'>
+    picture: Pick<ClusterPicture, 'find'>
+    /** True if this account has sent too many requests that kill engines. */
+    isBarred: (accountId: string) => boolean
+  },
+): Recovery {
   const { reserve, picture, isBarred, onPoison, onRecovery } = deps
 
   return async (lost, { job, choices, caller, progress, suspect, isPartlySent, notStarted }) => {

@@ -4,7 +4,7 @@
 -- ARGV[1] is the prefix of the model's keys, `mr2:cell:{model}:`. All key names begin with it, so all keys share a slot:
 --   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, weight, fixed, bytes, account (as it waits
 --                             or has waited), gateway, stream, deadline (Redis ms); worker and nonce once claimed;
---                             settled and usage at the end
+--                             settled and usage at the end; seats (`seats.lua`)
 --   j: p: i:<id>      string  job, large request, ids
 --   n:<nonce>         string  the id of the generation that the claim with this nonce received, for four minutes
 --   needs             set     all needs with which a generation waits
