@@ -27,7 +27,7 @@ const DEFAULT_LIMITS = { everyMs: 10_000, lastingMs: 60_000 }
 /**
  * Claims the queue Redis for this billing's database, and the database for this queue, and renews both claims every
  * `everyMs`. A claim ends by itself if it is not renewed for `lastingMs`. So when a database or a queue is replaced,
- * nobody has to remove the old claim.
+ * the old claim ends without an operator's action.
  *
  * A cell is a set of processes with one queue Redis, one PostgreSQL and their bus. If two cells used the same queue or
  * the same database, each would charge the other's generations and expire the other's holds. This can happen by

@@ -8,7 +8,7 @@ export type PythonSyntax = { readonly type: 'python' }
  * arguments arrive, they are written as the parts of a JSON object. The call starts with its first value, because
  * everything before the value may still be text. A call without arguments starts at the comma or bracket after it, or
  * at the end of the output. Invalid text is text of the answer. It ends a call that has started; the call's arguments
- * are then incomplete JSON, so that nobody takes them for complete arguments.
+ * are then incomplete JSON, so that a client cannot take them for complete arguments.
  *
  * If `offered` is given, text with a name that is not in `offered` is not a call: it may be an answer that is a list.
  *

@@ -133,13 +133,19 @@ test.for([
     const { losses, lines } = await watchLosses()
     await redis.client('NO-EVICT', 'ON')
     await set(setting, value)
+    // A subscriber that reads nothing. The buffers of the system take some megabytes before the buffer of the server grows.
     const subscriber = new Redis(server.url, { retryStrategy: () => null })
-    const closed = Promise.withResolvers<void>()
-    subscriber.once('close', closed.resolve)
+    onTestFinished(() => subscriber.disconnect())
     await subscriber.subscribe('mr2:main:gateway:slow')
-    await redis.publish('mr2:main:gateway:slow', 'x'.repeat(2_000_000))
-    await closed.promise
-    await expect.poll(() => losses.get(loss), POLL).toBeGreaterThan(0)
+    subscriber.stream.pause()
+    const publish = async () => {
+      const messages = redis.pipeline()
+      for (let count = 0; count < 50; count += 1)
+        messages.publish('mr2:main:gateway:slow', 'x'.repeat(20_000))
+      await messages.exec()
+      return losses.get(loss)
+    }
+    await expect.poll(publish, POLL).toBeGreaterThan(0)
     expect(lines[0]).toMatchObject({ loss, remedy })
   },
 )
