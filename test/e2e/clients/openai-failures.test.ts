@@ -145,12 +145,9 @@ test('a busy model is retried after the time in its retry-after, as often as the
 })
 
 for (const stream of [false, true]) {
-  test(`a busy model answers once there is room, ${stream ? 'streamed' : 'whole'}`, async ({
-    access,
-    cluster,
-  }) => {
-    const openai = connect(access)
-    const { exchanges } = access
+  test(`a busy model answers once there is room, ${stream ? 'streamed' : 'whole'}`, async ({ hasty }) => {
+    const openai = connect(hasty)
+    const { cluster, exchanges } = hasty
     await using occupied = await occupy(cluster, NARROW_MODEL)
     const options = { maxRetries: 5 }
     const call = { model: NARROW_MODEL, messages }
