@@ -92,6 +92,8 @@ const Fields = z.object({
   /** How long a request waits for credits that only other running requests hold; 0: it is refused at once. */
   CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(3_000),
   PRESENCE_TTL_MS: PresenceTtlMs,
+  /** If `on`, turns of conversations are offered to the workers that have cached the earlier turns. */
+  PREFIX_AFFINITY: z.enum(['on', 'off']).default('on'),
   /** Bytes of requests that may wait for one model in the queue Redis. One account may use a quarter of them. */
   QUEUED_BYTES: z.coerce
     .number()

@@ -30,8 +30,10 @@ import { createGenerate } from './generation/generate.ts'
 import { createGenerationMetrics } from './generation/generation-metrics.ts'
 import { createGiveUpBus } from './generation/give-up-bus.ts'
 import { createObserve } from './generation/observe.ts'
-import { createOpenRun } from './generation/generation-run.ts'
+import { createOpenRuns } from './generation/request-runs.ts'
 import { createOpenStream } from './generation/open-stream.ts'
+import { createRecoveryNotes } from './generation/note-recoveries.ts'
+import { openWarmOffers } from './generation/open-warm-offers.ts'
 import { createPace } from './generation/pace.ts'
 import { createPoisonBound } from './generation/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
@@ -144,6 +146,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
   readiness.enter('starting')
+  const offering = { redis: queueRedis, picture, record, control, metrics, log }
+  const warmOffers = openWarmOffers(config.PREFIX_AFFINITY, offering)
   const jobs = createJobQueue({ redis: queueRedis, countWaiting: createCountWaiting(queueRedis) })
   releasers.add('jobs', jobs, { run: async () => await jobs.close() })
   const settlements = createSettlements({
@@ -222,7 +226,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       nowMs,
     }),
     reserve,
-    openRun: createOpenRun({
+    openRuns: createOpenRuns({
       openStream: createOpenStream({ openInbox: inboxes.open, limitMs: config.GENERATION_DEADLINE_MS }),
       dispatch: createDispatch({
         record,
@@ -231,6 +235,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         modelStates,
         demand,
         pace: createPace(),
+        openOffer: warmOffers.open,
         noWorkerLimitMs: config.NO_WORKER_LIMIT_MS,
         nowMs,
         bounds: { accountBytes: config.QUEUED_BYTES / 4, modelBytes: config.QUEUED_BYTES },
@@ -242,15 +247,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         reserve,
         picture,
         isBarred: poisonBound.isBarred,
-        onPoison({ accountId, keyId }, { id, model }) {
-          metrics.poisoned.inc()
-          log.warn({ requestId: id, model, accountId, keyId }, 'a request that kills engines was ended')
-          poisonBound.note(accountId)
-        },
-        onRecovery(reason, { id, model }) {
-          metrics.recoveries.inc({ reason })
-          log.info({ requestId: id, model, reason }, 'a generation goes on elsewhere')
-        },
+        ...createRecoveryNotes({ metrics, poisonBound, log }),
       }),
       endGeneration: createEndGeneration({
         settlements,
@@ -258,6 +255,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         streamSettled: inboxes.settled,
       }),
       suspects,
+      seatsOf: warmOffers.seatsOf,
       ...holds,
       gateway,
       nowMs,

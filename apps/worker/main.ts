@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { BEAT_MS } from '#libs/event-bus/heartbeat.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
@@ -21,7 +22,7 @@ import { createDeliverVectors } from './run/embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createEngineLife } from './engine-watch/engine-life.ts'
 import { createEngineMetrics } from './metrics/engine-metrics.ts'
-import { createPrefixTenantOf, readPrefixSecret } from './run/prefix-tenant.ts'
+import { createPrefixTenantOf } from './run/prefix-tenant.ts'
 import { createPromptThreads } from './prompt/prompt-threads.ts'
 import { createCountTokens } from './prompt/count-tokens.ts'
 import { createRenderPrompt, type RenderPrompt } from './prompt/render-prompt.ts'
@@ -212,6 +213,10 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     onVectorsTaken: noteTaken,
     onHold: running.answerHold,
     onCount: (count) => void countTokens(count),
+    onOffer: (offer) =>
+      served()
+        .find((engine) => engine.state().model === offer.model)
+        ?.offer(offer),
     onDrain: drain.start,
     onCordon: (term, forMs) => cordon.cordon(term, forMs),
     onUncordon: (term) => cordon.uncordon(term),

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { EngineState } from '#libs/event-bus/heartbeat.ts'
+import type { Offer } from '#libs/event-bus/worker-control.ts'
 import { createJobPull } from '#libs/job-queue/pull-jobs.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -51,6 +52,8 @@ export type ServedEngine = {
   engine(): { readonly version: string | null; readonly waiting: number | null }
   /** Call it when the cordon has begun or ended. */
   followCordon(): void
+  /** Claims this generation by its id as soon as there is room, unless the offer has passed by then. */
+  offer(offer: Offer): void
   /** Stops pulling at once, and hands back runs that cannot end within `graceMs`; resolves when nothing runs. */
   drain(graceMs: number): Promise<void>
   stop(): void
@@ -80,7 +83,7 @@ export type WorkerServices = {
 }
 
 /** The features of a worker of this version, by the kind of its model. */
-const FEATURES = { chat: ['chat', 'continue', 'logprobs'], embedding: ['embedding'] } as const
+const FEATURES = { chat: ['chat', 'continue', 'logprobs', 'choices'], embedding: ['embedding'] } as const
 
 /** Serves one model with one engine; pulling starts as soon as the engine is healthy. */
 export function serveEngine(deps: {
@@ -141,7 +144,7 @@ export function serveEngine(deps: {
   })
 
   const processGeneration = createProcessGeneration({
-    claim: async () => await services.claim(model.name, serves),
+    claim: async (offer) => await services.claim(model.name, serves, offer),
     open,
     hasHad: ({ job, epoch }) => running.hasHad(job, epoch),
     giveBack,
@@ -189,6 +192,7 @@ export function serveEngine(deps: {
     mayPull: () => pulls() && watch.mayPull(),
     jobs: createJobPull({ redis: services.jobsRedis, model: model.name, log }),
     onPause: announce,
+    nowMs,
     log,
   })
 
@@ -268,6 +272,7 @@ export function serveEngine(deps: {
     followCordon() {
       if (!stopping) follow()
     },
+    offer: pull.offer,
     async drain(graceMs) {
       stopping = true
       announce()

@@ -18,6 +18,15 @@ export type ReserveCall = {
    * hold pays at once for all of these tokens, or for as many as the credits pay for.
    */
   readonly rolling?: RollingHold
+} & OfChoices
+
+/** The field of calls for a request that wants several answers to its one input. */
+type OfChoices = {
+  /**
+   * How many answers the request wants. All numbers of output tokens, in the calls and in their answers, are sums over
+   * these answers; the model's limits are limits of each. Absent: one.
+   */
+  readonly choices?: number
 }
 
 /**
@@ -37,7 +46,7 @@ export type ReplaceCall = {
   readonly reservationId: string
   readonly inputTokens: number
   readonly outputTokens: number
-}
+} & OfChoices
 
 /** Grows a hold while its generation runs. A hold only grows, so calls may be repeated and may arrive in any order. */
 export type ExtendCall = {
@@ -46,7 +55,7 @@ export type ExtendCall = {
   readonly outputTokens: number
   /** Unix milliseconds; null leaves the deadline unchanged. */
   readonly deadlineMs: number | null
-}
+} & OfChoices
 
 export type HoldPrices = TokenPrices & { readonly cachedInputPriceNano: bigint }
 

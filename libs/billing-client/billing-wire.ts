@@ -1,4 +1,5 @@
 import { ACCOUNT_WEIGHT } from '#libs/contracts/account-weight.ts'
+import { MAX_CHOICES } from '#libs/contracts/choices.ts'
 import { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import type { Catalog, Catalog__Output } from '#proto/types/millrace/billing/Catalog.ts'
@@ -54,6 +55,7 @@ export function fromReserveMessage(message: Reserve__Output): ReserveCall {
         leastTokens: readTokens('least_tokens', message.leastTokens),
       },
     }),
+    ...readChoices(message.choices),
   }
 }
 
@@ -66,6 +68,7 @@ export function fromReplaceMessage(message: Replace__Output): ReplaceCall {
     reservationId: readUuid('reservation_id', message.reservationId),
     inputTokens: readTokens('input_tokens', message.inputTokens),
     outputTokens: readTokens('output_tokens', message.outputTokens),
+    ...readChoices(message.choices),
   }
 }
 
@@ -78,6 +81,7 @@ export function fromExtendMessage(message: Extend__Output): ExtendCall {
     reservationId: readUuid('reservation_id', message.reservationId),
     outputTokens: readTokens('output_tokens', message.outputTokens),
     deadlineMs: message.deadlineMs === '0' ? null : readTime('deadline_ms', message.deadlineMs),
+    ...readChoices(message.choices),
   }
 }
 
@@ -234,6 +238,12 @@ function readUuid(field: string, value: string): string {
 function readTokens(field: string, value: number): number {
   if (value > MAX_TOKENS) throw new RangeError(`${field} is above ${MAX_TOKENS}`)
   return value
+}
+
+/** Returns no field for one choice, as which an absent field counts. */
+function readChoices(choices: number): { choices?: number } {
+  if (choices > MAX_CHOICES) throw new RangeError(`choices is above ${MAX_CHOICES}`)
+  return choices > 1 ? { choices } : {}
 }
 
 function readTime(field: string, value: string): number {

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { HoldShare } from '#libs/contracts/generation-job.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { workerChannel } from './channels.ts'
 import { CountId } from './token-counts.ts'
@@ -19,10 +20,24 @@ export type AskedStream = z.infer<typeof AskedStream>
 const AnsweredHold = StreamEpoch.extend({
   /** An int64 amount as text; the former amount if nothing more can be paid. */
   amountNano: z.string().regex(/^\d{1,19}$/),
+  /** The present share of the choice, if several choices share the hold; else absent. */
+  share: HoldShare.optional(),
   /** True if no larger hold will come. */
   isFinal: z.boolean(),
 })
 export type AnsweredHold = z.infer<typeof AnsweredHold>
+
+/** The offer of a waiting generation to one worker, mostly because its engine has cached the beginning of the prompt. */
+const Offer = z.object({
+  model: z.string(),
+  id: z.string(),
+  epoch: z.int(),
+  /** The generation's place in the fair order. */
+  tag: z.number(),
+  /** How long the worker may keep the offer until it has room. */
+  forMs: z.number().positive(),
+})
+export type Offer = z.infer<typeof Offer>
 
 /** The longest cordon of a scaler, which renews its cordons each second. */
 const LONGEST_CORDON_MS = 600_000
@@ -41,6 +56,7 @@ const WorkerControl = z.discriminatedUnion('type', [
   z.object({ type: z.literal('vectors-taken'), key: z.string() }),
   AnsweredHold.extend({ type: z.literal('hold'), gateway: z.string() }),
   CountId.extend({ type: z.literal('count') }),
+  Offer.extend({ type: z.literal('offer') }),
   z.object({ type: z.literal('drain') }),
   z
     .object({
@@ -55,8 +71,9 @@ const WorkerControl = z.discriminatedUnion('type', [
 type WorkerControl = z.infer<typeof WorkerControl>
 
 /**
+/**
  * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber. It never
- * rejects, because the gateway sends each message except `count` again as long as there is a reason for it.
+ * rejects, because the gateway sends each message except `count` and `offer` again as long as there is a reason for it.
  */
 export type ControlSender = {
   /** Asks the worker to stop these streams, up to and including the epoch. */
@@ -73,6 +90,8 @@ export type ControlSender = {
   hold(worker: string, answered: AnsweredHold): Promise<boolean>
   /** Asks the worker to count the tokens of the prompt with this id; not sent again. */
   count(worker: string, id: string): Promise<boolean>
+  /** Offers a waiting generation to the worker, which claims it by its id if it has room. */
+  offer(worker: string, offer: Offer): Promise<boolean>
 }
 
 /** `onNoSubscriber` is called when a message reached no subscriber: the worker may be dead. */
@@ -108,6 +127,7 @@ export function createControlSender(options: {
     vectorsTaken: async (worker, key) => await send(worker, { type: 'vectors-taken', key }),
     hold: async (worker, answered) => await send(worker, { type: 'hold', gateway, ...answered }),
     count: async (worker, id) => await send(worker, { type: 'count', gateway, id }),
+    offer: async (worker, offer) => await send(worker, { type: 'offer', ...offer }),
   }
 }
 
@@ -151,6 +171,7 @@ export type ControlHandlers = {
   onVectorsTaken: (key: string) => void
   onHold: (gateway: string, answered: AnsweredHold) => void
   onCount: (count: CountId) => void
+  onOffer: (offer: Offer) => void
   onDrain: () => void
   /** The term is null for an operator's cordon, which has no end of its own. */
   onCordon: (term: number | null, forMs: number | null) => void
@@ -188,6 +209,8 @@ function handle(message: WorkerControl, handlers: ControlHandlers): void {
       return handlers.onHold(message.gateway, message)
     case 'count':
       return handlers.onCount(message)
+    case 'offer':
+      return handlers.onOffer(message)
     case 'drain':
       return handlers.onDrain()
     case 'cordon':

@@ -11,6 +11,7 @@ import {
   needsKey,
   promptKey,
   recordKey,
+  reservedKey,
   settlementMarkKey,
   settlementStateKey,
   settlementStreamKey,
@@ -28,6 +29,7 @@ import {
 import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
+import { RESERVED_MS, type Seats } from './seats.ts'
 
 /**
  * The most bytes that the waiting jobs of a model may have: `accountBytes` for the jobs of one account, `modelBytes`
@@ -67,6 +69,7 @@ export type Lifting = {
   /** The number of prompt tokens that a worker counted at the first claim; null before that claim. */
   readonly promptTokens: number | null
   readonly engineDeaths: EngineDeaths
+  readonly seats: Seats
 }
 
 export type Lift =
@@ -74,12 +77,18 @@ export type Lift =
    * - `tag`: where the generation waits; the tag of epoch 1 is passed to later lifts.
    * - `ahead`: how many other generations wait at that tag or before it.
    * - `costAhead`: the estimated cost of these generations, if this call has admitted the generation; else null.
+   * - `seat`: the worker of the seat that was found; its engine has probably cached the beginning of the conversation.
+   *   Absent if no seat was found.
+   * - `isReserved`: present if this call has reserved the generation. Only an offer may then claim it for `RESERVED_MS`,
+   *   unless `unreserve` or a repeated lift ends the reservation.
    */
   | {
       readonly status: 'waiting'
       readonly tag: number
       readonly ahead: number
       readonly costAhead: number | null
+      readonly seat?: string
+      readonly isReserved?: true
     }
   /**
    * Only a first lift can be answered `busy`. It has then created no record and issued no tag. `ahead`: the cost of the
@@ -105,6 +114,8 @@ export type Claiming = {
    * 0.
    */
   readonly buried: readonly string[]
+  /** The generation and epoch that were offered to the worker; absent in a claim of the fairest generation. */
+  readonly offer?: { readonly id: string; readonly epoch: number }
 }
 
 export type Claim =
@@ -124,7 +135,10 @@ export type Claim =
       /** How long the generation has waited in this epoch. */
       readonly waitedMs: number
     }
+  /** No generation waits that the worker serves, or the offered generation does not wait in that epoch any more. */
   | { readonly status: 'nothing' }
+  /** The offered generation would overtake too many tokens of other accounts. The worker may claim it a little later. */
+  | { readonly status: 'later' }
   /**
    * The generation is claimed, but its job cannot be parsed, or a part of the job is missing. The worker declines it.
    */
@@ -180,8 +194,15 @@ export type GenerationRecord = {
    * OOM error; other lifts are not.
    */
   lift(lifting: Lifting): Promise<Lift>
-  /** Gives the worker the generation with the lowest tag, among the waiting generations that it serves. */
+  /**
+   * Gives the worker the generation with the lowest tag, among the waiting generations that it serves, or the offered
+   * generation. A claim of an offered generation does not change the place of any other generation in the fair order.
+   */
   claim(model: string, claiming: Claiming): Promise<Claim>
+  /** Lets the reservation that a first lift has just made last for `forMs`. Does nothing if it has ended. */
+  reserveLonger(model: string, id: string, forMs: number): Promise<void>
+  /** Ends the reservation of a generation, so that every claim may find it. */
+  unreserve(model: string, id: string): Promise<void>
   /**
    * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client of the API waits
    * for this command. So the command is sent together with the connection's next other command (`withNextWrite`), such
@@ -217,25 +238,45 @@ export function createGenerationRecord(options: {
       const script = tag === null && lifting.epoch === 1 ? 'first-lift' : 'lift'
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
-      const lift = readLift(await run(script, keys, [...args, '']))
+      const { taken, sought, isReserved } = lifting.seats
+      const seats = [taken.join(' '), sought.join(' '), isReserved ? 'reserve' : '']
+      const lift = readLift(await run(script, keys, [...args, '', ...seats]))
       if (lift !== 'request') return lift
-      const again = readLift(await run(script, keys, [...args, job.requestBytes]))
+      const again = readLift(await run(script, keys, [...args, job.requestBytes, ...seats]))
       if (again === 'request') throw new Error('the record asked for a request that it was sent')
       return again
     },
 
-    async claim(model, { worker, nonce, serves, buried }) {
+    async claim(model, { worker, nonce, serves, buried, offer }) {
       const keys = [needsKey(model)]
       const features = serves.features.join(' ')
-      const args = [modelPrefix(model), worker, nonce, features, String(serves.window), self, ...buried]
+      const offered = offer === undefined ? '' : `${offer.id} ${offer.epoch}`
+      const args = [
+        modelPrefix(model),
+        worker,
+        nonce,
+        features,
+        String(serves.window),
+        self,
+        offered,
+        ...buried,
+      ]
       for (let calls = 0; calls < MAX_CLAIM_CALLS; calls += 1) {
         const answer = await run('claim', keys, args)
         const reply = readReply(answer)
         if (reply.status === 'claimed') return await readClaimed(model, reply)
-        if (reply.status === 'nothing') return { status: 'nothing' }
+        if (reply.status === 'nothing' || reply.status === 'later') return { status: reply.status }
         if (reply.status !== 'again') throw toUnexpected(answer)
       }
       return { status: 'nothing' }
+    },
+
+    async reserveLonger(model, id, forMs) {
+      await redis.zadd(reservedKey(model), 'XX', 'INCR', Math.round(forMs) - RESERVED_MS, id)
+    },
+
+    async unreserve(model, id) {
+      await redis.zrem(reservedKey(model), id)
     },
 
     async settle(model, settlement, as) {
@@ -358,8 +399,12 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
 function readLift(answer: unknown): Lift | 'request' {
   const { status, text, number, integer } = readReply(answer)
   switch (status) {
-    case 'waiting':
-      return { status, tag: number(0), ahead: integer(1), costAhead: integer(2) < 0 ? null : integer(2) }
+    case 'waiting': {
+      const costAhead = integer(2) < 0 ? null : integer(2)
+      const seat = text(3) === '' ? {} : { seat: text(3) }
+      const reserved = integer(4) === 1 ? { isReserved: true as const } : {}
+      return { status, tag: number(0), ahead: integer(1), costAhead, ...seat, ...reserved }
+    }
     case 'claimed':
       return { status, worker: text(0), nonce: text(1) }
     case 'busy': {

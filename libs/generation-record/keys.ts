@@ -64,6 +64,15 @@ export const finishKey = (model: string) => `${modelPrefix(model)}finish`
 /** The virtual time: the highest tag that was claimed. */
 export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 
+/** Hash: name of a seat → time and worker of its last claim. The name is a hash of a conversation's beginning. */
+export const seatsKey = (model: string) => `${modelPrefix(model)}seats`
+
+/** Sorted set: generation → the time until which only an offer may claim it (Redis ms). */
+export const reservedKey = (model: string) => `${modelPrefix(model)}reserved`
+
+/** Sorted set of the seats by the time of their last claim (Redis ms). */
+export const seatAgesKey = (model: string) => `${modelPrefix(model)}seat-ages`
+
 /** Stream of the model's settlements, consumed by billing. */
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 

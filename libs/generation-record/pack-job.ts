@@ -32,12 +32,23 @@ type RecordFields = Pick<GenerationJob, 'id' | 'model' | 'gateway' | 'stream'>
 
 export async function packJob(job: GenerationJob): Promise<PackedJob> {
   const { id, model, gateway, stream, request, ...rest } = job
-  const requestText = JSON.stringify(request)
-  const isInline = requestText.length <= INLINE_REQUEST_BYTES
-  const jobText = JSON.stringify(isInline ? { ...rest, request } : rest)
-  const requestBytes = isInline ? EMPTY : await deflate(requestText)
+  const compressed = largeRequests.get(request) ?? compressLarge(request)
+  const jobText = JSON.stringify(compressed === null ? { ...rest, request } : rest)
+  const requestBytes = compressed === null ? EMPTY : await compressed
   const bytes = Buffer.byteLength(jobText) + requestBytes.length
   return { id, model, gateway, stream, jobText, requestBytes, bytes }
+}
+
+/** The compressed texts of large requests. The jobs of a request's choices have the same request. */
+const largeRequests = new WeakMap<GenerationJob['request'], Promise<Buffer>>()
+
+/** Returns null for a small request. */
+function compressLarge(request: GenerationJob['request']): Promise<Buffer> | null {
+  const text = JSON.stringify(request)
+  if (text.length <= INLINE_REQUEST_BYTES) return null
+  const compressed = deflate(text)
+  largeRequests.set(request, compressed)
+  return compressed
 }
 
 /** Packs a job whose hold was replaced, without compressing its unchanged request again. */

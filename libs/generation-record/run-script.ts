@@ -51,9 +51,9 @@ const LATE_MS = 50
  * scripts that may write, only `first-lift` lacks this flag, so new work is refused, and admitted work goes on.
  */
 const SCRIPTS = {
-  'first-lift': toScript('', 'shared', 'lift'),
-  lift: toScript('flags=allow-oom', 'shared', 'lift'),
-  claim: toScript('flags=allow-oom', 'shared', 'claim'),
+  'first-lift': toScript('', 'shared', 'seats', 'lift'),
+  lift: toScript('flags=allow-oom', 'shared', 'seats', 'lift'),
+  claim: toScript('flags=allow-oom', 'shared', 'seats', 'claim'),
   settle: toScript('flags=allow-oom', 'shared', 'settle'),
   'count-waiting': toScript('flags=no-writes', 'count-waiting'),
   'settled-of': toScript('flags=no-writes', 'settled-of'),

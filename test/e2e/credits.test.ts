@@ -6,7 +6,7 @@ import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
-import { chat, chatOk } from '../support/chat.ts'
+import { chat, chatChoices, chatOk } from '../support/chat.ts'
 import { test as clusterTest } from '../support/cluster-test.ts'
 import type { SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS } from '../support/shared-models.ts'
@@ -143,6 +143,41 @@ test('money clamps the output, and the answer says length', async ({ cluster }) 
   expect(answer.completionTokens).toBe(50)
   await expectBalancedBooks(cluster, [account])
   expect((await cluster.balance(account)).posted).toBeGreaterThanOrEqual(0n)
+})
+
+test('several answers share the credits: each ends as length at the end of its share', async ({
+  cluster,
+}) => {
+  const probe = await cluster.createAccount('1')
+  const content = 'Several long stories [[tokens=400]]'
+  const call = { baseUrl: cluster.baseUrl, model, content }
+  const { promptTokens } = await chatOk({ ...call, apiKey: probe.apiKey, fields: { max_tokens: 1 } })
+  const credits = priceTokens({ input: promptTokens, cachedInput: 0, output: 80 }, PRICES)
+  const account = await cluster.createAccount(formatCredits(credits))
+  const answers = await chatChoices({ ...call, apiKey: account.apiKey, fields: { n: 4 } })
+  expect(answers.map(({ finishReason }) => finishReason)).toEqual(['length', 'length', 'length', 'length'])
+  expect(answers.every(({ text }) => text !== '')).toBe(true)
+  const { cachedTokens: cachedInput = 0, completionTokens: output = 0 } = answers[0] ?? {}
+  expect(answers[0]?.promptTokens).toBe(promptTokens)
+  expect(output).toBeGreaterThan(0)
+  expect(output).toBeLessThanOrEqual(80)
+  await expectBalancedBooks(cluster, [account])
+  expect((await cluster.balance(account)).posted).toBe(
+    credits - priceTokens({ input: promptTokens, cachedInput, output }, PRICES),
+  )
+})
+
+test('several answers that are longer than expected are whole: the hold grows for each', async ({
+  cluster,
+}) => {
+  const { account, call } = await accountFor(cluster, { content: 'More [[tokens=900]]', output: 3_000 })
+  const before = await growths(cluster, 'granted')
+  const answers = await chatChoices({ ...call, fields: { n: 3 } })
+  expect(answers).toMatchObject(
+    Array.from({ length: 3 }, () => ({ finishReason: 'stop', completionTokens: 3 * 901 })),
+  )
+  expect((await growths(cluster, 'granted')) - before).toBeGreaterThanOrEqual(3)
+  await expectBalancedBooks(cluster, [account])
 })
 
 test('an underestimated prompt gets an exact hold instead of a refusal', async ({

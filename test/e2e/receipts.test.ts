@@ -105,6 +105,24 @@ test('the cost is the charge where output was cut off, the prompt was cached, an
   expect(Cost.parse(vectors.usage).cost).toBe((await receiptOf(id ?? '', account)).total_cost)
 })
 
+test('several answers have one receipt and one charge: the prompt once, and the output of all', async () => {
+  const account = await cluster.createAccount('1')
+  const openai = connect(account)
+  const messages = [{ role: 'user' as const, content: 'Hello several times [[tokens=40]]' }]
+  const one = await openai.chat.completions.create({ model: 'demo-chat', messages })
+  const several = await openai.chat.completions.create({ model: 'demo-chat', messages, n: 3 })
+  const receipt = await receiptOf(several.id, account)
+  expect(receipt).toMatchObject({
+    tokens_prompt: one.usage?.prompt_tokens,
+    tokens_completion: 3 * 41,
+    finish_reason: 'stop',
+  })
+  expect(several.usage).toMatchObject({ prompt_tokens: one.usage?.prompt_tokens, completion_tokens: 3 * 41 })
+  expect(Cost.parse(several.usage).cost).toBe(receipt.total_cost)
+  await expectBalancedBooks(cluster, [account])
+  expect(await (await get('/activity', account)).json()).toMatchObject({ data: [{ requests: 2 }] })
+})
+
 test('a cancelled answer has a receipt: running first, then charged for what was received', async () => {
   const account = await cluster.createAccount('1')
   const stream = await connect(account).chat.completions.create({

@@ -9,7 +9,7 @@ import { demoPrices } from '../support/catalog.ts'
 import type { ChatCall } from '../support/chat.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 import { embedOk } from '../support/embeddings.ts'
-import { startChat, startChatOk } from '../support/start-chat.ts'
+import { startChat, startChatOk, startChoices } from '../support/start-chat.ts'
 import { until } from '../support/until.ts'
 
 /**
@@ -84,11 +84,12 @@ let parsed: Undisturbed
 let embedding: Undisturbed
 let guided: Undisturbed
 let short: Undisturbed
+let choices: Undisturbed
 
 beforeAll(async () => {
   const engines = [ENGINE, THINKING, EMBEDDING]
   cluster = await startCluster({ workers: [engines, engines] })
-  ;[chats, parsed, embedding, guided, short] = await Promise.all([
+  ;[chats, parsed, embedding, guided, short, choices] = await Promise.all([
     undisturbed((account) => chatWork(account, CHATS)),
     undisturbed((account) => chatWork(account, PARSED)),
     undisturbed((account) => ({
@@ -100,6 +101,7 @@ beforeAll(async () => {
       answers: askWhole(account, { content: 'A story, please', fields: GUIDED }),
     })),
     undisturbed((account) => chatWork(account, [{ content: SHORT }])),
+    undisturbed(choicesWork),
   ])
 })
 
@@ -114,6 +116,12 @@ function chatWork({ apiKey }: TestAccount, calls: readonly Call[]) {
     started: Promise.all(started.map(async ({ firstText }) => await firstText)),
     answers: Promise.all(started.map(async ({ answer }) => await answer)),
   }
+}
+
+function choicesWork({ apiKey }: TestAccount) {
+  const fields = { n: 4, temperature: 0.8, seed: 7 }
+  const { firstText, answer } = startChoices({ baseUrl: cluster.baseUrl, apiKey, content: LONG, fields })
+  return { started: firstText, answers: answer }
 }
 
 const Whole = z.object({
@@ -174,7 +182,7 @@ const readiness = async (index: number) => {
 
 test('a worker killed with -9: its streams go on elsewhere, token by token, and cost the same', async () => {
   const before = await recoveries()
-  await expectSame([chats], async () => await cluster.workers[0]?.kill())
+  await expectSame([chats, choices], async () => await cluster.workers[0]?.kill())
   expect(await recoveries()).toBeGreaterThan(before)
   await cluster.restartWorker(0)
 })

@@ -106,6 +106,7 @@ export async function startFakeWorkers(options: {
       onAcknowledge() {},
       onVectorsTaken() {},
       onHold() {},
+      onOffer() {},
       onCount() {},
       onDrain() {},
       onCordon(term, forMs) {

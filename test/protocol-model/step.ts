@@ -7,8 +7,11 @@ export function step(label: string, next: State): Step {
   return { label, isFault: false, next }
 }
 
+/** Returns whether the event does not count as a fault. */
+const isFree = (fault: Fault) => fault === 'hang-up' || fault === 'offer'
+
 function mayFail(state: State, fault: Fault): boolean {
-  return state.left[fault] > 0 && (fault === 'hang-up' || state.left.total > 0)
+  return state.left[fault] > 0 && (isFree(fault) || state.left.total > 0)
 }
 
 /**
@@ -22,7 +25,7 @@ export function faultStep(
 ): Step[] {
   if (!mayFail(state, fault)) return []
   const { left } = state
-  const total = left.total - (fault === 'hang-up' ? 0 : 1)
+  const total = left.total - (isFree(fault) ? 0 : 1)
   const counted = { ...state, left: { ...left, [fault]: left[fault] - 1, total } }
   return [{ label, isFault: true, next: change(counted) }]
 }

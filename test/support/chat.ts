@@ -1,4 +1,4 @@
-import { readEvents, type StreamedAnswer } from './sse-events.ts'
+import { readChoices, readEvents, type StreamedAnswer } from './sse-events.ts'
 
 export type ChatCall = {
   baseUrl: string
@@ -51,4 +51,17 @@ export async function chatOk(call: ChatCall): Promise<StreamedAnswer> {
   const answer = await chat(call)
   if (!('text' in answer)) throw new Error(`HTTP ${answer.status}: ${JSON.stringify(answer.error)}`)
   return answer
+}
+
+/** As `chatOk`, for a request with several answers. Each answer has the usage of the request. */
+export async function chatChoices(call: ChatCall): Promise<StreamedAnswer[]> {
+  let received = ''
+  await chatOk({
+    ...call,
+    onPiece(piece) {
+      received += piece
+      call.onPiece?.(piece)
+    },
+  })
+  return readChoices(received)
 }

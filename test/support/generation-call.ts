@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { NO_CONVERSATION } from '#apps/gateway/generation/conversation.ts'
 import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts'
 import { sizeOf } from '#libs/contracts/request-size.ts'
 import { NO_SPAN } from '#libs/telemetry/span.ts'
@@ -15,6 +16,7 @@ export function generationCall(fields: Partial<GenerationCall> = {}): Generation
     model: modelSpec(),
     request,
     size: sizeOf(request),
+    conversation: NO_CONVERSATION,
     maxOutputTokens: null,
     streamed: true,
     isRepeated: false,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Claiming, Lifting, Place } from '#libs/generation-record/generation-record.ts'
 import { NO_ENGINE_DEATHS, packJob } from '#libs/generation-record/pack-job.ts'
+import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { jobDate, toJobId, type QueuedJob } from '#libs/job-queue/job-queue.ts'
 
 /** Creates a job with realistic values. A test sets only the fields that matter to it. */
@@ -55,6 +56,7 @@ export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}
     ids: new Uint32Array(),
     promptTokens: null,
     engineDeaths: NO_ENGINE_DEATHS,
+    seats: NO_SEATS,
     ...fields,
   }
 }

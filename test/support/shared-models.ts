@@ -75,6 +75,7 @@ export const UNSERVED_MODELS = {
   // A model at zero in the examples of docs/api.md.
   'docs-api': { like: 'demo-chat', model: 'demo-cold' },
   'version-skew': { like: 'demo-chat', model: 'version-skew/demo' },
+  'warm-conversations': { like: 'demo-chat', model: 'warm-conversations/demo' },
 } as const
 
 /** The engines of the shared cluster. */

@@ -23,13 +23,35 @@ type Delta = {
 
 type Chunk = {
   error?: ErrorBody
-  choices?: { delta: Delta; logprobs?: { content: unknown[] } | null; finish_reason: string | null }[]
+  choices?: {
+    index: number
+    delta: Delta
+    logprobs?: { content: unknown[] } | null
+    finish_reason: string | null
+  }[]
   usage?: {
     prompt_tokens: number
     completion_tokens: number
     prompt_tokens_details?: { cached_tokens: number }
   } | null
 }
+
+/** Reads a whole chat completion stream with several answers. Each answer has the usage of the request. */
+export function readChoices(received: string): StreamedAnswer[] {
+  const events = received.split('\n\n').filter((event) => event.startsWith('data: '))
+  const indexOf = (event: string) => {
+    const chunk: Chunk = event === DONE ? {} : JSON.parse(event.slice('data: '.length))
+    return chunk.choices?.[0]?.index ?? null
+  }
+  const indexes = events.map(indexOf)
+  const choices = Math.max(0, ...indexes.map((index) => index ?? 0)) + 1
+  return Array.from({ length: choices }, (_, choice) => {
+    const own = events.filter((_event, at) => indexes[at] === null || indexes[at] === choice)
+    return readEvents(own.join('\n\n'))
+  })
+}
+
+const DONE = 'data: [DONE]'
 
 /** Reads a whole chat completion stream, which must end with `[DONE]`. */
 export function readEvents(received: string): StreamedAnswer {
@@ -44,7 +66,7 @@ export function readEvents(received: string): StreamedAnswer {
     completionTokens: 0,
   }
   const events = received.split('\n\n').filter((event) => event.startsWith('data: '))
-  if (events.pop() !== 'data: [DONE]') throw new Error(`a stream without [DONE]: ${received.slice(-200)}`)
+  if (events.pop() !== DONE) throw new Error(`a stream without [DONE]: ${received.slice(-200)}`)
   for (const event of events) {
     const chunk: Chunk = JSON.parse(event.slice('data: '.length))
     const [choice] = chunk.choices ?? []

@@ -1,4 +1,4 @@
-import { chat, chatOk, type ChatCall } from './chat.ts'
+import { chat, chatChoices, chatOk, type ChatCall } from './chat.ts'
 
 /** Starts a stream that a test then watches, interrupts or hangs up. */
 function start<Answer>(call: ChatCall, ask: (call: ChatCall) => Promise<Answer>) {
@@ -27,3 +27,6 @@ export const startChat = (call: ChatCall) => start(call, chat)
 
 /** Starts a stream that must end in an answer. */
 export const startChatOk = (call: ChatCall) => start(call, chatOk)
+
+/** Starts a stream with several answers. */
+export const startChoices = (call: ChatCall) => start(call, chatChoices)

@@ -143,6 +143,7 @@ export function createMoney(options: {
       at: now(),
       expected: only.rolling?.expectedTokens ?? null,
       minimum: only.rolling?.leastTokens ?? null,
+      choices: only.choices ?? 1,
     }).catch(noneOfDuplicate)
   }
 
@@ -178,6 +179,7 @@ export function createMoney(options: {
     at: now(),
     expecteds: calls.map(({ rolling }) => rolling?.expectedTokens ?? null),
     minimums: calls.map(({ rolling }) => rolling?.leastTokens ?? null),
+    choices: toChoices(calls),
   })
 
   const toSettlements = (settlements: readonly Settlement[]) => ({
@@ -193,7 +195,7 @@ export function createMoney(options: {
 
   /** `call` has the fields of the receipt that the row lacks. */
   function toHoldAnswer(row: HoldRow, call: ReserveCall): HoldAnswer {
-    const { rolling: _, ...reservation } = call
+    const { rolling: _, choices: __, ...reservation } = call
     switch (row.status) {
       case 'granted': {
         const { amount, granted_output: outputTokens, was_clamped: clamped } = row
@@ -278,6 +280,7 @@ export function createMoney(options: {
         inputs: calls.map(({ inputTokens }) => inputTokens),
         outputs: calls.map(({ outputTokens }) => outputTokens),
         at: now(),
+        choices: toChoices(calls),
       })
       return toHoldAnswers(calls, rows)
     },
@@ -289,6 +292,7 @@ export function createMoney(options: {
         deadlines: calls.map(({ deadlineMs }) => (deadlineMs === null ? null : toTimestamp(deadlineMs))),
         grace: toInterval(holdGraceMs),
         at: now(),
+        choices: toChoices(calls),
       })
       return toHoldAnswers(calls, rows)
     },
@@ -338,6 +342,8 @@ export function createMoney(options: {
     },
   }
 }
+
+const toChoices = (calls: readonly { readonly choices?: number }[]) => calls.map(({ choices = 1 }) => choices)
 
 const toSettled = (row: SettledRow): Settled => ({
   result: row.result,

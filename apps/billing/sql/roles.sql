@@ -69,5 +69,5 @@ grant execute on function
   chain_ledger, claim_queue, count_period, expire, extend, first_id, first_seq, forget_timings, freeze_watermarks,
   hash_balances, is_price_of_receipt, ledger_horizon, ledger_line, ledger_months, made_at, month_start, next_version,
   note_observations, output_limit, overdue_models, period_start, prepare_months, price_tokens, reconcile, release,
-  replace(uuid[], integer[], integer[], timestamptz), reservation_of, reserve, reserve_one, reserve_plain, roll_usage,
-  seal_ledger, settle, settle_one, settle_plain, top_up, written_off to millrace_service;
+  replace(uuid[], integer[], integer[], timestamptz, integer[]), reservation_of, reserve, reserve_one, reserve_plain,
+  roll_usage, seal_ledger, settle, settle_one, settle_plain, top_up, written_off to millrace_service;

@@ -13,9 +13,29 @@ export type ModelPicture = {
   readonly contextWindow: number
 }
 
+/** The load of one ready worker of a model, and what its load would be if all ready workers had the same. */
+export type WorkerPicture = {
+  readonly slots: number
+  /** The smaller number of its last two heartbeats, corrected by the generations that were placed since the last one. */
+  readonly running: number
+  /** The number of generations that it would run if all ready workers of the model ran the same part of their slots. */
+  readonly share: number
+  readonly meanGenerationMs: number | null
+}
+
 export type ClusterPicture = {
   applyHeartbeat(heartbeat: Heartbeat): void
   forgetWorker(id: string): void
+  /** Returns null if the worker is not ready, or is the only ready worker of the model. */
+  findWorker(model: string, worker: string): WorkerPicture | null
+  /**
+   * Returns the ready worker of the model that runs the smallest part of its slots. Of several, the worker is returned at
+   * which no generation was placed for the longest time, so that conversations with long pauses are spread as well.
+   * Returns null if all workers are nearly full, or if only one worker is ready.
+   */
+  findCalmest(model: string): string | null
+  /** Counts one generation more for the worker, and one less for `from`, until their next heartbeats. */
+  notePlaced(worker: string, from: string | null): void
   /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
   /** Returns the ids of the workers that have a ready engine of the model. */
@@ -26,23 +46,85 @@ export type ClusterPicture = {
 
 /** A worker without a heartbeat for this long does not count as serving. */
 const FRESH_MS = 4 * BEAT_MS
+/**
+ * A worker that runs this part of its slots is nearly full. Each gateway knows only its own generations of the last second,
+ * so the rest of the slots is left for the generations of others: a worker that gets too many offers makes them wait.
+ */
+const NEARLY_FULL = 0.75
 
 /** The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
-  const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines'] }>()
+  const workers = new Map<
+    string,
+    {
+      seenMs: number
+      engines: Heartbeat['engines']
+      before: Heartbeat['engines']
+      /** The number of generations that were placed since the heartbeat. */
+      placed: number
+      /** The number of the generation that was placed last; 0 if there is none. */
+      lastPlaced: number
+    }
+  >()
+  let allPlaced = 0
   /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
+
+  /** Yields the workers that have a ready engine of the model. */
+  function* readyEngines(model: string) {
+    for (const [id, { seenMs, engines, ...rest }] of workers) {
+      const engine = engines.find((each) => each.model === model && each.ready)
+      if (engine !== undefined && nowMs() - seenMs <= FRESH_MS) yield { id, engine, ...rest }
+    }
+  }
 
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      workers.set(id, { seenMs: nowMs(), engines })
+      const { engines: before = engines, lastPlaced = 0 } = workers.get(id) ?? {}
+      workers.set(id, { seenMs: nowMs(), engines, before, placed: 0, lastPlaced })
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)
       }
     },
     forgetWorker(id) {
       workers.delete(id)
+    },
+    findWorker(model, worker) {
+      let [allRunning, allSlots, ready] = [0, 0, 0]
+      let found: Omit<WorkerPicture, 'share'> | null = null
+      for (const { id, engine, before, placed } of readyEngines(model)) {
+        const { slots, running, meanGenerationMs } = engine
+        ready += 1
+        allRunning += running + placed
+        allSlots += slots
+        if (id !== worker) continue
+        const earlier = before.find((each) => each.model === model)?.running ?? running
+        found = { slots, running: Math.min(running, earlier) + placed, meanGenerationMs }
+      }
+      if (found === null || ready < 2) return null
+      return { ...found, share: (allRunning * found.slots) / Math.max(1, allSlots) }
+    },
+    findCalmest(model) {
+      let ready = 0
+      let calmest: Calmest = { id: null, busy: NEARLY_FULL, lastPlaced: 0 }
+      for (const { id, engine, placed, lastPlaced } of readyEngines(model)) {
+        ready += 1
+        const busy = (engine.running + placed) / engine.slots
+        const isFirst = busy === calmest.busy && lastPlaced < calmest.lastPlaced
+        if (busy < calmest.busy || isFirst) calmest = { id, busy, lastPlaced }
+      }
+      return ready < 2 ? null : calmest.id
+    },
+    notePlaced(worker, from) {
+      const joined = workers.get(worker)
+      const left = from === null ? undefined : workers.get(from)
+      allPlaced += 1
+      if (joined !== undefined) {
+        joined.placed += 1
+        joined.lastPlaced = allPlaced
+      }
+      if (left !== undefined) left.placed -= 1
     },
     find(model) {
       let slots = 0
@@ -68,14 +150,12 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       const meanGenerationMs = meanOf(meansMs)
       return { slots, running, meanGenerationMs, slotTokensPerS: meanOf(rates), contextWindow }
     },
-    workersOf(model) {
-      const isServing = ({ engines, seenMs }: { seenMs: number; engines: Heartbeat['engines'] }) =>
-        nowMs() - seenMs <= FRESH_MS && engines.some((engine) => engine.model === model && engine.ready)
-      return [...workers].flatMap(([id, worker]) => (isServing(worker) ? [id] : []))
-    },
+    workersOf: (model) => [...readyEngines(model)].map(({ id }) => id),
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }
 }
+
+type Calmest = { readonly id: string | null; readonly busy: number; readonly lastPlaced: number }
 
 const meanOf = (values: readonly number[]) =>
   values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length

@@ -23,6 +23,8 @@ export type PreparedGeneration<Options> = {
   readonly request: ChatRequest
   /** The caller's own limit; null means the model's maximum. */
   readonly maxOutputTokens: number | null
+  /** How many answers the caller wants. Absent: one. */
+  readonly choices?: number
   readonly stream: boolean
   readonly options: Options
 }
@@ -53,9 +55,10 @@ export type StreamRenderer = {
   /** Takes the usage of the prompt, before the first batch. Absent: the stream does not begin with it. */
   readonly takePrompt?: (usage: Usage) => void
   /**
-   * Renders the events of one batch. The last batch has `generation-end`, and its text includes the end of the stream.
+   * Renders the events of one batch, which belong to this choice (absent: 0). The last batch of each choice has
+   * `generation-end`. The text of the last batch of all includes the end of the stream.
    */
-  render(events: readonly OutputEvent[]): string
+  render(events: readonly OutputEvent[], choice?: number): string
   /** True once the end has been rendered. */
   ended(): boolean
   /** Renders the events that end a failed stream. */

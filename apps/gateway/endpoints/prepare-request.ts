@@ -10,6 +10,7 @@ import { checkJsonSize } from '../http/check-json-size.ts'
 import { readJsonObject, readJsonText } from '../http/parse-body.ts'
 import { carriesSchema } from './fields/carries-schema.ts'
 import { noteSchemaTexts } from './fields/schema-texts.ts'
+import { toConversation, type Conversation } from '../generation/conversation.ts'
 import { refuseShortage } from '../generation/insufficient-credits.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
@@ -23,8 +24,11 @@ export type Prepare<Result extends Prepared> = (body: JsonObject, catalog: Pick<
 /** The fields that the result of every `Prepare` has. */
 export type Prepared = { readonly model: ModelSpec; readonly request: GenerationRequest }
 
-/** A prepared request with its size. The size is counted on the thread that prepares the body. */
-export type Sized<Result extends Prepared> = Result & { readonly size: RequestSize }
+/** A prepared request with its size and its conversation, which are found on the thread that prepares the body. */
+export type Sized<Result extends Prepared> = Result & {
+  readonly size: RequestSize
+  readonly conversation: Conversation
+}
 
 /** Prepares a request's body, and removes it from the request. Throws an `ApiError`. */
 export type PrepareRequest = <Result extends Prepared>(
@@ -118,5 +122,5 @@ function prepareJson<Result extends Prepared>(
   const prepared = prepare(json, catalog)
   const size = sizeOf(prepared.request)
   refuseOversized(prepared.request, size, prepared.model)
-  return { ...prepared, size }
+  return { ...prepared, size, conversation: toConversation(prepared.request, json['prompt_cache_key']) }
 }

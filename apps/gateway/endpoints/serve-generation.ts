@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { brokenOutput, collect } from '../generation/collect.ts'
 import type { Caller } from '../callers/caller.ts'
+import { withSession } from '../generation/conversation.ts'
 import type { Generate, GenerationCall } from '../generation/generation-call.ts'
 import { abortOnHangUp } from '../http/abort-on-hang-up.ts'
 import type { Span } from '#libs/telemetry/span.ts'
@@ -44,6 +45,7 @@ export function serveGeneration<Options>(
         startWaitS: deps.startWaitOf(request),
         receivedMs: performance.now() - reply.elapsedTime,
         ...prepared,
+        conversation: withSession(prepared.conversation, headers),
       },
       answer: { id, created: nowS(), nowS, model: prepared.model, options, headers },
       request,
@@ -94,8 +96,8 @@ async function answerStream<Options>(
       onStartWait,
       ...(onPrompt !== undefined && { onPrompt }),
     }
-    await generate(streamed, (batch) => {
-      const events = renderer.render(batch)
+    await generate(streamed, (batch, choice) => {
+      const events = renderer.render(batch, choice)
       if (renderer.ended()) socket.end(events)
       else socket.write(events)
     })

@@ -21,7 +21,13 @@ import type { StartWait, StartWaits } from './start-waits.ts'
  * when output has begun, and `leave` when the generation has ended.
  */
 export type Admission = {
+  /** The place of the request's first choice, which most requests have alone. */
   readonly place: Place
+  /**
+   * The place of each further choice. The record does not refuse it for the generations before it, because the request
+   * was admitted with its first choice.
+   */
+  readonly choicePlace: Place
   /** The wait for the model's start, if no worker was ready; null if one was. */
   readonly startWait: StartWait | null
   /** Notes the cost of the generations that wait before this one. */
@@ -97,7 +103,7 @@ export function createAdmit(deps: {
   const grammars = createGrammarBound()
 
   return (call) => {
-    const { caller, model, size, isRepeated } = call
+    const { caller, model, size, isRepeated, choices = 1 } = call
     const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
     refuseShortage(caller, [model])
     if (!model.enabled) throw unavailable(model.id)
@@ -120,7 +126,7 @@ export function createAdmit(deps: {
     if (known !== null) throw refuseNow(known)
 
     const serving = found ?? STARTING
-    const { cost, fixedCost } = expectCost(call)
+    const { cost, fixedCost, choiceCost } = expectCost(call)
     const meanMs = serving.meanGenerationMs ?? assumedGenerationMs
     const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
     const fullPerMs = serving.slots * slotPerMs
@@ -138,11 +144,13 @@ export function createAdmit(deps: {
     if (ownAhead > mostAhead) throw refuseNow(untilRoomMs(ownAhead - mostAhead))
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
-    const endWait = waiting.enter(account, cost)
+    const endWait = waiting.enter(account, cost + (choices - 1) * choiceCost)
     const startWait = isUnserved ? startWaits.enter(call) : null
     let costAhead: number | null = null
+    const owner = { accountId: caller.accountId, weight: caller.weight }
     return {
-      place: { accountId: caller.accountId, weight: caller.weight, cost, fixedCost, mostAhead },
+      place: { ...owner, cost, fixedCost, mostAhead },
+      choicePlace: { ...owner, cost: choiceCost, fixedCost: 0, mostAhead: NO_BOUND },
       startWait,
       queued(ahead) {
         // The wait for a model's start says nothing about the speed of the queue.
@@ -186,9 +194,9 @@ const STARTING: ModelPicture = {
   contextWindow: 0,
 }
 /**
- * While a model is being started, any number of tokens may wait before a generation. The queue of such a model is
- * bounded by two other limits: the number of requests that may wait for its start (`start-waits.ts`), and the number of
- * bytes that may be queued.
+ * Any number of tokens may wait before a further choice. While a model is being started, any number of tokens may wait
+ * before every generation. The queue of such a model is bounded by two other limits: the number of requests that may
+ * wait for its start (`start-waits.ts`), and the number of bytes that may be queued.
  */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 /**

@@ -15,8 +15,8 @@ export type OutputPart =
     }
   | { readonly type: 'tool-call'; readonly call: ToolCall }
 
-/** The whole output of a generation. */
-export type FinishedGeneration = {
+/** The whole output of one choice. */
+export type FinishedChoice = {
   /** The parts in the order in which they began. The next three fields are made from them. */
   readonly parts: readonly OutputPart[]
   readonly reasoning: string
@@ -27,14 +27,40 @@ export type FinishedGeneration = {
   readonly stopString?: string
   /** One entry for each output token, also of reasoning and calls; absent if no log probabilities were received. */
   readonly logprobs?: readonly TokenLogprob[]
+}
+
+/** The whole output of a request: its first choice, and the others in their order. */
+export type FinishedGeneration = FinishedChoice & {
+  /** The usage of all choices. */
   readonly usage: Usage
+  /** Absent if the request has one choice. */
+  readonly otherChoices?: readonly FinishedChoice[]
 }
 
 /**
  * Collects the output that `generate` sends, for answers that are not streamed. Rethrows the errors of `generate`, and
- * throws an `ApiError` `upstream_error` when the output stops without a `generation-end`.
+ * throws an `ApiError` `upstream_error` when the output of a choice stops without a `generation-end`.
  */
 export async function collect(generate: (send: SendOutput) => Promise<void>): Promise<FinishedGeneration> {
+  const first = createCollector()
+  const others: ReturnType<typeof createCollector>[] = []
+  let usage: Usage | null = null
+  await generate((batch, choice = 0) => {
+    while (others.length < choice) others.push(createCollector())
+    const collector = others[choice - 1] ?? first
+    for (const event of batch) {
+      collector.take(event)
+      // The last end has the usage of all choices.
+      if (event.type === 'generation-end') ({ usage } = event)
+    }
+  })
+  if (usage === null) throw brokenOutput(NO_END)
+  const otherChoices = others.map((collector) => collector.finish())
+  return { ...first.finish(), usage, ...(otherChoices.length > 0 && { otherChoices }) }
+}
+
+/** Collects the output of one choice. */
+function createCollector() {
   const parts: OutputPart[] = []
   const logprobs: TokenLogprob[] = []
   const textLogprobs = new TextLogprobs()
@@ -85,22 +111,26 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
     }
   }
 
-  await generate((batch) => {
-    for (const event of batch) take(event)
-  })
-  const { type: _, ...ending } = assertEnded(end)
-  return {
-    parts,
-    reasoning: textOf(parts, 'reasoning'),
-    text: textOf(parts, 'text'),
-    toolCalls: [...toolCalls.values()],
-    ...(logprobs.length > 0 && { logprobs }),
-    ...ending,
+  function finish(): FinishedChoice {
+    const { finishReason, stopString } = assertEnded(end)
+    return {
+      parts,
+      reasoning: textOf(parts, 'reasoning'),
+      text: textOf(parts, 'text'),
+      toolCalls: [...toolCalls.values()],
+      ...(logprobs.length > 0 && { logprobs }),
+      finishReason,
+      ...(stopString !== undefined && { stopString }),
+    }
   }
+
+  return { take, finish }
 }
 
+const NO_END = 'the output stopped without its end'
+
 function assertEnded(end: GenerationEnd | null): GenerationEnd {
-  if (end === null) throw brokenOutput('the output stopped without its end')
+  if (end === null) throw brokenOutput(NO_END)
   return end
 }
 

@@ -1,5 +1,4 @@
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
-import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
@@ -10,6 +9,7 @@ import {
   type EngineDeaths,
   type PackedJob,
 } from '#libs/generation-record/pack-job.ts'
+import type { Seats } from '#libs/generation-record/seats.ts'
 import type { JobQueue } from '#libs/job-queue/job-queue.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -17,10 +17,12 @@ import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import type { Admission } from './admit.ts'
+import { firstNeeds, nextNeeds } from './epoch-needs.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
 import type { Pace } from './pace.ts'
 import type { StartWait } from './start-waits.ts'
+import type { WarmOffer } from './warm-offer.ts'
 
 /*
  * Brings a generation to a worker, and to another worker after each loss. The record says who may run the generation. A
@@ -52,6 +54,9 @@ import type { StartWait } from './start-waits.ts'
  *   - In epoch 1, if the generation waits for its model's start: a look finds no claim, and either the time that the
  *     client allows is over, or no worker will come. The inbox is lost as `not-started`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
+ *
+ *   In epoch 1 a turn of a conversation may be offered to one worker, which has probably cached the turns before
+ *   (`warm-offer.ts`). Then its job is delayed for a moment, and becomes due if no worker claims the generation.
  *
  * RUNNING
  *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
@@ -123,6 +128,7 @@ type Generation = {
   /** The estimated tokens of the prompt. */
   readonly promptTokens: number
   readonly admission: Admission
+  readonly seats: Seats
   readonly inbox: StreamInbox
   readonly signal: AbortSignal
   /** Called when a look finds that this worker has claimed the generation, before any event of the worker arrives. */
@@ -151,6 +157,7 @@ type Deps = {
   readonly modelStates: Pick<KnownModelStates, 'startsWithin'>
   readonly demand: Pick<Demand, 'wait'>
   readonly pace: Pace
+  readonly openOffer: (job: OwnJob) => WarmOffer
   readonly bounds: Bounds
   /**
    * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready before
@@ -189,6 +196,7 @@ class DispatchedGeneration implements Dispatched {
   readonly #deps: Deps
   readonly #generation: Generation
   readonly #ownJob: OwnJob
+  readonly #offer: WarmOffer
   #packed: PackedJob | null = null
   #current: GenerationJob
   #tag: number | null = null
@@ -209,21 +217,21 @@ class DispatchedGeneration implements Dispatched {
   #start: StartWait | null
 
   constructor(deps: Deps, generation: Generation) {
-    const { job } = generation
+    const { job, admission } = generation
+    const onError = (error: unknown) => this.#warn(error, 'no job was added')
     this.#deps = deps
     this.#generation = generation
-    this.#ownJob = new OwnJob(deps.jobs, { job, place: generation.admission.place }, (error) =>
-      this.#warn(error, 'no job was added'),
-    )
+    this.#ownJob = new OwnJob(deps.jobs, { job, place: admission.place }, onError)
+    this.#offer = deps.openOffer(this.#ownJob)
     this.#current = job
-    this.#needs = { features: firstFeatures(job.request), window: 0 }
+    this.#needs = firstNeeds(job)
     this.#servedMs = deps.nowMs()
-    this.#start = generation.admission.startWait
+    this.#start = admission.startWait
   }
 
   async begin() {
     this.#mayBeQueued = true
-    const lifted = await orUnavailable(this.#liftWithJob(), NO_NEW_WORK)
+    const lifted = await orUnavailable(this.#liftFirst(), NO_NEW_WORK)
     if (lifted.status === 'busy') {
       this.#mayBeQueued = false
       throw this.#generation.admission.refuse(lifted)
@@ -241,7 +249,7 @@ class DispatchedGeneration implements Dispatched {
   claimed(claim: { worker: string; promptTokens: number }) {
     this.#stopLooking()
     this.#start = null
-    this.#ownJob.forget()
+    this.#offer.claimed(claim.worker)
     this.#watch(claim.worker)
     this.#promptTokens ??= claim.promptTokens
     // While a generation runs, its packed job is kept only if the request in it is compressed. An uncompressed request
@@ -257,7 +265,7 @@ class DispatchedGeneration implements Dispatched {
     const { job, inbox } = this.#generation
     this.#stopLooking()
     this.#start = null
-    this.#ownJob.takeAway()
+    this.#offer.withdraw()
     this.#leavePace()
     this.#unwatch()
     // The epoch is raised before the received token ids are read. Otherwise a late frame between these two steps would
@@ -285,7 +293,7 @@ class DispatchedGeneration implements Dispatched {
 
   close() {
     this.#stopLooking()
-    this.#ownJob.takeAway()
+    this.#offer.withdraw()
     this.#leavePace()
     this.#unwatch()
   }
@@ -310,7 +318,7 @@ class DispatchedGeneration implements Dispatched {
 
   /** Sends the command before the promise is returned. */
   async #lift(packedJob: PackedJob): Promise<Lift> {
-    const { admission, remainingMs } = this.#generation
+    const { admission, seats, remainingMs } = this.#generation
     return await this.#deps.record.lift({
       job: packedJob,
       epoch: this.#epoch,
@@ -322,6 +330,7 @@ class DispatchedGeneration implements Dispatched {
       ids: this.#ids,
       promptTokens: this.#promptTokens,
       engineDeaths: this.#engineDeaths,
+      seats,
     })
   }
 
@@ -344,6 +353,18 @@ class DispatchedGeneration implements Dispatched {
     const lifted = await lifting
     if (lifted.status !== 'waiting') this.#ownJob.takeAway()
     else if (isAnswered) void this.#ownJob.replace()
+    return lifted
+  }
+
+  /**
+   * Sends the first lift and adds the job. If the generation may be offered, the job is added after the lift's answer,
+   * which names the worker of its seat.
+   */
+  async #liftFirst(): Promise<Lift> {
+    const { job, seats } = this.#generation
+    if (seats.sought.length === 0 && !seats.isReserved) return await this.#liftWithJob()
+    const lifted = await this.#lift(await this.#pack())
+    if (lifted.status === 'waiting') this.#offer.queue(job, lifted)
     return lifted
   }
 
@@ -449,24 +470,4 @@ class DispatchedGeneration implements Dispatched {
   #warn(error: unknown, what: string): void {
     this.#deps.log.warn({ err: error, requestId: this.#generation.job.id }, what)
   }
-}
-
-/** A worker that does not know log probabilities would leave them out. */
-function firstFeatures(request: GenerationRequest): string[] {
-  const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
-  return hasLogprobs ? [request.kind, 'logprobs'] : [request.kind]
-}
-
-/**
- * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
- * size of the context window that the last worker lacked.
- */
-function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
-  const features = new Set(before.features)
-  if (continues) features.add('continue')
-  else features.delete('continue')
-  const window = /^window:(\d+)$/.exec(need)
-  if (window !== null) return { features: [...features], window: Math.max(before.window, Number(window[1])) }
-  if (need !== '') features.add(need)
-  return { ...before, features: [...features] }
 }

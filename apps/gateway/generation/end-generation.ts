@@ -1,3 +1,4 @@
+import { toRequestId } from '#libs/contracts/choices.ts'
 import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
@@ -18,7 +19,8 @@ export type EndGeneration = (generation: {
 
 /**
  * Settles a generation, then informs its worker: the worker stops the generation if it still runs, and may forget it in
- * any case. A generation that was never queued has only a hold, which is released.
+ * any case. A generation that was never queued has only a hold, which is released. Of a request with several choices,
+ * only the first one has a hold.
  */
 export function createEndGeneration(deps: {
   settlements: Pick<Settlements, 'add' | 'releaseHold'>
@@ -31,7 +33,7 @@ export function createEndGeneration(deps: {
   return ({ dispatched, inbox, outcome, usage, deadlineMs, timing }) => {
     const { id } = dispatched.job()
     if (!dispatched.mayBeQueued()) {
-      settlements.releaseHold(id)
+      if (toRequestId(id) === id) settlements.releaseHold(id)
       return
     }
     const { promptTokens, cachedTokens, completionTokens } = usage

@@ -9,10 +9,13 @@ import type { GenerationCall } from './generation-call.ts'
  *   is at most one context window for each of its inputs. Longer texts are refused;
  * - the mean output of the account's answers, at most the limit of the caller and of the model;
  * - the time that an engine takes to compile the grammars, in tokens (`grammarTokens`). This is `fixedCost`.
+ *
+ * A further choice of the request costs its output alone (`choiceCost`): its prompt is in the cache of the engine that
+ * runs the first one, and the request is charged for one prompt.
  */
 export type ExpectCost = (
   call: Pick<GenerationCall, 'caller' | 'model' | 'request' | 'size' | 'maxOutputTokens'>,
-) => Pick<Place, 'cost' | 'fixedCost'>
+) => Pick<Place, 'cost' | 'fixedCost'> & { readonly choiceCost: number }
 
 export function createExpectCost(deps: {
   inputEstimate: Pick<InputEstimate, 'estimate'>
@@ -25,6 +28,6 @@ export function createExpectCost(deps: {
     const prompt = Math.min(deps.inputEstimate.estimate(model.id, size), windows * model.contextWindow)
     const output = Math.min(limit, Math.round(mean))
     const fixedCost = size.grammarTokens
-    return { cost: prompt + output + fixedCost, fixedCost }
+    return { cost: prompt + output + fixedCost, fixedCost, choiceCost: Math.max(1, output) }
   }
 }

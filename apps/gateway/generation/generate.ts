@@ -3,16 +3,20 @@ import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import { runWithin, traceStep } from '#libs/telemetry/span.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { Admission, Admit } from './admit.ts'
-import type { Generate } from './generation-call.ts'
-import type { Observe } from './observe.ts'
-import type { OpenRun, Run } from './generation-run.ts'
+import type { Generate, SendOutput } from './generation-call.ts'
+import type { Observe, Observed } from './observe.ts'
+import type { Run } from './generation-run.ts'
 import type { ReceiveVectors } from './receive-vectors.ts'
+import type { OpenRuns, RequestRuns } from './request-runs.ts'
 import type { Reserve } from './reserve.ts'
 
 /**
  * One generation, as the gateway runs it: admit → reserve → queue → receive events → settle. Every branch between the
  * steps is here. The steps are in other files: `admit.ts`, `reserve.ts`, `generation-run.ts`, `receive-vectors.ts` and
  * `observe.ts`.
+ *
+ * A request may want several answers to its prompt. Then each of these choices is a generation. They are admitted,
+ * reserved and settled together (`request-runs.ts`), and each one is received by itself.
  *
  * The gateway decides everything about the generation. When its worker is lost, the generation goes on with another
  * worker (`run.recover`). When this function ends, in whatever way, the generation is settled. The caller pays for the
@@ -24,7 +28,7 @@ import type { Reserve } from './reserve.ts'
 export function createGenerate(deps: {
   admit: Admit
   reserve: Reserve
-  openRun: OpenRun
+  openRuns: OpenRuns
   receiveVectors: ReceiveVectors
   observe: Observe
   /** The longest time of a generation, queueing included. */
@@ -32,7 +36,7 @@ export function createGenerate(deps: {
   /** A clock that never goes back. */
   nowMs: () => number
 }): Generate {
-  const { admit, reserve, openRun, receiveVectors, observe, limitMs, nowMs } = deps
+  const { admit, reserve, openRuns, receiveVectors, observe, limitMs, nowMs } = deps
 
   return async (call, send) => {
     const deadlineMs = nowMs() + limitMs
@@ -40,7 +44,7 @@ export function createGenerate(deps: {
 
     const observed = observe(call)
     let admission: Admission | null = null
-    let run: Run | null = null
+    let runs: RequestRuns | null = null
 
     try {
       admission = await traceStep(call.span, 'admit', { toErrorType, run: () => admit(call) })
@@ -51,69 +55,73 @@ export function createGenerate(deps: {
       })
       const sending = call.span.child(`send ${call.model.id}`, { kind: 'PRODUCER' })
       const { traceparent } = sending
-      const opened = openRun(call, { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent })
+      const opened = openRuns(call, { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent })
 
-      run = opened
-      const sendReceived = () => {
-        const received = opened.takeOutput()
-        if (received.length > 0) send(received)
-      }
-
+      runs = opened
       if (call.signal.aborted) return
       await runWithin(sending, { toErrorType, run: async () => await opened.queue() })
-      observed.admitted(() => opened.inbox.ids().length)
+      observed.admitted(() => opened.tokens())
       if (admission.startWait !== null) {
         admission.startWait.begin()
         observed.awaitsStart()
       }
 
-      for await (const batch of run.inbox) {
-        for (const event of batch) {
-          switch (event.type) {
-            case 'generation-claimed':
-              run.claimed(event)
-              observed.claimed()
-              break
-            case 'prompt-cached':
-              run.promptCached(event)
-              break
-            case 'generation-declined':
-            case 'stream-lost':
-              // The output is sent before the recovery, because the recovery takes some time.
-              sendReceived()
-              await run.recover(event)
-              break
-            case 'generation-short':
-              run.growHold(event)
-              break
-            case 'vectors-ready':
-              await receiveVectors(event, run)
-              break
-            case 'generation-error':
-              sendReceived()
-              throw toApiError(event)
-            case 'generation-end':
-              run.complete(event)
-              break
-            case 'token-logprobs':
-            case 'reasoning-delta':
-            case 'text-delta':
-            case 'tool-call-start':
-            case 'tool-call-delta':
-              run.received(event)
-              break
-          }
-        }
-        sendReceived()
-        if (run.isComplete()) return
-      }
+      await opened.untilReceived(async (run) => await receive(run, { send, observed }))
     } catch (error) {
       observed.failed(error)
-      run?.fail(error)
+      runs?.fail(error)
       throw error
     } finally {
       admission?.leave()
-      observed.ended(run?.settle() ?? null)
+      observed.ended(runs?.settle() ?? null)
+    }
+  }
+
+  async function receive(run: Run, { send, observed }: { send: SendOutput; observed: Observed }) {
+    const sendReceived = () => {
+      const received = run.takeOutput()
+      if (received.length > 0) send(received, run.choice)
+    }
+
+    for await (const batch of run.inbox) {
+      for (const event of batch) {
+        switch (event.type) {
+          case 'generation-claimed':
+            run.claimed(event)
+            observed.claimed()
+            break
+          case 'prompt-cached':
+            run.promptCached(event)
+            break
+          case 'generation-declined':
+          case 'stream-lost':
+            // The output is sent before the recovery, because the recovery takes some time.
+            sendReceived()
+            await run.recover(event)
+            break
+          case 'generation-short':
+            run.growHold(event)
+            break
+          case 'vectors-ready':
+            await receiveVectors(event, run)
+            break
+          case 'generation-error':
+            sendReceived()
+            throw toApiError(event)
+          case 'generation-end':
+            run.complete(event)
+            break
+          case 'token-logprobs':
+          case 'reasoning-delta':
+          case 'text-delta':
+          case 'tool-call-start':
+          case 'tool-call-delta':
+            run.received(event)
+            break
+        }
+      }
+      sendReceived()
+      if (run.isComplete()) return
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { Conversation } from './conversation.ts'
 import type { RequestSize } from '#libs/contracts/request-size.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Caller } from '../callers/caller.ts'
@@ -16,8 +17,11 @@ export type GenerationCall = {
   readonly model: ModelSpec
   readonly request: GenerationRequest
   readonly size: RequestSize
-  /** The caller's own limit; null leaves it to the model's maximum. */
+  readonly conversation: Conversation
+  /** The caller's own limit; null leaves it to the model's maximum. It is the limit of each choice. */
   readonly maxOutputTokens: number | null
+  /** How many answers to the one prompt the request wants, at most `MAX_CHOICES`. Absent: one. */
+  readonly choices?: number
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
   /** Called once, before the first output is sent, with the usage of the prompt: the tokens, and how many were cached. */
@@ -54,8 +58,9 @@ export type OutputEvent = Extract<
 >
 
 /**
- * Runs one generation and passes its output to `send` in batches, one for each bus message. The last event of the last
- * batch is `generation-end`. Throws an `ApiError`, before or after the first batch, and also the errors of `send`.
+ * Runs a request's generation, or one for each of its choices, and passes the output to `send` in batches, one for each
+ * bus message and choice. The last event of each choice is `generation-end`. The last of these events has the usage
+ * of the request: the prompt once, and the output of all choices. Throws an `ApiError`, before or after the first batch, and also the errors of `send`.
  * Aborting the signal cancels the generation: the call then resolves, and `generation-end` is not sent.
  *
  * The output is passed to a function instead of being iterated over: an async generator would take 3 KiB of memory for
@@ -63,4 +68,5 @@ export type OutputEvent = Extract<
  */
 export type Generate = (call: GenerationCall, send: SendOutput) => Promise<void>
 
-export type SendOutput = (batch: readonly OutputEvent[]) => void
+/** `choice` is the number of the choice to which the batch belongs. Absent: 0. */
+export type SendOutput = (batch: readonly OutputEvent[], choice?: number) => void

@@ -5,10 +5,11 @@ import type {
   GenerationShort,
   Usage,
 } from '#libs/contracts/generation-event.ts'
-import type { Hold } from '#libs/contracts/generation-job.ts'
+import { toChoiceId } from '#libs/contracts/choices.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
+import type { Affinity } from './affinity.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
@@ -16,7 +17,7 @@ import type { ExpectedOutput } from './expected-output.ts'
 import type { GenerationCall, OutputEvent } from './generation-call.ts'
 import type { GenerationStream, OpenStream } from './open-stream.ts'
 import type { GrowHold } from './grow-hold.ts'
-import { toCharge } from './to-charge.ts'
+import type { HoldShares } from './hold-shares.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { Recovery } from './recovery.ts'
 import type { Observed } from './observe.ts'
@@ -26,6 +27,8 @@ import { createTiming, type Timing } from './timing.ts'
 /** The gateway's side of one generation, from its reservation to its settlement. */
 export type Run = {
   readonly call: GenerationCall
+  /** The number of the choice that the generation makes, from 0. */
+  readonly choice: number
   readonly inbox: StreamInbox
   /** Queues the generation for the first time. Throws `model_busy` or `model_unavailable`. */
   queue(): Promise<void>
@@ -48,17 +51,22 @@ export type Run = {
   takeOutput(): readonly OutputEvent[]
   /** Queues the generation again after its worker gave it back or was lost. Throws an `ApiError` if it cannot go on. */
   recover(lost: GenerationDeclined | StreamLost): Promise<void>
-  /** Records a failure: the generation costs nothing, unless its caller had left before. */
-  fail(error: unknown): void
-  /** Ends the generation. Must be called once. Returns the usage of a complete output, else null. */
-  settle(): Usage | null
+  /** Returns the usage of the complete output, else of the received output. */
+  usage(): Usage
+  /** Notes the error with which the request fails. */
+  failed(error: unknown): void
+  /** Ends the generation with this outcome and usage. Must be called once. */
+  settle(ending: { readonly outcome: SettlementOutcome; readonly usage: Usage }): void
 }
 
 export type OpenRun = (call: GenerationCall, reserved: Reserved) => Run
 
-type Reserved = {
+export type Reserved = {
+  readonly choice: number
   readonly admission: Admission
-  readonly hold: Hold
+  readonly shares: HoldShares
+  /** Called with the usage of a complete output. Returns the usage that the end of the output reports. */
+  readonly toEndUsage: (own: Usage) => Usage
   readonly maxOutputTokens: number
   /** A time of `nowMs`. */
   readonly deadlineMs: number
@@ -66,9 +74,10 @@ type Reserved = {
   readonly traceparent: string | undefined
 }
 
-type Deps = {
+export type RunDeps = {
   readonly openStream: OpenStream
   readonly dispatch: Dispatch
+  readonly seatsOf: Affinity['seatsOf']
   readonly recovery: Recovery
   readonly endGeneration: EndGeneration
   readonly suspects: Suspects
@@ -79,19 +88,20 @@ type Deps = {
   readonly gateway: string
   /** A clock that never goes back. */
   readonly nowMs: () => number
-  /** True if answers include their cost. */
-  readonly showsCost: boolean
 }
 
-export function createOpenRun(deps: Deps): OpenRun {
+export function createOpenRun(deps: RunDeps): OpenRun {
   return (call, reserved) => new GenerationRun(deps, call, reserved)
 }
 
 /** A class, because a gateway has one run for each open stream, and fourteen closures instead would take 0.8 KB. */
 class GenerationRun implements Run {
   readonly call: GenerationCall
-  readonly #deps: Deps
+  readonly choice: number
+  readonly #deps: RunDeps
   readonly #admission: Admission
+  readonly #shares: HoldShares
+  readonly #toEndUsage: Reserved['toEndUsage']
   readonly #observed: Reserved['observed']
   readonly #deadlineMs: number
   readonly #stream: GenerationStream
@@ -105,20 +115,20 @@ class GenerationRun implements Run {
   /** The output tokens and vectors of earlier epochs, which do not count as output of this epoch. */
   #tokensBefore = 0
   #vectorsBefore = 0
-  /**
-   * The outcome that is settled if the generation ends now. It starts as `cancelled`, because a caller may leave at any
-   * moment.
-   */
-  #outcome: SettlementOutcome = 'cancelled'
   #end: GenerationEnd | null = null
+  /** The usage of this choice's complete output. */
+  #usage: Usage | null = null
 
-  constructor(deps: Deps, call: GenerationCall, reserved: Reserved) {
+  constructor(deps: RunDeps, call: GenerationCall, reserved: Reserved) {
     const { openStream, dispatch, suspects, inputEstimate, nowMs } = deps
-    const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
+    const { choice, admission, shares, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request, size } = call
     this.call = call
+    this.choice = choice
     this.#deps = deps
     this.#admission = admission
+    this.#shares = shares
+    this.#toEndUsage = reserved.toEndUsage
     this.#observed = observed
     this.#deadlineMs = deadlineMs
     // Opened before the generation is queued, so that no event can be missed.
@@ -129,19 +139,21 @@ class GenerationRun implements Run {
     this.#timing = createTiming({ streamed: call.streamed, nowMs })
     this.#dispatched = dispatch({
       job: {
-        id: call.id,
+        id: toChoiceId(call.id, choice),
         model: model.id,
         gateway: deps.gateway,
         stream: this.inbox.stream,
-        hold,
+        hold: shares.of(choice),
         tenant: { accountId: call.caller.accountId, keyId: call.caller.keyId },
         maxOutputTokens,
         contextWindow: model.contextWindow,
         request,
+        ...(choice > 0 && { choice }),
         ...(traceparent === undefined ? {} : { traceparent }),
       },
       promptTokens: inputEstimate.estimate(model.id, size),
       admission,
+      seats: deps.seatsOf(call),
       inbox: this.inbox,
       signal: call.signal,
       claimFound: (worker) => suspect.claimFound(worker),
@@ -163,7 +175,7 @@ class GenerationRun implements Run {
    * - Dispatch notes the generation's worker.
    * - `suspect` notes which worker is concerned if an engine dies.
    * - The input estimate is corrected by the number of prompt tokens that the worker counted. Only the number of the
-   *   first claim is used.
+   *   first claim of the first choice is used, because all choices have the same prompt.
    * - `progress` notes the prompt's tokens.
    * - `timing` notes the end of the wait.
    *
@@ -174,7 +186,8 @@ class GenerationRun implements Run {
     this.#admission.claimed(claim)
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
-    if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
+    const isFirst = this.choice === 0 && !this.#progress.wasClaimed()
+    if (isFirst) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
     this.#progress.claimed(claim)
     this.#timing.claimed(claim)
   }
@@ -184,7 +197,8 @@ class GenerationRun implements Run {
   }
 
   growHold(short: GenerationShort) {
-    this.#deps.growHold({ dispatched: this.#dispatched, inbox: this.inbox }, short)
+    const [dispatched, inbox, shares] = [this.#dispatched, this.inbox, this.#shares]
+    this.#deps.growHold({ dispatched, inbox, shares, choice: this.choice }, short)
   }
 
   vectors(vectors: readonly Float32Array[], promptTokens: number) {
@@ -203,14 +217,13 @@ class GenerationRun implements Run {
   }
 
   complete(reported: GenerationEnd) {
-    const { showsCost, expectedOutput } = this.#deps
     const { caller, model } = this.call
-    this.#outcome = 'completed'
     const usage = this.#progress.complete(reported.usage)
-    const costNano = showsCost ? toCharge(usage, this.#dispatched.job().hold) : null
-    this.#end = { ...reported, usage: { ...usage, ...(costNano !== null && { costNano }) } }
+    this.#usage = usage
+    this.#shares.completed(this.choice, usage.completionTokens)
+    this.#end = { ...reported, usage: this.#toEndUsage(usage) }
     const isCut = reported.finishReason === 'length'
-    expectedOutput.learn(model.id, caller.accountId, { tokens: usage.completionTokens, isCut })
+    this.#deps.expectedOutput.learn(model.id, caller.accountId, { tokens: usage.completionTokens, isCut })
     this.#output.push(this.#end)
   }
 
@@ -236,8 +249,9 @@ class GenerationRun implements Run {
     const restart = progress.isGuided() && this.inbox.ids().length > 0
     const isPartlySent = restart && this.#wasSent
     const job = this.#dispatched.job()
-    const next = await this.#deps.recovery(lost, {
+    const { need, hold } = await this.#deps.recovery(lost, {
       job,
+      choices: this.#shares.choices,
       caller,
       progress,
       suspect,
@@ -247,30 +261,34 @@ class GenerationRun implements Run {
     if (restart) this.#output = []
     this.#tokensBefore = restart ? 0 : this.inbox.ids().length
     this.#vectorsBefore = this.#vectorCount
-    await this.#dispatched.again({ ...next, restart, engineDeaths: suspect.engineDeaths() })
+    await this.#dispatched.again({
+      need,
+      hold: hold === null ? null : this.#shares.replaced(this.choice, hold),
+      restart,
+      engineDeaths: suspect.engineDeaths(),
+    })
   }
 
-  fail(error: unknown) {
-    // A caller who had left before the failure pays for the received output.
-    if (this.call.signal.aborted) return
-    this.#outcome = 'fault'
+  usage() {
+    return this.#usage ?? this.#progress.received(this.inbox.ids().length)
+  }
+
+  failed(error: unknown) {
     this.#timing.failed(error)
   }
 
-  settle() {
+  settle({ outcome, usage }: { outcome: SettlementOutcome; usage: Usage }) {
     this.#stream.close()
     this.#suspect.close()
     this.#dispatched.close()
-    const end = this.#end
     this.#deps.endGeneration({
       dispatched: this.#dispatched,
       inbox: this.inbox,
-      outcome: this.#outcome,
-      usage: end?.usage ?? this.#progress.received(this.inbox.ids().length),
+      outcome,
+      usage,
       deadlineMs: this.#deadlineMs,
-      timing: this.#timing.end(end),
+      timing: this.#timing.end(this.#end === null ? null : { ...this.#end, usage }),
     })
-    return end?.usage ?? null
   }
 
   #epochTokens() {

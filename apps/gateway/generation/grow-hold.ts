@@ -1,10 +1,13 @@
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import { toRequestId } from '#libs/contracts/choices.ts'
 import type { GenerationShort } from '#libs/contracts/generation-event.ts'
+import type { Hold } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { AnsweredHold } from '#libs/event-bus/worker-control.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Dispatched } from './dispatch.ts'
+import type { HoldShares } from './hold-shares.ts'
 import { toHold } from './reserve.ts'
 
 /**
@@ -13,14 +16,20 @@ import { toHold } from './reserve.ts'
  * until it has an answer.
  */
 export type GrowHold = (
-  generation: { readonly dispatched: Pick<Dispatched, 'job' | 'growHold'>; readonly inbox: StreamInbox },
+  generation: {
+    readonly dispatched: Pick<Dispatched, 'job' | 'growHold'>
+    readonly inbox: StreamInbox
+    /** The request's hold, in which the generation has the share of `choice`. */
+    readonly shares: HoldShares
+    readonly choice: number
+  },
   short: GenerationShort,
 ) => void
 
 /**
  * The results of a request to billing for a larger hold:
- * - `granted`: the hold is larger.
- * - `short`: other generations hold the credits, so a later request may succeed.
+ * - `granted`: the hold is larger, or another choice of the request has left tokens.
+ * - `short`: other generations hold the credits, or other choices hold the tokens, so a later request may succeed.
  * - `refused`: the hold does not grow, and no later request is made.
  * - `unavailable`: billing did not answer.
  */
@@ -40,29 +49,45 @@ export function createGrowHold(deps: {
    */
   const underWay = new Set<string>()
 
-  return ({ dispatched, inbox }, { amountNano, moreTokens }) => {
+  return ({ dispatched, inbox, shares, choice }, { amountNano, moreTokens }) => {
     const { id, hold } = dispatched.job()
+    const { choices } = shares
     const worker = inbox.worker()
     if (worker === null) return
     const { stream } = inbox
     const epoch = inbox.epoch()
     const answer = (isFinal: boolean) => {
-      answerHold(worker, { stream, epoch, amountNano: dispatched.job().hold.amountNano, isFinal })
+      const { hold: present } = dispatched.job()
+      const { outputTokens, otherTokens } = present
+      const share = otherTokens === undefined ? {} : { share: { outputTokens, otherTokens } }
+      answerHold(worker, { stream, epoch, amountNano: present.amountNano, ...share, isFinal })
     }
     // The hold is already larger than the worker knows, because the last answer did not reach the worker. So the answer
     // is sent again.
     if (BigInt(hold.amountNano) > BigInt(amountNano)) return answer(false)
     if (underWay.has(id)) return
     underWay.add(id)
-    billing
-      .extend({ reservationId: id, outputTokens: hold.outputTokens + moreTokens, deadlineMs: null })
-      .then((extended) => {
-        const growth = toGrowth(extended, BigInt(hold.amountNano))
-        onGrowth(growth)
-        if (extended.status === 'granted') dispatched.growHold(toHold(extended))
-        // After `short` no answer is sent, so the worker asks again.
-        if (growth !== 'short') answer(growth === 'refused')
+    const grow = async () => {
+      if (shares.takeSpare(choice, moreTokens) > 0) {
+        dispatched.growHold(shares.of(choice))
+        onGrowth('granted')
+        return answer(false)
+      }
+      const before = shares.whole()
+      const extended = await billing.extend({
+        reservationId: toRequestId(id),
+        outputTokens: before.outputTokens + moreTokens,
+        deadlineMs: null,
+        ...(choices > 1 && { choices }),
       })
+      const growth = toGrowth(extended, before, shares.mayGetSpare())
+      onGrowth(growth)
+      if (extended.status === 'granted') dispatched.growHold(shares.grown(choice, toHold(extended)))
+      // After `short` no answer is sent, so the worker asks again.
+      if (growth !== 'short') answer(growth === 'refused')
+    }
+    shares
+      .inTurn(grow)
       .catch((error: unknown) => {
         onGrowth('unavailable')
         log.debug({ err: error, requestId: id }, 'a hold did not grow')
@@ -71,14 +96,18 @@ export function createGrowHold(deps: {
   }
 }
 
-/** A grant that is not larger than the present hold counts as `refused`, because the model allows no more output. */
-function toGrowth(extended: HoldAnswer, amountNano: bigint): HoldGrowth {
+/**
+ * A grant that is not larger than the present hold counts as `refused`, because the model allows no more output. A lack
+ * of credits counts as `short` if a later request may find credits, or spare tokens of another choice.
+ */
+function toGrowth(extended: HoldAnswer, before: Hold, mayGetSpare: boolean): HoldGrowth {
+  const amountNano = BigInt(before.amountNano)
   switch (extended.status) {
     case 'granted':
       return extended.amountNano > amountNano ? 'granted' : 'refused'
     case 'insufficient-credits':
     case 'key-limit':
-      return extended.heldNano > amountNano ? 'short' : 'refused'
+      return extended.heldNano > amountNano || mayGetSpare ? 'short' : 'refused'
     case 'key-rate':
     case 'key-invalid':
     case 'model-unknown':

@@ -13,12 +13,14 @@ import type { Suspect } from './suspects.ts'
 /**
  * Decides how a generation goes on after its worker gave it back or was lost. Returns two things:
  * - `need`: the feature, or the size of the context window, that the next worker must have; empty if there is none.
- * - `hold`: the new hold; null if the old hold stays.
+ * - `hold`: the new hold of the request; null if the old hold stays.
  */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,
   generation: {
     readonly job: GenerationJob
+    /** The number of choices of the request. */
+    readonly choices: number
     readonly caller: Caller
     readonly progress: Progress
     readonly suspect: Suspect
@@ -37,22 +39,27 @@ const MOST_DEATHS = 8
 /** Bounds how often one generation is dispatched without any progress. */
 const MOST_FRUITLESS_EPOCHS = 8
 
+export type RecoveryNotes = {
+  /** Called when a request that kills engines has ended. */
+  readonly onPoison: (caller: Caller, job: GenerationJob) => void
+  readonly onRecovery: (reason: string, job: GenerationJob) => void
+}
+
 /**
  * Creates the recovery. It throws an `ApiError` if the generation cannot go on: `upstream_error`, `model_unavailable`,
  * `context_length_exceeded`, the error of `notStarted`, or the reservation's error.
  */
-export function createRecovery(deps: {
-  reserve: Pick<Reserve, 'exact'>
-  picture: Pick<ClusterPicture, 'find'>
-  /** True if this account has sent too many requests that kill engines. */
-  isBarred: (accountId: string) => boolean
-  /** Called when a request that kills engines has ended. */
-  onPoison: (caller: Caller, job: GenerationJob) => void
-  onRecovery: (reason: string, job: GenerationJob) => void
-}): Recovery {
+export function createRecovery(
+  deps: RecoveryNotes & {
+    reserve: Pick<Reserve, 'exact'>
+    picture: Pick<ClusterPicture, 'find'>
+    /** True if this account has sent too many requests that kill engines. */
+    isBarred: (accountId: string) => boolean
+  },
+): Recovery {
   const { reserve, picture, isBarred, onPoison, onRecovery } = deps
 
-  return async (lost, { job, caller, progress, suspect, isPartlySent, notStarted }) => {
+  return async (lost, { job, choices, caller, progress, suspect, isPartlySent, notStarted }) => {
     if (lost.type === 'stream-lost') assertNotFinal(lost, { progress, notStarted })
     suspect.epochLost(lost.type === 'stream-lost' ? null : lost.blame)
     if (suspect.isKiller()) {
@@ -75,8 +82,8 @@ export function createRecovery(deps: {
     if (lost.type === 'stream-lost') return { need: '', hold: null }
     const window = /^window:(\d+)$/.exec(lost.need)
     if (window !== null) assertServed(Number(window[1]), picture.find(job.model))
-    const hold = lost.reason === 'hold-too-small' ? await reserve.exact(job, lost.promptTokens) : null
-    return { need: lost.need, hold }
+    if (lost.reason !== 'hold-too-small') return { need: lost.need, hold: null }
+    return { need: lost.need, hold: await reserve.exact(job, { promptTokens: lost.promptTokens, choices }) }
   }
 }
 

@@ -1,4 +1,5 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { toRequestId } from '#libs/contracts/choices.ts'
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
@@ -21,13 +22,16 @@ import { orUnavailable } from './or-unavailable.ts'
  */
 export type Reserve = {
   /**
-   * Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. If the
-   * balance is small, the hold pays only for the output that the answer will probably need. If credits are missing
-   * because other running requests hold them, the function waits for these credits.
+   * Sets credits aside for the estimated input and the wanted output of each choice, until `deadlineMs` of the
+   * monotonic clock. If the balance is small, the hold pays only for the output that the answers will probably need. If
+   * credits are missing because other running requests hold them, the function waits for these credits.
    */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
-  /** Replaces the hold by a hold for `promptTokens`, the input tokens that a worker has counted. */
-  exact(job: GenerationJob, promptTokens: number): Promise<Hold>
+  /**
+   * Replaces the hold of the request by a hold for the input tokens that a worker has counted. `job` is the job of any
+   * of the request's `choices`.
+   */
+  exact(job: GenerationJob, counted: { promptTokens: number; choices: number }): Promise<Hold>
 }
 
 /** Releases the hold of a reservation that may have been made. */
@@ -56,13 +60,13 @@ export function createReserve(deps: {
    *   than a 402, after which the caller can try again.
    */
   async function askPatiently(
-    { caller, model, signal }: GenerationCall,
+    { caller, model, signal, choices = 1 }: GenerationCall,
     wanted: Wanted,
     ask: Ask,
   ): Promise<HoldAnswer> {
     const { accountId, keyId } = caller
     const { likely, usual } = wanted
-    const canPay = (credits: bigint) => paysOneToken(credits, model, wanted)
+    const canPay = (credits: bigint) => paysTokens(credits, model, { ...wanted, choices })
     const mayBeGranted = (answer: HoldAnswer): answer is Shortage =>
       isShortage(answer) && answer.heldNano > 0n && canPay(answer.availableNano + answer.heldNano)
 
@@ -70,7 +74,7 @@ export function createReserve(deps: {
     if (line === null) {
       const answer = await ask(likely)
       if (!isShortage(answer)) return answer
-      if (answer.heldNano === 0n && canPay(answer.availableNano)) return await ask(1)
+      if (answer.heldNano === 0n && canPay(answer.availableNano)) return await ask(choices)
       if (!mayBeGranted(answer)) return answer
       line = answer.status === 'key-limit' ? keyId : accountId
     }
@@ -78,12 +82,12 @@ export function createReserve(deps: {
       const answer = await ask(likely)
       return mayBeGranted(answer) ? null : answer
     })
-    return waited === null || isShortage(waited) ? await ask(usual) : waited
+    return waited === null || isShortage(waited) ? await ask(Math.max(choices, usual)) : waited
   }
 
   return {
     async estimated(call, { outputTokens, deadlineMs }) {
-      const { id, caller, model, request, size } = call
+      const { id, caller, model, request, size, choices = 1 } = call
       // The estimate is limited to the context window: an estimate that is too high must not refuse a request that
       // fits.
       const mostInput =
@@ -93,16 +97,17 @@ export function createReserve(deps: {
       const estimate = inputEstimate.estimate(model.id, size) + size.grammarTokens
       const inputTokens = Math.min(estimate, mostInput)
       const expected = expectedOutput.expect(model.id, caller.accountId)
-      const likely = Math.min(outputTokens, expected.likely)
-      const usual = Math.min(likely, expected.usual)
+      const likely = choices * Math.min(outputTokens, expected.likely)
+      const usual = Math.min(likely, choices * expected.usual)
       const ask = async (leastTokens: number) => {
         const answer = billing.reserve({
           reservationId: id,
           keyId: caller.keyId,
           model: model.id,
           inputTokens,
-          outputTokens,
+          outputTokens: choices * outputTokens,
           deadlineMs: toQueueMs(deadlineMs),
+          ...(choices > 1 && { choices }),
           ...(outputTokens > 0 && { rolling: { expectedTokens: likely, leastTokens } }),
         })
         return await orUnavailable(answer, NO_BILLED_REQUESTS)
@@ -116,18 +121,23 @@ export function createReserve(deps: {
         throw error
       }
     },
-    async exact(job, promptTokens) {
+    async exact({ id, maxOutputTokens, contextWindow, hold }, { promptTokens, choices }) {
       // The old hold may pay for less output than is wanted. The new hold pays for the same output. Like the old hold,
       // it can grow later.
-      const most = Math.min(job.maxOutputTokens, job.hold.outputTokens)
-      const outputTokens = Math.min(most, Math.max(1, job.contextWindow - promptTokens))
-      const answer = billing.replace({ reservationId: job.id, inputTokens: promptTokens, outputTokens })
+      const paid = hold.outputTokens + (hold.otherTokens ?? 0)
+      const most = Math.min(choices * maxOutputTokens, paid)
+      const answer = billing.replace({
+        reservationId: toRequestId(id),
+        inputTokens: promptTokens,
+        outputTokens: Math.min(most, choices * Math.max(1, contextWindow - promptTokens)),
+        ...(choices > 1 && { choices }),
+      })
       return toHold(await orUnavailable(answer, NO_BILLED_REQUESTS))
     },
   }
 }
 
-/** The estimated input, and the expected output within the caller's limit. */
+/** The estimated input, and the expected output of all choices within the caller's limit. */
 type Wanted = Omit<Expectation, 'mean'> & { readonly inputTokens: number }
 
 type Ask = (leastTokens: number) => Promise<HoldAnswer>
@@ -137,14 +147,14 @@ type Shortage = Extract<HoldAnswer, { readonly status: 'insufficient-credits' | 
 const isShortage = (answer: HoldAnswer): answer is Shortage =>
   answer.status === 'insufficient-credits' || answer.status === 'key-limit'
 
-/** True if these credits pay for the input and, in a chat, for one token of output. */
-function paysOneToken(
+/** True if these credits pay for the input and, in a chat, for one token of output of each choice. */
+function paysTokens(
   credits: bigint,
   { inputPriceNano, outputPriceNano }: ModelSpec,
-  wanted: Wanted,
+  wanted: Wanted & { readonly choices: number },
 ): boolean {
   const prices = { inputPriceNano: BigInt(inputPriceNano), outputPriceNano: BigInt(outputPriceNano) }
-  const limit = Math.min(1, wanted.likely)
+  const limit = Math.min(wanted.choices, wanted.likely)
   return affordableOutput(toNanoCredits(credits), prices, { input: wanted.inputTokens, limit }) === limit
 }
 

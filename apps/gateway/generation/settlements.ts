@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import { toRequestId } from '#libs/contracts/choices.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
@@ -183,7 +184,11 @@ export function createSettlements(deps: {
     entry.holdDeadlineMs = nowMs() + holdGraceMs
     const { id } = entry.ending.job
     billing
-      .extend({ reservationId: id, outputTokens: 0, deadlineMs: queueClock.toQueueMs(entry.holdDeadlineMs) })
+      .extend({
+        reservationId: toRequestId(id),
+        outputTokens: 0,
+        deadlineMs: queueClock.toQueueMs(entry.holdDeadlineMs),
+      })
       .catch((error: unknown) =>
         log.warn({ err: error, requestId: id }, 'the hold of a late settlement was not extended'),
       )

@@ -40,9 +40,9 @@ export function capOutput(job: GenerationJob, promptTokens: number, contextWindo
   return { status: 'capped', maxTokens: wanted, paidTokens }
 }
 
-/** Returns for how many tokens of output this amount pays after the prompt is paid, at most `limit`. */
-export function paidOutput(hold: Hold, amountNano: string, tokens: { input: number; limit: number }): number {
-  return affordableOf({ ...hold, amountNano }, tokens) ?? 0
+/** Returns for how many tokens of output this hold pays after the prompt is paid, at most `limit`. */
+export function paidOutput(hold: Hold, tokens: { input: number; limit: number }): number {
+  return affordableOf(hold, tokens) ?? 0
 }
 
 export type OutputFit =
@@ -94,10 +94,23 @@ export function coversInput(hold: Hold, promptTokens: number): boolean {
   return affordableOf(hold, { input: promptTokens, limit: 0 }) !== null
 }
 
+/**
+ * Returns null if the hold does not pay for the input.
+ *
+ * A hold that choices share pays for no more output of a choice than the share of this choice, even if the input has
+ * fewer tokens than were estimated: otherwise each choice would use the same spare credits. If the input has more tokens,
+ * each choice gets as much less as the hold lacks. If output is free, there is nothing to share.
+ */
 function affordableOf(hold: Hold, tokens: { input: number; limit: number }): number | null {
   const prices = {
     inputPriceNano: BigInt(hold.inputPriceNano),
     outputPriceNano: BigInt(hold.outputPriceNano),
   }
-  return affordableOutput(toNanoCredits(hold.amountNano), prices, tokens)
+  const amount = toNanoCredits(hold.amountNano)
+  const { otherTokens } = hold
+  if (otherTokens === undefined || prices.outputPriceNano === 0n)
+    return affordableOutput(amount, prices, tokens)
+  const limit = Math.min(tokens.limit, hold.outputTokens)
+  const ofAll = affordableOutput(amount, prices, { input: tokens.input, limit: limit + otherTokens })
+  return ofAll === null ? null : Math.max(0, ofAll - otherTokens)
 }

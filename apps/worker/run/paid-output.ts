@@ -1,3 +1,5 @@
+import type { HoldShare } from '#libs/contracts/generation-job.ts'
+
 /*
  * Limits the output of a run to the tokens that are paid. On a small balance, the hold pays for the expected output at
  * first, and grows while the generation runs. The engine is not limited by the hold, because it cannot continue an
@@ -23,6 +25,8 @@
 export type HoldAnswered = {
   /** The present amount of the hold; unchanged if billing granted no more. */
   readonly amountNano: string
+  /** The present share of this choice, if several choices share the hold; else absent. */
+  readonly share?: HoldShare | undefined
   /** True if no larger hold will come, so waiting does not help. */
   readonly isFinal: boolean
 }

@@ -1,8 +1,6 @@
-import { createHmac, randomBytes } from 'node:crypto'
-import type { Cluster, Redis } from 'ioredis'
+import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
-import { prefixSecretKey } from '#libs/generation-record/keys.ts'
 import type { WorkerConfig } from '../config.ts'
 
 /**
@@ -39,19 +37,4 @@ export function createPrefixTenantOf(options: {
     names.set(tenant, name)
     return name
   }
-}
-
-/**
- * Returns the secret from which all workers of the deployment compute the names that a `PrefixTenantOf` returns. The
- * first worker that needs the secret makes it. The names are the same for all workers, because several engines may
- * share one cache, and an engine may outlive its worker. If Redis loses the secret, the next worker that starts makes
- * another. Workers that run already keep the old secret. Prompts that were cached under the old secret are not found
- * under the new one.
- */
-export async function readPrefixSecret(redis: Redis | Cluster): Promise<string> {
-  await redis.setnx(prefixSecretKey(), randomBytes(32).toString('base64url'))
-  const secret = await redis.get(prefixSecretKey())
-  if (secret === null)
-    throw new Error(`the queue Redis has no ${prefixSecretKey()} that was written a moment ago`)
-  return secret
 }

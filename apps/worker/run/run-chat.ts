@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
 import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
+import type { Sampling } from '#libs/contracts/generation-request.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
@@ -121,7 +122,7 @@ export function createRunChat(deps: {
             {
               requestId: `${job.id}-${run.epoch}`,
               promptIds: concat(prompt.ids, earlier),
-              sampling: { ...model.samplingDefaults, ...job.request.sampling },
+              sampling: { ...model.samplingDefaults, ...toChoiceSampling(job) },
               maxTokens: fit.maxTokens,
               // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
               minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
@@ -256,26 +257,34 @@ export function createRunChat(deps: {
   }
 }
 
+const SEEDS = 2 ** 31
+
+function toChoiceSampling({ request: { sampling }, choice = 0 }: ChatJob): Sampling {
+  if (sampling.seed === undefined) return sampling
+  return { ...sampling, seed: (sampling.seed + choice) % SEEDS }
+}
+
 /**
  * Limits a run's output to the tokens for which its hold pays. The gateway's answers to requests for a larger hold
  * raise the limit.
  */
 function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => void): PaidOutput {
-  const { hold } = run.job
+  let { hold } = run.job
   const { mostTokens, paidTokens } = fit
-  let { amountNano } = hold
   const paid = createPaidOutput({
     written: run.earlierIds.length,
     paidTokens,
     mostTokens,
-    ask: (moreTokens) => run.send([{ type: 'generation-short', amountNano, moreTokens }]),
+    ask: (moreTokens) => run.send([{ type: 'generation-short', amountNano: hold.amountNano, moreTokens }]),
     onPaid,
   })
   run.onHold = (answered) => {
     // Answers may overtake each other, and a hold only grows.
-    if (BigInt(answered.amountNano) > BigInt(amountNano)) amountNano = answered.amountNano
+    const { amountNano, share = hold, isFinal } = answered
+    const isLarger = BigInt(amountNano) > BigInt(hold.amountNano) || share.outputTokens > hold.outputTokens
+    if (isLarger) hold = { ...hold, ...share, amountNano }
     const tokens = { input: run.usage.promptTokens, limit: mostTokens }
-    paid.raise(paidOutput(hold, amountNano, tokens), answered.isFinal)
+    paid.raise(paidOutput(hold, tokens), isFinal)
   }
   return paid
 }

@@ -209,9 +209,9 @@ export function createRunningGenerations(deps: {
         stoppedEarly.set(keyOf(gateway, stream), { epoch, stoppedMs: nowMs() })
       }
     },
-    answerHold(gateway, { stream, epoch, amountNano, isFinal }) {
+    answerHold(gateway, { stream, epoch, amountNano, share, isFinal }) {
       const tracked = gateways.get(gateway)?.get(stream)
-      if (tracked?.epoch === epoch) tracked.run?.onHold?.({ amountNano, isFinal })
+      if (tracked?.epoch === epoch) tracked.run?.onHold?.({ amountNano, share, isFinal })
     },
     stopGateway(gateway) {
       for (const { run } of gateways.get(gateway)?.values() ?? []) run?.stop('unwanted')

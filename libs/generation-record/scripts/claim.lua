@@ -3,10 +3,12 @@
 --
 -- KEYS  1 needs
 -- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
---       6 by (boot id)   7… gateways that are buried
+--       6 by (boot id)   7 '<id> <epoch>' of the generation that was offered to the worker, or ''
+--       8… gateways that are buried
 -- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more generations wait that
 --           the worker serves, ms since the generation began to wait in this epoch }
---         { 'nothing' }
+--         { 'nothing' }   also if the offered generation does not wait in that epoch, or the worker does not serve it
+--         { 'later' }   the offered generation may not be taken before other accounts' generations yet
 --         { 'again' }   the call has removed as many generations as it may, of buried gateways or expired: call again
 --
 -- A nonce gets one generation. A repeated claim with the same nonce gets the same generation while the worker still
@@ -14,18 +16,27 @@
 -- repeats a claim. Each nonce has a key of its own: one hash of all nonces would expire as a whole, and Redis would
 -- delete tens of thousands of fields in one step.
 --
+-- A reserved generation is passed over, because its gateway offers it to a worker or ends the reservation. If more than
+-- SKIPPED_AT_MOST of them are before all others, the first of them is claimed although it is reserved.
+--
+-- An offered generation is taken out of the fair order, but not far: while generations of other accounts wait, its tag is
+-- at most OVERTAKEN times its own step (cost / weight) behind the lowest tag. Its claim moves the virtual time no further
+-- than to the lowest tag that still waits, so it changes the place of no other generation. It must move the virtual time
+-- that far: if all generations were offered and it stood still, a new account would begin far before the accounts that
+-- have used the engines meanwhile.
+--
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
 -- answer to a repeated claim does not count the other waiting generations.
-local NONCE_MS = '240000'
-local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
+local NONCE_MS, OVERTAKEN, SKIPPED_AT_MOST = '240000', 4, 16
+local worker, nonce, by, offered = ARGV[2], ARGV[3], ARGV[6], ARGV[7]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function read_record(id)
   local values = call('HMGET', prefix .. 'g:' .. id, 'epoch', 'gateway', 'stream', 'deadline', 'settled', 'worker', 'nonce',
-    'arrival')
+    'arrival', 'seats')
   return { epoch = values[1], gateway = values[2], stream = values[3], deadline = values[4], settled = values[5],
-    worker = values[6], nonce = values[7], arrival = values[8] }
+    worker = values[6], nonce = values[7], arrival = values[8], seats = values[9] }
 end
 
 local function waited_ms(record)
@@ -49,7 +60,7 @@ sweep(now)
 
 local features, window, is_buried = {}, tonumber(ARGV[5]), {}
 for word in string.gmatch(ARGV[4], '%S+') do features[word] = true end
-for index = 7, #ARGV do is_buried[ARGV[index]] = true end
+for index = 8, #ARGV do is_buried[ARGV[index]] = true end
 
 local function is_served(needs)
   for word in string.gmatch(needs, '%S+') do
@@ -68,9 +79,8 @@ for _, needs in ipairs(all_needs) do
   if is_served(needs) then table.insert(served, prefix .. 'waiting:' .. needs) end
 end
 
--- Takes the first member out of its set; returns the member and its tag.
-local function take_first()
-  if #served == 1 then return unpack(call('ZPOPMIN', served[1])) end
+-- Returns the member with the lowest tag, its tag and its set.
+local function find_first()
   local first, first_tag, first_key
   for _, waiting_key in ipairs(served) do
     local member, tag = unpack(call('ZRANGE', waiting_key, '0', '0', 'WITHSCORES'))
@@ -79,6 +89,13 @@ local function take_first()
       first, first_tag, first_key = member, tag, waiting_key
     end
   end
+  return first, first_tag, first_key
+end
+
+-- Takes the first member out of its set; returns the member and its tag.
+local function take_first()
+  if #served == 1 then return unpack(call('ZPOPMIN', served[1])) end
+  local first, first_tag, first_key = find_first()
   if first then call('ZREM', first_key, first) end
   return first, first_tag
 end
@@ -89,34 +106,97 @@ local function count_served()
   return count
 end
 
+local reserved = count_reserved(now)
+
+-- Returns how many of `more` waiting generations the worker may claim without an offer. With several needs, `reserved`
+-- also counts generations that the worker does not serve, so the number may be too small while they are reserved.
+local function count_claimable(more)
+  return math.max(0, more - reserved)
+end
+
+-- The reserved members that are passed over. They are out of their sets until `put_skipped_back`.
+local skipped, passes_over = {}, reserved > 0
+
+local function put_skipped_back()
+  for _, one in ipairs(skipped) do
+    call('SADD', needs_key, one.needs)
+    call('ZADD', prefix .. 'waiting:' .. one.needs, one.tag, one.member)
+  end
+  skipped = {}
+end
+
+local function hand_out(id, record)
+  call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
+  call('SET', nonce_key, id, 'PX', NONCE_MS)
+  if reserved > 0 then reserved = reserved - call('ZREM', reserved_key, id) end
+  take_seats(record.seats, worker, now)
+end
+
+local function advance_virtual(tag)
+  if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
+end
+
+local function claim_offered()
+  local id, epoch = string.match(offered, '^(%S+) (%d+)$')
+  local record = read_record(id)
+  if record.epoch ~= epoch or record.settled or record.worker or is_buried[record.gateway] then return { 'nothing' } end
+  local member, needs, cost, bytes, account = recorded_member(id)
+  local tag = tonumber(call('ZSCORE', prefix .. 'waiting:' .. needs, member))
+  if not tag or not is_served(needs) then return { 'nothing' } end
+  local _, _, _, weight = read_member(member)
+  local _, first_tag = find_first()
+  -- The sums have a field for each account with a waiting generation, and one for all.
+  local is_alone = call('HLEN', sums_key) <= 2
+  if not is_alone and tag > first_tag + OVERTAKEN * cost / weight then return { 'later' } end
+  leave_waiting(member, needs, cost, bytes, account)
+  hand_out(id, record)
+  local _, waiting_tag = find_first()
+  advance_virtual(exact(math.min(tag, waiting_tag or tag)))
+  return claimed(id, record, count_claimable(count_served()))
+end
+
+if offered ~= '' then return claim_offered() end
+
 for _ = 1, SWEPT_AT_MOST do
   local member, tag = take_first()
-  if not member then return { 'nothing' } end
+  if not member then
+    put_skipped_back()
+    return { 'nothing' }
+  end
   local id, needs, cost, weight, bytes, account = read_member(member)
   local record = read_record(id)
   -- If the record of a member does not exist or does not wait, it has expired, and no sweep has removed the member yet.
   local waits = record.epoch and not record.settled and not record.worker
   local runs = waits and not is_buried[record.gateway]
-  local more = count_served()
-  if runs and more == 0 and #all_needs == 1 then
-    -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a
-    -- whole.
-    call('DEL', needs_key, expiry_key, sums_key)
+  if runs and passes_over and is_reserved(id, now) then
+    skipped[#skipped + 1] = { member = member, tag = exact(tonumber(tag)), needs = needs }
+    if #skipped > SKIPPED_AT_MOST then
+      put_skipped_back()
+      passes_over = false
+    end
   else
-    -- If the worker serves one set only, `more` counts that set.
-    local was_last = more == 0 or (#served > 1 and call('EXISTS', prefix .. 'waiting:' .. needs) == 0)
-    note_left(was_last, member, needs, cost, bytes, account)
+    if runs then put_skipped_back() end
+    local more = count_served()
+    if runs and more == 0 and #all_needs == 1 then
+      -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a
+      -- whole.
+      call('DEL', needs_key, expiry_key, sums_key)
+    else
+      -- If the worker serves one set only, `more` counts that set.
+      local was_last = more == 0 or (#served > 1 and call('EXISTS', prefix .. 'waiting:' .. needs) == 0)
+      note_left(was_last, member, needs, cost, bytes, account)
+    end
+    if runs then
+      hand_out(id, record)
+      advance_virtual(tag)
+      return claimed(id, record, count_claimable(more))
+    end
+    if waits then
+      local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
+      end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
+    end
+    charge_used(account, 0, weight, tonumber(cost), 0)
   end
-  if runs then
-    call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
-    call('SET', nonce_key, id, 'PX', NONCE_MS)
-    if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
-    return claimed(id, record, more)
-  end
-  if waits then
-    local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
-    end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
-  end
-  charge_used(account, 0, weight, tonumber(cost), 0)
 end
+put_skipped_back()
 return { 'again' }

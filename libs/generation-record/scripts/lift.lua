@@ -6,7 +6,10 @@
 --       10 how many tokens may be ahead   11 bytes of the account that may wait   12 bytes of the model that may wait
 --       13 ms until the deadline   14 ms from the deadline to the record's expiry   15 ids   16 job   17 bytes
 --       18 gateway   19 stream   20 where the request is: 'inline' in the job, or 'apart'   21 the request apart, or ''
--- Returns { 'waiting', tag, ahead, tokens ahead if this call has admitted the generation, else -1 }
+--       22 seats of the worker that claims the generation, or ''   23 seats by which to find a worker, or ''
+--       24 'reserve' if the first lift reserves the generation even if it finds no seat, else ''
+-- Returns { 'waiting', tag, ahead, tokens ahead if this call has admitted the generation, else -1, the worker of the first
+--           seat that was found, or '', 1 if this call has reserved the generation, else 0 }
 --         { 'busy', 'queue' | 'bytes', tokens ahead }   { 'claimed', worker, nonce }   { 'settled' }   { 'superseded' }
 --         { 'request' }: call again with ARGV[21]
 --
@@ -24,6 +27,7 @@ local record_key = KEYS[1]
 local id, epoch, needs, given_tag, account = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local weight, cost, fixed = ARGV[7], ARGV[8], ARGV[9]
 local ids, job, bytes, place, request = ARGV[15], ARGV[16], ARGV[17], ARGV[20], ARGV[21]
+local taken_seats, seats_to_find = ARGV[22], ARGV[23]
 local prompt_key, ids_key = prefix .. 'p:' .. id, prefix .. 'i:' .. id
 
 local state = call('HMGET', record_key, 'epoch', 'settled', 'worker', 'nonce', 'tag')
@@ -53,7 +57,8 @@ local function count_waiting(tag)
 end
 
 if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
-  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, -1 }
+  call('ZREM', reserved_key, id)
+  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1, -1, '', 0 }
 end
 
 local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_tag)
@@ -95,6 +100,7 @@ local arrival = string.format('%s%06d', time[1], time[2])
 call('HSET', record_key, 'epoch', ARGV[3], 'needs', needs, 'tag', exact(tag), 'arrival', arrival, 'cost', cost,
   'weight', weight, 'fixed', fixed, 'bytes', bytes, 'account', account, 'gateway', ARGV[18], 'stream', ARGV[19],
   'deadline', integer(deadline))
+if taken_seats ~= '' then call('HSET', record_key, 'seats', taken_seats) end
 call('PEXPIREAT', record_key, expire_at)
 call('SET', prefix .. 'j:' .. id, job, 'PXAT', expire_at)
 if ids ~= '' then call('SET', ids_key, ids, 'PXAT', expire_at) end
@@ -110,4 +116,8 @@ call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
 call('ZADD', expiry_key, expire_at, member)
 if not is_first then own, all = read_sums(account) end
 add_to_sums(account, own, all, 1, cost, bytes)
-return { 'waiting', exact(tag), ahead, cost_ahead }
+-- Only the caller of a first lift offers the generation.
+local seat = is_first and find_seat(seats_to_find, now) or ''
+local reserves = is_first and (seat ~= '' or ARGV[24] == 'reserve')
+if reserves then reserve(id, now) end
+return { 'waiting', exact(tag), ahead, cost_ahead, seat, reserves and 1 or 0 }

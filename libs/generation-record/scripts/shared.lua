@@ -4,7 +4,7 @@
 -- ARGV[1] is the prefix of the model's keys, `mr2:cell:{model}:`. All key names begin with it, so all keys share a slot:
 --   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, weight, fixed, bytes, account (as it waits
 --                             or has waited), gateway, stream, deadline (Redis ms); worker and nonce once claimed;
---                             settled and usage at the end
+--                             settled and usage at the end; seats (`seats.lua`)
 --   j: p: i:<id>      string  job, large request, ids
 --   n:<nonce>         string  the id of the generation that the claim with this nonce received, for four minutes
 --   needs             set     all needs with which a generation waits
@@ -117,8 +117,11 @@ local function sweep(now)
   end
 end
 
--- Appends the settlement's entry for billing.
+-- Appends the settlement's entry for billing. A choice after the first of a request, whose id has a '+'
+-- (`libs/contracts/choices.ts`), has no hold of its own, so it has no entry: the entry of the first choice is for the whole
+-- request.
 local function append_settlement(id, epoch, outcome, usage, by, receipt, traceparent, timing)
+  if string.find(id, '+', 1, true) then return end
   local entry = { 'id', id, 'epoch', epoch, 'outcome', outcome, 'promptTokens', usage[1], 'cachedTokens', usage[2],
     'completionTokens', usage[3], 'by', by }
   for name, value in pairs({ receipt = receipt, traceparent = traceparent, timing = timing }) do

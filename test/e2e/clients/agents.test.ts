@@ -94,11 +94,11 @@ describe.each([
     })
   }
 
-  test('a busy model is asked again until there is room', async ({ access, cluster }) => {
-    const { exchanges } = access
+  test('a busy model is asked again until there is room', async ({ hasty }) => {
+    const { cluster, exchanges } = hasty
     await using occupied = await occupy(cluster, NARROW_MODEL)
     const agent = new Agent({ name: 'Patient', model: NARROW_MODEL })
-    const answer = connect(access).run(agent, 'Hello')
+    const answer = connect(hasty).run(agent, 'Hello')
     await expect.poll(() => exchanges.length).toBe(1)
     await occupied.release()
     expect((await answer).finalOutput).toBe('You said: Hello')

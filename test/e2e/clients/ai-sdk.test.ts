@@ -204,9 +204,9 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
     expect(APICallError.isInstance(busy) && busy).toMatchObject({ statusCode: 429, isRetryable: true })
   })
 
-  test('gets its answer from a busy model once there is room', async ({ access, cluster }) => {
-    const of = connect(access)
-    const { exchanges } = access
+  test('gets its answer from a busy model once there is room', async ({ hasty }) => {
+    const of = connect(hasty)
+    const { cluster, exchanges } = hasty
     await using occupied = await occupy(cluster, NARROW_MODEL)
     const answer = generateText({ model: of(NARROW_MODEL), prompt: 'Hello' })
     await expect.poll(() => exchanges.length).toBe(1)

@@ -255,9 +255,9 @@ test('the end of a message says what ended it', async ({ access }) => {
   expect(await anthropic.messages.stream(stopping).finalMessage()).toMatchObject(end)
 })
 
-test('a busy model answers once there is room', async ({ access, cluster }) => {
-  const anthropic = connect(access)
-  const { exchanges } = access
+test('a busy model answers once there is room', async ({ hasty }) => {
+  const anthropic = connect(hasty)
+  const { cluster, exchanges } = hasty
   await using occupied = await occupy(cluster, NARROW_MODEL)
   const call = { ...hello, model: NARROW_MODEL }
   const text = anthropic.messages.stream(call, { maxRetries: 5 }).finalText()

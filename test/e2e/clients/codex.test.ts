@@ -13,7 +13,9 @@ const NARROW_MODEL = FILE_MODELS.codex.engine.model
 
 const COMMAND = resolve('node_modules/.bin/codex')
 
-const test = clientTest.extend('codex', ({ access }) => installCodex(access))
+const test = clientTest
+  .extend('codex', ({ access }) => installCodex(access))
+  .extend('hastyCodex', ({ hasty }) => installCodex(hasty))
 
 test('calls its tool, answers, and goes on from its history', async ({ codex }) => {
   // The message names `update_goal`, so the demo model calls that tool, and Codex has no goal to update.
@@ -26,7 +28,7 @@ test('calls its tool, answers, and goes on from its history', async ({ codex }) 
   expect(second.messages[0]).toContain(`assistant: ${refusal}`)
 })
 
-test('asks a busy model again until there is room', async ({ codex, cluster }) => {
+test('asks a busy model again until there is room', async ({ hastyCodex, hasty: { cluster } }) => {
   const refusals = () =>
     cluster.metric(cluster.hastyGateway, 'millrace_gateway_admissions_total', {
       model: NARROW_MODEL,
@@ -34,7 +36,7 @@ test('asks a busy model again until there is room', async ({ codex, cluster }) =
     })
   await using occupied = await occupy(cluster, NARROW_MODEL)
   const before = await refusals()
-  const { ended } = codex.execBriefly(NARROW_MODEL, 'Hello')
+  const { ended } = hastyCodex.execBriefly(NARROW_MODEL, 'Hello')
   await expect.poll(refusals).toBeGreaterThan(before)
   await occupied.release()
   expect(await ended).toMatchObject({ code: 0, messages: [expect.stringContaining('You said: Hello')] })

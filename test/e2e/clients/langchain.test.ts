@@ -76,10 +76,10 @@ describe.each([
     })
   }
 
-  test('gets its answer from a busy model once there is room', async ({ access, cluster }) => {
-    const { exchanges } = access
+  test('gets its answer from a busy model once there is room', async ({ hasty }) => {
+    const { cluster, exchanges } = hasty
     await using occupied = await occupy(cluster, NARROW_MODEL)
-    const answer = connect(access, { model: NARROW_MODEL }).invoke('Hello')
+    const answer = connect(hasty, { model: NARROW_MODEL }).invoke('Hello')
     await expect.poll(() => exchanges.length).toBe(1)
     await occupied.release()
     expect((await answer).text).toBe('You said: Hello')

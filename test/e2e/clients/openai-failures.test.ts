@@ -66,8 +66,8 @@ test('an unknown model raises NotFoundError at every operation', async ({ access
 test('a bad field raises BadRequestError with the field’s name and the request’s id', async ({ access }) => {
   const openai = connect(access)
   for (const [ask, param] of [
-    [() => openai.chat.completions.create({ model: 'demo-chat', messages, n: 2 }), 'n'],
-    [() => openai.chat.completions.create({ model: 'demo-chat', messages, n: 2, stream: true }), 'n'],
+    [() => openai.chat.completions.create({ model: 'demo-chat', messages, n: 9 }), 'n'],
+    [() => openai.chat.completions.create({ model: 'demo-chat', messages, n: 9, stream: true }), 'n'],
     [
       () => openai.responses.create({ model: 'demo-chat', input: 'x', previous_response_id: 'resp_1' }),
       'previous_response_id',
@@ -145,12 +145,9 @@ test('a busy model is retried after the time in its retry-after, as often as the
 })
 
 for (const stream of [false, true]) {
-  test(`a busy model answers once there is room, ${stream ? 'streamed' : 'whole'}`, async ({
-    access,
-    cluster,
-  }) => {
-    const openai = connect(access)
-    const { exchanges } = access
+  test(`a busy model answers once there is room, ${stream ? 'streamed' : 'whole'}`, async ({ hasty }) => {
+    const openai = connect(hasty)
+    const { cluster, exchanges } = hasty
     await using occupied = await occupy(cluster, NARROW_MODEL)
     const options = { maxRetries: 5 }
     const call = { model: NARROW_MODEL, messages }

@@ -100,6 +100,7 @@ async function startWorker(
     onAcknowledge: ignore,
     onVectorsTaken: ignore,
     onHold: ignore,
+    onOffer: ignore,
     onCount: ignore,
     onDrain() {
       draining = heeds

@@ -57,6 +57,7 @@ beforeAll(async () => {
     onAcknowledge: ignore,
     onVectorsTaken: ignore,
     onHold: ignore,
+    onOffer: ignore,
     onCount: (named) => void countTokens(named),
     onDrain: ignore,
     onCordon: ignore,

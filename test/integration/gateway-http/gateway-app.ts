@@ -67,7 +67,7 @@ export const CATALOG: readonly ModelSpec[] = [
 export function always(...batches: OutputEvent[][]): Generate {
   return async (call, send) => {
     call.onPrompt?.(PROMPT)
-    batches.forEach(send)
+    batches.forEach((batch) => send(batch))
   }
 }
 
@@ -75,7 +75,7 @@ export function always(...batches: OutputEvent[][]): Generate {
 export function failing(error: unknown, ...batches: OutputEvent[][]): Generate {
   return async (call, send) => {
     call.onPrompt?.(PROMPT)
-    batches.forEach(send)
+    batches.forEach((batch) => send(batch))
     throw error
   }
 }

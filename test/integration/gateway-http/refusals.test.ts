@@ -127,7 +127,7 @@ describe('fields', () => {
     ['an unknown model, before its other fields', { ...CHAT, model: 'nope', n: 2 }, 404, 'model_not_found'],
     ['a model that does not chat', { ...CHAT, model: 'vectors' }, 404, 'model_not_found'],
     ['an unknown effort', { ...CHAT, reasoning_effort: 'medium' }, 400, 'invalid_request'],
-    ['n above 1', { ...CHAT, n: 2 }, 400, 'invalid_request'],
+    ['n above 8', { ...CHAT, n: 9 }, 400, 'invalid_request'],
     ['a stream of an unknown model', { ...STREAM, model: 'nope' }, 404, 'model_not_found'],
     [
       'tools on a model without them',

@@ -119,7 +119,7 @@ describe('the stream writer', () => {
       const own = calls
       // The first answer is the slowest, so the others must wait until they may use the socket.
       if (own === 1) await othersWritten
-      BATCHES.forEach(send)
+      BATCHES.forEach((batch) => send(batch))
       if (own === 3) goOn()
     })
     const answer = await converse(

@@ -90,7 +90,7 @@ export async function arriveMany(model: string, account: string | Partial<Place>
 
 export async function claimId(model: string): Promise<string | null> {
   const claim = await record.claim(model, generationClaim())
-  return claim.status === 'nothing' ? null : claim.id
+  return claim.status === 'claimed' ? claim.id : null
 }
 
 /** Ends a generation that never ran. */

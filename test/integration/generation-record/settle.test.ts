@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { toChoiceId } from '#libs/contracts/choices.ts'
 import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { idsKey, jobKey, promptKey, recordKey } from '#libs/generation-record/keys.ts'
@@ -43,6 +44,17 @@ test('an entry that may be lost is appended again, with the numbers of the first
   })
   const entry = { ...settlement, by: 'self-1' }
   expect(await settlements(job.model)).toEqual([entry, entry])
+})
+
+test('only the first choice of a request appends an entry', async () => {
+  const first = await claimed({ worker: 'worker-2' })
+  const second = generationJob({ id: toChoiceId(first.id, 1), model: first.model })
+  await lift(second)
+  expect(await record.settle(first.model, settlementOf(second), GATEWAY)).toMatchObject({ waited: true })
+  await record.settle(first.model, settlementOf(second), { ...GATEWAY, again: true })
+  expect(await settlements(first.model)).toEqual([])
+  await record.settle(first.model, settlementOf(first), GATEWAY)
+  expect(await settlements(first.model)).toEqual([{ ...settlementOf(first), by: 'self-1' }])
 })
 
 test('a settlement ends a generation that waits, and says so each time', async () => {

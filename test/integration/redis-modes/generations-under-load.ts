@@ -70,7 +70,7 @@ export async function startLoad(place: RedisPlace, models: readonly string[]): P
   async function claimAll(model: string) {
     for (;;) {
       const claim = await record.claim(model, generationClaim()).catch(() => null)
-      if (claim === null || claim.status === 'nothing') return
+      if (claim?.status !== 'claimed') return
       onClaim.get(claim.id)?.()
     }
   }

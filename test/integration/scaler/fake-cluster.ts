@@ -170,6 +170,7 @@ async function startFakeWorker(
     onAcknowledge() {},
     onVectorsTaken() {},
     onHold() {},
+    onOffer() {},
     onCount() {},
     onDrain() {},
     onCordon(term, forMs) {

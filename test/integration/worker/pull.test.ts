@@ -5,6 +5,7 @@ import { createPull, type Pull } from '#apps/worker/intake/pull.ts'
 import { createSlots, type Slots } from '#apps/worker/intake/slots.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { createJobQueue, openJobQueue } from '#libs/job-queue/job-queue.ts'
 import { createJobPull } from '#libs/job-queue/pull-jobs.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
@@ -45,9 +46,10 @@ async function setUp() {
     const running: TestWorker['running'] = []
     const state = { most: 0 }
     const pull = createPull({
-      async takeNext() {
+      async takeNext(offer) {
         state.most = Math.max(state.most, slots.running())
-        const claim = await record.claim(model, generationClaim({ worker }))
+        const claim = await record.claim(model, generationClaim({ worker, ...(offer !== null && { offer }) }))
+        if (claim.status === 'later') return 'later'
         if (claim.status !== 'claimed') return null
         claimedIds.push(claim.id)
         const { promise, resolve } = Promise.withResolvers<void>()
@@ -58,11 +60,32 @@ async function setUp() {
       mayPull: () => true,
       jobs: createJobPull({ redis, model, log }),
       onPause: () => {},
+      nowMs: () => performance.now(),
       log,
     })
     const opened = { pull, slots, running, state }
     workers.push(opened)
     return opened
+  }
+
+  /** Lifts a turn whose seat exists, and adds its delayed job. Returns the worker of the seat, the offer and the job. */
+  async function liftWarm(forMs: number) {
+    const job = generationJob({ model })
+    const lifting = await generationLift(job, { seats: { ...NO_SEATS, taken: ['seat'], sought: ['seat'] } })
+    const [lifted] = await Promise.all([
+      record.lift(lifting),
+      jobs.addDelayed(queuedJob(model, job.id), forMs),
+    ])
+    return { lifted, offer: { model, id: job.id, epoch: 1, tag: 1, forMs }, job: queuedJob(model, job.id) }
+  }
+
+  /** Lets a worker claim the turn before, so that its seat exists. */
+  async function seat(worker: string) {
+    const lifting = await generationLift(generationJob({ model }), {
+      seats: { ...NO_SEATS, taken: ['seat'] },
+    })
+    await record.lift(lifting)
+    expect(await record.claim(model, generationClaim({ worker }))).toMatchObject({ status: 'claimed' })
   }
 
   async function lift() {
@@ -78,8 +101,9 @@ async function setUp() {
     await bull.getActiveCount(),
     (await countWaiting(model)).count,
   ]
+  const delayedCount = async () => await bull.getDelayedCount()
 
-  return { startWorker, lift, claimedIds, counts }
+  return { startWorker, lift, liftWarm, seat, jobs, claimedIds, counts, delayedCount }
 }
 
 test('a burst on two workers with one free slot each: each slot is given once, and each generation runs once', async () => {
@@ -107,4 +131,28 @@ test('a burst fills all free slots of all workers, and not one more', async () =
   for (const { running } of workers) for (const end of running.splice(0)) end()
   await expect.poll(() => claimedIds).toHaveLength(24)
   await expect.poll(counts).toEqual([16, 0, 16])
+})
+
+test('an offered turn is claimed by its worker, which removes the delayed job', async () => {
+  const { startWorker, liftWarm, seat, claimedIds, counts, delayedCount } = await setUp()
+  await seat('warm')
+  const { lifted, offer } = await liftWarm(600_000)
+  expect(lifted).toMatchObject({ status: 'waiting', seat: 'warm' })
+  expect(await delayedCount()).toBe(1)
+  const { pull } = startWorker(1)
+  pull.offer(offer)
+  await expect.poll(() => claimedIds).toEqual([offer.id])
+  await expect.poll(delayedCount).toBe(0)
+  expect(await counts()).toEqual([0, 0, 0])
+})
+
+test('an offered turn that nobody claims goes to a worker that waits for jobs, once its job is due', async () => {
+  const { startWorker, liftWarm, seat, jobs, claimedIds, counts } = await setUp()
+  await seat('gone')
+  const { job } = await liftWarm(600_000)
+  startWorker(1)
+  await jobs.makeDue(job)
+  await expect.poll(() => claimedIds).toEqual([job.data.generation])
+  await expect.poll(counts).toEqual([0, 0, 0])
+  await expect(jobs.makeDue(job)).rejects.toThrow('is not in the delayed state')
 })

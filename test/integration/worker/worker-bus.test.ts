@@ -57,6 +57,7 @@ beforeAll(async () => {
     onAcknowledge: () => {},
     onVectorsTaken: () => {},
     onHold: () => {},
+    onOffer: () => {},
     onCount: () => {},
     onDrain: () => {},
     onCordon: () => {},

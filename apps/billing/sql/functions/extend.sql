@@ -1,7 +1,7 @@
 -- Grows held reservations while their generations run: later deadlines, larger amounts.
 --
 -- In:  arrays of equal length: ids, outputs (wanted tokens in all, not the difference; 0: leave the amount),
---      deadlines (null: leave it); grace (a hold lives until deadline + grace); at (now).
+--      deadlines (null: leave it), choices (as in reserve); grace (a hold lives until deadline + grace); at (now).
 -- Out: one row per call, with the columns of replace, for the hold after the call. status:
 --      granted               was_clamped: the credits pay for fewer tokens than wanted
 --      insufficient-credits  the account cannot pay for one more token
@@ -14,8 +14,11 @@
 -- as one call with the largest output and the latest deadline. So calls may be repeated and may overtake each other,
 -- and a repeated call never takes more. The input tokens are the worker's count if `replace` has recorded one, else the
 -- gateway's estimate. The prices stay the reservation's.
+drop function if exists extend(uuid[], integer[], timestamptz[], interval, timestamptz);
+
 create or replace function extend(
-  ids uuid[], outputs integer[], deadlines timestamptz[], grace interval, at timestamptz
+  ids uuid[], outputs integer[], deadlines timestamptz[], grace interval, at timestamptz,
+  choices integer[] default null
 ) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
@@ -65,10 +68,12 @@ begin
       p.input_price, p.cached_input_price, p.output_price,
       r.state, r.amount as held_amount, r.granted_output, r.clamped,
       coalesce(r.extended_deadline, r.deadline) as held_deadline, coalesce(r.exact_input, r.input_tokens) as input,
-      output_limit(c.output, m.max_output, m.context_window, coalesce(r.exact_input, r.input_tokens)) as most
+      output_limit(c.output, m.max_output, m.context_window, coalesce(r.exact_input, r.input_tokens), c.choice_count)
+        as most
     from (
-      select u.id, min(u.ord) as first, max(u.output) as output, max(u.deadline) as deadline
-      from unnest(ids, outputs, deadlines) with ordinality as u (id, output, deadline, ord)
+      select u.id, min(u.ord) as first, max(u.output) as output, max(u.deadline) as deadline,
+        coalesce(max(u.choice_count), 1) as choice_count
+      from unnest(ids, outputs, deadlines, choices) with ordinality as u (id, output, deadline, choice_count, ord)
       group by u.id
     ) c
     left join lateral reservation_of(c.id, low, high) r on true

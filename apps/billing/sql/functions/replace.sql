@@ -3,13 +3,17 @@
 -- credits in between.
 --
 -- In:  arrays of equal length, in order of arrival: ids, inputs (tokens, as a worker counted them), outputs (wanted
---      tokens); at (now).
+--      tokens), choices (as in reserve); at (now).
 -- Out: one row per call, with the columns of reserve and the other fields of the reservation that its receipt needs. After
 --      insufficient-credits and key-limit the old hold stays. conflict also means: not held, or already replaced by
 --      other numbers.
 --
 -- A repeated call returns the same answer. The prices stay the reservation's.
-create or replace function replace(ids uuid[], inputs integer[], outputs integer[], at timestamptz) returns table (
+drop function if exists replace(uuid[], integer[], integer[], timestamptz);
+
+create or replace function replace(
+  ids uuid[], inputs integer[], outputs integer[], at timestamptz, choices integer[] default null
+) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
   account_id uuid, price_version bigint, key_id uuid, model text, input_tokens integer, wanted_output integer,
@@ -51,7 +55,8 @@ begin
   ) l;
 
   for call in
-    select c.ord::integer as n, c.input, c.output, a.id as account_id, a.posted, a.held,
+    select c.ord::integer as n, c.input, c.output, coalesce(c.choice_count, 1) as choice_count,
+      a.id as account_id, a.posted, a.held,
       k.status = 'active' and a.status = 'active' and (k.expires_at is null or k.expires_at > at) as key_works,
       k.spend_limit, b.key_id is not null as has_budget, b.held as period_held, b.spent,
       dense_rank() over (order by r.key_id, r.budget_period) as budget_number,
@@ -60,7 +65,7 @@ begin
       (r.exact_input, r.exact_wanted) = (c.input, c.output) as same_call
     from (
       select *, min(u.ord) over (partition by u.id) as first
-      from unnest(ids, inputs, outputs) with ordinality as u (id, input, output, ord)
+      from unnest(ids, inputs, outputs, choices) with ordinality as u (id, input, output, choice_count, ord)
     ) c
     left join lateral reservation_of(c.id, low, high) r on true
     left join accounts a on a.id = r.account_id
@@ -98,7 +103,7 @@ begin
       statuses[call.n] := 'key-invalid';
       continue;
     end if;
-    most := output_limit(call.output, call.max_output, call.context_window, call.input);
+    most := output_limit(call.output, call.max_output, call.context_window, call.input, call.choice_count);
     affordable := least(free, key_frees[call.budget_number]) + call.held_amount;
     granted := affordable_output(affordable, call.input, most, call.input_price, call.output_price);
     if granted is null then

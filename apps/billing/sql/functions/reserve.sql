@@ -2,9 +2,10 @@
 --
 -- In:  arrays of equal length, in order of arrival: ids, key_ids, models, inputs (estimated tokens), outputs (wanted
 --      tokens), deadlines, expecteds (tokens that the output will probably need), minimums (the fewest tokens that the
---      call accepts, at most the expected ones); grace (a hold lives until deadline + grace); at (now). If expecteds
+--      call accepts, at most the expected ones), choices (how many answers to one input a call wants: its numbers of
+--      output tokens are sums over all of them); grace (a hold lives until deadline + grace); at (now). If expecteds
 --      and minimums, or elements of them, are null, the call wants all of its tokens at once, and accepts as few as the
---      credits pay for.
+--      credits pay for. If choices, or an element of it, is null, the call wants one answer.
 -- Out: one row per call, `ord` counting from 1. status:
 --      granted               amount, granted_output, was_clamped (the credits pay for fewer tokens than the call
 --                            expects) and the three prices; account_id and price_version for the receipt
@@ -24,9 +25,14 @@
 -- A repeated call returns the same answer. Calls of one account are answered in order of arrival. A key's minute is
 -- full once the granted requests or tokens reach the limit. So the last grant of a minute may exceed the limit of
 -- tokens: otherwise a call larger than the limit would never be granted.
+drop function if exists reserve(
+  uuid[], uuid[], text[], integer[], integer[], timestamptz[], interval, timestamptz, integer[], integer[]
+);
+
 create or replace function reserve(
   ids uuid[], key_ids uuid[], models text[], inputs integer[], outputs integer[], deadlines timestamptz[],
-  grace interval, at timestamptz, expecteds integer[] default null, minimums integer[] default null
+  grace interval, at timestamptz, expecteds integer[] default null, minimums integer[] default null,
+  choices integer[] default null
 ) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
@@ -76,7 +82,7 @@ begin
 
   for call in
     select c.ord::integer as n, c.first::integer as first, c.id, c.key_id, c.model, c.input, c.output, c.deadline,
-      c.expected, c.minimum, k.account_id, a.posted, a.held,
+      c.expected, c.minimum, coalesce(c.choice_count, 1) as choice_count, k.account_id, a.posted, a.held,
       k.status = 'active' and a.status = 'active' and (k.expires_at is null or k.expires_at > at) as key_works,
       k.spend_limit, k.requests_per_minute, k.tokens_per_minute,
       period_start(k.spend_period, at) as period, coalesce(b.held, 0) as period_held, coalesce(b.spent, 0) as spent,
@@ -91,8 +97,8 @@ begin
       -- Keys are numbered before the joins. After them, the planner would read api_keys in the order of its index to
       -- sort.
       select *, min(u.ord) over (partition by u.id) as first, dense_rank() over (order by u.key_id) as key_number
-      from unnest(ids, key_ids, models, inputs, outputs, deadlines, expecteds, minimums) with ordinality
-        as u (id, key_id, model, input, output, deadline, expected, minimum, ord)
+      from unnest(ids, key_ids, models, inputs, outputs, deadlines, expecteds, minimums, choices) with ordinality
+        as u (id, key_id, model, input, output, deadline, expected, minimum, choice_count, ord)
     ) c
     left join api_keys k on k.id = c.key_id
     left join accounts a on a.id = k.account_id
@@ -147,7 +153,7 @@ begin
       statuses[call.n] := 'key-rate';
       continue;
     end if;
-    most := output_limit(call.output, call.max_output, call.context_window, call.input);
+    most := output_limit(call.output, call.max_output, call.context_window, call.input, call.choice_count);
     affordable := least(free, key_frees[call.key_number]);
     target := least(most, coalesce(call.expected, most));
     if target < most and affordable >= 8 * price_tokens(

@@ -3,7 +3,8 @@
 -- `reserve`.
 --
 -- In:  reservation (its id), key_id, model, input (estimated tokens), output (wanted tokens), deadline; grace (a hold
---      lives until deadline + grace); at (now); expected and minimum (tokens, null as in `reserve`).
+--      lives until deadline + grace); at (now); expected and minimum (tokens, null as in `reserve`); choices (as in
+--      `reserve`).
 -- Out: the row that `reserve` returns for a batch of this one call.
 --
 -- Raises unique_violation when the id has a reservation: nothing is changed, and the caller calls `reserve`. Repeated
@@ -14,9 +15,14 @@
 -- reservations, as in every function.
 --
 -- Three small statements are cheaper than one with subqueries, which takes a sixth more of the server's CPU time.
+drop function if exists reserve_one(
+  uuid, uuid, text, integer, integer, timestamptz, interval, timestamptz, integer, integer
+);
+
 create or replace function reserve_one(
   reservation uuid, key_id uuid, model text, input integer, output integer, deadline timestamptz,
-  grace interval, at timestamptz, expected integer default null, minimum integer default null
+  grace interval, at timestamptz, expected integer default null, minimum integer default null,
+  choices integer default 1
 ) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
@@ -39,7 +45,8 @@ begin
   from api_keys k
   join models m on m.id = reserve_one.model and m.enabled and (k.models is null or m.id = any (k.models))
   cross join lateral (
-    select output_limit(reserve_one.output, m.max_output, m.context_window, reserve_one.input) as granted
+    select output_limit(
+      reserve_one.output, m.max_output, m.context_window, reserve_one.input, reserve_one.choices) as granted
   ) g
   cross join lateral (
     select case when reserve_one.expected < g.granted then reserve_one.expected end as target
@@ -83,7 +90,8 @@ begin
     ids => array[reserve_one.reservation], key_ids => array[reserve_one.key_id], models => array[reserve_one.model],
     inputs => array[reserve_one.input], outputs => array[reserve_one.output],
     deadlines => array[reserve_one.deadline], grace => reserve_one.grace, at => reserve_one.at,
-    expecteds => array[reserve_one.expected], minimums => array[reserve_one.minimum]
+    expecteds => array[reserve_one.expected], minimums => array[reserve_one.minimum],
+    choices => array[reserve_one.choices]
   );
 end
 $$;

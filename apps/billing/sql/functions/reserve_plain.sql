@@ -11,9 +11,14 @@
 -- No overspend: the accounts' credits are read by a statement that begins after the accounts are locked. The account of
 -- a key that was made in between is not locked. If two calls reserve from that account at once, the constraint of its
 -- balance makes one of the calls fail.
+drop function if exists reserve_plain(
+  uuid[], uuid[], text[], integer[], integer[], timestamptz[], interval, timestamptz, integer[], integer[]
+);
+
 create or replace function reserve_plain(
   ids uuid[], key_ids uuid[], models text[], inputs integer[], outputs integer[], deadlines timestamptz[],
-  grace interval, at timestamptz, expecteds integer[] default null, minimums integer[] default null
+  grace interval, at timestamptz, expecteds integer[] default null, minimums integer[] default null,
+  choices integer[] default null
 ) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
@@ -33,12 +38,12 @@ begin
       p.id as price_version, p.input_price, p.cached_input_price, p.output_price,
       price_tokens(c.input, 0, g.granted, p.input_price, p.cached_input_price, p.output_price) as needed,
       c.expected < g.granted as may_roll
-    from unnest(ids, key_ids, models, inputs, outputs, deadlines, expecteds) with ordinality
-      as c (id, key_id, model, input, output, deadline, expected, ord)
+    from unnest(ids, key_ids, models, inputs, outputs, deadlines, expecteds, choices) with ordinality
+      as c (id, key_id, model, input, output, deadline, expected, choice_count, ord)
     join api_keys k on k.id = c.key_id
     join models m on m.id = c.model and m.enabled and (k.models is null or m.id = any (k.models))
     cross join lateral (
-      select output_limit(c.output, m.max_output, m.context_window, c.input) as granted
+      select output_limit(c.output, m.max_output, m.context_window, c.input, coalesce(c.choice_count, 1)) as granted
     ) g
     cross join lateral (
       select * from price_versions v where v.model = m.id and v.effective_from <= at
@@ -79,7 +84,7 @@ begin
   if not found then
     return query select * from reserve(
       ids => ids, key_ids => key_ids, models => models, inputs => inputs, outputs => outputs, deadlines => deadlines,
-      grace => grace, at => at, expecteds => expecteds, minimums => minimums
+      grace => grace, at => at, expecteds => expecteds, minimums => minimums, choices => choices
     );
   end if;
 end

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { contentsOf } from '../fields/content.ts'
 import { Effort } from '../fields/effort.ts'
+import { CHOICE_FIELDS } from '../fields/choices.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
@@ -110,6 +111,7 @@ export const ChatBody = z.object({
   }),
   stream: optional(z.boolean(BOOLEAN)),
   stream_options: optional(z.object({ include_usage: optional(z.boolean(BOOLEAN)) }, 'expected an object')),
+  ...CHOICE_FIELDS,
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
   ...STRUCTURED_FIELDS,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ChoiceIndex } from '../fields/choices.ts'
 import { ChatLogprobs } from './chat-logprobs.ts'
 import { ChatFinishReason, ChatUsage } from './chat-object.ts'
 
@@ -18,7 +19,7 @@ export const ChatChunk = z.object({
   choices: z
     .array(
       z.object({
-        index: z.literal(0),
+        index: ChoiceIndex,
         delta: z.object({
           role: z.literal('assistant').optional().meta({ description: 'On the first chunk only.' }),
           content: z.string().optional(),

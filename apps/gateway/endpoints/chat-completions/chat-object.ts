@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { MAX_CHOICES } from '#libs/contracts/choices.ts'
+import { ChoiceIndex } from '../fields/choices.ts'
 import { ChatLogprobs } from './chat-logprobs.ts'
 import { UsageCost } from '../fields/usage-cost.ts'
 
@@ -33,7 +35,7 @@ export const ChatObject = z.object({
   choices: z
     .array(
       z.object({
-        index: z.literal(0),
+        index: ChoiceIndex,
         message: z.object({
           role: z.literal('assistant'),
           content: z
@@ -50,7 +52,8 @@ export const ChatObject = z.object({
         finish_reason: ChatFinishReason,
       }),
     )
-    .length(1),
+    .min(1)
+    .max(MAX_CHOICES),
   usage: ChatUsage,
 })
 export type ChatObject = z.infer<typeof ChatObject>

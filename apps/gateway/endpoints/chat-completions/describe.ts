@@ -55,6 +55,7 @@ export const chatCompletionsDescription: OperationDescription = {
         stream: true,
         stream_options: { include_usage: true },
       },
+      severalAnswers: { model: 'demo-chat', messages: [{ role: 'user', content: 'Hello!' }], n: 2 },
       tools: { model: 'demo-chat', messages: [question], tools: [weather], tool_choice: 'auto' },
       toolResult: {
         model: 'demo-chat',

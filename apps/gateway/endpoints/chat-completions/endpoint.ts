@@ -1,4 +1,5 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
+import { toChoices } from '../fields/choices.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
 import { refuseUnsupported, supported } from '../fields/refuse-unsupported.ts'
 import { findModelOfBody } from '../../catalog.ts'
@@ -16,13 +17,16 @@ export const chatCompletions: GenerationEndpoint<ChatOptions> = {
     refuseUnsupported(json, SUPPORTED)
     refuseLongList(json, 'messages', model)
     const body = parseBody(ChatBody, json)
+    const choices = toChoices(body)
     return {
       model,
       ...toGeneration(body, model),
+      ...choices,
       stream: body.stream === true,
       options: {
         includeUsage: body.stream_options?.include_usage === true,
         logprobs: body.logprobs === true,
+        ...choices,
       },
     }
   },
@@ -31,4 +35,4 @@ export const chatCompletions: GenerationEndpoint<ChatOptions> = {
 }
 
 /** Fields that other operations do not support. */
-const SUPPORTED = { logprobs: supported, top_logprobs: supported }
+const SUPPORTED = { logprobs: supported, top_logprobs: supported, n: supported, best_of: supported }

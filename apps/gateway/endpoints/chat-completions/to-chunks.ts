@@ -12,6 +12,8 @@ export type ChatOptions = {
   readonly includeUsage: boolean
   /** True if the answer has log probabilities. */
   readonly logprobs: boolean
+  /** How many answers the stream has. Absent: one. */
+  readonly choices?: number
 }
 
 const DONE = 'data: [DONE]\n\n'
@@ -21,6 +23,7 @@ const NO_HEADERS = {}
 /**
  * Creates the renderer of one stream. The JSON that all chunks share is built once, so only the text of a delta is
  * escaped for each chunk. Deltas of one kind that follow each other in one call of `render` are merged into one chunk.
+ * The chunks of several answers alternate as the answers arrive.
  */
 export function createChatChunks(answer: Answer<ChatOptions>): StreamRenderer {
   return new ChatChunks(answer)
@@ -31,10 +34,12 @@ class ChatChunks implements StreamRenderer {
   readonly headers = NO_HEADERS
   readonly #head: string
   readonly #includeUsage: boolean
-  /** The log probabilities for the next chunk; null if the stream has none. */
-  #logprobs: TokenLogprob[] | null
-  #begun = false
-  #ended = false
+  /** The log probabilities for the next chunk of each choice; null if the stream has none. */
+  readonly #logprobs: TokenLogprob[][] | null
+  /** Has `true` at the number of each choice whose first chunk was rendered. */
+  readonly #begun: boolean[] = []
+  /** The number of choices that have not ended. */
+  #open: number
 
   constructor({ id, created, model, options }: Answer<ChatOptions>) {
     const head =
@@ -44,21 +49,23 @@ class ChatChunks implements StreamRenderer {
     this.#head = Buffer.from(head).toString()
     this.#includeUsage = options.includeUsage
     this.#logprobs = options.logprobs ? [] : null
+    this.#open = options.choices ?? 1
   }
 
-  render(events: readonly OutputEvent[]): string {
+  render(events: readonly OutputEvent[], choice = 0): string {
     if (events.length === 0) return ''
-    let chunks = this.#begun ? '' : this.#chunk('"role":"assistant","content":""', 'null')
-    this.#begun = true
+    const hasBegun = this.#begun[choice] === true
+    let chunks = hasBegun ? '' : this.#chunk(choice, '"role":"assistant","content":""', 'null')
+    this.#begun[choice] = true
     for (const event of mergeDeltas(events)) {
-      if (this.#ended) break
-      chunks += event.type === 'generation-end' ? this.#renderEnd(event) : this.#renderDelta(event)
+      if (event.type === 'generation-end') return chunks + this.#renderEnd(choice, event)
+      chunks += this.#renderDelta(choice, event)
     }
     return chunks
   }
 
   ended(): boolean {
-    return this.#ended
+    return this.#open === 0
   }
 
   /** Returns the error and `[DONE]`, without a chunk that has a finish reason. */
@@ -66,46 +73,49 @@ class ChatChunks implements StreamRenderer {
     return `data: ${toJson(body)}\n\n${DONE}`
   }
 
-  #chunk(delta: string, finishReason: string): string {
-    const logprobs = this.#logprobs === null ? '' : `"logprobs":${this.#takeLogprobs(this.#logprobs)},`
-    return `${this.#head}{"index":0,"delta":{${delta}},${logprobs}"finish_reason":${finishReason}}]}\n\n`
+  #chunk(choice: number, delta: string, finishReason: string): string {
+    const logprobs = this.#logprobs === null ? '' : `"logprobs":${takeLogprobs(this.#logprobs, choice)},`
+    return `${this.#head}{"index":${choice},"delta":{${delta}},${logprobs}"finish_reason":${finishReason}}]}\n\n`
   }
 
-  #takeLogprobs(tokens: readonly TokenLogprob[]): string {
-    if (tokens.length === 0) return 'null'
-    this.#logprobs = []
-    return toJson(toChatLogprobs(tokens))
-  }
-
-  #renderEnd(event: Extract<OutputEvent, { type: 'generation-end' }>): string {
-    this.#ended = true
-    const finish = this.#chunk('', JSON.stringify(toFinishReason(event.finishReason)))
+  #renderEnd(choice: number, event: Extract<OutputEvent, { type: 'generation-end' }>): string {
+    this.#open -= 1
+    const finish = this.#chunk(choice, '', JSON.stringify(toFinishReason(event.finishReason)))
+    if (this.#open > 0) return finish
+    // The last end has the usage of all choices.
     const usage = this.#includeUsage
       ? `${this.#head}],"usage":${JSON.stringify(toChatUsage(event.usage))}}\n\n`
       : ''
     return finish + usage + DONE
   }
 
-  #renderDelta(event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
+  #renderDelta(choice: number, event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
     switch (event.type) {
       case 'token-logprobs':
-        for (const token of event.tokens) this.#logprobs?.push(token)
+        if (this.#logprobs !== null) (this.#logprobs[choice] ??= []).push(...event.tokens)
         return ''
       case 'text-delta':
-        return this.#chunk(`"content":${toJson(event.text)}`, 'null')
+        return this.#chunk(choice, `"content":${toJson(event.text)}`, 'null')
       case 'reasoning-delta':
-        return this.#chunk(`"reasoning_content":${toJson(event.text)}`, 'null')
+        return this.#chunk(choice, `"reasoning_content":${toJson(event.text)}`, 'null')
       case 'tool-call-start': {
         // Clients concatenate the strings of all deltas, so only the first one has id, type and name.
         const names = `"id":${toJson(event.id)},"type":"function","function":{"name":${toJson(event.name)},"arguments":""}`
-        return this.#chunk(`"tool_calls":[{"index":${event.index},${names}}]`, 'null')
+        return this.#chunk(choice, `"tool_calls":[{"index":${event.index},${names}}]`, 'null')
       }
       case 'tool-call-delta': {
         const text = `"function":{"arguments":${toJson(event.text)}}`
-        return this.#chunk(`"tool_calls":[{"index":${event.index},${text}}]`, 'null')
+        return this.#chunk(choice, `"tool_calls":[{"index":${event.index},${text}}]`, 'null')
       }
     }
   }
+}
+
+function takeLogprobs(ofChoices: TokenLogprob[][], choice: number): string {
+  const tokens = ofChoices[choice] ?? []
+  if (tokens.length === 0) return 'null'
+  ofChoices[choice] = []
+  return toJson(toChatLogprobs(tokens))
 }
 
 /** Merges consecutive deltas of one kind. Most batches contain a single event. */

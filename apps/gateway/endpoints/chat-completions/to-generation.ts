@@ -3,6 +3,7 @@ import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-reques
 import { noGrammars } from '#libs/json-schema/limits.ts'
 import type { CatalogModel } from '../../catalog.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
+import { toChoices } from '../fields/choices.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
@@ -71,7 +72,7 @@ function toOutputLimit(
   const { max_tokens: maxTokens, max_completion_tokens: maxCompletionTokens, stream } = body
   const given = toMaxOutputTokens([maxTokens, maxCompletionTokens], model)
   const param = maxCompletionTokens === undefined ? 'max_tokens' : 'max_completion_tokens'
-  const most = toMostListed(given, { topLogprobs, stream, param })
+  const most = toMostListed(given, { topLogprobs, stream, ...toChoices(body), param })
   return given ?? (most < model.maxOutputTokens ? most : null)
 }
 

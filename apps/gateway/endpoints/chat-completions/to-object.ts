@@ -1,5 +1,5 @@
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
-import type { FinishedGeneration } from '../../generation/collect.ts'
+import type { FinishedChoice, FinishedGeneration } from '../../generation/collect.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import { toChatLogprobs } from './chat-logprobs.ts'
 import type { ChatFinishReason, ChatObject } from './chat-object.ts'
@@ -11,34 +11,40 @@ export function toObject(
   generation: FinishedGeneration,
   answer: Answer<Pick<ChatOptions, 'logprobs'>>,
 ): ChatObject {
-  const { text, reasoning, toolCalls, logprobs = [], finishReason, usage } = generation
+  const { otherChoices = [], usage } = generation
   return {
     id: toCompletionId(answer.id),
     object: 'chat.completion',
     created: answer.created,
     model: answer.model.id,
-    choices: [
-      {
-        index: 0,
-        message: {
-          role: 'assistant',
-          content: text === '' && toolCalls.length > 0 ? null : text,
-          ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
-          ...(toolCalls.length === 0
-            ? {}
-            : {
-                tool_calls: toolCalls.map((call) => ({
-                  id: call.id,
-                  type: 'function',
-                  function: { name: call.name, arguments: call.arguments },
-                })),
-              }),
-        },
-        ...(answer.options.logprobs && { logprobs: toChatLogprobs(logprobs) }),
-        finish_reason: toFinishReason(finishReason),
-      },
-    ],
+    choices: [generation, ...otherChoices].map((choice, index) => toChoice(choice, index, answer.options)),
     usage: toChatUsage(usage),
+  }
+}
+
+function toChoice(
+  { text, reasoning, toolCalls, logprobs = [], finishReason }: FinishedChoice,
+  index: number,
+  options: Pick<ChatOptions, 'logprobs'>,
+): ChatObject['choices'][number] {
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      content: text === '' && toolCalls.length > 0 ? null : text,
+      ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+      ...(toolCalls.length === 0
+        ? {}
+        : {
+            tool_calls: toolCalls.map((call) => ({
+              id: call.id,
+              type: 'function',
+              function: { name: call.name, arguments: call.arguments },
+            })),
+          }),
+    },
+    ...(options.logprobs && { logprobs: toChatLogprobs(logprobs) }),
+    finish_reason: toFinishReason(finishReason),
   }
 }
 

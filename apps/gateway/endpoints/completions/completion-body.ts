@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
+import { CHOICE_FIELDS } from '../fields/choices.ts'
 import { BOOLEAN } from '../fields/field-texts.ts'
 import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
@@ -31,6 +32,7 @@ export const CompletionBody = z.object({
   prompt: Prompt.meta({ description: 'An array is joined with a newline character.' }),
   max_tokens: optional(OutputLimit).meta({ description: `Absent: ${DEFAULT_MAX_TOKENS}.` }),
   stream: optional(z.boolean(BOOLEAN)),
+  ...CHOICE_FIELDS,
   response_format: optional(ResponseFormat),
   ...STRUCTURED_FIELDS,
   // These fields are only checked, because reasoning is off.

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ChoiceIndex } from '../fields/choices.ts'
 import { CompletionLogprobs } from './completion-logprobs.ts'
 import { CompletionFinishReason } from './completion-object.ts'
 
@@ -11,7 +12,7 @@ export const CompletionChunk = z.object({
   choices: z
     .array(
       z.object({
-        index: z.literal(0),
+        index: ChoiceIndex,
         text: z.string(),
         logprobs: CompletionLogprobs.nullable().optional().meta({
           description: 'Only with logprobs; null if no token belongs to this chunk.',

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { MAX_CHOICES } from '#libs/contracts/choices.ts'
+import { ChoiceIndex } from '../fields/choices.ts'
 import { UsageCost } from '../fields/usage-cost.ts'
 import { CompletionLogprobs } from './completion-logprobs.ts'
 
@@ -14,13 +16,14 @@ export const CompletionObject = z.object({
   choices: z
     .array(
       z.object({
-        index: z.literal(0),
+        index: ChoiceIndex,
         text: z.string(),
         logprobs: CompletionLogprobs.optional().meta({ description: 'Only with logprobs.' }),
         finish_reason: CompletionFinishReason,
       }),
     )
-    .length(1),
+    .min(1)
+    .max(MAX_CHOICES),
   usage: z.object({
     prompt_tokens: z.int().min(0),
     completion_tokens: z.int().min(0),

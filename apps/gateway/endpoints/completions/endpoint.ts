@@ -1,4 +1,5 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
+import { toChoices } from '../fields/choices.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
 import { refuseUnsupported, supported } from '../fields/refuse-unsupported.ts'
 import { findModelOfBody } from '../../catalog.ts'
@@ -16,11 +17,13 @@ export const completions: GenerationEndpoint<CompletionOptions> = {
     refuseUnsupported(json, SUPPORTED)
     refuseLongList(json, 'prompt', model)
     const body = parseBody(CompletionBody, json)
+    const choices = toChoices(body)
     return {
       model,
       ...toGeneration(body, model),
+      ...choices,
       stream: body.stream === true,
-      options: { logprobs: toLogprobCount(body) },
+      options: { logprobs: toLogprobCount(body), ...choices },
     }
   },
   renderWhole: toObject,
@@ -28,4 +31,4 @@ export const completions: GenerationEndpoint<CompletionOptions> = {
 }
 
 /** Fields that other operations do not support. */
-const SUPPORTED = { logprobs: supported }
+const SUPPORTED = { logprobs: supported, n: supported, best_of: supported }

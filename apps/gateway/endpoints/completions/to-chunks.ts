@@ -8,6 +8,8 @@ import { toCompletionId, toFinishReason } from './to-object.ts'
 export type CompletionOptions = {
   /** How many tokens each entry of the log probabilities lists; null if the answer has none. */
   readonly logprobs: number | null
+  /** How many answers the request wants. Absent: one. */
+  readonly choices?: number
 }
 
 const DONE = 'data: [DONE]\n\n'
@@ -15,37 +17,39 @@ const DONE = 'data: [DONE]\n\n'
 /**
  * Creates the renderer of one legacy stream. A chunk has a `text` instead of a delta. The last chunk has the finish
  * reason, and no chunk has the usage. Output other than text is dropped. All text of one call of `render` becomes one
- * chunk.
+ * chunk. The chunks of several answers alternate as the answers arrive.
  */
 export function createCompletionChunks(answer: Answer<CompletionOptions>): StreamRenderer {
   const { id, created, model, options } = answer
-  const logprobs = options.logprobs === null ? null : createPendingLogprobs(options.logprobs)
+  const { logprobs: count, choices = 1 } = options
+  const pending = count === null ? [] : Array.from({ length: choices }, () => createPendingLogprobs(count))
   const head =
     `data: {"id":${JSON.stringify(toCompletionId(id))},"object":"text_completion",` +
-    `"created":${created},"model":${JSON.stringify(model.id)},"choices":[{"index":0,"text":`
-  const chunk = (text: string, finishReason: string) =>
-    `${head}${toJson(text)},${logprobs?.take(text) ?? ''}"finish_reason":${finishReason}}]}\n\n`
+    `"created":${created},"model":${JSON.stringify(model.id)},"choices":[{"index":`
+  const chunk = (choice: number, text: string, finishReason: string) =>
+    `${head}${choice},"text":${toJson(text)},${pending[choice]?.take(text) ?? ''}"finish_reason":${finishReason}}]}\n\n`
 
-  let ended = false
+  /** The number of choices that have not ended. */
+  let open = choices
 
   return {
     headers: {},
-    render(events) {
+    render(events, choice = 0) {
       let text = ''
       for (const event of events) {
         if (event.type === 'text-delta') text += event.text
-        if (event.type === 'token-logprobs') logprobs?.add(event.tokens)
+        if (event.type === 'token-logprobs') pending[choice]?.add(event.tokens)
         if (event.type !== 'generation-end') continue
-        ended = true
+        open -= 1
         return (
-          (text === '' ? '' : chunk(text, 'null')) +
-          chunk('', JSON.stringify(toFinishReason(event.finishReason))) +
-          DONE
+          (text === '' ? '' : chunk(choice, text, 'null')) +
+          chunk(choice, '', JSON.stringify(toFinishReason(event.finishReason))) +
+          (open === 0 ? DONE : '')
         )
       }
-      return text === '' ? '' : chunk(text, 'null')
+      return text === '' ? '' : chunk(choice, text, 'null')
     },
-    ended: () => ended,
+    ended: () => open === 0,
     /** Returns the error and `[DONE]`, without a chunk that has a finish reason. */
     renderError: (body) => `data: ${toJson(body)}\n\n${DONE}`,
   }

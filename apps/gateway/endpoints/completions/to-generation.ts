@@ -2,6 +2,7 @@ import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { noGrammars } from '#libs/json-schema/limits.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
+import { toChoices } from '../fields/choices.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
 import { toMostListed } from '../fields/logprobs.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
@@ -25,7 +26,12 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
   const outputFormat = toOutputFormat(formats, toStructuredFormats(body), checks)
   const logprobs = toLogprobs(body)
   const given = toMaxOutputTokens([body.max_tokens], model)
-  const most = toMostListed(given, { ...logprobs, stream: body.stream, param: 'max_tokens' })
+  const most = toMostListed(given, {
+    ...logprobs,
+    stream: body.stream,
+    ...toChoices(body),
+    param: 'max_tokens',
+  })
   const maxOutputTokens = given ?? Math.min(DEFAULT_MAX_TOKENS, model.maxOutputTokens, most)
   return {
     request: {

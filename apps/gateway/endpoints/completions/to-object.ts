@@ -1,5 +1,5 @@
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
-import type { FinishedGeneration } from '../../generation/collect.ts'
+import type { FinishedChoice, FinishedGeneration } from '../../generation/collect.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import { toCompletionLogprobs } from './completion-logprobs.ts'
@@ -8,29 +8,35 @@ import type { CompletionOptions } from './to-chunks.ts'
 
 /** Returns the body of a legacy completion that is not streamed. */
 export function toObject(
-  { text, logprobs = [], finishReason, usage }: FinishedGeneration,
+  generation: FinishedGeneration,
   answer: Answer<CompletionOptions>,
 ): CompletionObject {
-  const count = answer.options.logprobs
+  const { otherChoices = [], usage } = generation
   return {
     id: toCompletionId(answer.id),
     object: 'text_completion',
     created: answer.created,
     model: answer.model.id,
-    choices: [
-      {
-        index: 0,
-        text,
-        ...(count !== null && { logprobs: toCompletionLogprobs(logprobs, { count, offset: 0 }) }),
-        finish_reason: toFinishReason(finishReason),
-      },
-    ],
+    choices: [generation, ...otherChoices].map((choice, index) => toChoice(choice, index, answer.options)),
     usage: {
       prompt_tokens: usage.promptTokens,
       completion_tokens: usage.completionTokens,
       total_tokens: usage.promptTokens + usage.completionTokens,
       ...toUsageCost(usage),
     },
+  }
+}
+
+function toChoice(
+  { text, logprobs = [], finishReason }: FinishedChoice,
+  index: number,
+  { logprobs: count }: CompletionOptions,
+): CompletionObject['choices'][number] {
+  return {
+    index,
+    text,
+    ...(count !== null && { logprobs: toCompletionLogprobs(logprobs, { count, offset: 0 }) }),
+    finish_reason: toFinishReason(finishReason),
   }
 }
 

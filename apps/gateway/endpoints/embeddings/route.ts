@@ -35,6 +35,7 @@ export function serveEmbeddings(deps: {
       model,
       request: prepared.request,
       size: prepared.size,
+      conversation: prepared.conversation,
       maxOutputTokens: null,
       streamed: false,
       isRepeated: isRepeated(request.headers),

@@ -192,7 +192,8 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
     }),
     endRun: createEndRun({ watch, onHandBack: (reason) => handedBack.push(reason), log }),
   })
-  const taken = await processGeneration()
+  const taken = await processGeneration(null)
+  if (taken === 'later') throw new Error('there was no offer')
   await taken?.ended
   return {
     taken,

@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
 import type { BillingKey, HoldAnswer, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import {
+  fromExtendMessage,
   fromHoldMessage,
   fromKeyMessage,
+  fromReplaceMessage,
   fromReserveMessage,
+  toExtendMessage,
   toHoldMessage,
   toKeyMessage,
+  toReplaceMessage,
   toReserveMessage,
 } from '#libs/billing-client/billing-wire.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
@@ -79,12 +83,31 @@ test('a reserve crosses the wire unchanged', () => {
   expect(sendReserve(rolling)).toEqual(rolling)
 })
 
+test('the number of choices crosses the wire in every call, and one choice as an absent number', () => {
+  const { reservationId, inputTokens, outputTokens } = CALL
+  expect(sendReserve({ ...CALL, choices: 8 })).toEqual({ ...CALL, choices: 8 })
+  expect(sendReserve({ ...CALL, choices: 1 })).toEqual(CALL)
+  const replace = { reservationId, inputTokens, outputTokens, choices: 2 }
+  const extend = { reservationId, outputTokens, deadlineMs: null, choices: 3 }
+  const { calls } = money.requestDeserialize(
+    money.requestSerialize({
+      calls: [
+        { call: 'replace', replace: toReplaceMessage(replace) },
+        { call: 'extend', extend: toExtendMessage(extend) },
+      ],
+    }),
+  )
+  expect(calls.flatMap(({ replace: sent }) => (sent ? [fromReplaceMessage(sent)] : []))).toEqual([replace])
+  expect(calls.flatMap(({ extend: sent }) => (sent ? [fromExtendMessage(sent)] : []))).toEqual([extend])
+})
+
 test.each([
   ['no UUID as id', { reservationId: 'x' }],
   ['no UUID as key', { keyId: '' }],
   ['more tokens than any request has', { inputTokens: 1_000_000_001 }],
   ['more expected tokens', { rolling: { expectedTokens: 1_000_000_001, leastTokens: 0 } }],
   ['no deadline', { deadlineMs: 0 }],
+  ['more choices than any request has', { choices: 9 }],
 ])('a reserve with %s is refused', (_, change) => {
   expect(() => sendReserve({ ...CALL, ...change })).toThrow(RangeError)
 })

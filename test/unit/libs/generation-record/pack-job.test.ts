@@ -52,3 +52,10 @@ test('a replaced hold changes nothing else', async () => {
     expect(repackHold(await packJob(job), hold)).toEqual(await packJob({ ...job, hold }))
   }
 })
+
+test('the choices of a large request share its compressed text', async () => {
+  const job = chat(randomBytes(8_000).toString('hex'))
+  const [first, second] = [await packJob(job), await packJob({ ...job, id: 'g1+1', choice: 1 })]
+  expect(second.requestBytes).toBe(first.requestBytes)
+  expect((await packJob(chat('Hello'))).requestBytes).toHaveLength(0)
+})

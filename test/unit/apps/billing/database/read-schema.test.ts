@@ -10,7 +10,7 @@ import { readSchema } from '#apps/billing/database/read-schema.ts'
  * The version and the hash of the files of `apps/billing/sql`. When the files change, raise `version.txt` and put both
  * new values here.
  */
-const CURRENT = { version: 14, sha256: '774ba1c2347ccb5a701c9a27d2bd41ceba862ec42c38108bae17703ae02c4765' }
+const CURRENT = { version: 15, sha256: '5a59910eea5e474caf7d654acde3c74b4c53f979f2ef80a565de692a1021973a' }
 
 let folder: string
 

@@ -27,3 +27,87 @@ test('the call format of a model is what its last worker reported, and unknown b
   picture.applyHeartbeat(heartbeat('json'))
   expect(picture.callFormatOf('m')).toBe('json')
 })
+
+function worker(id: string, fields: { running: number; slots?: number; ready?: boolean; model?: string }) {
+  const { engines, ...rest } = heartbeat('harmony')
+  const [engine] = engines
+  if (engine === undefined) throw new Error('the heartbeat has no engine')
+  return { ...rest, id, engines: [{ ...engine, ready: true, slots: 8, meanGenerationMs: 500, ...fields }] }
+}
+
+test('a worker is described with its share of what the ready workers of its model run, and not if it is the only one', () => {
+  let now = 0
+  const picture = createClusterPicture(() => now)
+  picture.applyHeartbeat(worker('one', { running: 6 }))
+  expect(picture.findWorker('m', 'one')).toBeNull()
+  picture.applyHeartbeat(worker('two', { running: 2 }))
+  picture.applyHeartbeat(worker('stopping', { running: 9, ready: false }))
+  picture.applyHeartbeat(worker('other', { running: 9, model: 'other' }))
+  const found = { slots: 8, running: 6, share: 4, meanGenerationMs: 500 }
+  expect(picture.findWorker('m', 'one')).toEqual(found)
+  expect([picture.findWorker('m', 'stopping'), picture.findWorker('m', 'unknown')]).toEqual([null, null])
+  now = 5_000
+  picture.applyHeartbeat(worker('two', { running: 2 }))
+  expect([picture.findWorker('m', 'one'), picture.findWorker('m', 'two')]).toEqual([null, null])
+})
+
+test('a worker counts as busy when it is so in two heartbeats', () => {
+  const picture = createClusterPicture(() => 0)
+  for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 2 }))
+  const runs = () => picture.findWorker('m', 'one')?.running
+  picture.applyHeartbeat(worker('one', { running: 6 }))
+  expect(runs()).toBe(2)
+  picture.applyHeartbeat(worker('one', { running: 5 }))
+  expect(runs()).toBe(5)
+})
+
+test('the share of a worker follows its slots', () => {
+  const picture = createClusterPicture(() => 0)
+  picture.applyHeartbeat(worker('small', { running: 2 }))
+  picture.applyHeartbeat(worker('large', { running: 10, slots: 24 }))
+  expect([picture.findWorker('m', 'small')?.share, picture.findWorker('m', 'large')?.share]).toEqual([3, 9])
+})
+
+test('placed generations count at their new worker until the next heartbeats', () => {
+  const picture = createClusterPicture(() => 0)
+  for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 6 }))
+  picture.notePlaced('two', 'one')
+  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, share: 6 })
+  expect(picture.findWorker('m', 'two')).toMatchObject({ running: 7 })
+  picture.notePlaced('two', null)
+  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, share: 6.5 })
+  picture.applyHeartbeat(worker('one', { running: 6 }))
+  expect(picture.findWorker('m', 'one')).toMatchObject({ running: 6 })
+})
+
+test('the calmest worker is the ready one that runs the smallest share of its slots', () => {
+  const picture = createClusterPicture(() => 0)
+  picture.applyHeartbeat(worker('stopping', { running: 0, ready: false }))
+  picture.applyHeartbeat(worker('one', { running: 2 }))
+  expect(picture.findCalmest('m')).toBeNull()
+  picture.applyHeartbeat(worker('two', { running: 5, slots: 24 }))
+  expect(picture.findCalmest('m')).toBe('two')
+  for (let count = 0; count < 2; count += 1) picture.notePlaced('two', null)
+  expect(picture.findCalmest('m')).toBe('one')
+})
+
+test('equally calm workers get generations in turn, also after heartbeats', () => {
+  const picture = createClusterPicture(() => 0)
+  const chosen: (string | null)[] = []
+  for (let turn = 0; turn < 6; turn += 1) {
+    for (const id of ['one', 'two', 'three']) picture.applyHeartbeat(worker(id, { running: 0 }))
+    const calmest = picture.findCalmest('m')
+    chosen.push(calmest)
+    picture.notePlaced(calmest ?? 'none', null)
+  }
+  expect(chosen).toEqual(['one', 'two', 'three', 'one', 'two', 'three'])
+})
+
+test('no worker is the calmest while each runs three quarters of its slots, by heartbeats or by placed generations', () => {
+  const picture = createClusterPicture(() => 0)
+  picture.applyHeartbeat(worker('one', { running: 6 }))
+  picture.applyHeartbeat(worker('two', { running: 5 }))
+  expect(picture.findCalmest('m')).toBe('two')
+  picture.notePlaced('two', null)
+  expect(picture.findCalmest('m')).toBeNull()
+})

@@ -210,6 +210,20 @@ test('an account with plainly too many waiting in this gateway is refused before
   expect(refusal()).toMatchObject({ code: 'model_busy' })
 })
 
+test('the choices of a request wait together, and only the first one waits its turn to be admitted', () => {
+  const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
+  const { place, choicePlace, leave } = admit(generationCall({ choices: 8 }))
+  expect(place.cost).toBe(COST)
+  expect(choicePlace).toEqual({ ...place, cost: 40, mostAhead: Number.MAX_SAFE_INTEGER })
+  // 380 tokens wait, and 420 more with the next one. 600 may be ahead, and 200 may have been claimed.
+  const { leave: leaveToo } = admit(generationCall({ choices: 8 }))
+  admit(generationCall({ choices: 3 }))
+  expect(refusal()).toMatchObject({ code: 'model_busy' })
+  leave()
+  leaveToo()
+  expect(() => admit(generationCall())).not.toThrow()
+})
+
 test('a few huge requests are as many as many small ones', () => {
   const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }], cost: 900 })
   admit(generationCall())

@@ -7,7 +7,7 @@ const usage = { promptTokens: 3, cachedTokens: 1, completionTokens: 2, reasoning
 const output =
   (...batches: OutputEvent[][]) =>
   async (send: SendOutput) =>
-    batches.forEach(send)
+    batches.forEach((batch) => send(batch))
 
 it('folds deltas across batches and keeps tool calls apart by index', async () => {
   const finished = await collect(
@@ -102,4 +102,32 @@ it('fails when a tool call goes on that never began', async () => {
   await expect(collect(output([{ type: 'tool-call-delta', index: 0, text: '{' }]))).rejects.toMatchObject({
     code: 'upstream_error',
   })
+})
+
+it('keeps choices apart, in their order, with the usage of the last end', async () => {
+  const all = { ...usage, completionTokens: 9 }
+  const finished = await collect(async (send) => {
+    send([{ type: 'text-delta', text: 'c' }], 2)
+    send([{ type: 'text-delta', text: 'a' }])
+    send([{ type: 'text-delta', text: 'b' }], 1)
+    send([{ type: 'generation-end', finishReason: 'length', usage }], 1)
+    send([{ type: 'text-delta', text: 'A' }], 0)
+    send([{ type: 'generation-end', finishReason: 'stop', usage }], 0)
+    send([{ type: 'generation-end', finishReason: 'stop', stopString: '.', usage: all }], 2)
+  })
+  expect(finished).toMatchObject({ text: 'aA', finishReason: 'stop', usage: all })
+  expect(finished.otherChoices).toMatchObject([
+    { text: 'b', finishReason: 'length' },
+    { text: 'c', finishReason: 'stop', stopString: '.' },
+  ])
+})
+
+it.each([0, 1, 2])('is an upstream_error if choice %i has no end', async (missing) => {
+  const ask = collect(async (send) => {
+    for (const choice of [0, 1, 2]) {
+      if (choice !== missing) send([{ type: 'generation-end', finishReason: 'stop', usage }], choice)
+    }
+    if (missing === 2) send([{ type: 'text-delta', text: 'c' }], 2)
+  })
+  await expect(ask).rejects.toMatchObject({ code: 'upstream_error' })
 })

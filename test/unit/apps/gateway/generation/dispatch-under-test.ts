@@ -4,9 +4,11 @@ import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
 import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
+import { WarmOffer } from '#apps/gateway/generation/warm-offer.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
+import { NO_SEATS, type Seats } from '#libs/generation-record/seats.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
 
@@ -29,6 +31,15 @@ export function setUp(
     job?: GenerationJob
     /** If true, a job of the model always waits. */
     jobsWait?: boolean
+    seats?: Seats
+    /** How long a generation waits for a worker that may get an offer; null if no worker may. */
+    offerWaitMs?: number | null
+    /** The worker that gets the offer, if it is not the worker of the seat. */
+    offerTo?: string
+    /** If true, a worker has removed the delayed job. */
+    jobRemoved?: boolean
+    /** If true, an offer reaches no worker. */
+    offersUnheard?: boolean
     pace?: Pace
     startWait?: StartWait
   } = {},
@@ -77,6 +88,13 @@ export function setUp(
         log.push(`add ${short(id)}`)
         if (options.jobsFail === true) throw new Error('the queue Redis is away')
       },
+      async addDelayed({ id }, delayMs) {
+        log.push(`add ${short(id)} after ${delayMs} ms`)
+      },
+      async makeDue({ id }) {
+        log.push(`due ${short(id)}`)
+        if (options.jobRemoved === true) throw new Error('the job is gone')
+      },
       async addIfNoneWaits({ id }) {
         if (options.jobsWait === true) return false
         log.push(`add ${short(id)}`)
@@ -109,6 +127,25 @@ export function setUp(
     bounds: { accountBytes: 1_000, modelBytes: 4_000 },
     watchWorker: (worker) => log.push(`watch ${worker}`),
     unwatchWorker: (worker) => log.push(`unwatch ${worker}`),
+    openOffer: (job) =>
+      new WarmOffer(
+        {
+          choose(_, seat) {
+            const { offerTo = seat, offerWaitMs: waitMs = null } = options
+            return offerTo === undefined || waitMs === null ? null : { worker: offerTo, waitMs }
+          },
+          async sendOffer(worker, { epoch, tag, forMs }) {
+            log.push(`offer ${epoch} at ${tag} to ${worker} for ${forMs} ms`)
+            return options.offersUnheard !== true
+          },
+          record: {
+            reserveLonger: async (_model, _id, forMs) => void log.push(`reserve for ${forMs} ms`),
+            unreserve: async () => void log.push('unreserve'),
+          },
+          onEnd: (end) => log.push(end),
+        },
+        job,
+      ),
     log: pino({ level: 'silent' }),
   })
   const dispatched = dispatch({
@@ -116,6 +153,7 @@ export function setUp(
     promptTokens: 40,
     admission: {
       place: liftPlace({ cost: 300, mostAhead: 5 }),
+      choicePlace: liftPlace(),
       startWait: options.startWait ?? null,
       queued: () => {},
       claimed: () => {},
@@ -124,6 +162,7 @@ export function setUp(
       refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
       notStarted: () => new ApiError('model_warming', 'Starting.'),
     },
+    seats: options.seats ?? NO_SEATS,
     inbox,
     signal: leaving.signal,
     claimFound: (worker) => log.push(`found ${worker}`),

@@ -202,6 +202,15 @@ test('again: the fence first, then the ids, with the first claim’s count; then
   dispatched.close()
 })
 
+test('a choice that shares a hold needs a worker that knows shares', async () => {
+  const job = generationJob()
+  const hold = { ...job.hold, outputTokens: 40, otherTokens: 60 }
+  const { dispatched, lifts } = setUp([WAITING], { job: { ...job, hold } })
+  await dispatched.begin()
+  expect(lifts[0]?.needs.features).toEqual(['chat', 'choices'])
+  dispatched.close()
+})
+
 test('log probabilities are a need of every epoch', async () => {
   const job = generationJob()
   const request = { ...job.request, topLogprobs: 0 }

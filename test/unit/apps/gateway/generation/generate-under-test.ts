@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
-import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
+import type { Dispatch, Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
 import { createExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
@@ -9,14 +9,16 @@ import { createGenerate } from '#apps/gateway/generation/generate.ts'
 import type { GenerationCall, OutputEvent, SendOutput } from '#apps/gateway/generation/generation-call.ts'
 import { createGenerationMetrics } from '#apps/gateway/generation/generation-metrics.ts'
 import { createObserve } from '#apps/gateway/generation/observe.ts'
-import { createOpenRun } from '#apps/gateway/generation/generation-run.ts'
+import { createOpenRuns } from '#apps/gateway/generation/request-runs.ts'
 import { createOpenStream } from '#apps/gateway/generation/open-stream.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import type { Ending } from '#apps/gateway/generation/settlements.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
+import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { toChoiceId } from '#libs/contracts/choices.ts'
 import type {
   GenerationClaimed,
   GenerationDeclined,
@@ -51,10 +53,16 @@ export const end = (completionTokens: number): GenerationEvent => ({
 
 type Send = (events: readonly (GenerationEvent | readonly [GenerationEvent, readonly number[]])[]) => void
 
+type Epoch = (send: Send, inbox: StreamInbox) => void
+
 type Given = {
   /** The actions of the workers, one for each epoch, which run once the epoch is queued. */
-  epochs?: ((send: Send, inbox: StreamInbox) => void)[]
-  begin?: () => void
+  epochs?: Epoch[]
+  /** The actions of the workers of each further choice. */
+  others?: Epoch[][]
+  /** Called with the number of the choice that is queued. */
+  begin?: (choice: number) => void | Promise<void>
+  showsCost?: boolean
   /** The error that admission throws. */
   refusal?: ApiError
   startWait?: StartWait
@@ -64,46 +72,66 @@ type Given = {
 export function setUp(given: Given) {
   const log: string[] = []
   const settled: Ending[] = []
-  const { inbox, feed } = createStreamInbox(7, () => log.push('close'))
-  const send: Send = (events) => {
-    let seq = feed.lastSeq()
-    const epoch = inbox.epoch()
-    for (const each of events) {
-      const [event, ids] = 'type' in each ? [each, []] : each
-      seq += 1
-      feed.accept({ stream: 7, epoch, seq, event, ids }, `worker-${epoch}`)
+  const generations: Parameters<Dispatch>[0][] = []
+  const choices = [given.epochs ?? [], ...(given.others ?? [])].map((epochs, choice) => {
+    const name = choice === 0 ? '' : ` of ${choice}`
+    const stream = 7 + choice
+    const { inbox, feed } = createStreamInbox(stream, () => log.push(`close${name}`))
+    const send: Send = (events) => {
+      let seq = feed.lastSeq()
+      const epoch = inbox.epoch()
+      for (const each of events) {
+        const [event, ids] = 'type' in each ? [each, []] : each
+        seq += 1
+        feed.accept({ stream, epoch, seq, event, ids }, `worker-${epoch}`)
+      }
+      feed.deliver()
     }
-    feed.deliver()
-  }
-  const runEpoch = () => given.epochs?.[inbox.epoch() - 1]?.(send, inbox)
-  let mayBeQueued = false
-  const job = generationJob({ id: 'g1', model: 'demo-chat' })
-  const dispatched: Dispatched = {
-    async begin() {
-      log.push('queue')
-      mayBeQueued = true
-      given.begin?.()
-      runEpoch()
-      return 0
-    },
-    claimed: ({ worker }) => void log.push(`claimed by ${worker}`),
-    running: () => undefined,
-    async again({ restart, need, hold }) {
-      inbox.raise({ restart })
-      log.push(['again after', inbox.ids().length, need, hold?.amountNano].filter(Boolean).join(' '))
-      runEpoch()
-    },
-    close: () => undefined,
-    growHold: () => undefined,
-    job: () => job,
-    mayBeQueued: () => mayBeQueued,
+    const runEpoch = () => epochs[inbox.epoch() - 1]?.(send, inbox)
+    let mayBeQueued = false
+    const job = generationJob({ id: toChoiceId('g1', choice), model: 'demo-chat' })
+    const toDispatched = (generation: Parameters<Dispatch>[0]): Dispatched => {
+      generations.push(generation)
+      return {
+        async begin() {
+          log.push(`queue${name}`)
+          mayBeQueued = true
+          await given.begin?.(choice)
+          runEpoch()
+          return 0
+        },
+        claimed: ({ worker }) => void log.push(`claimed by ${worker}${name}`),
+        running: () => undefined,
+        async again({ restart, need, hold }) {
+          inbox.raise({ restart })
+          log.push(
+            ['again after', inbox.ids().length, need, hold?.amountNano].filter(Boolean).join(' ') + name,
+          )
+          runEpoch()
+        },
+        close: () => undefined,
+        growHold: () => undefined,
+        job: () => job,
+        mayBeQueued: () => mayBeQueued,
+      }
+    }
+    return { inbox, toDispatched, hold: job.hold }
+  })
+  const [first] = choices
+  if (first === undefined) throw new Error('there is no choice')
+  const { inbox, hold } = first
+  const waiting = { inboxes: [...choices], dispatches: [...choices] }
+  const next = <Choice>(list: Choice[]): Choice => {
+    const choice = list.shift()
+    if (choice === undefined) throw new Error('more choices than the test has')
+    return choice
   }
   const reserve = {
     async estimated() {
       log.push('reserve')
-      return job.hold
+      return { ...hold, cachedInputPriceNano: '500000' }
     },
-    exact: async () => ({ ...job.hold, amountNano: '42' }),
+    exact: async () => ({ ...hold, amountNano: '42' }),
   }
   const registry = new Registry()
   const demand = createDemand({ onUnserved: () => {}, nowMs: () => 0 })
@@ -114,6 +142,7 @@ export function setUp(given: Given) {
       if (given.refusal !== undefined) throw given.refusal
       return {
         place: liftPlace({ mostAhead: 5 }),
+        choicePlace: liftPlace({ cost: 40 }),
         startWait: given.startWait ?? null,
         queued: () => {},
         claimed: () => {},
@@ -124,9 +153,10 @@ export function setUp(given: Given) {
       }
     },
     reserve,
-    openRun: createOpenRun({
-      openStream: createOpenStream({ openInbox: () => inbox, limitMs: 60_000 }),
-      dispatch: () => dispatched,
+    openRuns: createOpenRuns({
+      showsCost: given.showsCost ?? false,
+      openStream: createOpenStream({ openInbox: () => next(waiting.inboxes).inbox, limitMs: 60_000 }),
+      dispatch: (of) => next(waiting.dispatches).toDispatched(of),
       recovery: createRecovery({
         reserve,
         picture: { find: () => null },
@@ -146,12 +176,12 @@ export function setUp(given: Given) {
         streamSettled: (worker, stream) => log.push(`settled ${worker} ${stream}`),
       }),
       suspects: createSuspects(),
+      seatsOf: () => NO_SEATS,
       inputEstimate: createInputEstimate(),
       expectedOutput: createExpectedOutput(),
       growHold: (_, { moreTokens }) => log.push(`grow by ${moreTokens}`),
       gateway: 'gateway-1',
       nowMs: () => 0,
-      showsCost: false,
     }),
     receiveVectors: async ({ first, count, promptTokens }, run) => {
       if (first >= run.vectorsReceived())
@@ -170,9 +200,11 @@ export function setUp(given: Given) {
     nowMs: () => 0,
   })
   return {
-    events: async (send: SendOutput) => await generate(generationCall(given.call), send),
+    events: async (send: SendOutput) =>
+      await generate(generationCall({ choices: choices.length, ...given.call }), send),
     log,
     settled,
+    generations,
     inbox,
     registry,
     demanded: () => demand.read()['demo-chat'],

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createGrowHold } from '#apps/gateway/generation/grow-hold.ts'
+import { createHoldShares } from '#apps/gateway/generation/hold-shares.ts'
 import type { ExtendCall, HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { createStreamInbox } from '#libs/event-bus/stream-inbox.ts'
@@ -24,12 +25,14 @@ const shortBy = (status: 'insufficient-credits' | 'key-limit', heldNano: bigint)
 })
 
 /** Sets up a generation on worker-1 with a hold of 500 nano-credits for 40 tokens. */
-function setUp(answer: () => Promise<HoldAnswer>) {
+function setUp(answer: () => Promise<HoldAnswer>, choices = 1) {
   const extended: ExtendCall[] = []
   const answered: [string, AnsweredHold][] = []
   const growths: string[] = []
-  let job = generationJob()
-  job = { ...job, hold: { ...job.hold, amountNano: '500', outputTokens: 40 } }
+  let job = generationJob({ id: choices > 1 ? 'g1+1' : 'g1' })
+  const shares = createHoldShares({ ...job.hold, amountNano: '500', outputTokens: 40 }, choices)
+  const choice = choices - 1
+  job = { ...job, hold: shares.of(choice) }
   const { inbox, feed } = createStreamInbox(7, () => {})
   const event = {
     type: 'generation-claimed',
@@ -55,8 +58,8 @@ function setUp(answer: () => Promise<HoldAnswer>) {
     log: pino({ level: 'silent' }),
   })
   const short = (amountNano = '500') =>
-    grow({ dispatched, inbox }, { type: 'generation-short', amountNano, moreTokens: 256 })
-  return { short, inbox, extended, answered, growths, job: () => job }
+    grow({ dispatched, inbox, shares, choice }, { type: 'generation-short', amountNano, moreTokens: 256 })
+  return { short, inbox, extended, answered, growths, shares, job: () => job }
 }
 
 const answerOf = (amountNano: string, isFinal: boolean) => [
@@ -138,4 +141,37 @@ test('an answer goes to the worker and the epoch that asked, also if the generat
   resolve(grantOf(1_000n, 296))
   await expect.poll(() => answered).toEqual([answerOf('1000', false)])
   expect(job().hold.amountNano).toBe('1000')
+})
+
+test('a choice lets the hold of all choices grow, and its worker learns its own share', async () => {
+  const { short, extended, answered, shares } = setUp(async () => grantOf(1_012n, 296), 2)
+  short()
+  await expect.poll(() => answered.length).toBe(1)
+  expect(extended).toEqual([{ reservationId: 'g1', outputTokens: 296, deadlineMs: null, choices: 2 }])
+  const share = { outputTokens: 276, otherTokens: 20 }
+  expect(answered).toMatchObject([['worker-1', { amountNano: '1012', share, isFinal: false }]])
+  expect(shares.of(1)).toMatchObject({ amountNano: '1012', ...share })
+  expect(shares.of(0)).toMatchObject({ outputTokens: 20, otherTokens: 276 })
+})
+
+test('a choice takes what a complete choice has left, without a call to billing', async () => {
+  const { short, extended, answered, growths, shares } = setUp(async () => grantOf(1_012n, 296), 2)
+  shares.completed(0, 5)
+  short()
+  const share = { outputTokens: 35, otherTokens: 5 }
+  await expect
+    .poll(() => answered)
+    .toMatchObject([['worker-1', { amountNano: '500', share, isFinal: false }]])
+  expect([extended, growths]).toEqual([[], ['granted']])
+})
+
+test('without credits, a choice asks again as long as another choice may leave tokens', async () => {
+  const { short, answered, growths, shares } = setUp(async () => shortBy('insufficient-credits', 500n), 2)
+  short()
+  await expect.poll(() => growths).toEqual(['short'])
+  expect(answered).toEqual([])
+  shares.completed(0, 20)
+  short()
+  await expect.poll(() => growths).toEqual(['short', 'refused'])
+  expect(answered).toMatchObject([['worker-1', { isFinal: true }]])
 })

@@ -26,7 +26,7 @@ function setUp(contextWindow = 131_072) {
   const barred = new Set<string>()
   const recovery = createRecovery({
     reserve: {
-      async exact(_job, promptTokens) {
+      async exact(_job, { promptTokens }) {
         log.push(`reserve exactly ${promptTokens}`)
         return EXACT_HOLD
       },
@@ -48,7 +48,8 @@ function setUp(contextWindow = 131_072) {
   const suspect = createSuspects().open(() => 0)
   const { caller } = generationCall()
   const notStarted = () => new ApiError('model_warming', 'The model is starting.')
-  const generation = { job: generationJob(), caller, progress, suspect, isPartlySent: false, notStarted }
+  const job = generationJob()
+  const generation = { job, choices: 1, caller, progress, suspect, isPartlySent: false, notStarted }
   return { recovery, progress, generation, log, bar: () => barred.add(caller.accountId) }
 }
 

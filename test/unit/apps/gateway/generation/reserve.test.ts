@@ -104,9 +104,9 @@ test('each input to embed has a context window of its own, and no output is rese
 test('an exact hold is for the output that the caller wanted: nothing for embeddings, at least a token for a chat', async () => {
   const { reserve, replaced } = setUp(() => granted)
   const job = generationJob({ maxOutputTokens: 100, contextWindow: 4_096 })
-  await reserve.exact({ ...job, maxOutputTokens: 0 }, 5_000)
-  await reserve.exact(job, 5_000)
-  await reserve.exact(job, 10)
+  await reserve.exact({ ...job, maxOutputTokens: 0 }, { promptTokens: 5_000, choices: 1 })
+  await reserve.exact(job, { promptTokens: 5_000, choices: 1 })
+  await reserve.exact(job, { promptTokens: 10, choices: 1 })
   expect(replaced.map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])).toEqual([
     [5_000, 0],
     [5_000, 1],
@@ -243,7 +243,7 @@ describe('credits that others hold', () => {
 test('an exact hold that grows stays one', async () => {
   const { reserve, replaced } = setUp(() => granted)
   const job = generationJob({ maxOutputTokens: 100 })
-  await reserve.exact({ ...job, hold: { ...job.hold, outputTokens: 40 } }, 10)
+  await reserve.exact({ ...job, hold: { ...job.hold, outputTokens: 40 } }, { promptTokens: 10, choices: 1 })
   expect(replaced[0]?.outputTokens).toBe(40)
 })
 
@@ -252,4 +252,43 @@ test('no more output is expected than is wanted, and none of embeddings', async 
   await reserve.estimated(generationCall(), { ...TERMS, outputTokens: 8 })
   await reserve.estimated(generationCall(), { ...TERMS, outputTokens: 0 })
   expect(calls.map(({ rolling }) => rolling)).toEqual([{ expectedTokens: 8, leastTokens: 8 }, undefined])
+})
+
+describe('several choices', () => {
+  test('one reservation wants the prompt once and the output of all, and expects as much of each', async () => {
+    const { reserve, calls } = setUp(() => granted)
+    await reserve.estimated(generationCall(), TERMS)
+    await reserve.estimated(generationCall({ choices: 3 }), TERMS)
+    const [one, three] = calls
+    expect(three).toEqual({
+      ...one,
+      reservationId: three?.reservationId,
+      outputTokens: 300,
+      choices: 3,
+      rolling: { expectedTokens: 120, leastTokens: 120 },
+    })
+  })
+
+  test('the least that is accepted pays for one token of each', async () => {
+    const short: HoldAnswer = {
+      status: 'insufficient-credits',
+      availableNano: toNanoCredits(100_000n),
+      heldNano: toNanoCredits(0n),
+    }
+    const { reserve, calls } = setUp(() => (calls.length > 1 ? granted : short))
+    await reserve.estimated(generationCall({ choices: 8 }), TERMS)
+    expect(calls.map(({ rolling }) => rolling?.leastTokens)).toEqual([320, 8])
+  })
+
+  test('the hold of all is replaced, whichever choice asks', async () => {
+    const { reserve, replaced } = setUp(() => granted)
+    const job = generationJob({ id: 'g1+2', maxOutputTokens: 100, contextWindow: 4_096 })
+    const hold = { ...job.hold, outputTokens: 33, otherTokens: 67 }
+    await reserve.exact({ ...job, hold }, { promptTokens: 10, choices: 3 })
+    await reserve.exact({ ...job, hold }, { promptTokens: 4_090, choices: 3 })
+    expect(replaced).toEqual([
+      { reservationId: 'g1', inputTokens: 10, outputTokens: 100, choices: 3 },
+      { reservationId: 'g1', inputTokens: 4_090, outputTokens: 18, choices: 3 },
+    ])
+  })
 })

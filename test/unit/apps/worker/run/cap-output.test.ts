@@ -1,4 +1,4 @@
-import { assert, bigInt, integer, pre, property, record } from 'fast-check'
+import { array, assert, bigInt, integer, pre, property, record } from 'fast-check'
 import { expect, test } from 'vitest'
 import { capOutput, coversInput, fitOutput, paidOutput } from '#apps/worker/run/cap-output.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
@@ -41,10 +41,57 @@ test('a hold for the expected output is large enough if it pays that output', ()
 test('a larger amount pays more tokens, up to the limit', () => {
   const tokens = { input: 10, limit: 100 }
   expect(
-    ['9', '11', '12', '209', '210', '9223372036854775807'].map((nano) =>
-      paidOutput(hold(0, false), nano, tokens),
+    ['9', '11', '12', '209', '210', '9223372036854775807'].map((amountNano) =>
+      paidOutput({ ...hold(0, false), amountNano }, tokens),
     ),
   ).toEqual([0, 0, 1, 99, 100, 100])
+})
+
+test('a hold that choices share pays for the share of each, with one rounding of the price', () => {
+  // 10 tokens of prompt and 30 of output, of which this choice has 12.
+  const shared = { ...hold(70, false, 12), otherTokens: 18 }
+  const job = generationJob({ hold: shared, maxOutputTokens: 100 })
+  expect(capOutput(job, 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 12 })
+  // The prompt is shorter than estimated: what it leaves is not shared out, or each choice would spend it.
+  expect(capOutput(job, 4, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 12 })
+  expect(capOutput(job, 11, 4_096)).toEqual({ status: 'hold-too-small' })
+  const clamped = { ...job, hold: { ...shared, clamped: true } }
+  expect(capOutput(clamped, 12, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 11 })
+  expect(capOutput(clamped, 50, 4_096)).toEqual({ status: 'insufficient-credits' })
+  expect(capOutput({ ...job, maxOutputTokens: 5 }, 10, 4_096)).toMatchObject({ paidTokens: 5 })
+})
+
+test('the shares of one hold never pay for more than the hold, whatever the prompt', () => {
+  const price = bigInt({ min: 0n, max: 3_000_000n })
+  assert(
+    property(
+      record({ inputPriceNano: price, outputPriceNano: price, cachedInputPriceNano: price }),
+      array(integer({ min: 1, max: 40 }), { minLength: 2, maxLength: 8 }),
+      record({ estimated: integer({ min: 0, max: 50 }), prompt: integer({ min: 0, max: 60 }) }),
+      (prices, shares, { estimated, prompt }) => {
+        const all = shares.reduce((sum, share) => sum + share, 0)
+        const amount = priceTokens({ input: estimated, cachedInput: 0, output: all }, prices)
+        const paid = shares.map((outputTokens) =>
+          paidOutput(
+            {
+              ...hold(0, true, outputTokens),
+              amountNano: String(amount),
+              inputPriceNano: String(prices.inputPriceNano),
+              outputPriceNano: String(prices.outputPriceNano),
+              otherTokens: all - outputTokens,
+            },
+            { input: prompt, limit: 100 },
+          ),
+        )
+        const output = paid.reduce((sum, tokens) => sum + tokens, 0)
+        pre(output > 0)
+        const cost = priceTokens({ input: prompt, cachedInput: 0, output }, prices)
+        expect(cost <= amount).toBe(true)
+        const isEnough = prompt <= estimated && prices.outputPriceNano > 0n
+        expect(isEnough ? paid : shares).toEqual(shares)
+      },
+    ),
+  )
 })
 
 test('a clamped hold that does not pay one token is a matter of money', () => {

@@ -39,6 +39,21 @@ test('gets the whole answer if the hold grows in time; the engine is not limited
   expect([usage?.completionTokens, seen.moneyEnds]).toEqual([whole.length, 0])
 })
 
+test('the share of a choice grows by the answer that names it, and not by the shares of other choices', async () => {
+  const whole = await encode('one two three four five six seven eight nine ten')
+  const { ids } = await processUnderTest(tokenizer, {
+    // 3 tokens of prompt, 5 of this choice, 4 of others.
+    job: { hold: { ...small, amountNano: paysOutput(9), otherTokens: 4 } },
+    async *engine(run) {
+      run.onHold?.({ amountNano: paysOutput(40), isFinal: false })
+      run.onHold?.({ amountNano: paysOutput(42), share: { outputTokens: 7, otherTokens: 35 }, isFinal: true })
+      yield tokens(whole)
+      throw new Error('the engine was asked for more')
+    },
+  })
+  expect(ids).toEqual(whole.slice(0, 7))
+})
+
 test('ends as length behind the last paid token once no more money will come', async () => {
   const whole = await encode('one two three four five six seven eight nine ten')
   const { events, ids, seen, usage } = await processUnderTest(tokenizer, {

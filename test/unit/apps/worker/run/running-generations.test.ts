@@ -200,12 +200,12 @@ test('an answer about the hold reaches the run of exactly its epoch', () => {
   const answers: unknown[] = []
   old.onHold = () => answers.push('an earlier epoch')
   run.onHold = (answered) => answers.push(answered)
-  const answered = { stream: 5, amountNano: '9', isFinal: false }
-  for (const epoch of [1, 2, 3]) running.answerHold(GATEWAY, { ...answered, epoch })
-  running.answerHold('another gateway', { ...answered, epoch: 2 })
-  expect(answers).toEqual([{ amountNano: '9', isFinal: false }])
+  const answered = { amountNano: '9', share: { outputTokens: 7, otherTokens: 4 }, isFinal: false }
+  for (const epoch of [1, 2, 3]) running.answerHold(GATEWAY, { ...answered, stream: 5, epoch })
+  running.answerHold('another gateway', { ...answered, stream: 5, epoch: 2 })
+  expect(answers).toEqual([answered])
   run.close()
-  running.answerHold(GATEWAY, { ...answered, epoch: 2 })
+  running.answerHold(GATEWAY, { ...answered, stream: 5, epoch: 2 })
   expect(answers).toHaveLength(1)
 })
 

@@ -54,3 +54,21 @@ it.each([
 ] as const)('says %s as %s', (finishReason, expected) => {
   expect(messageOf({ finishReason })?.finish_reason).toBe(expected)
 })
+
+it('has every answer with its index, and one usage', () => {
+  const second = { ...finished, text: '', toolCalls: [call], finishReason: 'tool-calls' } as const
+  const whole = toObject(
+    { ...finished, otherChoices: [second, { ...finished, finishReason: 'length' }] },
+    answer,
+  )
+  expect(whole.choices).toEqual([
+    { index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' },
+    {
+      index: 1,
+      message: { role: 'assistant', content: null, tool_calls: toolCalls },
+      finish_reason: 'tool_calls',
+    },
+    { index: 2, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'length' },
+  ])
+  expect(whole.usage).toEqual(toObject(finished, answer).usage)
+})

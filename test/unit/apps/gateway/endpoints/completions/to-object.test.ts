@@ -32,3 +32,12 @@ it.each([
 ] as const)('says %s as %s', (finishReason, expected) => {
   expect(toObject({ ...finished, finishReason }, answer).choices[0]?.finish_reason).toBe(expected)
 })
+
+it('has every answer with its index, and one usage', () => {
+  const whole = toObject({ ...finished, otherChoices: [{ ...finished, text: 'Bye' }] }, answer)
+  expect(whole.choices).toEqual([
+    { index: 0, text: 'Hello', finish_reason: 'stop' },
+    { index: 1, text: 'Bye', finish_reason: 'stop' },
+  ])
+  expect(whole.usage).toEqual(toObject(finished, answer).usage)
+})

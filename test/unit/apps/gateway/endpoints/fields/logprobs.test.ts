@@ -70,3 +70,12 @@ it('a model that writes less keeps its own limit', () => {
   const body = parseBody(ChatBody, { messages: [{ role: 'user', content: 'Hi' }], ...ALL })
   expect(toChat(body, small).maxOutputTokens).toBeNull()
 })
+
+it('the answers of one request share the limit', () => {
+  expect(chat({ ...ALL, n: 4 })).toBe(97)
+  expect(chat({ ...ALL, n: 4, stream: true })).toBeNull()
+  expect(completion({ logprobs: 20, n: 8 })).toBe(48)
+  expect(() => chat({ ...ALL, n: 4, max_tokens: 98 })).toThrow(
+    "'max_tokens': each of 4 answers with these log probabilities has at most 97 tokens unless it is streamed.",
+  )
+})

@@ -80,5 +80,5 @@ export function read(stream: string): Event[] {
 export const typesOf = (events: Event[]) => events.map((event) => event.type.replace('response.', ''))
 
 export async function wholeOf(batches: OutputEvent[][]) {
-  return toObject(await collect(async (send) => batches.forEach(send)), answerOf('full'))
+  return toObject(await collect(async (send) => batches.forEach((batch) => send(batch))), answerOf('full'))
 }

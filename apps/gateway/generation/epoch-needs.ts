@@ -1,0 +1,27 @@
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { Needs } from '#libs/generation-record/needs.ts'
+
+/**
+ * Returns what the first worker must be able to do. A worker that does not know log probabilities would leave them out,
+ * and a worker that does not know choices would take the hold of all of them for its own.
+ */
+export function firstNeeds({ request, hold }: Pick<GenerationJob, 'request' | 'hold'>): Needs {
+  const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
+  const isShared = hold.otherTokens !== undefined
+  const features = [request.kind, ...(hasLogprobs ? ['logprobs'] : []), ...(isShared ? ['choices'] : [])]
+  return { features, window: 0 }
+}
+
+/**
+ * Returns what the next worker must be able to do. After a decline with `misfit`, this includes the feature or the
+ * size of the context window that the last worker lacked.
+ */
+export function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
+  const features = new Set(before.features)
+  if (continues) features.add('continue')
+  else features.delete('continue')
+  const window = /^window:(\d+)$/.exec(need)
+  if (window !== null) return { features: [...features], window: Math.max(before.window, Number(window[1])) }
+  if (need !== '') features.add(need)
+  return { ...before, features: [...features] }
+}

@@ -1,0 +1,50 @@
+import type { Cluster, Redis } from 'ioredis'
+import type { ControlSender } from '#libs/event-bus/worker-control.ts'
+import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { ClusterPicture } from '../demand/cluster-picture.ts'
+import { createAffinity, type Affinity } from './affinity.ts'
+import type { OwnJob } from './own-job.ts'
+import type { StreamCounters } from './stream-metrics.ts'
+import { WarmOffer } from './warm-offer.ts'
+
+/** The parts that bring a first turn to the calmest worker, and a later turn to the worker that had the turn before. */
+export type WarmOffers = {
+  readonly seatsOf: Affinity['seatsOf']
+  open(job: OwnJob): WarmOffer
+}
+
+/**
+ * Opens the offers. The secret of the seats' names is read in the background: until the queue Redis has answered, and if
+ * `mode` is `off`, no generation is offered.
+ */
+export function openWarmOffers(
+  mode: 'on' | 'off',
+  deps: {
+    redis: Redis | Cluster
+    picture: Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'notePlaced'>
+    record: Pick<GenerationRecord, 'reserveLonger' | 'unreserve'>
+    control: Pick<ControlSender, 'offer'>
+    metrics: Pick<StreamCounters, 'noteOffer'>
+    log: Logger
+  },
+): WarmOffers {
+  const { redis, picture, record, control, metrics, log } = deps
+  let secret: string | null = null
+  if (mode === 'on') void readSecret(redis, log).then((read) => (secret = read))
+  const { seatsOf, choose } = createAffinity({ secret: () => secret, picture })
+  const ofOffer = { choose, sendOffer: control.offer, record, onEnd: metrics.noteOffer }
+  return { seatsOf, open: (job) => new WarmOffer(ofOffer, job) }
+}
+
+/** Resolves with null if the connection is closed before the secret was read. */
+async function readSecret(redis: Redis | Cluster, log: Logger): Promise<string | null> {
+  return await untilAnswered(async () => await readPrefixSecret(redis), {
+    firstPauseMs: 50,
+    lastPauseMs: 1_000,
+    giveUp: () => redis.status === 'end',
+    onFailure: (error) => log.warn({ err: error }, 'the secret of the seats was not read'),
+  }).catch(() => null)
+}

@@ -1,0 +1,168 @@
+import type { Usage } from '#libs/contracts/generation-event.ts'
+import type { Hold } from '#libs/contracts/generation-job.ts'
+import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
+import type { Admission } from './admit.ts'
+import type { GenerationCall } from './generation-call.ts'
+import { createOpenRun, type OpenRun, type Reserved, type Run, type RunDeps } from './generation-run.ts'
+import { createHoldShares, type HoldShares } from './hold-shares.ts'
+import { toCharge } from './to-charge.ts'
+
+/**
+ * The runs of one request: one for each of its choices. Each choice is a generation with its own record, job and stream,
+ * so each goes on by itself after the loss of its worker. What the choices have in common is here:
+ * - the hold: it pays for the prompt once, and for the output of all choices (`hold-shares.ts`);
+ * - the settlement: the settlement of the first choice has the usage of all, and charges the request. The settlements of
+ *   the others have no usage, so they only correct the fair order;
+ * - the end: the request is complete when all choices are, and fails, free, when one of them fails.
+ */
+export type RequestRuns = {
+  /**
+   * Queues the generations: first the generation of the first choice, whose record admits the request, then the others.
+   * Throws `model_busy` or `model_unavailable`.
+   */
+  queue(): Promise<void>
+  /**
+   * Calls `receive` for each run at once. Resolves when all calls have. If one rejects, the other runs receive no further
+   * output, and the promise rejects with its error after the calls for them have ended.
+   */
+  untilReceived(receive: (run: Run) => Promise<void>): Promise<void>
+  /** Returns the number of output tokens that were received. */
+  tokens(): number
+  /** Records a failure: the request costs nothing, unless its caller had left before. */
+  fail(error: unknown): void
+  /** Ends all generations. Must be called once. Returns the usage of the complete output, else null. */
+  settle(): Usage | null
+}
+
+export type OpenRuns = (call: GenerationCall, reserved: ReservedRequest) => RequestRuns
+
+type ReservedRequest = Omit<Reserved, 'choice' | 'shares' | 'toEndUsage'> & { readonly hold: Hold }
+
+/** `showsCost` is true if answers include their cost. */
+export function createOpenRuns({ showsCost, ...deps }: RunDeps & { showsCost: boolean }): OpenRuns {
+  const openRun = createOpenRun(deps)
+  return (call, reserved) => new Runs({ openRun, showsCost }, call, reserved)
+}
+
+/** A class, because a gateway has one object for each request that it runs. */
+class Runs implements RequestRuns {
+  readonly #call: GenerationCall
+  readonly #showsCost: boolean
+  readonly #shares: HoldShares
+  readonly #first: Run
+  readonly #others: readonly Run[]
+  #hasFailed = false
+
+  constructor(
+    { openRun, showsCost }: { openRun: OpenRun; showsCost: boolean },
+    call: GenerationCall,
+    { hold, admission, ...reserved }: ReservedRequest,
+  ) {
+    const { choices = 1 } = call
+    this.#call = call
+    this.#showsCost = showsCost
+    const shares = createHoldShares(hold, choices)
+    this.#shares = shares
+    let running = choices
+    // The end of the last choice reports the usage of the request. Each other end reports its own usage.
+    const toEndUsage = (own: Usage) => ((running -= 1) === 0 ? this.#usage() : own)
+    const open = (choice: number, of: Admission) =>
+      openRun(call, { ...reserved, choice, admission: of, shares, toEndUsage })
+    this.#first = open(0, admission)
+    this.#others = Array.from({ length: choices - 1 }, (_, index) => open(index + 1, toOther(admission)))
+  }
+
+  async queue() {
+    await this.#first.queue()
+    if (this.#call.signal.aborted) return
+    await untilEach(this.#others.map(async (run) => await run.queue()))
+  }
+
+  async untilReceived(receive: (run: Run) => Promise<void>) {
+    const all = this.#all()
+    await untilEach(
+      all.map(async (run) => {
+        try {
+          await receive(run)
+        } catch (error) {
+          for (const other of all) other.inbox.close()
+          throw error
+        }
+      }),
+    )
+  }
+
+  tokens() {
+    return this.#all().reduce((sum, run) => sum + run.inbox.ids().length, 0)
+  }
+
+  fail(error: unknown) {
+    // A caller who had left before the failure pays for the received output.
+    if (this.#call.signal.aborted) return
+    this.#hasFailed = true
+    for (const run of this.#all()) run.failed(error)
+  }
+
+  settle() {
+    const isComplete = this.#all().every((run) => run.isComplete())
+    const outcome: SettlementOutcome = this.#hasFailed ? 'fault' : isComplete ? 'completed' : 'cancelled'
+    const usage = this.#usage()
+    this.#first.settle({ outcome, usage })
+    for (const run of this.#others) run.settle({ outcome, usage: NO_USAGE })
+    return isComplete ? usage : null
+  }
+
+  #all(): readonly Run[] {
+    return [this.#first, ...this.#others]
+  }
+
+  /** Returns the usage of all choices, as far as their output was received. */
+  #usage(): Usage {
+    const usage = sumUsage(this.#all().map((run) => run.usage()))
+    const costNano = this.#showsCost ? toCharge(usage, this.#shares.whole()) : null
+    return costNano === null ? usage : { ...usage, costNano }
+  }
+}
+
+const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }
+
+/**
+ * Returns the usage of a request: its prompt once, and the output of all choices. An engine that runs one choice has the
+ * prompt in its cache for the next one. So the fewest cached tokens count among the choices with output: an earlier
+ * request had left these tokens in the cache.
+ */
+function sumUsage(ofChoices: readonly Usage[]): Usage {
+  const [only, ...others] = ofChoices
+  if (only === undefined) return NO_USAGE
+  if (others.length === 0) return only
+  const sum = (field: 'completionTokens' | 'reasoningTokens') =>
+    ofChoices.reduce((tokens, usage) => tokens + usage[field], 0)
+  const promptTokens = ofChoices.find((usage) => usage.promptTokens > 0)?.promptTokens ?? 0
+  const withOutput = ofChoices.filter((usage) => usage.completionTokens > 0)
+  const cachedTokens = Math.min(promptTokens, ...withOutput.map((usage) => usage.cachedTokens))
+  return {
+    promptTokens,
+    cachedTokens: withOutput.length === 0 ? 0 : cachedTokens,
+    completionTokens: sum('completionTokens'),
+    reasoningTokens: sum('reasoningTokens'),
+  }
+}
+
+/**
+ * Returns the admission of a further choice. Only the first choice of a request teaches how long requests wait. Only the
+ * first one must be claimed in the time that the client allows for its model's start: the engine that has started may be
+ * too small for all choices at once.
+ */
+const toOther = ({ startWait, ...admission }: Admission): Admission => ({
+  ...admission,
+  place: admission.choicePlace,
+  startWait: startWait === null ? null : { ...startWait, leftMs: () => Infinity },
+  queued: () => undefined,
+  claimed: () => undefined,
+})
+
+/** Resolves when all promises have settled. Rejects then if one of them has, with the error of the first in the list. */
+async function untilEach(promises: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(promises)
+  await Promise.all(promises)
+}

@@ -1,0 +1,68 @@
+-- A seat says which worker's engine has lately read the beginning of a conversation, and so may have it in its prefix
+-- cache. A seat is only a hint, and may be lost at any time. Its name is a keyed hash of an account and of the conversation's
+-- beginning (`apps/gateway/generation/affinity.ts`), so a prompt can neither be read from it nor tested against it.
+--
+--   seats      hash   seat → '<Redis ms of its last claim> <worker>'
+--   seat-ages  zset   seat → Redis ms of its last claim
+--   reserved   zset   id → Redis ms until which only an offer may claim the generation
+-- A seat counts for ten minutes. There are at most MOST_SEATS: each claim adds up to two and removes up to
+-- FORGOTTEN_SEATS, the oldest first. Both keys expire when nothing is claimed for ten minutes.
+--
+-- A generation that will be offered is reserved for RESERVED_MS, because its gateway sends the offer in that time.
+-- Without this, each worker that claims the fairest generation could take it first. If the worker of its seat is full,
+-- the gateway lengthens the reservation to the time of the offer (`reserveLonger`).
+local SEAT_MS, MOST_SEATS, FORGOTTEN_SEATS, RESERVED_MS = 600000, 50000, 8, 250
+local seats_key, seat_ages_key, reserved_key = prefix .. 'seats', prefix .. 'seat-ages', prefix .. 'reserved'
+
+local function to_list(words)
+  local list = {}
+  for word in string.gmatch(words, '%S+') do list[#list + 1] = word end
+  return list
+end
+
+-- Returns the worker of the first of the named seats that exists; '' if none does.
+local function find_seat(names, now)
+  if names == '' then return '' end
+  for _, seat in ipairs(call('HMGET', seats_key, unpack(to_list(names)))) do
+    if seat then
+      local ms, worker = string.match(seat, '^(%d+) (.+)$')
+      if now - ms <= SEAT_MS then return worker end
+    end
+  end
+  return ''
+end
+
+local function reserve(id, now)
+  call('ZREMRANGEBYSCORE', reserved_key, '-inf', integer(now))
+  call('ZADD', reserved_key, integer(now + RESERVED_MS), id)
+  call('PEXPIRE', reserved_key, SEAT_MS)
+end
+
+local function is_reserved(id, now)
+  return tonumber(call('ZSCORE', reserved_key, id) or 0) > now
+end
+
+local function count_reserved(now)
+  return call('ZCOUNT', reserved_key, '(' .. integer(now), '+inf')
+end
+
+local function forget_seats(now)
+  local passed = integer(now - SEAT_MS)
+  local old = call('ZRANGEBYSCORE', seat_ages_key, '-inf', passed, 'LIMIT', '0', FORGOTTEN_SEATS)
+  local surplus = math.min(call('ZCARD', seat_ages_key) - MOST_SEATS, FORGOTTEN_SEATS)
+  if #old == 0 and surplus > 0 then old = call('ZRANGE', seat_ages_key, '0', integer(surplus - 1)) end
+  if #old == 0 then return end
+  call('ZREM', seat_ages_key, unpack(old))
+  call('HDEL', seats_key, unpack(old))
+end
+
+local function take_seats(names, worker, now)
+  if not names then return end
+  for _, name in ipairs(to_list(names)) do
+    call('HSET', seats_key, name, integer(now) .. ' ' .. worker)
+    call('ZADD', seat_ages_key, integer(now), name)
+  end
+  forget_seats(now)
+  call('PEXPIRE', seats_key, SEAT_MS)
+  call('PEXPIRE', seat_ages_key, SEAT_MS)
+end
