@@ -126,7 +126,8 @@ export function createAdmit(deps: {
     if (known !== null) throw refuseNow(known)
 
     const serving = found ?? STARTING
-    const { cost, fixedCost, choiceCost } = expectCost(call)
+    const { cost, fixedCost } = expectCost(call)
+    const choiceCost = cost - fixedCost
     const meanMs = serving.meanGenerationMs ?? assumedGenerationMs
     const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
     const fullPerMs = serving.slots * slotPerMs

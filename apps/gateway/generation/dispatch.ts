@@ -65,8 +65,8 @@ import type { WarmOffer } from './warm-offer.ts'
  *
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
- *   counts as demand. `again` waits for a turn at the pace, then sends the lift and its job repeatedly until the record
- *   answers.
+ *   counts as demand. `again` waits for the turn of this choice (`choice-trials.ts`), if there is one, and for a turn at
+ *   the pace, then sends the lift and its job repeatedly until the record answers.
  *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
  *     already), the next look finds out what became of the generation.
  *   - The inbox is closed, or is lost for a reason other than a limit: `again` gives up. If the generation still waits
@@ -119,6 +119,8 @@ type Next = {
   readonly need: string
   readonly hold: Hold | null
   readonly engineDeaths: EngineDeaths
+  /** Resolves when the generation may be queued. Absent: at once. */
+  readonly turn?: Promise<void> | undefined
 }
 
 export type Dispatch = (generation: Generation) => Dispatched
@@ -261,13 +263,11 @@ class DispatchedGeneration implements Dispatched {
     this.#leavePace()
   }
 
-  async again({ restart, need, hold, engineDeaths }: Next) {
+  async again({ restart, need, hold, engineDeaths, turn }: Next) {
     const { job, inbox } = this.#generation
-    this.#stopLooking()
+    // Nothing of the last epoch stays: no looks, no job, no turn at the pace and no watched worker.
+    this.close()
     this.#start = null
-    this.#offer.withdraw()
-    this.#leavePace()
-    this.#unwatch()
     // The epoch is raised before the received token ids are read. Otherwise a late frame between these two steps would
     // be accepted, and the next worker would generate the same tokens again.
     this.#epoch = inbox.raise({ restart })
@@ -283,6 +283,7 @@ class DispatchedGeneration implements Dispatched {
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
+    await Promise.race([turn, over])
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()

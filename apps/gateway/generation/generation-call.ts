@@ -24,7 +24,10 @@ export type GenerationCall = {
   readonly choices?: number
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
-  /** Called once, before the first output is sent, with the usage of the prompt: the tokens, and how many were cached. */
+  /**
+   * Called once for each choice, before its first output is sent, with the usage of the prompt: the tokens, and how many
+   * were cached.
+   */
   readonly onPrompt?: (usage: Usage) => void
   /** True if the client receives the output as it arrives. Otherwise nothing is sent before the output is complete. */
   readonly streamed: boolean

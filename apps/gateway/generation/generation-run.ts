@@ -10,6 +10,7 @@ import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
 import type { Affinity } from './affinity.ts'
+import type { ChoiceTrials } from './choice-trials.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
@@ -65,6 +66,8 @@ export type Reserved = {
   readonly choice: number
   readonly admission: Admission
   readonly shares: HoldShares
+  /** Null if the request has one choice. */
+  readonly trials: ChoiceTrials | null
   /** Called with the usage of a complete output. Returns the usage that the end of the output reports. */
   readonly toEndUsage: (own: Usage) => Usage
   readonly maxOutputTokens: number
@@ -101,6 +104,7 @@ class GenerationRun implements Run {
   readonly #deps: RunDeps
   readonly #admission: Admission
   readonly #shares: HoldShares
+  readonly #trials: ChoiceTrials | null
   readonly #toEndUsage: Reserved['toEndUsage']
   readonly #observed: Reserved['observed']
   readonly #deadlineMs: number
@@ -121,19 +125,21 @@ class GenerationRun implements Run {
 
   constructor(deps: RunDeps, call: GenerationCall, reserved: Reserved) {
     const { openStream, dispatch, suspects, inputEstimate, nowMs } = deps
-    const { choice, admission, shares, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
+    const { choice, admission, shares, trials, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request, size } = call
+    const seats = deps.seatsOf(call)
     this.call = call
     this.choice = choice
     this.#deps = deps
     this.#admission = admission
     this.#shares = shares
+    this.#trials = trials
     this.#toEndUsage = reserved.toEndUsage
     this.#observed = observed
     this.#deadlineMs = deadlineMs
     // Opened before the generation is queued, so that no event can be missed.
     this.#stream = openStream(call.signal)
-    const suspect = suspects.open(() => this.#epochTokens())
+    const suspect = suspects.open(() => this.#epochTokens(), trials)
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
     this.#timing = createTiming({ streamed: call.streamed, nowMs })
@@ -153,7 +159,8 @@ class GenerationRun implements Run {
       },
       promptTokens: inputEstimate.estimate(model.id, size),
       admission,
-      seats: deps.seatsOf(call),
+      // A further choice is offered to the worker of the turn before, and to no other: its prompt may be cached there.
+      seats: choice === 0 ? seats : { ...seats, taken: [], isReserved: false },
       inbox: this.inbox,
       signal: call.signal,
       claimFound: (worker) => suspect.claimFound(worker),
@@ -171,6 +178,7 @@ class GenerationRun implements Run {
 
   /**
    * Passes a claim to the parts of the run:
+   * - `shares` notes that the choice runs with its share of the hold.
    * - Admission no longer counts the generation as waiting.
    * - Dispatch notes the generation's worker.
    * - `suspect` notes which worker is concerned if an engine dies.
@@ -183,6 +191,7 @@ class GenerationRun implements Run {
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
+    this.#shares.claimed()
     this.#admission.claimed(claim)
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
@@ -217,10 +226,11 @@ class GenerationRun implements Run {
   }
 
   complete(reported: GenerationEnd) {
+    this.#trials?.leave(this.choice)
     const { caller, model } = this.call
     const usage = this.#progress.complete(reported.usage)
     this.#usage = usage
-    this.#shares.completed(this.choice, usage.completionTokens)
+    this.#shares.completed(this.choice, usage)
     this.#end = { ...reported, usage: this.#toEndUsage(usage) }
     const isCut = reported.finishReason === 'length'
     this.#deps.expectedOutput.learn(model.id, caller.accountId, { tokens: usage.completionTokens, isCut })
@@ -245,16 +255,19 @@ class GenerationRun implements Run {
 
   async recover(lost: GenerationDeclined | StreamLost) {
     const { caller } = this.call
-    const [progress, suspect] = [this.#progress, this.#suspect]
+    const [progress, suspect, trials] = [this.#progress, this.#suspect, this.#trials]
+    trials?.leave(this.choice)
     const restart = progress.isGuided() && this.inbox.ids().length > 0
     const isPartlySent = restart && this.#wasSent
     const job = this.#dispatched.job()
     const { need, hold } = await this.#deps.recovery(lost, {
       job,
-      choices: this.#shares.choices,
+      choice: this.choice,
+      shares: this.#shares,
       caller,
       progress,
       suspect,
+      trials,
       isPartlySent,
       notStarted: this.#admission.notStarted,
     })
@@ -263,9 +276,10 @@ class GenerationRun implements Run {
     this.#vectorsBefore = this.#vectorCount
     await this.#dispatched.again({
       need,
-      hold: hold === null ? null : this.#shares.replaced(this.choice, hold),
+      hold,
       restart,
       engineDeaths: suspect.engineDeaths(),
+      turn: suspect.isOnTrial() ? trials?.turn(this.choice) : undefined,
     })
   }
 
@@ -280,10 +294,12 @@ class GenerationRun implements Run {
   settle({ outcome, usage }: { outcome: SettlementOutcome; usage: Usage }) {
     this.#stream.close()
     this.#suspect.close()
+    this.#trials?.leave(this.choice)
     this.#dispatched.close()
     this.#deps.endGeneration({
       dispatched: this.#dispatched,
       inbox: this.inbox,
+      hold: this.#shares.whole(),
       outcome,
       usage,
       deadlineMs: this.#deadlineMs,
@@ -300,5 +316,6 @@ class GenerationRun implements Run {
     this.#timing.output()
     this.#dispatched.running()
     this.#progress.outputSeen()
+    if (!this.#suspect.isOnTrial()) this.#trials?.leave(this.choice)
   }
 }

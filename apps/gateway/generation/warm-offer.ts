@@ -50,12 +50,12 @@ export class WarmOffer {
 
   /**
    * Adds the job of a generation that waits. The job is delayed if the generation is offered, else due at once. `seat`:
-   * the worker of its seat, if one was found.
+   * the worker of its seat, if one was found. Without a seat, only a reserved generation is offered.
    */
   queue({ id, model }: Pick<GenerationJob, 'id' | 'model'>, { tag, seat, isReserved }: Queued): void {
     const { choose, record, sendOffer, onEnd } = this.#deps
     const unreserve = () => void record.unreserve(model, id).catch(() => undefined)
-    const chosen = choose(model, seat)
+    const chosen = seat !== undefined || isReserved === true ? choose(model, seat) : null
     if (chosen === null) {
       if (seat !== undefined) onEnd('refused')
       // Sent before the job on the same connection, so that a worker that takes the job finds the generation.

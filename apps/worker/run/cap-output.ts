@@ -99,7 +99,7 @@ export function coversInput(hold: Hold, promptTokens: number): boolean {
  *
  * A hold that choices share pays for no more output of a choice than the share of this choice, even if the input has
  * fewer tokens than were estimated: otherwise each choice would use the same spare credits. If the input has more tokens,
- * each choice gets as much less as the hold lacks. If output is free, there is nothing to share.
+ * each share pays for as much less in proportion as the hold lacks. If output is free, there is nothing to share.
  */
 function affordableOf(hold: Hold, tokens: { input: number; limit: number }): number | null {
   const prices = {
@@ -110,7 +110,8 @@ function affordableOf(hold: Hold, tokens: { input: number; limit: number }): num
   const { otherTokens } = hold
   if (otherTokens === undefined || prices.outputPriceNano === 0n)
     return affordableOutput(amount, prices, tokens)
-  const limit = Math.min(tokens.limit, hold.outputTokens)
-  const ofAll = affordableOutput(amount, prices, { input: tokens.input, limit: limit + otherTokens })
-  return ofAll === null ? null : Math.max(0, ofAll - otherTokens)
+  const all = hold.outputTokens + otherTokens
+  const ofAll = affordableOutput(amount, prices, { input: tokens.input, limit: all })
+  if (ofAll === null || all === 0) return null
+  return Math.min(tokens.limit, Math.floor((ofAll * hold.outputTokens) / all))
 }

@@ -59,7 +59,7 @@ export function setUp(options: {
     startWaits,
     isBarred: () => options.barred ?? false,
     settlementsFull: () => options.full ?? false,
-    expectCost: () => ({ cost: options.cost ?? COST, fixedCost: 0, choiceCost: 40 }),
+    expectCost: () => ({ cost: options.cost ?? COST, fixedCost: 0 }),
     drainBoundMs: 30_000,
     assumedGenerationMs: 10_000,
     random: () => options.random ?? 0,

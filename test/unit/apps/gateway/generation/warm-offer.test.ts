@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { NEXT, setUp as setUpDispatch } from './dispatch-under-test.ts'
+import { NEXT, WAITING, setUp as setUpDispatch } from './dispatch-under-test.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -55,6 +55,12 @@ test('a first turn that no worker may be offered has a job that is due at once, 
   const { dispatched, log } = setUpDispatch([RESERVED], { seats: FIRST })
   await dispatched.begin()
   expect(log).toEqual(['lift 1', 'unreserve', 'add 1'])
+})
+
+test('a generation without a seat that is not reserved is not offered', async () => {
+  const { dispatched, log } = setUpDispatch([WAITING], { seats: SEATS, offerWaitMs: 100, offerTo: 'calm' })
+  await dispatched.begin()
+  expect(log).toEqual(['lift 1', 'add 1'])
 })
 
 test('a turn is reserved as long as its offer to a full worker lasts', async () => {

@@ -57,7 +57,9 @@ test('a hold that choices share pays for the share of each, with one rounding of
   expect(capOutput(job, 11, 4_096)).toEqual({ status: 'hold-too-small' })
   const clamped = { ...job, hold: { ...shared, clamped: true } }
   expect(capOutput(clamped, 12, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 11 })
-  expect(capOutput(clamped, 50, 4_096)).toEqual({ status: 'insufficient-credits' })
+  // 20 nano-credits are left for 10 of 30 tokens: the shares bear what is missing in proportion.
+  expect(capOutput(clamped, 50, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 4 })
+  expect(capOutput(clamped, 68, 4_096)).toEqual({ status: 'insufficient-credits' })
   expect(capOutput({ ...job, maxOutputTokens: 5 }, 10, 4_096)).toMatchObject({ paidTokens: 5 })
 })
 
