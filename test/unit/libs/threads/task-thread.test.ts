@@ -61,6 +61,16 @@ it('counts its start to no task: the first one has as much time as any', async (
   expect(await first).toBe('a')
 })
 
+it('reports its start, and also that it cannot start', async () => {
+  const thread = open()
+  expect(thread.isStarted()).toBe(false)
+  await thread.started
+  expect(thread.isStarted()).toBe(true)
+  const broken = open(new URL('nothing.ts', ECHO))
+  await broken.started
+  expect(broken.isStarted()).toBe(false)
+})
+
 it('starts again after its end', async () => {
   const thread = open()
   await expect(thread.run('end')).rejects.toMatchObject({ reason: 'too-hard' })
