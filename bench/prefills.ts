@@ -15,7 +15,7 @@
 // that this process requests from the engine itself flow beside the streams of the gateway. They show the engine's own
 // gaps, and the noise of a machine on which all parts of the chain share the processors.
 //
-// In the second part the 99th percentile of the gaps must be at most twice that of the first part; otherwise the exit
+// In the second part the 99th percentile of the gaps must be at most twice as long as in the first part; otherwise the exit
 // code is 1. The gaps of the gateway's streams are also compared with the engine's gaps in the same part. The first token
 // of a short prompt must come within a third of the time that the burst takes.
 import { readFileSync, writeFileSync } from 'node:fs'

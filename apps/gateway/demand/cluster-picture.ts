@@ -83,7 +83,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      const { engines: before = engines, turn = latestTurn } = workers.get(id) ?? {}
+      const { engines: before = engines, turn = 0 } = workers.get(id) ?? {}
       workers.set(id, { seenMs: nowMs(), engines, before, placed: 0, turn })
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)

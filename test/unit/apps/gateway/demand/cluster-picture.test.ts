@@ -127,7 +127,7 @@ test('a small worker gets no generation while a large one would run a smaller pa
   expect(findCalmest(0, 4)).toBe('small')
 })
 
-test('a worker that joins, or that was busy for long, is not given all generations at once', () => {
+test('a worker that was busy for long is not given all generations at once', () => {
   const picture = createClusterPicture(() => 0)
   const place = () => {
     const calmest = picture.findCalmest('m') ?? 'none'
