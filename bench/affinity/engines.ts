@@ -43,7 +43,7 @@ export async function measureEngines(options: Options): Promise<Bar[]> {
   )
   return [
     { title: 'cached ÷ cacheable tokens, warm', unit: '', bar: 0.9, isFloor: true, values: shares },
-    { title: 'first token of later turns, p50, warm ÷ random', unit: '', bar: 1, values: sooner },
+    { title: 'later first token p50, warm ÷ random', unit: '', bar: 1, values: sooner },
   ]
 }
 
