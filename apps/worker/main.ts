@@ -299,6 +299,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
         engine,
         life: place.life,
         silenceMs: config.ENGINE_SILENCE_MS,
+        prefillTokens: config.PREFILL_TOKENS,
         services,
       })
       place.served = joined

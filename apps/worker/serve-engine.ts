@@ -20,6 +20,7 @@ import type { EngineLife } from './engine-watch/engine-life.ts'
 import type { EngineMetrics } from './metrics/engine-metrics.ts'
 import { createHandOver } from './intake/hand-over.ts'
 import { createCallMeter, measureEmbed } from './run/measure-calls.ts'
+import { createPrefills } from './run/prefills.ts'
 import type { PrefixTenantOf } from './run/prefix-tenant.ts'
 import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
 import { createPull } from './intake/pull.ts'
@@ -92,9 +93,11 @@ export function serveEngine(deps: {
   life: Pick<EngineLife, 'noteSign' | 'noteReady' | 'awaitsRestart'>
   /** An engine that runs generations but gives no token for this long is considered hung. */
   silenceMs: number
+  /** See `createPrefills`. */
+  prefillTokens: number
   services: WorkerServices
 }): ServedEngine {
-  const { model, life, silenceMs, services } = deps
+  const { model, life, silenceMs, prefillTokens, services } = deps
   const { client: engine, maxNumSeqs, contextWindow, kind } = deps.engine
   const { worker, running, metrics, engineMetrics, isCordoned, announce, nowMs } = services
   const log = services.log.child({ model: model.name })
@@ -156,6 +159,7 @@ export function serveEngine(deps: {
       contextWindow,
       prefixTenantOf: services.prefixTenantOf,
       sentPrefixes: createSentPrefixes(),
+      prefills: createPrefills(prefillTokens),
       trials,
       watch,
       meter,

@@ -55,6 +55,8 @@ export type TestCluster = AccountCalls & {
   admin: AdminClient
   billing: RunningApp
   simulator: RunningApp
+  /** The HOST:PORT of each simulated engine, in the order of the plans. */
+  engines: readonly string[]
   workers: RunningApp[]
   gateways: TestGateway[]
   baseUrl: string
@@ -159,6 +161,7 @@ export async function startCluster(options: {
     admin,
     billing,
     simulator,
+    engines: placed.flat().map(({ listen }) => listen),
     workers,
     gateways,
     baseUrl: gateways[0]?.baseUrl ?? '',

@@ -29,9 +29,10 @@ export type ClusterPicture = {
   /** Returns null if the worker is not ready, or is the only ready worker of the model. */
   findWorker(model: string, worker: string): WorkerPicture | null
   /**
-   * Returns the ready worker of the model that runs the smallest part of its slots. Of several, the worker is returned at
-   * which no generation was placed for the longest time, so that conversations with long pauses are spread as well.
-   * Returns null if all workers are nearly full, or if only one worker is ready.
+   * Returns a calm ready worker of the model: no other worker would run a smaller or the same part of its slots with one
+   * generation more. Of several calm workers, the worker is returned whose turn it is. Workers have turns in proportion to
+   * their slots, so that conversations with long pauses are spread as well. Returns null if all workers are nearly full,
+   * or if only one worker is ready.
    */
   findCalmest(model: string): string | null
   /** Counts one generation more for the worker, and one less for `from`, until their next heartbeats. */
@@ -62,11 +63,12 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       before: Heartbeat['engines']
       /** The number of generations that were placed since the heartbeat. */
       placed: number
-      /** The number of the generation that was placed last; 0 if there is none. */
-      lastPlaced: number
+      /** The worker's next turn to get a placed generation. The turns of a worker are 1 ÷ its slots apart. */
+      turn: number
     }
   >()
-  let allPlaced = 0
+  /** The latest turn that a worker has had. */
+  let latestTurn = 0
   /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
   const callFormats = new Map<string, string>()
 
@@ -81,8 +83,8 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      const { engines: before = engines, lastPlaced = 0 } = workers.get(id) ?? {}
-      workers.set(id, { seenMs: nowMs(), engines, before, placed: 0, lastPlaced })
+      const { engines: before = engines, turn = 0 } = workers.get(id) ?? {}
+      workers.set(id, { seenMs: nowMs(), engines, before, placed: 0, turn })
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)
       }
@@ -107,22 +109,30 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     },
     findCalmest(model) {
       let ready = 0
-      let calmest: Calmest = { id: null, busy: NEARLY_FULL, lastPlaced: 0 }
-      for (const { id, engine, placed, lastPlaced } of readyEngines(model)) {
+      let leastWithNext = Number.POSITIVE_INFINITY
+      for (const { engine, placed } of readyEngines(model)) {
         ready += 1
-        const busy = (engine.running + placed) / engine.slots
-        const isFirst = busy === calmest.busy && lastPlaced < calmest.lastPlaced
-        if (busy < calmest.busy || isFirst) calmest = { id, busy, lastPlaced }
+        const running = engine.running + placed
+        if (running / engine.slots < NEARLY_FULL)
+          leastWithNext = Math.min(leastWithNext, (running + 1) / engine.slots)
       }
-      return ready < 2 ? null : calmest.id
+      if (ready < 2) return null
+      let first: { readonly id: string; readonly turn: number } | null = null
+      for (const { id, engine, placed, turn } of readyEngines(model)) {
+        const busy = (engine.running + placed) / engine.slots
+        const isCalm = busy < NEARLY_FULL && busy < leastWithNext
+        if (isCalm && (first === null || turn < first.turn)) first = { id, turn }
+      }
+      return first?.id ?? null
     },
     notePlaced(worker, from) {
       const joined = workers.get(worker)
       const left = from === null ? undefined : workers.get(from)
-      allPlaced += 1
       if (joined !== undefined) {
         joined.placed += 1
-        joined.lastPlaced = allPlaced
+        // A worker does not keep the turns that it did not take.
+        latestTurn = Math.max(latestTurn, joined.turn)
+        joined.turn = latestTurn + 1 / countSlots(joined.engines)
       }
       if (left !== undefined) left.placed -= 1
     },
@@ -155,7 +165,11 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
   }
 }
 
-type Calmest = { readonly id: string | null; readonly busy: number; readonly lastPlaced: number }
+const countSlots = (engines: Heartbeat['engines']) =>
+  Math.max(
+    1,
+    engines.reduce((sum, { slots }) => sum + slots, 0),
+  )
 
 const meanOf = (values: readonly number[]) =>
   values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length

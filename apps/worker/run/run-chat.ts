@@ -16,15 +16,17 @@ import { EngineError } from '../engine/engine-error.ts'
 import { toErrorType, type CallMeter } from './measure-calls.ts'
 import type { OutputLogprobs } from './output-logprobs.ts'
 import { createPaidOutput, type PaidOutput } from './paid-output.ts'
+import type { Prefills } from './prefills.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
 import type { RunningGeneration } from './running-generation.ts'
 import type { SentPrefixes } from './sent-prefixes.ts'
+import { traceCall } from './trace-call.ts'
 import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → wait until the engine may be called (`trials.ts`) → replay → generate → parse →
- * publish. Throws if a step fails, or if the run is stopped before it is complete.
+ * Runs a claimed chat: render → cap → wait until the engine may be called (`prefills.ts`, `trials.ts`) → replay →
+ * generate → parse → publish. Throws if a step fails, or if the run is stopped before it is complete.
  *
  * A generation may have begun on another worker. Then the run continues after the token ids that the gateway already
  * has. The parser reads these ids again. The resulting events are dropped, because the gateway already has them: a
@@ -58,6 +60,7 @@ export function createRunChat(deps: {
   prefixTenantOf: PrefixTenantOf
   /** The prefixes that were sent to this engine. */
   sentPrefixes: SentPrefixes
+  prefills: Prefills
   trials: Pick<Trials, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
   meter: CallMeter
@@ -65,10 +68,18 @@ export function createRunChat(deps: {
   /** Called when an output was cut because its next tokens were not paid. */
   onMoneyEnd: () => void
 }): RunChat {
-  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, trials } = deps
+  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, prefills, trials } = deps
   const { watch, meter, onReplay, onMoneyEnd } = deps
 
   return async (run, job) => {
+    try {
+      return await runChat(run, job)
+    } finally {
+      prefills.end(run)
+    }
+  }
+
+  async function runChat(run: RunningGeneration, job: ChatJob): Promise<RunEnding> {
     const { earlierIds: earlier } = run
     const prompt = await traceStep(run.span, 'render', {
       toErrorType,
@@ -98,6 +109,12 @@ export function createRunChat(deps: {
 
     const constraint = model.constrain(job.request)
     const guided = constraint !== null
+    const promptIds = concat(prompt.ids, earlier)
+    const cacheSalt = prefixTenantOf(job)
+    // An interrupted generation does not wait for other prompts, because its caller sees a pause.
+    if (run.epoch === 1) {
+      await prefills.begin(run, promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)))
+    }
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
@@ -121,7 +138,7 @@ export function createRunChat(deps: {
             { parser, logprobs, fit },
             {
               requestId: `${job.id}-${run.epoch}`,
-              promptIds: concat(prompt.ids, earlier),
+              promptIds,
               sampling: { ...model.samplingDefaults, ...toChoiceSampling(job) },
               maxTokens: fit.maxTokens,
               // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
@@ -130,7 +147,7 @@ export function createRunChat(deps: {
               endIds,
               stop: model.engineStops(job.request),
               constraint,
-              cacheSalt: prefixTenantOf(job),
+              cacheSalt,
               ...(topLogprobs !== undefined && { topLogprobs }),
             },
           )
@@ -234,6 +251,7 @@ export function createRunChat(deps: {
           if (!isContinued) usage.cachedTokens = toOwn(cachedTokens)
           watch.tokenSeen()
           trials.outputSeen()
+          prefills.end(run)
           logprobs?.keep(tokens)
           const taken = paid.take(ids)
           if (taken.length > 0) passOnPaid(taken)
@@ -287,35 +305,6 @@ function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => 
     paid.raise(paidOutput(hold, tokens), isFinal)
   }
   return paid
-}
-
-/**
- * Traces the engine's call with the attributes of OpenTelemetry's conventions for generative AI. The attributes contain
- * no text of the request or the output.
- */
-async function traceCall(
-  run: RunningGeneration,
-  { request, call }: { request: EngineRequest; call: () => Promise<'stop' | 'length'> },
-): Promise<'stop' | 'length'> {
-  const { model } = run.job
-  return await traceStep(run.span, `chat ${model}`, {
-    kind: 'CLIENT',
-    attributes: {
-      'gen_ai.operation.name': 'chat',
-      'gen_ai.request.model': model,
-      'gen_ai.request.max_tokens': request.maxTokens,
-      'gen_ai.usage.input_tokens': request.promptIds.length,
-    },
-    toErrorType: (error) => toErrorType(run.stopReason() ?? error),
-    async run(span) {
-      const finish = await call()
-      span.set({
-        'gen_ai.usage.output_tokens': run.output.tokens,
-        'gen_ai.response.finish_reasons': [finish],
-      })
-      return finish
-    },
-  })
 }
 
 /**

@@ -11,6 +11,7 @@ import type { CallEnding } from '#apps/worker/run/measure-calls.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunChat } from '#apps/worker/run/run-chat.ts'
 import { createOutputLogprobs } from '#apps/worker/run/output-logprobs.ts'
+import { createPrefills, type Prefills } from '#apps/worker/run/prefills.ts'
 import { createSentPrefixes, type SentPrefixes } from '#apps/worker/run/sent-prefixes.ts'
 import { createRunEmbedding } from '#apps/worker/run/run-embedding.ts'
 import type { Trials } from '#apps/worker/run/trials.ts'
@@ -87,6 +88,7 @@ export type Given = {
   tools?: boolean
   prefixTenant?: string
   sentPrefixes?: SentPrefixes
+  prefills?: Prefills
   /** If true, the output ends after the first call. */
   singleCall?: boolean
 }
@@ -173,6 +175,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       contextWindow,
       prefixTenantOf: () => given.prefixTenant ?? null,
       sentPrefixes: given.sentPrefixes ?? createSentPrefixes(),
+      prefills: given.prefills ?? createPrefills(32_768),
       trials,
       watch,
       meter: { begin: () => (ending) => calls.push(ending) },

@@ -80,7 +80,7 @@ test('placed generations count at their new worker until the next heartbeats', (
   expect(picture.findWorker('m', 'one')).toMatchObject({ running: 6 })
 })
 
-test('the calmest worker is the ready one that runs the smallest share of its slots', () => {
+test('the calmest worker is the ready one that runs the smallest part of its slots', () => {
   const picture = createClusterPicture(() => 0)
   picture.applyHeartbeat(worker('stopping', { running: 0, ready: false }))
   picture.applyHeartbeat(worker('one', { running: 2 }))
@@ -101,6 +101,52 @@ test('equally calm workers get generations in turn, also after heartbeats', () =
     picture.notePlaced(calmest ?? 'none', null)
   }
   expect(chosen).toEqual(['one', 'two', 'three', 'one', 'two', 'three'])
+})
+
+test('idle workers get generations in proportion to their slots, also after heartbeats', () => {
+  const picture = createClusterPicture(() => 0)
+  const counts = new Map<string, number>()
+  for (let turn = 0; turn < 100; turn += 1) {
+    picture.applyHeartbeat(worker('small', { running: 0, slots: 4 }))
+    picture.applyHeartbeat(worker('large', { running: 0, slots: 16 }))
+    const calmest = picture.findCalmest('m') ?? 'none'
+    counts.set(calmest, (counts.get(calmest) ?? 0) + 1)
+    picture.notePlaced(calmest, null)
+  }
+  expect(Object.fromEntries(counts)).toEqual({ small: 20, large: 80 })
+})
+
+test('a small worker gets no generation while a large one would run a smaller part of its slots with it', () => {
+  const picture = createClusterPicture(() => 0)
+  const findCalmest = (small: number, large: number) => {
+    picture.applyHeartbeat(worker('small', { running: small, slots: 4 }))
+    picture.applyHeartbeat(worker('large', { running: large, slots: 16 }))
+    return picture.findCalmest('m')
+  }
+  expect(findCalmest(1, 3)).toBe('large')
+  expect(findCalmest(0, 4)).toBe('small')
+})
+
+test('a worker that was busy for long is not given all generations at once', () => {
+  const picture = createClusterPicture(() => 0)
+  const place = () => {
+    const calmest = picture.findCalmest('m') ?? 'none'
+    picture.notePlaced(calmest, null)
+    return calmest
+  }
+  const beat = (late: number) => {
+    for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 0 }))
+    picture.applyHeartbeat(worker('late', { running: late }))
+  }
+  for (let turn = 0; turn < 100; turn += 1) {
+    beat(5)
+    place()
+  }
+  const chosen = Array.from({ length: 6 }, () => {
+    beat(0)
+    return place()
+  })
+  expect(chosen.toSorted()).toEqual(['late', 'late', 'one', 'one', 'two', 'two'])
 })
 
 test('no worker is the calmest while each runs three quarters of its slots, by heartbeats or by placed generations', () => {
