@@ -1,6 +1,7 @@
 -- A seat says which worker's engine has lately read the beginning of a conversation, and so may have it in its prefix
 -- cache. A seat is only a hint, and may be lost at any time. Its name is a keyed hash of an account and of the conversation's
--- beginning (`apps/gateway/generation/affinity.ts`), so a prompt can neither be read from it nor tested against it.
+-- beginning (`apps/gateway/generation/affinity.ts`), so a prompt cannot be read from it, and can be tested against it only
+-- with the secret.
 --
 --   seats      hash   seat → '<Redis ms of its last claim> <worker>'
 --   seat-ages  zset   seat → Redis ms of its last claim
@@ -38,8 +39,13 @@ local function reserve(id, now)
   call('PEXPIRE', reserved_key, SEAT_MS)
 end
 
-local function is_reserved(id, now)
-  return tonumber(call('ZSCORE', reserved_key, id) or 0) > now
+-- Returns for each id whether the generation is reserved.
+local function are_reserved(ids, now)
+  local are = {}
+  for index, until_ms in ipairs(call('ZMSCORE', reserved_key, unpack(ids))) do
+    are[index] = tonumber(until_ms or 0) > now
+  end
+  return are
 end
 
 local function count_reserved(now)
