@@ -73,7 +73,10 @@ export const seatsKey = (model: string) => `${modelPrefix(model)}seats`
 /** Sorted set: generation → the time until which only an offer may claim it (Redis ms). */
 export const reservedKey = (model: string) => `${modelPrefix(model)}reserved`
 
-/** Sorted set of the seats by the time of their last claim (Redis ms). */
+/**
+ * Sorted set of the seats in the order in which they are forgotten, by the time of their last claim (Redis ms)
+ * (`scripts/seats.lua`).
+ */
 export const seatAgesKey = (model: string) => `${modelPrefix(model)}seat-ages`
 
 /** Stream of the model's settlements, consumed by billing. */

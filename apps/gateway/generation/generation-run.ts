@@ -9,7 +9,7 @@ import { toChoiceId } from '#libs/contracts/choices.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
-import type { Affinity } from './affinity.ts'
+import type { Seating } from './affinity.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
@@ -65,6 +65,7 @@ export type Reserved = {
   readonly choice: number
   readonly admission: Admission
   readonly shares: HoldShares
+  readonly seating: Seating
   /** Called with the usage of a complete output. Returns the usage that the end of the output reports. */
   readonly toEndUsage: (own: Usage) => Usage
   readonly maxOutputTokens: number
@@ -77,7 +78,6 @@ export type Reserved = {
 export type RunDeps = {
   readonly openStream: OpenStream
   readonly dispatch: Dispatch
-  readonly seatsOf: Affinity['seatsOf']
   readonly recovery: Recovery
   readonly endGeneration: EndGeneration
   readonly suspects: Suspects
@@ -153,7 +153,7 @@ class GenerationRun implements Run {
       },
       promptTokens: inputEstimate.estimate(model.id, size),
       admission,
-      seats: deps.seatsOf(call),
+      seating: reserved.seating,
       inbox: this.inbox,
       signal: call.signal,
       claimFound: (worker) => suspect.claimFound(worker),

@@ -109,6 +109,16 @@ test('claims forget old seats, and the oldest ones beyond 50,000', async () => {
   expect(await redis.zcard(seatAgesKey(model))).toBe(49_992)
 })
 
+test('the seats of conversations are forgotten after those of single requests', async () => {
+  const model = await seated('worker-1', ['first'])
+  const job = generationJob({ model })
+  await lift(job, { seats: { ...NO_SEATS, taken: ['second'], sought: ['first'] } })
+  await claim(job, { worker: 'worker-1', offer: { id: job.id, epoch: 1 } })
+  const [single, turn] = await redis.zmscore(seatAgesKey(model), 'first', 'second')
+  expect(Number(turn) - Number(single)).toBeGreaterThanOrEqual(480_000)
+  expect([await seek(model, 'first'), await seek(model, 'second')]).toEqual(['worker-1', 'worker-1'])
+})
+
 test('an offered generation is claimed by its id, before the fairest one', async () => {
   const first = await lifted()
   const offered = await waits(first.model, of('account-1', 1))

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
+import { NO_SEATING } from '#apps/gateway/generation/affinity.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
 import type { Dispatch, Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
@@ -14,7 +15,6 @@ import { createOpenStream } from '#apps/gateway/generation/open-stream.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import type { Ending } from '#apps/gateway/generation/settlements.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
-import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -176,7 +176,7 @@ export function setUp(given: Given) {
         streamSettled: (worker, stream) => log.push(`settled ${worker} ${stream}`),
       }),
       suspects: createSuspects(),
-      seatsOf: () => NO_SEATS,
+      openSeating: () => ({ ...NO_SEATING }),
       inputEstimate: createInputEstimate(),
       expectedOutput: createExpectedOutput(),
       growHold: (_, { moreTokens }) => log.push(`grow by ${moreTokens}`),

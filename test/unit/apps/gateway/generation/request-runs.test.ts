@@ -34,6 +34,17 @@ test('each choice is a generation, and one settlement counts the prompt once and
   ])
 })
 
+test('all choices of a request have the seats of one conversation, and one choice of the worker', async () => {
+  const { events, generations } = setUp({
+    epochs: [(send) => send([claimed(), [text('one'), [1]], end(1)])],
+    others: [[(send) => send([claimed(), [text('two'), [1]], end(1)])]],
+  })
+  await collectChoices(events)
+  const [first, second] = generations.map(({ seating }) => seating)
+  expect(first).toBeDefined()
+  expect(second).toBe(first)
+})
+
 test('a choice whose worker is lost goes on elsewhere, and the others do not notice', async () => {
   const { events, log, settled } = setUp({
     epochs: [(send) => send([claimed(), [text('one'), [1]], end(1)])],

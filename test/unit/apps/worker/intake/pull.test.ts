@@ -28,6 +28,8 @@ function setUp(capacity: number) {
     /** The generations that the record does not give to an offer now. */
     later: new Set<string>(),
     answers: Promise.resolve(),
+    /** Called by each claim without an offer, which gets nothing if the result is false. */
+    onFair: () => true,
   }
   const ends: (() => void)[] = []
   const offered: string[] = []
@@ -44,7 +46,7 @@ function setUp(capacity: number) {
         offered.push(offer.id)
         if (state.later.has(offer.id)) return 'later'
       }
-      if (state.waiting === 0) return null
+      if (state.waiting === 0 || (offer === null && !state.onFair())) return null
       state.waiting -= 1
       const { promise, resolve } = Promise.withResolvers<void>()
       ends.push(resolve)
@@ -302,6 +304,25 @@ test('an offer that may not be claimed yet leaves the slot to another generation
   ends.at(-1)?.()
   await pass(0)
   expect([offered, state.waiting]).toEqual([['a', 'a'], 0])
+})
+
+test('an offer that may not be claimed yet is tried again at once if the worker has another free slot', async () => {
+  const { pull, state, slots, offered, pass } = setUp(2)
+  state.waiting = 2
+  state.later.add('a')
+  state.onFair = () => state.later.delete('a')
+  pull.offer(offer('a'))
+  await pass(0)
+  expect([offered, slots.running(), state.waiting]).toEqual([['a', 'a'], 2, 0])
+})
+
+test('after a claim that got nothing, the offers that are kept beside a free slot are claimed', async () => {
+  const { pull, state, offered, pass } = setUp(8)
+  state.waiting = 20
+  state.onFair = () => false
+  for (let count = 0; count < 5; count += 1) pull.offer(offer(`offer-${count}`))
+  await pass(0)
+  expect(offered).toHaveLength(5)
 })
 
 test('a worker that may not pull claims no offer', async () => {
