@@ -262,6 +262,7 @@ export function serveEngine(deps: {
       meanGenerationMs: runs.meanMs(),
       slotTokensPerS: runs.slotTokensPerS(),
       contextWindow,
+      takesOffers: true,
       callFormat: model.chat.callFormat,
     }),
     isHealthy: watch.ready,

@@ -9,7 +9,6 @@ import {
   type EngineDeaths,
   type PackedJob,
 } from '#libs/generation-record/pack-job.ts'
-import type { Seats } from '#libs/generation-record/seats.ts'
 import type { JobQueue } from '#libs/job-queue/job-queue.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -17,6 +16,7 @@ import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import type { Admission } from './admit.ts'
+import type { Seating } from './affinity.ts'
 import { firstNeeds, nextNeeds } from './epoch-needs.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
@@ -55,8 +55,8 @@ import type { WarmOffer } from './warm-offer.ts'
  *     client allows is over, or no worker will come. The inbox is lost as `not-started`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
- *   In epoch 1 a turn of a conversation may be offered to one worker, which has probably cached the turns before
- *   (`warm-offer.ts`). Then its job is delayed for a moment, and becomes due if no worker claims the generation.
+ *   In epoch 1 a turn of a conversation may be offered to one worker (`warm-offer.ts`): to the worker that has probably
+ *   cached the turns before, or to the one with the least to do. Then its job is delayed for a moment, and becomes due if no worker claims the generation.
  *
  * RUNNING
  *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
@@ -130,7 +130,7 @@ type Generation = {
   /** The estimated tokens of the prompt. */
   readonly promptTokens: number
   readonly admission: Admission
-  readonly seats: Seats
+  readonly seating: Seating
   readonly inbox: StreamInbox
   readonly signal: AbortSignal
   /** Called when a look finds that this worker has claimed the generation, before any event of the worker arrives. */
@@ -159,7 +159,7 @@ type Deps = {
   readonly modelStates: Pick<KnownModelStates, 'startsWithin'>
   readonly demand: Pick<Demand, 'wait'>
   readonly pace: Pace
-  readonly openOffer: (job: OwnJob) => WarmOffer
+  readonly openOffer: (job: OwnJob, seating: Pick<Seating, 'choose'>) => WarmOffer
   readonly bounds: Bounds
   /**
    * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready before
@@ -219,12 +219,12 @@ class DispatchedGeneration implements Dispatched {
   #start: StartWait | null
 
   constructor(deps: Deps, generation: Generation) {
-    const { job, admission } = generation
+    const { job, admission, seating } = generation
     const onError = (error: unknown) => this.#warn(error, 'no job was added')
     this.#deps = deps
     this.#generation = generation
     this.#ownJob = new OwnJob(deps.jobs, { job, place: admission.place }, onError)
-    this.#offer = deps.openOffer(this.#ownJob)
+    this.#offer = deps.openOffer(this.#ownJob, seating)
     this.#current = job
     this.#needs = firstNeeds(job)
     this.#servedMs = deps.nowMs()
@@ -319,7 +319,7 @@ class DispatchedGeneration implements Dispatched {
 
   /** Sends the command before the promise is returned. */
   async #lift(packedJob: PackedJob): Promise<Lift> {
-    const { admission, seats, remainingMs } = this.#generation
+    const { admission, seating, remainingMs } = this.#generation
     return await this.#deps.record.lift({
       job: packedJob,
       epoch: this.#epoch,
@@ -331,7 +331,7 @@ class DispatchedGeneration implements Dispatched {
       ids: this.#ids,
       promptTokens: this.#promptTokens,
       engineDeaths: this.#engineDeaths,
-      seats,
+      seats: seating.seats,
     })
   }
 
@@ -362,10 +362,10 @@ class DispatchedGeneration implements Dispatched {
    * which names the worker of its seat.
    */
   async #liftFirst(): Promise<Lift> {
-    const { job, seats } = this.#generation
-    if (seats.sought.length === 0 && !seats.isReserved) return await this.#liftWithJob()
+    const { sought, isReserved } = this.#generation.seating.seats
+    if (sought.length === 0 && !isReserved) return await this.#liftWithJob()
     const lifted = await this.#lift(await this.#pack())
-    if (lifted.status === 'waiting') this.#offer.queue(job, lifted)
+    if (lifted.status === 'waiting') this.#offer.queue(this.#generation.job, lifted)
     return lifted
   }
 

@@ -17,7 +17,10 @@ export type GenerationCall = {
   readonly model: ModelSpec
   readonly request: GenerationRequest
   readonly size: RequestSize
-  readonly conversation: Conversation
+  /** Null if the prompt is small: it is then hashed when a worker is chosen (`affinity.ts`), if one is to be chosen. */
+  readonly conversation: Conversation | null
+  /** The caller's own name for the conversation, from a header or from `prompt_cache_key`; null if there is none. */
+  readonly session: string | null
   /** The caller's own limit; null leaves it to the model's maximum. It is the limit of each choice. */
   readonly maxOutputTokens: number | null
   /** How many answers to the one prompt the request wants, at most `MAX_CHOICES`. Absent: one. */

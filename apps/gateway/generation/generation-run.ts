@@ -9,7 +9,7 @@ import { toChoiceId } from '#libs/contracts/choices.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
-import type { Affinity } from './affinity.ts'
+import type { Seating } from './affinity.ts'
 import type { ChoiceTrials } from './choice-trials.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
@@ -68,6 +68,7 @@ export type Reserved = {
   readonly shares: HoldShares
   /** Null if the request has one choice. */
   readonly trials: ChoiceTrials | null
+  readonly seating: Seating
   /** Called with the usage of a complete output. Returns the usage that the end of the output reports. */
   readonly toEndUsage: (own: Usage) => Usage
   readonly maxOutputTokens: number
@@ -80,7 +81,6 @@ export type Reserved = {
 export type RunDeps = {
   readonly openStream: OpenStream
   readonly dispatch: Dispatch
-  readonly seatsOf: Affinity['seatsOf']
   readonly recovery: Recovery
   readonly endGeneration: EndGeneration
   readonly suspects: Suspects
@@ -127,7 +127,6 @@ class GenerationRun implements Run {
     const { openStream, dispatch, suspects, inputEstimate, nowMs } = deps
     const { choice, admission, shares, trials, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request, size } = call
-    const seats = deps.seatsOf(call)
     this.call = call
     this.choice = choice
     this.#deps = deps
@@ -159,8 +158,7 @@ class GenerationRun implements Run {
       },
       promptTokens: inputEstimate.estimate(model.id, size),
       admission,
-      // A further choice is offered to the worker of the turn before, and to no other: its prompt may be cached there.
-      seats: choice === 0 ? seats : { ...seats, taken: [], isReserved: false },
+      seating: reserved.seating,
       inbox: this.inbox,
       signal: call.signal,
       claimFound: (worker) => suspect.claimFound(worker),

@@ -2,6 +2,7 @@ import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { Hold } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { Admission } from './admit.ts'
+import type { Affinity } from './affinity.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { createChoiceTrials } from './choice-trials.ts'
 import { createOpenRun, type OpenRun, type Reserved, type Run, type RunDeps } from './generation-run.ts'
@@ -16,6 +17,7 @@ import { toCharge } from './to-charge.ts'
  *   the others only correct the fair order. Each has as its usage the tokens of the prompt that its engine had to compute
  *   again;
  * - the deaths of engines: they are counted together, because all choices have one prompt (`choice-trials.ts`);
+ * - the worker: further choices are offered to the worker of the first one (`affinity.ts`);
  * - the end: the request is complete when all choices are, and fails, free, when one of them fails.
  */
 export type RequestRuns = {
@@ -40,12 +42,18 @@ export type RequestRuns = {
 
 export type OpenRuns = (call: GenerationCall, reserved: ReservedRequest) => RequestRuns
 
-type ReservedRequest = Omit<Reserved, 'choice' | 'shares' | 'trials' | 'toEndUsage'> & { readonly hold: Hold }
+type ReservedRequest = Omit<Reserved, 'choice' | 'shares' | 'trials' | 'seating' | 'toEndUsage'> & {
+  readonly hold: Hold
+}
 
 /** `showsCost` is true if answers include their cost. */
-export function createOpenRuns({ showsCost, ...deps }: RunDeps & { showsCost: boolean }): OpenRuns {
+export function createOpenRuns({
+  showsCost,
+  openSeating,
+  ...deps
+}: RunDeps & { showsCost: boolean; openSeating: Affinity['open'] }): OpenRuns {
   const openRun = createOpenRun(deps)
-  return (call, reserved) => new Runs({ openRun, showsCost }, call, reserved)
+  return (call, reserved) => new Runs({ openRun, openSeating, showsCost }, call, reserved)
 }
 
 /** A class, because a gateway has one object for each request that it runs. */
@@ -58,7 +66,11 @@ class Runs implements RequestRuns {
   #hasFailed = false
 
   constructor(
-    { openRun, showsCost }: { openRun: OpenRun; showsCost: boolean },
+    {
+      openRun,
+      openSeating,
+      showsCost,
+    }: { openRun: OpenRun; openSeating: Affinity['open']; showsCost: boolean },
     call: GenerationCall,
     { hold, admission, ...reserved }: ReservedRequest,
   ) {
@@ -68,11 +80,12 @@ class Runs implements RequestRuns {
     const shares = createHoldShares(hold, choices)
     this.#shares = shares
     const trials = choices === 1 ? null : createChoiceTrials()
+    const seating = openSeating(call)
     let running = choices
     // The end of the last choice reports the usage of the request. Each other end reports its own usage.
     const toEndUsage = (own: Usage) => ((running -= 1) === 0 ? this.#usage() : own)
     const open = (choice: number, of: Admission) =>
-      openRun(call, { ...reserved, choice, admission: of, shares, trials, toEndUsage })
+      openRun(call, { ...reserved, choice, admission: of, shares, trials, seating, toEndUsage })
     this.#first = open(0, admission)
     this.#others = Array.from({ length: choices - 1 }, (_, index) => open(index + 1, toOther(admission)))
   }

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
+import { NO_SEATING } from '#apps/gateway/generation/affinity.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
 import type { Dispatch, Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
@@ -16,7 +17,6 @@ import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import type { Reserve } from '#apps/gateway/generation/reserve.ts'
 import type { Ending } from '#apps/gateway/generation/settlements.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
-import { NO_SEATS, type Seats } from '#libs/generation-record/seats.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -68,7 +68,6 @@ type Given = {
   showsCost?: boolean
   growHold?: GrowHold
   exact?: Reserve['exact']
-  seats?: Seats
   /** The error that admission throws. */
   refusal?: ApiError
   startWait?: StartWait
@@ -185,7 +184,7 @@ export function setUp(given: Given) {
         streamSettled: (worker, stream) => log.push(`settled ${worker} ${stream}`),
       }),
       suspects: createSuspects(),
-      seatsOf: () => given.seats ?? NO_SEATS,
+      openSeating: () => ({ ...NO_SEATING }),
       inputEstimate: createInputEstimate(),
       expectedOutput: createExpectedOutput(),
       growHold: given.growHold ?? ((_, { moreTokens }) => log.push(`grow by ${moreTokens}`)),

@@ -50,6 +50,17 @@ test('the settlement has the hold as it was granted last, also if another choice
   expect(settled[0]?.job.hold).toMatchObject({ amountNano: '1512000', receipt: 'of the larger hold' })
 })
 
+test('all choices of a request have the seats of one conversation, and one choice of the worker', async () => {
+  const { events, generations } = setUp({
+    epochs: [(send) => send([claimed(), [text('one'), [1]], end(1)])],
+    others: [[(send) => send([claimed(), [text('two'), [1]], end(1)])]],
+  })
+  await collectChoices(events)
+  const [first, second] = generations.map(({ seating }) => seating)
+  expect(first).toBeDefined()
+  expect(second).toBe(first)
+})
+
 test('a choice whose worker is lost goes on elsewhere, and the others do not notice', async () => {
   const { events, log, settled } = setUp({
     epochs: [(send) => send([claimed(), [text('one'), [1]], end(1)])],
@@ -185,17 +196,6 @@ test('each choice has its number, for its seed, and its share of the hold; all h
     ['', undefined, 34, 66],
     ['+1', 1, 33, 67],
     ['+2', 2, 33, 67],
-  ])
-})
-
-test('only the first choice is placed and takes the seat; the others are offered to the worker of the turn before', async () => {
-  const seats = { taken: ['new'], sought: ['old'], isReserved: true }
-  const finish = [(send: (events: readonly ReturnType<typeof end>[]) => void) => send([claimed(), end(1)])]
-  const { events, generations } = setUp({ seats, epochs: finish, others: [finish] })
-  await collectChoices(events)
-  expect(generations.map((generation) => generation.seats)).toEqual([
-    seats,
-    { taken: [], sought: ['old'], isReserved: false },
   ])
 })
 

@@ -88,7 +88,7 @@ test('the job becomes due when nobody has claimed the generation in time', async
   expect(log).toEqual(OFFERED)
   await after(1)
   dispatched.claimed(CLAIM)
-  expect(log).toEqual([...OFFERED, 'due 1', 'late', 'watch worker-1'])
+  expect(log).toEqual([...OFFERED, 'unreserve', 'due 1', 'late', 'watch worker-1'])
 })
 
 test('an offer was taken in time if the worker has removed the job, although its claim arrives late', async () => {
@@ -96,7 +96,7 @@ test('an offer was taken in time if the worker has removed the job, although its
   await dispatched.begin()
   await after(5_000)
   dispatched.claimed(CLAIM)
-  expect(log).toEqual([...OFFERED, 'due 1', 'lift 1', 'add 1.2', 'taken', 'watch worker-1'])
+  expect(log).toEqual([...OFFERED, 'unreserve', 'due 1', 'lift 1', 'add 1.2', 'taken', 'watch worker-1'])
 })
 
 test('an offer that reaches no worker makes the job due at once', async () => {
