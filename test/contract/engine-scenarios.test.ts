@@ -129,7 +129,7 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
   },
 
   async 'cancel-deadline'(name) {
-    const { messages, ending } = await collect(callGenerate(client, request(name), { timeoutMs: 200 }))
+    const { messages, ending } = await collect(callGenerate(client, request(name), { timeoutMs: 500 }))
     expect(ending.code).toBe(readRecording(name).status.code)
     expect(messages.length).toBeGreaterThan(0)
     await untilIdle(client)

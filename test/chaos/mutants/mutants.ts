@@ -157,9 +157,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a generation that failed is charged',
     edits: [
       {
-        file: 'apps/gateway/generation/generation-run.ts',
-        from: "this.#outcome = 'fault'\n    this.#timing.failed(error)",
-        to: 'this.#timing.failed(error)',
+        file: 'apps/gateway/generation/request-runs.ts',
+        from: 'this.#hasFailed = true',
+        to: '',
       },
     ],
     planned: ENDING_WORKERS,
