@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatCredits, parseCredits } from '#libs/money/nano-credits.ts'
-import { demoPrices } from '#test/support/catalog.ts'
-import type { TestAccount } from '#test/support/cluster.ts'
+import { sumMetric, type TestAccount } from '#test/support/cluster.ts'
 import type { FaultyCluster } from '#test/support/faulty-cluster/faulty-cluster.ts'
 import type { Books } from './books.ts'
+import { checkUnpaid, type Sample } from './check-unpaid.ts'
 import type { Asked } from './clients.ts'
 import type { Random } from './random.ts'
-import { AFTERMATH_MS, type Done } from './run-faults.ts'
+import type { Done } from './run-faults.ts'
 
 /** An account that pays for requests. */
 export type Payer = {
@@ -33,21 +33,17 @@ export type Shortages = {
 }
 
 const RICH = 3
-const POOR = 2
+const POOR = 3
 const RICH_CREDITS = '1000'
 /** Pays for two or three answers. */
 const POOR_CREDITS = '0.0004'
-/** The amounts that poor accounts get: less than an answer, or a little more. Together less than the clients need. */
-const GIFT_NANO = { least: 20_000, most: 200_000 }
-const GIFT_EVERY_MS = 1_000
+/** The amounts that poor accounts get: less than an answer costs. Together they are less than the clients need. */
+const GIFT_NANO = { least: 10_000, most: 60_000 }
+const GIFT_EVERY_MS = 400
 const RETRY_MS = 300
 const WATCH_EVERY_MS = 150
-/** Tokens wait for this long to be paid (`paid-output.ts`); a little is added for a busy machine. */
-const UNPAID_MS = 4_000
 /** A top-up whose fate is unknown is repeated for this long. */
 const GIVE_UP_MS = 60_000
-
-type Sample = { readonly atMs: number; readonly available: ReadonlyMap<string, bigint> }
 
 export async function createPayers(cluster: FaultyCluster, books: Books): Promise<Payers> {
   const all: Payer[] = []
@@ -102,42 +98,25 @@ export async function createPayers(cluster: FaultyCluster, books: Books): Promis
         async stop() {
           stopping.abort()
           await feeding
-          return { problems: (asked, done) => findProblems(samples, asked, done) }
+          return { problems: (asked, done) => checkUnpaid({ samples, asked, done }) }
         },
       }
     },
     async note() {
-      return `${await books.grownHolds(poorIds)} holds of poor accounts have grown`
+      const grown = await books.grownHolds(poorIds)
+      const waits = await Promise.all(cluster.gateways.map(countWaits))
+      return `poor accounts: ${grown} holds have grown, ${sum(waits)} waits for credits in these gateways`
     },
   }
 }
 
-function findProblems(samples: readonly Sample[], asked: readonly Asked[], done: readonly Done[]): string[] {
-  const overspent = samples.flatMap(({ available }) => [...available].filter(([, nano]) => nano < 0n))
-  const unpaid = asked.filter(({ outcome }) => outcome.kind === 'unpaid')
-  const needless = unpaid.filter((each) => !wasShort(each, samples) && !isExcused(each, done))
-  return [
-    ...overspent.map(([id, nano]) => `account ${id} has ${nano} nano-credits`),
-    ...needless.map(
-      ({ ask, call }) => `${call.id} (${ask.name}) ended as unpaid although there were credits`,
-    ),
-  ]
+/** Returns how many requests have waited for credits since the gateway's process started. */
+async function countWaits({ opsUrl }: FaultyCluster['gateways'][number]): Promise<number> {
+  return sumMetric(
+    await (await fetch(`${opsUrl()}/metrics`)).text(),
+    'millrace_gateway_credit_waits_total',
+    {},
+  )
 }
 
-/** True if the account was seen without the credits for one more token while its request ran. */
-function wasShort({ ask, call, payer }: Asked, samples: readonly Sample[]): boolean {
-  const nextToken = demoPrices(ask.model).outputPriceNano / 1_000_000n
-  return samples
-    .filter(({ atMs }) => atMs >= call.startMs && atMs <= call.endMs)
-    .some(({ available }) => (available.get(payer.account.id) ?? 0n) < nextToken)
-}
-
-/** True if, when the answer ended, a fault kept it from larger holds: tokens wait for a hold only for a short time. */
-function isExcused({ call }: Asked, done: readonly Done[]): boolean {
-  return done
-    .filter(({ startMs, endMs }) => startMs < call.endMs && endMs + AFTERMATH_MS > call.endMs - UNPAID_MS)
-    .some(({ label, disturbed }) => disturbed === call.gateway || KEEPS_HOLDS.test(label))
-}
-
-/** Matches faults of billing and its database, and of the bus, which carries the requests of workers and the answers. */
-const KEEPS_HOLDS = /billing|postgres|bus/u
+const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0)
