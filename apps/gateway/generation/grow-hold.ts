@@ -18,7 +18,7 @@ import { toHold } from './reserve.ts'
 export type GrowHold = (
   generation: {
     readonly dispatched: Pick<Dispatched, 'job' | 'growHold'>
-    readonly inbox: StreamInbox
+    readonly inbox: Pick<StreamInbox, 'stream' | 'worker' | 'epoch'>
     /** The request's hold, in which the generation has the share of `choice`. */
     readonly shares: HoldShares
     readonly choice: number

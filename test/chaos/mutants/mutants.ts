@@ -143,6 +143,17 @@ export const MUTANTS: readonly Mutant[] = [
     asks: /limit/u,
   },
   {
+    name: 'tokens that are not paid are passed on',
+    edits: [
+      {
+        file: 'apps/worker/run/paid-output.ts',
+        from: 'if (unpaid.length === 0 && given + ids.length <= paid) {',
+        to: 'if (unpaid.length === 0) {',
+      },
+    ],
+    planned: ENDING_WORKERS,
+  },
+  {
     name: 'a generation that failed is charged',
     edits: [
       {
