@@ -11,6 +11,7 @@ import type { CallEnding } from '#apps/worker/run/measure-calls.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunChat } from '#apps/worker/run/run-chat.ts'
 import { createOutputLogprobs } from '#apps/worker/run/output-logprobs.ts'
+import { describePromptLogprobs } from '#apps/worker/run/prompt-logprobs.ts'
 import { createSentPrefixes, type SentPrefixes } from '#apps/worker/run/sent-prefixes.ts'
 import { createRunEmbedding } from '#apps/worker/run/run-embedding.ts'
 import type { Trials } from '#apps/worker/run/trials.ts'
@@ -156,6 +157,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
         engineStops: (request) => request.stop,
         constrain: given.constrain ?? (() => null),
         describeLogprobs: (earlierIds) => createOutputLogprobs({ tokenizer, earlierIds }),
+        describePrompt: (tokens, promptIds) => describePromptLogprobs(tokens, { tokenizer, promptIds }),
         createParser: () =>
           createOutputParser({
             generationId: job.id,
