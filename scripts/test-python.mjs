@@ -1,5 +1,5 @@
 // `npm run test:python`: tests Python clients against a separate cluster. lm-evaluation-harness has an environment of its
-// own, because its packages require other versions than those of the clients.
+// own, because its packages may require other versions than the clients.
 import { join } from 'node:path'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'

@@ -39,7 +39,7 @@ export function inventLogprob(
 }
 
 /**
- * Invents the log probabilities of a prompt. They depend only on the tokens and their positions, as those of an output.
+ * Invents the log probabilities of a prompt. They depend only on the tokens and their positions, as for an output.
  * The first token has none.
  */
 export function inventPromptLogprobs(

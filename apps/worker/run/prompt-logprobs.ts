@@ -16,8 +16,8 @@ const MOST_LISTED_AT_ONCE = 2_048
  * Describes the log probabilities that an engine has sent for the tokens of a prompt, as events. Throws an `EngineError`
  * if there is not one for each token after the first, which has none.
  *
- * The texts are those of vLLM's HTTP server: the first token is decoded by itself, and does not count as the beginning
- * of a character that a later token completes.
+ * The texts are the same as in vLLM's HTTP server: the first token is decoded by itself, and does not count as the
+ * beginning of a character that a later token completes.
  */
 export function describePromptLogprobs(
   { promptLogprobs = [] }: Pick<EngineTokens, 'promptLogprobs'>,
@@ -26,17 +26,32 @@ export function describePromptLogprobs(
   if (promptLogprobs.length !== promptIds.length || promptLogprobs.some(isMissing)) {
     throw new EngineError('failed', 'the engine has sent a prompt without its log probabilities')
   }
+  const texts = withKnownTexts(tokenizer)
   const tokens = promptLogprobs.map(({ logprob, topIds, topLogprobs }, at): PromptLogprob => {
     const id = promptIds[at] ?? 0
-    if (logprob === null) return { token: tokenizer.decode([id]), logprob, top: [] }
+    if (logprob === null) return { token: texts.decode([id]), logprob, top: [] }
     const before = Array.from(promptIds.subarray(Math.max(1, at - CONTEXT_IDS), at))
     const toLogprob = (one: number, value = NaN): Logprob => ({
-      token: toTokenText(tokenizer, one, before),
+      token: toTokenText(texts, one, before),
       logprob: toBoundedLogprob(value),
     })
     return { ...toLogprob(id, logprob), top: topIds.map((one, index) => toLogprob(one, topLogprobs[index])) }
   })
   return toEvents(tokens)
+}
+
+/** Decodes each id once: every token is also the first of its alternatives, and tokens are repeated in a prompt. */
+function withKnownTexts(tokenizer: Pick<Tokenizer, 'decode'>): Pick<Tokenizer, 'decode'> {
+  const known = new Map<number, string>()
+  return {
+    decode(ids) {
+      const id = ids[0]
+      if (id === undefined || ids.length > 1) return tokenizer.decode(ids)
+      const text = known.get(id) ?? tokenizer.decode(ids)
+      known.set(id, text)
+      return text
+    },
+  }
 }
 
 function toEvents(tokens: readonly PromptLogprob[]): PromptLogprobs[] {

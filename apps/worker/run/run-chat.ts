@@ -232,6 +232,7 @@ export function createRunChat(deps: {
     }
     const passOnPaid = logprobs === null ? passOn : passOnEach
     const isPromptOnly = fit.mostTokens === 0
+    let listsPrompt = request.promptLogprobs !== undefined
     const paid = openPaidOutput(run, fit, passOnPaid)
     let end: EngineEnd | null
     try {
@@ -242,7 +243,8 @@ export function createRunChat(deps: {
           if (!isContinued) usage.cachedTokens = toOwn(cachedTokens)
           watch.tokenSeen()
           trials.outputSeen()
-          if (request.promptLogprobs !== undefined && !run.hasOutput()) {
+          if (listsPrompt) {
+            listsPrompt = false
             for (const event of model.describePrompt(tokens, request.promptIds)) run.send([event])
           }
           if (isPromptOnly) {

@@ -14,8 +14,8 @@ export function toEcho({ echo = false, prompt }: CompletionBody): { echo?: strin
 
 /**
  * Returns how an echoed prompt is tokenized; no field if there is no echo, so that the prompt becomes a chat. The
- * gateway keeps the list of the prompt's log probabilities until it sends them, so the list is bounded like that of an
- * output that is not streamed.
+ * gateway keeps the list of the prompt's log probabilities until it sends them, so the list has the same bound as the
+ * list of an output that is not streamed.
  *
  * Throws an `ApiError` `invalid_request` for a field that has no meaning with or without `echo`. Several answers would
  * repeat the prompt, and a raw prompt does not tell the model where an answer in a format begins.
