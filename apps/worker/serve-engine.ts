@@ -84,7 +84,10 @@ export type WorkerServices = {
 }
 
 /** The features of a worker of this version, by the kind of its model. */
-const FEATURES = { chat: ['chat', 'continue', 'logprobs', 'choices'], embedding: ['embedding'] } as const
+const FEATURES = {
+  chat: ['chat', 'continue', 'logprobs', 'choices', 'raw-prompt'],
+  embedding: ['embedding'],
+} as const
 
 /** Serves one model with one engine; pulling starts as soon as the engine is healthy. */
 export function serveEngine(deps: {

@@ -54,6 +54,7 @@ export type OutputEvent = Extract<
   GenerationEvent,
   {
     readonly type:
+      | 'prompt-logprobs'
       | 'token-logprobs'
       | 'reasoning-delta'
       | 'text-delta'

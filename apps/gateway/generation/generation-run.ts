@@ -116,6 +116,8 @@ class GenerationRun implements Run {
   #output: OutputEvent[] = []
   #wasSent = false
   #vectorCount = 0
+  /** How many tokens of the prompt were received with their log probabilities. */
+  #promptListed = 0
   /** The output tokens and vectors of earlier epochs, which do not count as output of this epoch. */
   #tokensBefore = 0
   #vectorsBefore = 0
@@ -219,8 +221,18 @@ class GenerationRun implements Run {
     return this.#vectorCount
   }
 
+  /** The log probabilities of the prompt that an earlier epoch has sent are dropped. */
   received(event: OutputEvent) {
-    this.#output.push(event)
+    if (event.type !== 'prompt-logprobs') {
+      this.#output.push(event)
+      return
+    }
+    const known = this.#promptListed - event.first
+    if (known >= event.tokens.length) return
+    this.#promptListed = event.first + event.tokens.length
+    this.#output.push(
+      known === 0 ? event : { ...event, first: event.first + known, tokens: event.tokens.slice(known) },
+    )
   }
 
   complete(reported: GenerationEnd) {

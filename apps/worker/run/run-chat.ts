@@ -92,6 +92,9 @@ export function createRunChat(deps: {
     const promptTokens = run.firstPromptTokens ?? prompt.ids.length
     const tokens = { prompt: promptTokens, rendered: prompt.ids.length, written: earlier.length }
     const fit = fitOutput(job, tokens, contextWindow)
+    if (fit.status !== 'prompt-too-long' && hasLongList(job, promptTokens)) {
+      return { status: 'refused', error: promptListTooLong(job, promptTokens) }
+    }
     if (fit.status === 'hold-too-small') {
       return { status: 'declined', reason: fit.status, promptTokens, need: '' }
     }
@@ -128,6 +131,8 @@ export function createRunChat(deps: {
     const parser = model.createParser(job, prompt)
     const { minTokens = 0, ignoreEos = false, topLogprobs } = job.request
     const logprobs = topLogprobs === undefined ? null : model.describeLogprobs(earlier)
+    // The gateway has the prompt's log probabilities if it has output, because they are sent first.
+    const listsPrompt = job.request.rawPrompt !== undefined && earlier.length === 0
     const endIds = ignoreEos ? [] : model.endIds
     const isOver = await replay(run, parser, endIds)
     const finish =
@@ -149,6 +154,7 @@ export function createRunChat(deps: {
               constraint,
               cacheSalt,
               ...(topLogprobs !== undefined && { topLogprobs }),
+              ...(topLogprobs !== undefined && listsPrompt && { promptLogprobs: topLogprobs }),
             },
           )
     const events = parser.finish()
@@ -200,7 +206,8 @@ export function createRunChat(deps: {
       return finish
     } catch (error) {
       end({ firstMs: run.output.firstMs, error: run.stopReason() ?? error })
-      if (run.stopReason() === 'deadline') return 'length'
+      const isAnswer = request.promptLogprobs === undefined || run.hasOutput()
+      if (run.stopReason() === 'deadline' && isAnswer) return 'length'
       throw error
     }
   }
@@ -241,6 +248,8 @@ export function createRunChat(deps: {
       for (let at = 0; at < ids.length && !stopped; at += 1) passOn(ids.slice(at, at + 1))
     }
     const passOnPaid = logprobs === null ? passOn : passOnEach
+    const isPromptOnly = fit.mostTokens === 0
+    let listsPrompt = request.promptLogprobs !== undefined
     const paid = openPaidOutput(run, fit, passOnPaid)
     let end: EngineEnd | null
     try {
@@ -252,6 +261,14 @@ export function createRunChat(deps: {
           watch.tokenSeen()
           trials.outputSeen()
           prefills.end(run)
+          if (listsPrompt) {
+            listsPrompt = false
+            for (const event of model.describePrompt(tokens, request.promptIds)) run.send([event])
+          }
+          if (isPromptOnly) {
+            run.noteOutput([])
+            return true
+          }
           logprobs?.keep(tokens)
           const taken = paid.take(ids)
           if (taken.length > 0) passOnPaid(taken)
@@ -270,7 +287,7 @@ export function createRunChat(deps: {
     if (end === null) throw new EngineError('unavailable', 'the generation was stopped')
     if (!isContinued) usage.cachedTokens = toOwn(end.cachedTokens)
     const { finishReason } = end
-    if (finishReason === 'stop' || finishReason === 'length') return finishReason
+    if (finishReason === 'stop' || finishReason === 'length') return isPromptOnly ? 'length' : finishReason
     throw toEndError(finishReason, request, run.hasOutput())
   }
 }
@@ -360,6 +377,16 @@ type Refusal = Omit<GenerationError, 'type'>
 const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => ({
   code: 'context_length_exceeded',
   message: toOverflowMessage({ contextWindow, tokens }),
+})
+
+const hasLongList = ({ request: { rawPrompt } }: ChatJob, promptTokens: number) =>
+  promptTokens > (rawPrompt?.mostTokens ?? Infinity)
+
+const promptListTooLong = ({ request: { rawPrompt } }: ChatJob, tokens: number): Refusal => ({
+  code: 'invalid_request',
+  message:
+    `'prompt': a prompt with these log probabilities has at most ${rawPrompt?.mostTokens} tokens; ` +
+    `the prompt has ${tokens}.`,
 })
 
 /** The account's credits limited the hold, so its amount is all that the account had left. */

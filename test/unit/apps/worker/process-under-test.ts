@@ -12,6 +12,7 @@ import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunChat } from '#apps/worker/run/run-chat.ts'
 import { createOutputLogprobs } from '#apps/worker/run/output-logprobs.ts'
 import { createPrefills, type Prefills } from '#apps/worker/run/prefills.ts'
+import { describePromptLogprobs } from '#apps/worker/run/prompt-logprobs.ts'
 import { createSentPrefixes, type SentPrefixes } from '#apps/worker/run/sent-prefixes.ts'
 import { createRunEmbedding } from '#apps/worker/run/run-embedding.ts'
 import type { Trials } from '#apps/worker/run/trials.ts'
@@ -158,6 +159,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
         engineStops: (request) => request.stop,
         constrain: given.constrain ?? (() => null),
         describeLogprobs: (earlierIds) => createOutputLogprobs({ tokenizer, earlierIds }),
+        describePrompt: (tokens, promptIds) => describePromptLogprobs(tokens, { tokenizer, promptIds }),
         createParser: () =>
           createOutputParser({
             generationId: job.id,
