@@ -112,7 +112,7 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
           contextWindow: model.contextWindow,
         })
         const ended = await runAnswer(job, { shares, choice, tokens, promptTokens })
-        shares.completed(choice, ended.tokens)
+        shares.completed(choice, { promptTokens, completionTokens: ended.tokens })
         expectedOutput.learn(model.id, caller.accountId, ended)
         return ended
       }),
@@ -145,8 +145,9 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
     let cap = capOutput(job, promptTokens, job.contextWindow)
     if (cap.status === 'hold-too-small') {
       try {
-        const exact = await reserve.exact(job, { promptTokens, choices: shares.choices })
-        job = { ...job, hold: shares.replaced(choice, exact) }
+        const { choices } = shares
+        const ask = (hold: Hold) => reserve.exact({ ...job, hold }, { promptTokens, choices })
+        job = { ...job, hold: await shares.replace(choice, promptTokens, ask) }
       } catch (error) {
         if (isShortage(error)) return { tokens: 0, isCut: true }
         throw error
@@ -154,6 +155,7 @@ export function createRuns(options: { billing: VirtualBilling; nowMs: () => numb
       cap = capOutput(job, promptTokens, job.contextWindow)
     }
     if (cap.status !== 'capped') return { tokens: 0, isCut: true }
+    shares.claimed()
     const { maxTokens: mostTokens, paidTokens } = cap
     const total = Math.min(of.tokens, mostTokens)
     let { hold } = job
