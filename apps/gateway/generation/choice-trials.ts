@@ -1,6 +1,6 @@
 /**
- * What the choices of one request know of engines that died while they ran a choice. The choices have one prompt. If
- * this prompt kills engines, each choice kills the engine that gets it, so the deaths count for the request:
+ * The engine deaths of one request with several choices. The choices have one prompt. If this prompt kills engines, each
+ * choice kills the engine that gets it, so the deaths count for the request:
  * - A choice that is the suspect of a death kills engines if another engine died with another choice (`suspects.ts`).
  * - The choices that were present at a death are queued again one at a time. The next one follows when the choice before
  *   has a few tokens of its new engine, is complete or is lost again. Choices that already wait or run go on.

@@ -14,8 +14,8 @@ import { toCharge } from './to-charge.ts'
  * so each goes on by itself after the loss of its worker. What the choices have in common is here:
  * - the hold: it pays for the prompt once, and for the output of all choices (`hold-shares.ts`);
  * - the settlement: the settlement of the first choice has the usage of all, and charges the request. The settlements of
- *   the others only correct the fair order. Each has as its usage the tokens of the prompt that its engine had to compute
- *   again;
+ *   the others only correct the fair order. The usage in each of them is the tokens of the prompt that its engine had to
+ *   compute again;
  * - the deaths of engines: they are counted together, because all choices have one prompt (`choice-trials.ts`);
  * - the worker: further choices are offered to the worker of the first one (`affinity.ts`);
  * - the end: the request is complete when all choices are, and fails, free, when one of them fails.
@@ -27,9 +27,9 @@ export type RequestRuns = {
    */
   queue(): Promise<void>
   /**
-   * Calls `receive` for each run at once. Resolves when all calls have. If one rejects, the inboxes of the other runs are
-   * closed, so they read only the events that they have accepted before. The promise rejects with its error after the
-   * calls for them have ended.
+   * Calls `receive` for each run at once. Resolves when all calls have. If one rejects, the inboxes of the other runs
+   * are closed, so they read only the events that they have accepted before. The promise rejects with its error after
+   * the calls for them have ended.
    */
   untilReceived(receive: (run: Run) => Promise<void>): Promise<void>
   /** Returns the number of output tokens that were received. */

@@ -32,8 +32,8 @@ export type Suspect = {
 
 export type Suspects = {
   /**
-   * `epochTokens` returns how many tokens or vectors the present epoch has given. `trials` is null if the request has one
-   * choice.
+   * `epochTokens` returns how many tokens or vectors the present epoch has given. `trials` is null if the request has
+   * one choice.
    */
   open(epochTokens: () => number, trials: ChoiceTrials | null): Suspect
   /** Notes that this worker died, perhaps together with its engine. */

@@ -102,6 +102,17 @@ test('choices take turns, also after one has failed', async () => {
   expect(log).toEqual(['first', 'second', 'third'])
 })
 
+test('of a hold that lacks a third of its output, what a complete choice leaves lacks a third as well', () => {
+  // 60 tokens of prompt leave 120 nano-credits for 60 of 90 tokens.
+  const lacking = { ...HOLD, amountNano: '180', outputTokens: 90 }
+  const spareAfter = (completionTokens: number) => {
+    const shares = createHoldShares(lacking, 3)
+    shares.completed(0, used(completionTokens, 60))
+    return shares.takeSpare(1, 100)
+  }
+  expect([0, 10, 20].map(spareAfter)).toEqual([30, 15, 0])
+})
+
 test('what choices deliver never costs more than the hold, although the prompt was estimated too low', () => {
   const price = integer({ min: 1, max: 3_000_000 }).map(BigInt)
   const step = record({
