@@ -2,6 +2,7 @@ import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createModelStates } from '#apps/gateway/demand/model-states.ts'
 import { createAdmit } from '#apps/gateway/generation/admit.ts'
+import { createRefusals } from '#apps/gateway/generation/refusals.ts'
 import { createStartWaits } from '#apps/gateway/generation/start-waits.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
@@ -60,10 +61,10 @@ export function setUp(options: {
     isBarred: () => options.barred ?? false,
     settlementsFull: () => options.full ?? false,
     expectCost: () => ({ cost: options.cost ?? COST, fixedCost: 0 }),
+    refusals: createRefusals({ drainBoundMs: 30_000, nowMs: () => clock.nowMs }),
     drainBoundMs: 30_000,
     assumedGenerationMs: 10_000,
     random: () => options.random ?? 0,
-    nowMs: () => clock.nowMs,
   })
   const refusal = (fields: Partial<ModelSpec> = {}): unknown => {
     try {

@@ -24,7 +24,8 @@ test('without a measurement the assumed time counts, and generations like this o
 
 test('what the record refuses is model_busy, with the time until there is room', () => {
   const { admit } = setUp({ engines: BUSY_ENGINES })
-  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ code: 'model_busy', retryAfterS: 5.125 })
+  // 2,000 of 14,000 tokens are too many: 5 s. A generation is claimed each 0.25 s. The margin is six claims.
+  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ code: 'model_busy', retryAfterS: 6.625 })
 })
 
 test('too many bytes are model_busy for two seconds', () => {
@@ -33,21 +34,88 @@ test('too many bytes are model_busy for two seconds', () => {
   expect(refusal).toMatchObject({ code: 'model_busy', retryAfterS: 2 })
 })
 
-test('clients that are refused together get different waits, up to a tenth longer', () => {
-  const { admit } = setUp({ engines: BUSY_ENGINES, random: 0.5 })
-  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ retryAfterS: 5.381_25 })
+test('clients that are refused together get different waits, up to a tenth longer; short waits are not longer', () => {
+  const retryAfterS = (generations: number, random: number) => {
+    const { admit } = setUp({ engines: BUSY_ENGINES, random })
+    return admit(generationCall()).refuse(queue(generations)).retryAfterS
+  }
+  expect([0, 0.5, 1].map((random) => retryAfterS(200, random))).toEqual([21.625, 22.706_25, 23.7875])
+  // At most a fifth longer after it is rounded up.
+  expect(retryAfterS(140, 1)).toBeCloseTo(6.95)
+  expect(retryAfterS(130, 1)).toBe(4.125)
 })
 
-test('for up to a second after a refusal the account is refused at once, another account is not', () => {
+test('until the wait of a refusal is over the account is refused at once, another account is not', () => {
   const { admit, clock } = setUp({ engines: BUSY_ENGINES })
   admit(generationCall()).refuse(queue(140))
   expect(() => admit(generationCall())).toThrow('is busy')
   const caller = { ...generationCall().caller, keyId: 'key-2', accountId: 'account-2' }
   expect(admit(generationCall({ caller })).place.mostAhead).toBe(12_000)
   clock.nowMs = 900
-  expect(() => admit(generationCall())).toThrow(expect.objectContaining({ retryAfterS: 4.225 }))
-  clock.nowMs = 1_000
+  expect(() => admit(generationCall())).toThrow(expect.objectContaining({ retryAfterS: 5.725 }))
+  clock.nowMs = 6_625
   expect(admit(generationCall()).place.mostAhead).toBe(12_000)
+})
+
+test('the wait of a refusal ends early if more than a tenth of the slots is free', () => {
+  const { admit, picture } = setUp({ engines: [{ slots: 20, running: 20, meanMs: 1_000 }] })
+  const run = (running: number) =>
+    picture.applyHeartbeat({
+      id: 'worker-0',
+      form: 2,
+      kind: 'worker',
+      name: 'worker-0',
+      late: false,
+      engines: [
+        {
+          model: 'demo-chat',
+          ready: true,
+          slots: 20,
+          running,
+          meanGenerationMs: 1_000,
+          slotTokensPerS: COST,
+          contextWindow: 4_096,
+        },
+      ],
+    })
+  admit(generationCall()).refuse(queue(1_000))
+  run(18)
+  expect(() => admit(generationCall())).toThrow('is busy')
+  run(17)
+  expect(admit(generationCall()).place.mostAhead).toBe(60_300)
+})
+
+test('after the wait the bound of the refusal holds for the next request, up to 1.25 times the present bound', () => {
+  for (const { slower, kept } of [
+    { slower: 1.2, kept: 12_000 },
+    { slower: 2, kept: 7_500 },
+  ]) {
+    const { admit, clock, picture } = setUp({ engines: BUSY_ENGINES })
+    admit(generationCall()).refuse(queue(140))
+    picture.applyHeartbeat({
+      id: 'worker-0',
+      form: 2,
+      kind: 'worker',
+      name: 'worker-0',
+      late: false,
+      engines: [
+        {
+          model: 'demo-chat',
+          ready: true,
+          slots: 4,
+          running: 4,
+          meanGenerationMs: 1_000,
+          slotTokensPerS: COST / slower,
+          contextWindow: 4_096,
+        },
+      ],
+    })
+    clock.nowMs = 6_625
+    const admission = admit(generationCall())
+    expect(admission.place.mostAhead).toBe(kept)
+    admission.queued(0)
+    expect(admit(generationCall()).place.mostAhead).toBe(12_000 / slower)
+  }
 })
 
 test('a model without a ready worker, and a disabled one, are model_unavailable', () => {
@@ -196,22 +264,23 @@ test('refusals that more workers would prevent count as demand, others do not', 
 })
 
 test('an account with plainly too many waiting in this gateway is refused before any reservation; others are not', () => {
-  const { admit, refusal, demanded } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
+  const { admit, refusal, demanded, clock } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
   // 6 generations may be ahead, and 2 of the account's own may have been claimed without the gateway's knowledge.
   const admitted = Array.from({ length: 9 }, () => admit(generationCall()))
-  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 7.5 })
+  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 22.5 })
   expect(demanded()).toMatchObject({ busy: 1 })
   const other = { ...generationCall().caller, accountId: 'another-account' }
   expect(() => admit(generationCall({ caller: other }))).not.toThrow()
 
   admitted[0]?.leave()
   admitted[0]?.leave()
+  clock.nowMs = 22_500
   admit(generationCall())
   expect(refusal()).toMatchObject({ code: 'model_busy' })
 })
 
 test('the choices of a request wait together, and only the first one waits its turn to be admitted', () => {
-  const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
+  const { admit, refusal, clock } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
   const { place, choicePlace, leave } = admit(generationCall({ choices: 4 }))
   expect(place.cost).toBe(COST)
   expect(choicePlace).toEqual({ ...place, mostAhead: Number.MAX_SAFE_INTEGER })
@@ -220,13 +289,14 @@ test('the choices of a request wait together, and only the first one waits its t
   expect(refusal()).toMatchObject({ code: 'model_busy' })
   leave()
   leaveToo()
+  clock.nowMs = 30_000
   expect(() => admit(generationCall())).not.toThrow()
 })
 
 test('a few huge requests are as many as many small ones', () => {
   const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }], cost: 900 })
   admit(generationCall())
-  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 7.5 })
+  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 22.5 })
 })
 
 test('an account whose requests wait longer than the tokens before them take may have fewer before the next one', () => {
