@@ -94,14 +94,22 @@ function simulate(): Bar[] {
   return bars
 }
 
-const seeds = () => Array.from({ length: Number(values.seeds) }, (_, at) => at + 1)
+function seeds(): number[] {
+  return Array.from({ length: Number(values.seeds) }, (_, at) => at + 1)
+}
 
 async function load(seconds: number): Promise<Bar[]> {
   const { attempts, refusals, takenMs, quickShare, meanMs } = await loadCluster(seconds)
   const sorted = takenMs.toSorted((a, b) => a - b)
   const said = toSpread(refusals.map(({ saidMs }) => saidMs / 1_000))
   const quantiles = [0.5, 0.99].map((at) => quantile(sorted, at).toFixed(1))
+  const longer = refusals.filter(({ saidMs, realMs }) => realMs > saidMs + 1_000).length / refusals.length
   console.log(`${attempts} requests, ${takenMs.length} refusals, median retry-after ${said.median} s`)
+  console.log(`the real wait is over a second longer than retry-after in a share of ${longer.toFixed(2)}`)
+  if (process.env.RX)
+    console.log(
+      refusals.map(({ saidMs, realMs }) => `${saidMs / 1000}:${(realMs / 1000).toFixed(1)}`).join(' '),
+    )
   console.log(
     `a refusal takes the gateway ${meanMs.toFixed(1)} ms on average, ${quickShare.toFixed(3)} of them ≤ 10 ms`,
   )

@@ -63,6 +63,26 @@ test('a broken promise makes the next waits longer, and kept ones make them slow
   expect(next()).toBeCloseTo(waitMs(0, 4_500 * 0.99 ** 2))
 })
 
+test('a wait that is ended early is shorter the next time; the promise stays', () => {
+  const { clock, find, refuse, endEarly, promisedAhead } = setUp()
+  refuse('a', excess(0))
+  clock.nowMs = 100
+  endEarly('a')
+  expect(find('a')).toBeNull()
+  expect(promisedAhead('a')).toBe(60_000)
+  endEarly('a')
+  clock.nowMs = 60_000
+  expect(refuse('a', excess(0))).toBe(waitMs(0, 0.8 * FIRST_MARGIN_MS))
+})
+
+test('a request that was on its way when the account was refused does not end the promise', () => {
+  const { clock, refuse, admitted, promisedAhead } = setUp()
+  clock.nowMs = refuse('a', excess(0)) - 1
+  admitted('a')
+  clock.nowMs += 1
+  expect(promisedAhead('a')).toBe(60_000)
+})
+
 test('a promise for which no request comes is neither kept nor broken', () => {
   const { clock, refuse, admitted } = setUp()
   refuse('a', excess(0))
