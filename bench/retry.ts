@@ -106,10 +106,9 @@ async function load(seconds: number): Promise<Bar[]> {
   const longer = refusals.filter(({ saidMs, realMs }) => realMs > saidMs + 1_000).length / refusals.length
   console.log(`${attempts} requests, ${takenMs.length} refusals, median retry-after ${said.median} s`)
   console.log(`the real wait is over a second longer than retry-after in a share of ${longer.toFixed(2)}`)
-  if (process.env.RX)
-    console.log(
-      refusals.map(({ saidMs, realMs }) => `${saidMs / 1000}:${(realMs / 1000).toFixed(1)}`).join(' '),
-    )
+  console.log(
+    refusals.map(({ saidMs, realMs }) => `${saidMs / 1000}:${(realMs / 1000).toFixed(1)}`).join(' '),
+  )
   console.log(
     `a refusal takes the gateway ${meanMs.toFixed(1)} ms on average, ${quickShare.toFixed(3)} of them ≤ 10 ms`,
   )

@@ -50,7 +50,7 @@ const SHORTER = 0.99
 /** Multiplies the margin if the wait ends early, because it was too long. */
 const TOO_LONG = 0.8
 /** Before the first promise of an account the margin is the time of this many claims. */
-const FIRST_CLAIMS = 6
+const FIRST_CLAIMS = 8
 /**
  * The longest margin, as a share of the drain bound. With a longer one, the queue of a refused account could be empty
  * before its wait ends.
