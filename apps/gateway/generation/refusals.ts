@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'
 
-/** What a refusal for too long a queue knows. Costs are tokens. */
+/** Describes how much too long the queue is for a request. Costs are tokens. */
 export type Excess = {
   /** The cost of the generations that wait before the refused one. */
   readonly ahead: number
