@@ -21,7 +21,7 @@ export type Engines = {
  */
 export const ENGINES: readonly Engines[] = [
   { name: 'short answers', slots: 8, stepMs: 10, prompt: 600, output: 200, bar: 0.8 },
-  { name: 'long answers', slots: 16, stepMs: 20, prompt: 2_000, output: 1_000, bar: 0.65 },
+  { name: 'long answers', slots: 16, stepMs: 20, prompt: 2_000, output: 1_000, bar: 0.6 },
 ]
 
 /** Groups of accounts: the number of accounts in a group, the weight of each, and the group's share of all requests. */
