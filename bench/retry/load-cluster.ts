@@ -6,6 +6,8 @@ import { MOST_TRIES } from './loads.ts'
 
 const SLOTS = 8
 const STEP_MS = 20
+/** Until then the gateway learns how long answers are and how fast the engine is. Earlier refusals are not counted. */
+const MEASURE_FROM_S = 80
 const MEAN_TOKENS = 100
 /** The context window of the simulated model has room for this many. */
 const MOST_TOKENS = 1_500
@@ -55,7 +57,8 @@ export async function loadCluster(seconds: number) {
     }
 
     const perS = (1.5 * SLOTS * 1_000) / (MEAN_TOKENS * STEP_MS)
-    const endMs = performance.now() + seconds * 1_000
+    const startMs = performance.now()
+    const endMs = startMs + seconds * 1_000
     while (performance.now() < endMs) {
       const account = Math.floor(random.uniform() * ACCOUNTS)
       const tokens = Math.min(MOST_TOKENS, Math.max(1, Math.round(random.lognormal(MEAN_TOKENS, 1))))
@@ -70,7 +73,7 @@ export async function loadCluster(seconds: number) {
     await Promise.all(open)
     return {
       attempts: attempts.length,
-      refusals: toRefusals(attempts),
+      refusals: toRefusals(attempts, startMs + MEASURE_FROM_S * 1_000),
       takenMs: attempts.flatMap(({ sentMs, told }) => (told === null ? [] : [told.atMs - sentMs])),
       ...readRefusalTimes(metrics),
     }
@@ -92,10 +95,10 @@ function readRefusalTimes(metrics: string) {
   return { quickShare: value('bucket') / count, meanMs: (1_000 * value('sum')) / count }
 }
 
-function toRefusals(attempts: readonly Attempt[]) {
+function toRefusals(attempts: readonly Attempt[], fromMs: number) {
   const admitted = attempts.filter(({ told }) => told === null)
   return attempts.flatMap(({ account, told }) => {
-    if (told === null) return []
+    if (told === null || told.atMs < fromMs) return []
     const next = admitted.find((each) => each.account === account && each.sentMs > told.atMs)
     return next === undefined ? [] : [{ saidMs: told.saidMs, realMs: next.sentMs - told.atMs }]
   })

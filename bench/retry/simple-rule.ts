@@ -24,6 +24,9 @@ export const createSimpleRefusals: typeof createRefusals = ({ nowMs }) => {
     refuse: (account, { ahead, mostAhead, perMs, claimMs }) =>
       refuseFor(account, (ahead - mostAhead) / perMs + claimMs / 2),
     refuseFor,
+    endEarly(account) {
+      byAccount.delete(account)
+    },
     admitted() {},
   }
 }

@@ -125,6 +125,7 @@ export function createAdmit(deps: {
     const account = `${model.id} ${caller.accountId}`
     const known = refusals.find(account)
     if (known !== null && (found === null || isFull(found))) throw refuseNow(known)
+    if (known !== null) refusals.endEarly(account)
 
     const serving = found ?? STARTING
     const { cost, fixedCost } = expectCost(call)

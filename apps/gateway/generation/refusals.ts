@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'
 
-/** What a refusal for too long a queue knows. Costs are tokens. */
+/** Describes how much too long the queue is for a request. Costs are tokens. */
 export type Excess = {
   /** The cost of the generations that wait before the refused one. */
   readonly ahead: number
@@ -26,7 +26,9 @@ export type Refusals = {
   refuse(account: string, excess: Excess): number
   /** Refuses the account for a fixed time, without a promise. Returns that time. */
   refuseFor(account: string, waitMs: number): number
-  /** Notes that a request of the account was admitted, which ends the promise. */
+  /** Ends the wait of the account, because the engines have room. The promise stays. */
+  endEarly(account: string): void
+  /** Notes that a request of the account was admitted, which ends a promise whose time has come. */
   admitted(account: string): void
 }
 
@@ -45,8 +47,10 @@ const KEPT_MS = 8_000
  */
 const LONGER = 1.5
 const SHORTER = 0.99
+/** Multiplies the margin if the wait ends early, because it was too long. */
+const TOO_LONG = 0.8
 /** Before the first promise of an account the margin is the time of this many claims. */
-const FIRST_CLAIMS = 6
+const FIRST_CLAIMS = 8
 /**
  * The longest margin, as a share of the drain bound. With a longer one, the queue of a refused account could be empty
  * before its wait ends.
@@ -114,10 +118,17 @@ export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number
       byAccount.set(account, { marginMs, freeMs: nowMs() + waitMs, promise: null })
       return waitMs
     },
+    endEarly(account) {
+      const known = byAccount.get(account)
+      if (known === undefined || nowMs() >= known.freeMs) return
+      known.freeMs = nowMs()
+      if (known.marginMs !== null) known.marginMs *= TOO_LONG
+    },
     admitted(account) {
       const known = byAccount.get(account)
-      if (known === undefined) return
-      if (findDue(known) !== null && known.marginMs !== null) known.marginMs *= SHORTER
+      // A request that was on its way when the account was refused has nothing to do with the promise.
+      if (known === undefined || findDue(known) === null) return
+      if (known.marginMs !== null) known.marginMs *= SHORTER
       known.promise = null
     },
   }
