@@ -14,7 +14,7 @@ export type DrawnAccount = {
 }
 
 /** The caller's limit of output: near the answer's length, none, or ten times the length. */
-export const LIMITS = ['honest', 'none', 'high'] as const
+const LIMITS = ['honest', 'none', 'high'] as const
 
 export type DrawnCall = {
   readonly atMs: number

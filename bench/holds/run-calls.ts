@@ -30,7 +30,7 @@ export type Ended = { readonly neededNano: bigint } & (
 
 export type Counted = { growths: Map<HoldGrowth, number>; waits: Map<CreditWaitEnd, number> }
 
-/** How long a call of a worker takes until its gateway has it, and back. */
+/** The time of a message between a worker and its gateway. */
 const BUS_MS = 5
 /** A settled hold is free after about this time. */
 const SETTLE_MS = 100

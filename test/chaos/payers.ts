@@ -26,7 +26,7 @@ export type Payers = {
   note(): Promise<string>
 }
 
-/** What was seen of the credits of poor accounts during one round. */
+/** The credits that poor accounts were seen with during one round. */
 export type Shortages = {
   /** Returns the answers that ended as unpaid although credits for the next token were there. */
   problems(asked: readonly Asked[], done: readonly Done[]): string[]
@@ -35,7 +35,7 @@ export type Shortages = {
 const RICH = 3
 const POOR = 3
 const RICH_CREDITS = '1000'
-/** Pays for two or three answers. */
+/** These credits pay for two or three answers. */
 const POOR_CREDITS = '0.0004'
 /** The amounts that poor accounts get: less than an answer costs. Together they are less than the clients need. */
 const GIFT_NANO = { least: 10_000, most: 60_000 }
@@ -104,8 +104,10 @@ export async function createPayers(cluster: FaultyCluster, books: Books): Promis
     },
     async note() {
       const grown = await books.grownHolds(poorIds)
-      const waits = await Promise.all(cluster.gateways.map(countWaits))
-      return `poor accounts: ${grown} holds have grown, ${sum(waits)} waits for credits in these gateways`
+      const counted = Promise.all(cluster.gateways.map(countWaits))
+      // A gateway that does not answer is reported by the checks at rest.
+      const waits = await counted.then(sum, () => 'unknown')
+      return `poor accounts: ${grown} holds have grown, waits for credits in these gateways: ${waits}`
     },
   }
 }

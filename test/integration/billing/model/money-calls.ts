@@ -111,7 +111,7 @@ export function createCalls(database: BillingDatabase, books: Books) {
       return reserve(sent)
     },
 
-    /** The call of the request that has waited longest. Null if none waits. */
+    /** Returns the call of the request that has waited longest; null if none waits. */
     askAgain({ leastTokens }: StepOf<'ask-again'>): Call | null {
       for (const [id, call] of waiting) {
         if (!isNew(id)) {
