@@ -88,13 +88,12 @@ export const OutputFormat = z.discriminatedUnion('type', [
 export type OutputFormat = z.infer<typeof OutputFormat>
 
 /** How a prompt is tokenized that reaches the engine as the caller wrote it. */
-export const RawPrompt = z.object({
+const RawPrompt = z.object({
   /** True: the special tokens that the tokenizer puts around a text are added, such as one for the beginning. */
   addsSpecialTokens: z.boolean(),
   /** The most tokens that the prompt may have, so that the list of their log probabilities is bounded. Absent: any. */
   mostTokens: z.int().min(1).optional(),
 })
-export type RawPrompt = z.infer<typeof RawPrompt>
 
 /** A conversation that the model continues. */
 export const ChatRequest = z.object({

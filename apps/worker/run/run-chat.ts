@@ -1,12 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
-import type { GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
-import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
+import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
+import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
-import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { traceStep } from '#libs/telemetry/span.ts'
 import { fitOutput, paidOutput, type OutputFit } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
@@ -18,6 +16,7 @@ import type { OutputLogprobs } from './output-logprobs.ts'
 import { createPaidOutput, type PaidOutput } from './paid-output.ts'
 import type { Prefills } from './prefills.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
+import { hasLongList, insufficientCredits, promptListTooLong, promptTooLong } from './refuse-chat.ts'
 import type { RunningGeneration } from './running-generation.ts'
 import type { SentPrefixes } from './sent-prefixes.ts'
 import { traceCall } from './trace-call.ts'
@@ -101,13 +100,11 @@ export function createRunChat(deps: {
     if (fit.status === 'window-too-small') {
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${fit.window}` }
     }
-    if (fit.status === 'prompt-too-long')
-      return {
-        status: 'refused',
-        error: promptTooLong(job, promptTokens),
-      }
+    if (fit.status === 'prompt-too-long') {
+      return { status: 'refused', error: promptTooLong(job, promptTokens) }
+    }
     if (fit.status === 'insufficient-credits') {
-      return { status: 'refused', error: insufficientCredits(job.hold) }
+      return { status: 'refused', error: insufficientCredits(job) }
     }
 
     const constraint = model.constrain(job.request)
@@ -371,28 +368,3 @@ function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, ha
   const kind = reason === 'abort' ? 'unavailable' : 'failed'
   return new EngineError(kind, `the engine ended the generation with '${reason}'`)
 }
-
-type Refusal = Omit<GenerationError, 'type'>
-
-const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => ({
-  code: 'context_length_exceeded',
-  message: toOverflowMessage({ contextWindow, tokens }),
-})
-
-const hasLongList = ({ request: { rawPrompt } }: ChatJob, promptTokens: number) =>
-  promptTokens > (rawPrompt?.mostTokens ?? Infinity)
-
-const promptListTooLong = ({ request: { rawPrompt } }: ChatJob, tokens: number): Refusal => ({
-  code: 'invalid_request',
-  message:
-    `'prompt': a prompt with these log probabilities has at most ${rawPrompt?.mostTokens} tokens; ` +
-    `the prompt has ${tokens}.`,
-})
-
-/** The account's credits limited the hold, so its amount is all that the account had left. */
-const insufficientCredits = ({ amountNano }: Hold): Refusal => ({
-  code: 'insufficient_credits',
-  message:
-    'Not enough credits for this prompt and one token of output: ' +
-    `${formatCredits(toNanoCredits(amountNano))} available beside what other requests hold.`,
-})

@@ -46,7 +46,7 @@ it.each([
   ['an echo that is text', { echo: 'yes' }, 'echo', 'expected'],
   ['a minimum without output', { max_tokens: 0, min_tokens: 1 }, 'min_tokens', 'expected at most 0'],
   ['special tokens without echo', { echo: false, add_special_tokens: true }, 'add_special_tokens', 'false'],
-])('%s: refused by name', (_name, body, param, message) => {
+])('%s: refused by name', (...[, body, param, message]) => {
   expect(() => prepare({ echo: true, ...body })).toThrow(
     expect.objectContaining({ code: 'invalid_request', param, message: expect.stringContaining(message) }),
   )
