@@ -135,8 +135,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'apps/worker/run/cap-output.ts',
-        from: 'cap.maxTokens - tokens.written',
-        to: 'cap.maxTokens',
+        from: 'Math.min(most - tokens.written,',
+        to: 'Math.min(most,',
       },
     ],
     planned: ENDING_WORKERS,
