@@ -61,7 +61,7 @@ test('an epoch that continues an output does not ask for the log probabilities o
 })
 
 test('without wanted output, the token that the engine generates is neither sent nor charged', async () => {
-  const { events, ids, requests, usage } = await processUnderTest(tokenizer, {
+  const { events, ids, requests, seen, usage } = await processUnderTest(tokenizer, {
     job: raw({ maxOutputTokens: 0 }),
     async *engine() {
       yield first(await encode('one'))
@@ -73,6 +73,8 @@ test('without wanted output, the token that the engine generates is neither sent
   expect(events.at(-1)).toMatchObject({ finishReason: 'length' })
   expect(ids).toEqual([])
   expect(usage).toMatchObject({ promptTokens: 3, completionTokens: 0 })
+  // The token does not wait to be paid.
+  expect(seen.moneyEnds).toBe(0)
 })
 
 test('a prompt whose list would be too long is refused before the engine runs', async () => {
