@@ -28,7 +28,7 @@ if (parsed === null) {
 } else {
   await setup()
   const { engine, family, folder } = parsed
-  const cluster = await startEngineCluster({ engine, models: [{ id: MODEL, family, folder }] })
+  const cluster = await startEngineCluster({ engines: [engine], models: [{ id: MODEL, family, folder }] })
   try {
     process.exitCode = (await measure(parsed, cluster)) ? 0 : 1
   } finally {

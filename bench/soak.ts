@@ -21,7 +21,7 @@ import type { Asked } from '../test/chaos/clients.ts'
 import { drawAsks } from '../test/chaos/asks.ts'
 import { learn } from '../test/chaos/learn.ts'
 import { createRandom } from '../test/chaos/random.ts'
-import { startCluster } from '../test/support/cluster.ts'
+import { startCluster, type TestAccount } from '../test/support/cluster.ts'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { printBars } from './harness/bars.ts'
 import { quantile } from './harness/spread.ts'
@@ -84,9 +84,11 @@ try {
     account: learner,
     books,
   })
-  const options = { gateways, accounts, asks, hangMs: DEADLINE_MS, deadlineMs: DEADLINE_MS }
+  const toPayer = (account: TestAccount) => ({ account, isPoor: false })
+  const payers = accounts.map(toPayer)
+  const options = { gateways, payers, asks, hangMs: DEADLINE_MS, deadlineMs: DEADLINE_MS }
   const clients = { random: random.fork('capacity'), clients: CAPACITY_CLIENTS, seconds: CAPACITY_S }
-  const capacity = await measureCapacity({ ...options, accounts: [learner] }, clients)
+  const capacity = await measureCapacity({ ...options, payers: [toPayer(learner)] }, clients)
   const perS = capacity * Number(values.load)
   console.log(`seed ${values.seed}: ${capacity.toFixed(1)} requests/s with ${CAPACITY_CLIENTS} clients;`)
   console.log(`${minutes} minutes at ${perS.toFixed(1)}/s`)

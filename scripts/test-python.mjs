@@ -1,4 +1,5 @@
-// `npm run test:python`: tests Python clients against a separate cluster.
+// `npm run test:python`: tests Python clients against a separate cluster. lm-evaluation-harness has an environment of its
+// own, because its packages may require other versions than the clients.
 import { join } from 'node:path'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
@@ -11,13 +12,16 @@ const LIMIT_MS = 10 * 60_000
 await runScript(async () => {
   checkPlatform()
   await ensureDependencies({ dev: false })
-  const programs = ensurePython('clients')
-  return await withCluster(
-    async ({ env }) =>
-      await runProgram(
-        join(programs, 'python'),
-        ['-m', 'unittest', 'discover', '--start-directory', 'test/python', ...process.argv.slice(2)],
-        { env, limitMs: LIMIT_MS },
-      ),
-  )
+  const suites = [
+    { programs: ensurePython('clients'), folder: 'test/python' },
+    { programs: ensurePython('evaluation'), folder: 'test/python/evaluation' },
+  ]
+  return await withCluster(async ({ env }) => {
+    const codes = []
+    for (const { programs, folder } of suites) {
+      const options = ['-m', 'unittest', 'discover', '--start-directory', folder, ...process.argv.slice(2)]
+      codes.push(await runProgram(join(programs, 'python'), options, { env, limitMs: LIMIT_MS }))
+    }
+    return Math.max(...codes)
+  })
 })

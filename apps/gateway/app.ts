@@ -88,6 +88,8 @@ type AppDeps = {
   /** Asks billing for the data of a caller's own key or account, and for the changes that management keys make. */
   readonly askAccount: AskAccount
   readonly prepareOnThread: PrepareOnThread
+  /** Returns whether turns of this model are offered to workers. */
+  readonly takesOffers: (model: string) => boolean
   /** Returns a UUIDv7. */
   readonly newId: () => string
   readonly nowMs: () => number
@@ -198,6 +200,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const takeBody = installBodyBudget(app, { limits, accountOf })
   const prepareRequest = createPrepareRequest({
     prepareOnThread: deps.prepareOnThread,
+    takesOffers: deps.takesOffers,
     small: limits,
     catalogOf: calledCatalogOf,
     callerOf,

@@ -54,6 +54,11 @@ const Fields = z.object({
   PREFIX_SHARING: z.enum(['account', 'key', 'all']).default('account'),
   /** The size of each tokenizer's cache of tokenized texts; 0 disables the cache. */
   PROMPT_CACHE_BYTES: z.coerce.number().int().min(0).max(4_294_967_296).default(33_554_432),
+  /**
+   * The engine gets a further long prompt while it computes fewer tokens of long prompts than this. It should be several
+   * times the engine's `--max-num-batched-tokens`, so that each of its steps is full.
+   */
+  PREFILL_TOKENS: z.coerce.number().int().min(1).default(32_768),
   /** An engine that runs generations but gives no token for this long is considered hung. */
   ENGINE_SILENCE_MS: z.coerce.number().int().min(1_000).default(60_000),
   /**

@@ -18,6 +18,7 @@ import { connectEngine } from './engine-watch/connect-engine.ts'
 import { createCordon } from './intake/cordon.ts'
 import { countRoom } from './intake/count-room.ts'
 import { createDrain } from './intake/drain.ts'
+import { findOfferedEngine } from './intake/find-offered-engine.ts'
 import { createDeliverVectors } from './run/embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createEngineLife } from './engine-watch/engine-life.ts'
@@ -213,10 +214,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     onVectorsTaken: noteTaken,
     onHold: running.answerHold,
     onCount: (count) => void countTokens(count),
-    onOffer: (offer) =>
-      served()
-        .find((engine) => engine.state().model === offer.model)
-        ?.offer(offer),
+    onOffer: (offer) => findOfferedEngine(served(), offer.model)?.offer(offer),
     onDrain: drain.start,
     onCordon: (term, forMs) => cordon.cordon(term, forMs),
     onUncordon: (term) => cordon.uncordon(term),
@@ -299,6 +297,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
         engine,
         life: place.life,
         silenceMs: config.ENGINE_SILENCE_MS,
+        prefillTokens: config.PREFILL_TOKENS,
         services,
       })
       place.served = joined

@@ -20,6 +20,7 @@ import type { EngineLife } from './engine-watch/engine-life.ts'
 import type { EngineMetrics } from './metrics/engine-metrics.ts'
 import { createHandOver } from './intake/hand-over.ts'
 import { createCallMeter, measureEmbed } from './run/measure-calls.ts'
+import { createPrefills } from './run/prefills.ts'
 import type { PrefixTenantOf } from './run/prefix-tenant.ts'
 import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
 import { createPull } from './intake/pull.ts'
@@ -83,7 +84,10 @@ export type WorkerServices = {
 }
 
 /** The features of a worker of this version, by the kind of its model. */
-const FEATURES = { chat: ['chat', 'continue', 'logprobs', 'choices'], embedding: ['embedding'] } as const
+const FEATURES = {
+  chat: ['chat', 'continue', 'logprobs', 'choices', 'raw-prompt'],
+  embedding: ['embedding'],
+} as const
 
 /** Serves one model with one engine; pulling starts as soon as the engine is healthy. */
 export function serveEngine(deps: {
@@ -92,9 +96,11 @@ export function serveEngine(deps: {
   life: Pick<EngineLife, 'noteSign' | 'noteReady' | 'awaitsRestart'>
   /** An engine that runs generations but gives no token for this long is considered hung. */
   silenceMs: number
+  /** See `createPrefills`. */
+  prefillTokens: number
   services: WorkerServices
 }): ServedEngine {
-  const { model, life, silenceMs, services } = deps
+  const { model, life, silenceMs, prefillTokens, services } = deps
   const { client: engine, maxNumSeqs, contextWindow, kind } = deps.engine
   const { worker, running, metrics, engineMetrics, isCordoned, announce, nowMs } = services
   const log = services.log.child({ model: model.name })
@@ -156,6 +162,7 @@ export function serveEngine(deps: {
       contextWindow,
       prefixTenantOf: services.prefixTenantOf,
       sentPrefixes: createSentPrefixes(),
+      prefills: createPrefills(prefillTokens),
       trials,
       watch,
       meter,
@@ -258,6 +265,7 @@ export function serveEngine(deps: {
       meanGenerationMs: runs.meanMs(),
       slotTokensPerS: runs.slotTokensPerS(),
       contextWindow,
+      takesOffers: true,
       callFormat: model.chat.callFormat,
     }),
     isHealthy: watch.ready,

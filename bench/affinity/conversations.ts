@@ -34,11 +34,18 @@ const UsageEvent = z.object({
   }),
 })
 
-/** Sends the next turn with this text, and adds the text and the answer to the conversation. */
-export async function sendTurn(conversation: Conversation, baseUrl: string, text: string): Promise<Turn> {
+/**
+ * Sends the next turn with this text, and adds the text and the answer to the conversation. The answer has at most
+ * `mostTokens` tokens.
+ */
+export async function sendTurn(
+  conversation: Conversation,
+  baseUrl: string,
+  { text, mostTokens = 64 }: { text: string; mostTokens?: number },
+): Promise<Turn> {
   const { apiKey, model, messages } = conversation
   messages.push({ role: 'user', content: text })
-  const answer = await streamChat({ baseUrl, apiKey, body: { model, messages, max_tokens: 64 } })
+  const answer = await streamChat({ baseUrl, apiKey, body: { model, messages, max_tokens: mostTokens } })
   messages.push({ role: 'assistant', content: answer.text })
   const { prompt_tokens: promptTokens, prompt_tokens_details: details } = readUsage(answer.body)
   const number = messages.filter(({ role }) => role === 'user').length
@@ -71,7 +78,7 @@ export async function converse(options: {
       await pauseMs(Math.random() * START_SPREAD_MS)
       for (let number = 1; number <= options.turns && !isOver(); number += 1) {
         const tokens = number === 1 ? firstTokens : laterTokens
-        const turn = await sendTurn(conversation, baseUrl, writeText(tokens))
+        const turn = await sendTurn(conversation, baseUrl, { text: writeText(tokens) })
         turns.push(turn)
         onTurn?.(conversation, turn)
       }

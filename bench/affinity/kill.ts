@@ -30,7 +30,7 @@ export async function measureKill(load: Load): Promise<Bar[]> {
     if (busiest === undefined) throw new Error('the cluster has no worker')
     await busiest.kill()
     const turns = await Promise.all(
-      all.map(async (each) => await sendTurn(each, cluster.baseUrl, writeText(TURN_TOKENS))),
+      all.map(async (each) => await sendTurn(each, cluster.baseUrl, { text: writeText(TURN_TOKENS) })),
     )
     const slowestMs = Math.max(...turns.map(({ firstTextMs }) => firstTextMs))
     console.log(

@@ -25,15 +25,28 @@ const MODEL = 'demo-chat'
 
 export async function startSide(
   name: SideName,
-  { workers, engine }: { workers: number; engine: Omit<EnginePlan, 'model' | 'files'> },
+  options: {
+    workers: number
+    engine: Omit<EnginePlan, 'model' | 'files'>
+    /** The number of slots of a worker's engine, if they differ. */
+    slotsOf?: (worker: number) => number
+  },
 ): Promise<Side> {
+  const { workers, engine, slotsOf } = options
   const models = name === 'sticky' ? Array.from({ length: workers }, (_, at) => `${MODEL}-${at}`) : [MODEL]
   const modelOf = (index: number) => models[index % models.length] ?? MODEL
   const cluster = await startCluster({
     logLevel: 'warn',
     billingEnv: { CATALOG_FILE: writeCatalog(models) },
     gatewayEnv: { PREFIX_AFFINITY: name === 'warm' ? 'on' : 'off' },
-    workers: Array.from({ length: workers }, (_, at) => [{ model: modelOf(at), files: 'demo', ...engine }]),
+    workers: Array.from({ length: workers }, (_, at) => [
+      {
+        model: modelOf(at),
+        files: 'demo',
+        ...engine,
+        ...(slotsOf !== undefined && { maxNumSeqs: slotsOf(at) }),
+      },
+    ]),
   })
   return { name, cluster, modelOf }
 }

@@ -15,6 +15,7 @@ export type GenerationEvent =
       readonly name: string
     }
   | { readonly type: 'tool-call-delta'; readonly index: number; readonly text: string }
+  | PromptLogprobs
   | TokenLogprobs
   | VectorsReady
   | GenerationShort
@@ -79,6 +80,17 @@ export type Blame = (typeof BLAMES)[number]
 export type PromptCached = { readonly type: 'prompt-cached'; readonly cachedTokens: number }
 
 /**
+ * The log probabilities of the tokens of a raw prompt from the token with the number `first` on. All of them are sent
+ * before the first output, in several events if the prompt is long. An epoch that has no output of earlier epochs to
+ * continue sends them again.
+ */
+export type PromptLogprobs = {
+  readonly type: 'prompt-logprobs'
+  readonly first: number
+  readonly tokens: readonly PromptLogprob[]
+}
+
+/**
  * The log probabilities of output tokens, one entry for each token id that is sent with this event. They are sent only
  * if the request asks for them. The output that these tokens complete follows in later events. Together, the events of
  * all epochs have one entry for each output token, also for the tokens of reasoning, of calls and of the end.
@@ -99,6 +111,9 @@ export type TokenLogprob = Logprob & {
   /** The output token, then the most probable other tokens, as many as the request asks for in all. */
   readonly top: readonly Logprob[]
 }
+
+/** The log probability of a token of the prompt. It is null for the first token, before which there is nothing. */
+export type PromptLogprob = Omit<TokenLogprob, 'logprob'> & { readonly logprob: number | null }
 
 /** The vectors of `count` inputs, from index `first` on, are on the bus (`vectors.ts` of `libs/event-bus`). */
 export type VectorsReady = {

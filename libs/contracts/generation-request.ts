@@ -87,6 +87,14 @@ export const OutputFormat = z.discriminatedUnion('type', [
 ])
 export type OutputFormat = z.infer<typeof OutputFormat>
 
+/** How a prompt is tokenized that reaches the engine as the caller wrote it. */
+const RawPrompt = z.object({
+  /** True: the special tokens that the tokenizer puts around a text are added, such as one for the beginning. */
+  addsSpecialTokens: z.boolean(),
+  /** The most tokens that the prompt may have, so that the list of their log probabilities is bounded. Absent: any. */
+  mostTokens: z.int().min(1).optional(),
+})
+
 /** A conversation that the model continues. */
 export const ChatRequest = z.object({
   kind: z.literal('chat'),
@@ -109,6 +117,11 @@ export const ChatRequest = z.object({
    * output token's own log probability. Absent: no log probabilities.
    */
   topLogprobs: z.int().min(0).max(MAX_TOP_LOGPROBS).optional(),
+  /**
+   * Present: the prompt is the content of the only message, without the chat template, and the output is text alone.
+   * `topLogprobs` then holds for the tokens of the prompt as well. Absent: the chat template renders the messages.
+   */
+  rawPrompt: RawPrompt.optional(),
 })
 export type ChatRequest = z.infer<typeof ChatRequest>
 

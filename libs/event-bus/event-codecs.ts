@@ -5,6 +5,7 @@ import {
   GENERATION_ERROR_CODES,
   type GenerationEvent,
   type Logprob,
+  type PromptLogprob,
   type TokenLogprob,
 } from '#libs/contracts/generation-event.ts'
 import { FrameError, readArray, readBoolean, readNumber, readOneOf, readText } from './frame-values.ts'
@@ -172,15 +173,41 @@ const CODECS = {
     toValue: (event) => event.tokens.map(({ top, ...own }) => [own, ...top].flatMap(toPair)),
     fromValue: (value) => ({ type: 'token-logprobs', tokens: readArray(value).map(readTokenLogprob) }),
   },
+  'prompt-logprobs': {
+    code: 12,
+    toValue: ({ first, tokens }) => [
+      first,
+      ...tokens.map(({ token, logprob, top }) => [token, logprob, ...top.flatMap(toPair)]),
+    ],
+    fromValue(value) {
+      const [first, ...tokens] = readArray(value)
+      return { type: 'prompt-logprobs', first: readNumber(first), tokens: tokens.map(readPromptLogprob) }
+    },
+  },
 } as const satisfies Codecs
 
 const toPair = ({ token, logprob }: Logprob) => [token, logprob]
 
 function readTokenLogprob(value: unknown): TokenLogprob {
   const pairs = readArray(value)
+  return { ...readPair(pairs, 0), top: readTop(pairs) }
+}
+
+function readPromptLogprob(value: unknown): PromptLogprob {
+  const pairs = readArray(value)
+  const [token, logprob] = pairs
+  return {
+    token: readText(token),
+    logprob: logprob === null ? null : readNumber(logprob),
+    top: readTop(pairs),
+  }
+}
+
+/** Reads the pairs after the first one, which is the token itself. */
+function readTop(pairs: readonly unknown[]): Logprob[] {
   const top: Logprob[] = []
   for (let at = 2; at < pairs.length; at += 2) top.push(readPair(pairs, at))
-  return { ...readPair(pairs, 0), top }
+  return top
 }
 
 const readPair = (pairs: readonly unknown[], at: number): Logprob => ({

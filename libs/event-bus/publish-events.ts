@@ -225,8 +225,8 @@ function approximateChars({ event, ids }: FrameEntry): number {
 
 function approximateLength(event: FrameEntry['event']): number {
   if ('text' in event) return event.text.length * 2
-  if (event.type !== 'token-logprobs') return 200
-  return event.tokens.reduce((sum, { top }) => sum + (1 + top.length) * LOGPROB_CHARS, 0)
+  if (event.type !== 'token-logprobs' && event.type !== 'prompt-logprobs') return 200
+  return event.tokens.reduce((sum: number, { top }) => sum + (1 + top.length) * LOGPROB_CHARS, 0)
 }
 
 /** Most tokens have a text of few characters, and a log probability has up to 20 digits. */

@@ -79,8 +79,8 @@ export type Lift =
    * - `costAhead`: the estimated cost of these generations, if this call has admitted the generation; else null.
    * - `seat`: the worker of the seat that was found; its engine has probably cached the beginning of the conversation.
    *   Absent if no seat was found.
-   * - `isReserved`: present if this call has reserved the generation. Only an offer may then claim it for `RESERVED_MS`,
-   *   unless `unreserve` or a repeated lift ends the reservation.
+   * - `isReserved`: present if this call has reserved the generation. For `RESERVED_MS` it is then claimed only by an offer,
+   *   or after many others that are reserved (`claim.lua`), unless `unreserve` or a repeated lift ends the reservation.
    */
   | {
       readonly status: 'waiting'
@@ -235,11 +235,12 @@ export function createGenerationRecord(options: {
   return {
     async lift(lifting) {
       const { job, tag } = lifting
-      const script = tag === null && lifting.epoch === 1 ? 'first-lift' : 'lift'
+      const isFirst = tag === null && lifting.epoch === 1
+      const script = isFirst ? 'first-lift' : 'lift'
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
       const { taken, sought, isReserved } = lifting.seats
-      const seats = [taken.join(' '), sought.join(' '), isReserved ? 'reserve' : '']
+      const seats = [taken.join(' '), isFirst ? sought.join(' ') : '', isReserved ? 'reserve' : '']
       const lift = readLift(await run(script, keys, [...args, '', ...seats]))
       if (lift !== 'request') return lift
       const again = readLift(await run(script, keys, [...args, job.requestBytes, ...seats]))

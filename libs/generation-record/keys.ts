@@ -61,7 +61,10 @@ export const ALL_ACCOUNTS = ''
 /** Sorted set: account → the tag at which it has used its share. */
 export const finishKey = (model: string) => `${modelPrefix(model)}finish`
 
-/** The virtual time: the highest tag that was claimed. */
+/**
+ * The virtual time: the tag up to which the model has served. A claim moves it to its tag; a claim by offer moves it no
+ * further than to the tag of the first generation that still waits (`scripts/claim.lua`).
+ */
 export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 
 /** Hash: name of a seat → time and worker of its last claim. The name is a hash of a conversation's beginning. */
@@ -70,7 +73,10 @@ export const seatsKey = (model: string) => `${modelPrefix(model)}seats`
 /** Sorted set: generation → the time until which only an offer may claim it (Redis ms). */
 export const reservedKey = (model: string) => `${modelPrefix(model)}reserved`
 
-/** Sorted set of the seats by the time of their last claim (Redis ms). */
+/**
+ * Sorted set of the seats in the order in which they are forgotten, by the time of their last claim (Redis ms)
+ * (`scripts/seats.lua`).
+ */
 export const seatAgesKey = (model: string) => `${modelPrefix(model)}seat-ages`
 
 /** Stream of the model's settlements, consumed by billing. */
@@ -91,14 +97,14 @@ export const settlementStateKey = (model: string) => `${settlementStreamKey(mode
 
 /**
  * BullMQ's key prefix for the model's queue, which normally has one job for each waiting generation. The queue is named
- * `JOB_QUEUE`.
+ * `JOB_QUEUE`. `scripts/claim.lua` reads in the queue's hash `meta` whether the queue is paused.
  */
 export const jobQueuePrefix = (model: string) => `${keyPrefix()}{${model}}`
 export const JOB_QUEUE = 'generations'
 
 /**
- * The secret from which the salts are made. A salt is the name under which an engine keeps the cached prefixes of one
- * account, or of one key.
+ * The secret from which the salts and the names of seats are made. A salt is the name under which an engine keeps the
+ * cached prefixes of one account, or of one key.
  */
 export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
 

@@ -10,6 +10,8 @@ export type TaskPool<Task> = {
   run<Answer>(task: Task, transfer?: readonly Transferable[], owner?: TaskOwner): Promise<Answer>
   /** True if at least one thread has started. */
   isStarted(): boolean
+  /** Resolves when the first thread has started, or has failed to start within its time. */
+  readonly started: Promise<void>
   close(): Promise<void>
 }
 
@@ -38,7 +40,8 @@ export function createTaskPool<Task>(
   /** The first owner in the map has the next turn. */
   const queues = new Map<string, Turn<Task>[]>()
   const running = new Map<string, number>()
-  const idle = [open()]
+  const first = open()
+  const idle = [first]
   let waiting = 0
   let closed = false
 
@@ -112,6 +115,7 @@ export function createTaskPool<Task>(
       }
     },
     isStarted: () => threads.some((thread) => thread.isStarted()),
+    started: first.started,
     async close() {
       closed = true
       for (const [owner, queue] of queues) {

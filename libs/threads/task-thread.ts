@@ -18,6 +18,8 @@ export type TaskThread<Task> = {
   run<Answer>(task: Task, transfer?: readonly Transferable[]): Promise<Answer>
   /** False while the thread starts. A task that is given to `run` meanwhile waits until the thread has started. */
   isStarted(): boolean
+  /** Resolves when the first thread has started, or has failed to start within its time. */
+  readonly started: Promise<void>
   close(): Promise<void>
 }
 
@@ -95,16 +97,19 @@ export function createTaskThread<Task>(options: {
   /** The thread's processor time before its present task. */
   let usedMs = 0
   let state: 'none' | 'starting' | 'ready' | 'ending' = 'none'
+  const { promise: started, resolve: noteStarted } = Promise.withResolvers<void>()
+  const startLimit = setTimeout(noteStarted, START_MS)
+  void started.then(() => clearTimeout(startLimit))
   let thread = start()
 
   function start(): Worker {
     state = 'starting'
-    const started = new Worker(module, {
+    const worker = new Worker(module, {
       name,
       workerData: settings,
       resourceLimits: { maxOldGenerationSizeMb: limits.heapMib },
     })
-    started.on('message', (reply: Reply<never>) => {
+    worker.on('message', (reply: Reply<never>) => {
       if (state === 'ending') return
       usedMs = reply.usedMs
       if (reply.status !== 'ready') {
@@ -112,17 +117,19 @@ export function createTaskThread<Task>(options: {
         return
       }
       state = 'ready'
+      noteStarted()
       begin()
     })
-    started.on('error', (error) => log.error({ err: error, thread: name }, 'a thread failed'))
-    started.on('exit', () => {
+    worker.on('error', (error) => log.error({ err: error, thread: name }, 'a thread failed'))
+    worker.on('exit', () => {
       const reason = state === 'starting' ? 'not-started' : 'too-hard'
       const wasEnding = state === 'ending'
       state = 'none'
+      noteStarted()
       if (!wasEnding) finish()?.fail(new TaskThreadError(reason))
       next()
     })
-    return started
+    return worker
   }
 
   /** Removes the task from the thread and returns it. */
@@ -204,6 +211,7 @@ export function createTaskThread<Task>(options: {
       throw new Error(`a task failed on thread '${name}'`, { cause })
     },
     isStarted: () => state === 'ready',
+    started,
     async close() {
       closed = true
       for (const work of waiting.splice(0)) work.fail(new TaskThreadError('too-many'))

@@ -11,6 +11,10 @@ import { say } from '../bootstrap/progress.mjs'
  */
 const ENVIRONMENTS = {
   clients: { folder: '.millrace/.python', requirements: 'test/python/requirements.txt' },
+  evaluation: {
+    folder: '.millrace/.python-evaluation',
+    requirements: 'test/python/evaluation/requirements.txt',
+  },
   references: {
     folder: '.millrace/.python-references',
     requirements: 'scripts/python/references/requirements.txt',

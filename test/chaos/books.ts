@@ -20,6 +20,10 @@ export type Books = {
   /** Returns all settled generations of these accounts, by generation id. */
   all(accounts: readonly string[]): Promise<Map<string, Row>>
   openHolds(): Promise<number>
+  /** Returns the credits of each account that no hold sets aside. */
+  available(accounts: readonly string[]): Promise<Map<string, bigint>>
+  /** Returns how many holds of these accounts have grown. */
+  grownHolds(accounts: readonly string[]): Promise<number>
   /** The number of settlements that raised an alarm, by kind. */
   alarms(): Promise<Record<string, number>>
   close(): Promise<void>
@@ -56,6 +60,23 @@ export function openBooks(databaseUrl: string): Books {
     },
     async openHolds() {
       const [row] = await rows("select count(*)::integer as count from reservations where state = 'held'")
+      return z.object({ count: z.int() }).parse(row).count
+    },
+    async available(accounts) {
+      const found = await rows(
+        'select id, (posted - held)::text as available from accounts where id = any ($1)',
+        [accounts],
+      )
+      const parsed = z.array(z.object({ id: z.string(), available: z.coerce.bigint() })).parse(found)
+      return new Map(parsed.map(({ id, available }) => [id, available]))
+    },
+    async grownHolds(accounts) {
+      // Each extend notes the deadline that it leaves, also if it leaves the deadline as it was.
+      const [row] = await rows(
+        `select count(*)::integer as count from reservations
+         where account_id = any ($1) and extended_deadline = deadline`,
+        [accounts],
+      )
       return z.object({ count: z.int() }).parse(row).count
     },
     async alarms() {

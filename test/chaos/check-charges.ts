@@ -52,9 +52,11 @@ function problemOf(
   switch (outcome.kind) {
     case 'exact':
     case 'cut-short':
+    case 'unpaid':
       return charged === 0n && isForgiven ? null : wholeProblem(asked, row)
     case 'error':
     case 'lost':
+    case 'no-credits':
     case 'unreachable':
       return charged === 0n ? null : `charged ${charged}`
     case 'left':
@@ -65,16 +67,17 @@ function problemOf(
   }
 }
 
-/** Exactly the answer's tokens are charged. */
+/** Exactly the answer's tokens are charged. An answer without usage that was cut has fewer tokens than the known one. */
 function wholeProblem({ ask, known, outcome }: Asked, row: Row | undefined): string | null {
   if (row === undefined) return 'not settled'
   const usage = 'usage' in outcome ? outcome.usage : null
   const prompt = usage?.prompt ?? known.promptTokens
   const completion = usage?.completion ?? known.completionTokens
+  const isCut = usage === null && outcome.kind !== 'exact'
   const isSame =
     row.outcome === 'completed' &&
     row.promptTokens === prompt &&
-    row.completionTokens === completion &&
+    (isCut ? row.completionTokens < completion : row.completionTokens === completion) &&
     (usage === null || row.cachedTokens === usage.cached)
   if (!isSame) return `settled as ${describe(row)}, not ${prompt} + ${completion} tokens`
   const price = priceOf(ask.model, row)

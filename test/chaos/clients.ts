@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TestAccount } from '#test/support/cluster.ts'
 import type { PartEnd } from '#test/support/faulty-cluster/part.ts'
 import type { Ask } from './asks.ts'
 import { call, type Call } from './call.ts'
 import { judge, type Known, type Outcome } from './judge.ts'
+import type { Payer } from './payers.ts'
 import type { Random } from './random.ts'
 
 /** One request of a client, and how it ended. */
 export type Asked = {
   readonly ask: Ask
   readonly known: Known
-  readonly account: TestAccount
+  readonly payer: Pick<Payer, 'account' | 'isPoor'>
   readonly call: Call
   readonly outcome: Outcome
 }
@@ -30,7 +30,7 @@ const RETRY_MS = 300
 
 export type AskOptions = {
   readonly gateways: readonly Target[]
-  readonly accounts: readonly TestAccount[]
+  readonly payers: readonly Asked['payer'][]
   readonly asks: ReadonlyMap<Ask, Known>
   readonly hangMs: number
   readonly deadlineMs: number
@@ -46,18 +46,19 @@ export async function askOnce(options: AskOptions, random: Random): Promise<Aske
   // Like a load balancer, this chooses a gateway that is ready, if one is.
   const ready = gateways.filter((each) => each.isUp())
   const gateway = random.pick(ready.length > 0 ? ready : gateways)
-  const account = random.pick(options.accounts)
+  const payer = random.pick(options.payers)
   const leaves = random.chance(1 / LEAVES) && ask.shape.endsWith('-stream')
   const share = random.unit()
   const made = await call({
     gateway,
-    apiKey: account.apiKey,
+    apiKey: payer.account.apiKey,
     ask,
     hangMs,
     leaveAfterBytes: leaves ? Math.ceil(known.bytes * share) : undefined,
   })
-  const outcome = judge({ ask, known, call: made, gatewayEnds: gateway.ends(), deadlineMs })
-  return { ask, known, account, call: made, outcome }
+  const { isPoor } = payer
+  const outcome = judge({ ask, known, call: made, isPoor, gatewayEnds: gateway.ends(), deadlineMs })
+  return { ask, known, payer, call: made, outcome }
 }
 
 /**

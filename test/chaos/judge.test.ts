@@ -39,7 +39,11 @@ const KNOWN: Known = {
   completionTokens: 4,
 }
 
-function judged(body: readonly string[], fields: Partial<Call> = {}, killedMs?: number) {
+function judged(
+  body: readonly string[],
+  fields: Partial<Call> = {},
+  { killedMs, isPoor = false }: { killedMs?: number; isPoor?: boolean } = {},
+) {
   const call: Call = {
     gateway: 'gateway-1',
     id: 'an-id',
@@ -51,7 +55,7 @@ function judged(body: readonly string[], fields: Partial<Call> = {}, killedMs?: 
     ...fields,
   }
   const gatewayEnds = killedMs === undefined ? [] : [{ atMs: killedMs, how: 'killed' as const }]
-  return judge({ ask: ASK, known: KNOWN, call, gatewayEnds, deadlineMs: 60_000 })
+  return judge({ ask: ASK, known: KNOWN, call, isPoor, gatewayEnds, deadlineMs: 60_000 })
 }
 
 const without = (index: number) => WHOLE.filter((_, at) => at !== index)
@@ -96,12 +100,33 @@ test('a refusal that blames the caller is wrong', () => {
   expect(judged(body, { status: 400 })).toMatchObject({ kind: 'wrong' })
 })
 
+const CUT_USAGE = event({ choices: [], usage: { ...USAGE, completion_tokens: 2 } })
+const CUT = [ROLE, ...TOKENS.slice(0, 2), delta({}, 'length'), CUT_USAGE, DONE]
+const refusal = (available: string) => [
+  JSON.stringify({
+    error: { code: 'insufficient_credits', message: `Not enough credits: ${available} available, 0.1 held.` },
+  }),
+]
+
+test('an answer that ends as length is right for an account with few credits alone', () => {
+  expect(judged(CUT, {}, { isPoor: true })).toMatchObject({ kind: 'unpaid', usage: { completion: 2 } })
+  expect(judged(CUT)).toMatchObject({ kind: 'wrong' })
+  expect(judged(CUT.toSpliced(1, 1), {}, { isPoor: true })).toMatchObject({ kind: 'wrong' })
+})
+
+test('a 402 is right for an account with few credits alone, and only if they do not suffice', () => {
+  expect(judged(refusal('0.00001'), { status: 402 }, { isPoor: true })).toEqual({ kind: 'no-credits' })
+  expect(judged(refusal('0.00001'), { status: 402 })).toMatchObject({ kind: 'wrong' })
+  expect(judged(refusal('1'), { status: 402 }, { isPoor: true })).toMatchObject({ kind: 'wrong' })
+  expect(judged(refusal('no'), { status: 402 }, { isPoor: true })).toMatchObject({ kind: 'wrong' })
+})
+
 test('a broken connection is only right when its gateway was killed', () => {
   const begun = [ROLE, TOKENS[0] ?? '']
   expect(judged(begun, { end: 'lost' })).toMatchObject({ kind: 'wrong' })
-  expect(judged(begun, { end: 'lost' }, 8_000)).toEqual({ kind: 'lost' })
-  expect(judged(begun, { end: 'lost' }, 20_000)).toMatchObject({ kind: 'wrong' })
-  expect(judged([], { end: 'lost', status: null }, 8_000)).toEqual({ kind: 'unreachable' })
+  expect(judged(begun, { end: 'lost' }, { killedMs: 8_000 })).toEqual({ kind: 'lost' })
+  expect(judged(begun, { end: 'lost' }, { killedMs: 20_000 })).toMatchObject({ kind: 'wrong' })
+  expect(judged([], { end: 'lost', status: null }, { killedMs: 8_000 })).toEqual({ kind: 'unreachable' })
   expect(judged([], { end: 'refused', status: null })).toEqual({ kind: 'unreachable' })
 })
 

@@ -1,5 +1,8 @@
 import { z } from 'zod'
+import { parseCredits } from '#libs/money/nano-credits.ts'
+import { demoPrices } from '#test/support/catalog.ts'
 import type { PartEnd } from '#test/support/faulty-cluster/part.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
 import type { Ask } from './asks.ts'
 import type { Call } from './call.ts'
 import { readAnswer } from './read-answer.ts'
@@ -21,6 +24,13 @@ export type Outcome =
   /** The beginning of the known answer, ended at the deadline with the finish reason `length`. */
   | { readonly kind: 'cut-short'; readonly usage: Usage | null }
   /**
+   * The beginning of the known answer, ended with the finish reason `length` because the account's credits ended. Only
+   * an account with few credits may get it.
+   */
+  | { readonly kind: 'unpaid'; readonly usage: Usage | null }
+  /** 402, for an account with few credits. */
+  | { readonly kind: 'no-credits' }
+  /**
    * `streamed` is true if a part of the answer had arrived. A stream that began with a comment alone is not `streamed`.
    */
   | { readonly kind: 'error'; readonly code: string; readonly streamed: boolean }
@@ -32,7 +42,11 @@ export type Outcome =
   | { readonly kind: 'left'; readonly share: number }
   | { readonly kind: 'wrong'; readonly why: string }
 
-const ErrorBody = z.object({ error: z.object({ code: z.string() }) })
+const ErrorBody = z.object({ error: z.object({ code: z.string(), message: z.string().optional() }) })
+
+const NO_CREDITS = 'insufficient_credits'
+/** A gateway expects this many tokens before it knows enough answers (`expected-output.ts`). */
+const UNLEARNED_TOKENS = 1_024
 
 /** The codes with which a correct request with credits may be refused. */
 const HONEST = new Set(['model_busy', 'model_warming', 'model_unavailable', 'upstream_error'])
@@ -41,6 +55,8 @@ export function judge(options: {
   ask: Ask
   known: Known
   call: Call
+  /** True if the account has few credits, which may end. */
+  isPoor: boolean
   /** The ends of the call's gateway. */
   gatewayEnds: readonly PartEnd[]
   deadlineMs: number
@@ -56,7 +72,7 @@ export function judge(options: {
 function judgeAnswer(options: Parameters<typeof judge>[0]): Outcome {
   const { ask, known, call, gatewayEnds } = options
   if (call.end === 'hang') return wrong(`no end within ${Math.round(call.endMs - call.startMs)} ms`)
-  if (call.status !== null && call.status !== 200 && call.end === 'complete') return judgeError(call)
+  if (call.status !== null && call.status !== 200 && call.end === 'complete') return judgeError(options)
   const ends = gatewayEnds.filter(({ atMs }) => atMs > call.startMs - 1_000 && atMs < call.endMs + 1_000)
   if (call.status === null) {
     if (ends.length > 0 || call.end === 'refused') return { kind: 'unreachable' }
@@ -66,6 +82,8 @@ function judgeAnswer(options: Parameters<typeof judge>[0]): Outcome {
   const difference = firstDifference(known.answer, answer)
   if (difference !== null) return wrong(difference)
   if (call.end === 'left') return { kind: 'left', share: call.body.length / known.bytes }
+  if (answer.error === NO_CREDITS && options.isPoor && Object.keys(answer.output).length === 0)
+    return { kind: 'no-credits' }
   if (answer.error !== null)
     return HONEST.has(answer.error)
       ? { kind: 'error', code: answer.error, streamed: Object.keys(answer.output).length > 0 }
@@ -75,21 +93,40 @@ function judgeAnswer(options: Parameters<typeof judge>[0]): Outcome {
   return wrong(`the answer breaks off (${call.end}), and its gateway was not killed`)
 }
 
-function judgeError(call: Call): Outcome {
+function judgeError({ ask, known, call, isPoor }: Parameters<typeof judge>[0]): Outcome {
   const parsed = ErrorBody.safeParse(JSON.parse(call.body))
   if (!parsed.success) return wrong(`status ${call.status} without a code: ${call.body}`)
-  const { code } = parsed.data.error
+  const { code, message = '' } = parsed.data.error
+  if (code === NO_CREDITS && call.status === 402 && isPoor) {
+    const [, available] = /([\d.]+) available/u.exec(message) ?? []
+    const isShort = available !== undefined && parseCredits(available) < mostNeeded(ask, known)
+    return isShort ? { kind: 'no-credits' } : wrong(`402 although the credits suffice: ${message}`)
+  }
   return HONEST.has(code)
     ? { kind: 'error', code, streamed: false }
     : wrong(`status ${call.status}: ${call.body}`)
 }
 
-function judgeWhole(answer: Received, { known, call, deadlineMs }: Parameters<typeof judge>[0]): Outcome {
+/**
+ * Returns an amount above which no account may be refused: it pays for more input than the request has, and for as many
+ * tokens as a gateway expects of an answer before it knows any, or as the known answer has.
+ */
+function mostNeeded({ model, body }: Ask, { completionTokens }: Known): bigint {
+  const input = Buffer.byteLength(JSON.stringify(body))
+  return priceTokens(
+    { input, cachedInput: 0, output: Math.max(UNLEARNED_TOKENS, completionTokens) },
+    demoPrices(model),
+  )
+}
+
+function judgeWhole(answer: Received, options: Parameters<typeof judge>[0]): Outcome {
+  const { known, call, isPoor, deadlineMs } = options
+  const { usage: received } = answer
   const isCut =
-    call.endMs - call.startMs > deadlineMs * 0.8 &&
     ['length', 'incomplete'].includes(answer.finish ?? '') &&
-    (answer.usage?.completion ?? 0) < known.completionTokens
-  if (isCut) return { kind: 'cut-short', usage: answer.usage }
+    (received?.completion ?? 0) < known.completionTokens
+  if (isCut && call.endMs - call.startMs > deadlineMs * 0.8) return { kind: 'cut-short', usage: received }
+  if (isCut && isPoor) return { kind: 'unpaid', usage: received }
   for (const [part, text] of Object.entries(known.answer.output)) {
     if (answer.output[part] !== text) return wrong(`${part} ends early: …${tail(answer.output[part] ?? '')}`)
   }

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TestAccount } from '#test/support/cluster.ts'
 import { startFaultyCluster, type FaultyCluster } from '#test/support/faulty-cluster/faulty-cluster.ts'
 import { drawAsks, type Ask } from './asks.ts'
 import { openBooks, type Books } from './books.ts'
@@ -9,6 +8,7 @@ import { findLeftovers } from './check-processes.ts'
 import { startClients, type Asked } from './clients.ts'
 import type { Known } from './judge.ts'
 import { learn } from './learn.ts'
+import { createPayers, type Payers } from './payers.ts'
 import { createRandom, type Random } from './random.ts'
 import { createTally, type Tally } from './tally.ts'
 import { runFaults, type Done } from './run-faults.ts'
@@ -53,7 +53,6 @@ const DEADLINE_MS = 60_000
 const HANG_MS = DEADLINE_MS + 30_000
 /** The deadline, the grace, and the time that billing waits behind its watermark, also after a change of the run id. */
 const REST_LIMIT_MS = DEADLINE_MS + 150_000
-const ACCOUNTS = 3
 /** How much faster the engines are while the answers are learned. */
 const LEARNING_SPEED = 20
 const CREDITS = '1000'
@@ -124,11 +123,10 @@ type World = {
   readonly cluster: FaultyCluster
   readonly books: Books
   readonly random: Random
-  readonly accounts: readonly TestAccount[]
+  readonly payers: Payers
   readonly asks: ReadonlyMap<Ask, Known>
-  /** The charges that were checked, and the credits of each account at the beginning. */
+  /** The charges that were checked. */
   readonly checked: Set<string>
-  readonly startNano: ReadonlyMap<string, bigint>
   /** All requests, of earlier rounds too, because a late charge must be noticed. */
   readonly asked: Asked[]
 }
@@ -139,8 +137,7 @@ async function createWorld(
 ): Promise<World> {
   // A separate account pays for the requests that learn the answers.
   const account = await cluster.createAccount(CREDITS)
-  const accounts: TestAccount[] = []
-  for (let i = 0; i < ACCOUNTS; i += 1) accounts.push(await cluster.createAccount(CREDITS))
+  const payers = await createPayers(cluster, books)
   await setSlowness(cluster, 1 / LEARNING_SPEED)
   const asks = await learn(cluster.gateways, {
     asks: drawAsks(random.fork('asks')).filter(({ name }) => only.test(name)),
@@ -148,9 +145,7 @@ async function createWorld(
     books,
   })
   await setSlowness(cluster, 1)
-  const balances = await Promise.all(accounts.map((each) => cluster.balance(each)))
-  const startNano = new Map(accounts.map(({ id }, index) => [id, balances[index]?.posted ?? 0n]))
-  return { cluster, books, random, accounts, asks, checked: new Set(), startNano, asked: [] }
+  return { cluster, books, random, payers, asks, checked: new Set(), asked: [] }
 }
 
 async function setSlowness(cluster: FaultyCluster, slowness: number): Promise<void> {
@@ -161,7 +156,7 @@ async function runRound(
   world: World,
   { round, options, tally }: { round: number; options: ChaosOptions; tally: Tally },
 ): Promise<string[]> {
-  const { cluster, random, accounts, asks } = world
+  const { cluster, random, payers, asks } = world
   const { say } = options
   const planned =
     options.planned ??
@@ -172,9 +167,10 @@ async function runRound(
       scopes: options.scopes,
       hasStandby: options.hasStandby ?? false,
     })
+  const feeding = payers.feed(random.fork(`credits of round ${round}`))
   const clients = startClients({
     gateways: cluster.gateways,
-    accounts,
+    payers: payers.all,
     asks,
     random: random.fork(`clients of round ${round}`),
     count: options.clients,
@@ -186,6 +182,7 @@ async function runRound(
   // Waits until requests that began during the last faults can have ended, and some later requests have begun.
   await sleep(2_000)
   const asked = await clients.stop()
+  const shortages = await feeding.stop()
   world.asked.push(...asked)
   tally.add({ asked, done })
   const needless = tally.needless(asked, done)
@@ -193,9 +190,10 @@ async function runRound(
 
   const limitMs = options.restLimitMs ?? REST_LIMIT_MS
   const { problems: atRest, note } = await checkAtRest(world, { limitMs })
-  say(`  ${asked.length} requests, ${note}`)
+  say(`  ${asked.length} requests, ${note}, ${await payers.note()}`)
   return [
     ...wrongs(asked, done),
+    ...shortages.problems(asked, done),
     ...done.flatMap(({ problem }) => problem ?? []),
     ...tally.besideKillers(asked, done),
     ...(options.strict ? needless : []),
@@ -214,17 +212,17 @@ function wrongs(asked: readonly Asked[], done: readonly Done[]): string[] {
   })
 }
 
-async function checkAllCharges({ cluster, books, accounts, asked, checked, startNano }: World) {
-  const rows = await books.all(accounts.map(({ id }) => id))
+async function checkAllCharges({ cluster, books, payers, asked, checked }: World) {
+  const rows = await books.all(payers.all.map(({ account }) => account.id))
   const ends = new Map(cluster.gateways.map((gateway) => [gateway.name, gateway.ends()]))
   const endsOf = (gateway: string) => ends.get(gateway) ?? []
   const problems = checkCharges({ asked, rows, endsOf, checked })
   let charged = 0n
   for (const row of rows.values()) charged += row.charged
   let spent = 0n
-  for (const account of accounts) {
+  for (const { account, givenNano } of payers.all) {
     const { posted } = await cluster.balance(account)
-    spent += (startNano.get(account.id) ?? 0n) - posted
+    spent += givenNano - posted
   }
   if (charged !== spent) problems.push(`${spent} nano-credits are spent, and ${charged} charged`)
   return problems

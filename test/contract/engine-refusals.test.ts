@@ -25,7 +25,6 @@ const OTHER_WORDS = new Set([
   'error-bad-kv-transfer-json',
   'error-bad-regex',
   'error-n2-greedy',
-  'error-prompt-logprobs-too-high',
 ])
 
 describe.each(Object.entries(TRANSPORTS))('over %s', (transport, create) => {

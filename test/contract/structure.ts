@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
+import type { InputLogProbs__Output } from '#proto/types/vllm/grpc/engine/InputLogProbs.ts'
 import type { OutputLogProbs__Output } from '#proto/types/vllm/grpc/engine/OutputLogProbs.ts'
 import type { Recording } from './recordings.ts'
 
@@ -15,10 +16,14 @@ export type EngineResponse = {
   readonly matchedTokenId: number | null
   readonly matchedStop: string | null
   readonly logprobs: Logprobs | null
+  readonly promptLogprobs: PromptLogprobs | null
 }
 
 /** The token of each log probability, and the tokens beside it. */
 type Logprobs = { readonly ids: readonly number[]; readonly tops: readonly (readonly number[])[] }
+
+/** The tokens of a prompt. `known` says of each whether it has a log probability; `tops` are the tokens beside it. */
+type PromptLogprobs = Logprobs & { readonly known: readonly boolean[] }
 
 /** The parts of an answer that must be equal in a recording and in the simulator. Sampled ids are not included. */
 export type Structure = {
@@ -40,6 +45,8 @@ type ChoiceStructure = {
   readonly emptyChunks: number
   /** The different shapes of log probabilities; empty if there are none. */
   readonly logprobs: readonly string[]
+  /** The messages that have the log probabilities of the prompt, with their shape. */
+  readonly promptLogprobs: readonly string[]
 }
 
 export function toStructure(
@@ -85,7 +92,18 @@ function toChoice(responses: readonly EngineResponse[], index: number): ChoiceSt
       chunks.length === 0 || complete === undefined ? null : follows === true && repeats,
     emptyChunks: chunks.filter((chunk) => chunk.ids.length === 0).length,
     logprobs: distinct(own.map(describeLogprobs).filter((shape) => shape !== '')),
+    promptLogprobs: own.flatMap(describePrompt),
   }
+}
+
+function describePrompt({ type, promptLogprobs: prompt }: EngineResponse, at: number): string[] {
+  if (prompt === null) return []
+  const { ids, tops, known } = prompt
+  const ownFirst = tops.every((top, at) => top.length === 0 || top[0] === ids[at])
+  const lengths = tops.map((top) => top.length).join(' ')
+  return [
+    `${type} ${at}: of ${ids.join(' ')}, known: ${known.join(' ')}, lists of ${lengths}, own id first: ${ownFirst}`,
+  ]
 }
 
 function describeLogprobs({ ids, logprobs }: EngineResponse): string {
@@ -116,6 +134,7 @@ export function fromWire(message: GenerateResponse__Output): EngineResponse {
       completionTokens: chunk.completionTokens,
       cachedTokens: chunk.cachedTokens,
       logprobs: toLogprobs(chunk.outputLogprobs),
+      promptLogprobs: toPromptLogprobs(chunk.inputLogprobs),
     }
   }
   if (complete === null || complete === undefined)
@@ -131,12 +150,22 @@ export function fromWire(message: GenerateResponse__Output): EngineResponse {
     matchedTokenId: complete.matchedTokenId ?? null,
     matchedStop: complete.matchedStopStr ?? null,
     logprobs: toLogprobs(complete.outputLogprobs),
+    promptLogprobs: toPromptLogprobs(complete.inputLogprobs),
   }
 }
 
 function toLogprobs(message: OutputLogProbs__Output | null | undefined): Logprobs | null {
   if (message === null || message === undefined) return null
   return { ids: message.tokenIds, tops: message.topLogprobs.map((top) => top.tokenIds) }
+}
+
+function toPromptLogprobs(message: InputLogProbs__Output | null | undefined): PromptLogprobs | null {
+  if (message === null || message === undefined) return null
+  return {
+    ids: message.tokenIds,
+    tops: message.topLogprobs.map((top) => top.tokenIds),
+    known: message.tokenLogprobs.map(({ value }) => value !== undefined),
+  }
 }
 
 /** Returns the responses without their numbers of tokens, which are chance here. */
@@ -160,16 +189,26 @@ export function fromRecording(response: Recording['responses'][number]): EngineR
     matchedTokenId: numberIn(body, 'matched_token_id'),
     matchedStop: textIn(body, 'matched_stop_str'),
     logprobs: RecordedLogprobs.parse(body['output_logprobs']),
+    promptLogprobs: RecordedPrompt.parse(body['input_logprobs']),
   }
 }
 
 const Ids = z.array(z.number())
-const RecordedLogprobs = z
-  .object({ token_ids: Ids, top_logprobs: z.array(z.object({ token_ids: Ids })) })
-  .transform((message): Logprobs => ({
+const Recorded = z.object({ token_ids: Ids, top_logprobs: z.array(z.object({ token_ids: Ids })) })
+const RecordedPrompt = Recorded.extend({
+  token_logprobs: z.array(z.object({ value: z.number().optional() })),
+})
+  .transform((message): PromptLogprobs => ({
     ids: message.token_ids,
     tops: message.top_logprobs.map((top) => top.token_ids),
+    known: message.token_logprobs.map(({ value }) => value !== undefined),
   }))
+  .nullable()
+  .default(null)
+const RecordedLogprobs = Recorded.transform((message): Logprobs => ({
+  ids: message.token_ids,
+  tops: message.top_logprobs.map((top) => top.token_ids),
+}))
   .nullable()
   .default(null)
 

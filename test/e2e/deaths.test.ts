@@ -239,6 +239,27 @@ test('a billing that is away while a hold has to grow ends no stream', async () 
   await expectBalancedBooks(cluster, [poor])
 })
 
+test('a billing that is dead for 5 s ends no stream that had 5 s of paid tokens', async () => {
+  const call = { baseUrl: cluster.baseUrl, content: 'On and on [[tokens=600]]' }
+  const fields = { max_tokens: 1 }
+  const { promptTokens: input } = await chatOk({ ...call, apiKey: account.apiKey, fields })
+  // The credits pay for 9 s of output.
+  const paid = priceTokens({ input, cachedInput: 0, output: 450 }, demoPrices(ENGINE.model))
+  const poor = await cluster.createAccount(formatCredits(paid))
+  const { answer, firstText } = startChatOk({ ...call, apiKey: poor.apiKey })
+  await firstText
+  await cluster.topUp(poor, { credits: '1', idempotencyKey: poor.id })
+  const tokens = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_tokens_total')
+  const before = await tokens()
+  await cluster.billing.kill()
+  // The engine takes 5 s for these tokens. Then 200 paid tokens are left for the start of billing.
+  await expect.poll(async () => (await tokens()) - before, { timeout: 20_000 }).toBeGreaterThan(249)
+  await cluster.restartBilling()
+  expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 601 })
+  await untilServed()
+  await expectBalancedBooks(cluster, [poor])
+})
+
 /** Stops a process in the middle of a stream. The stream must end before the process does. */
 async function stopAmidStream(stopping: RunningApp | undefined) {
   const { answer, firstText } = startChatOk({

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
@@ -85,11 +86,12 @@ let embedding: Undisturbed
 let guided: Undisturbed
 let short: Undisturbed
 let choices: Undisturbed
+let echoed: Undisturbed
 
 beforeAll(async () => {
   const engines = [ENGINE, THINKING, EMBEDDING]
   cluster = await startCluster({ workers: [engines, engines] })
-  ;[chats, parsed, embedding, guided, short, choices] = await Promise.all([
+  ;[chats, parsed, embedding, guided, short, choices, echoed] = await Promise.all([
     undisturbed((account) => chatWork(account, CHATS)),
     undisturbed((account) => chatWork(account, PARSED)),
     undisturbed((account) => ({
@@ -102,6 +104,7 @@ beforeAll(async () => {
     })),
     undisturbed((account) => chatWork(account, [{ content: SHORT }])),
     undisturbed(choicesWork),
+    undisturbed(echoWork),
   ])
 })
 
@@ -122,6 +125,27 @@ function choicesWork({ apiKey }: TestAccount) {
   const fields = { n: 4, temperature: 0.8, seed: 7 }
   const { firstText, answer } = startChoices({ baseUrl: cluster.baseUrl, apiKey, content: LONG, fields })
   return { started: firstText, answers: answer }
+}
+
+/** A conversation as the template renders it, so that the model answers it. */
+const RAW = `<|im_start|>user\n${LONG}<|im_end|>\n<|im_start|>assistant\n`
+
+const ECHO = { model: ENGINE.model, prompt: RAW, echo: true, logprobs: 2, max_tokens: 120, temperature: 0 }
+
+/** Streams an answer that begins with its prompt. Its chunks are joined. */
+function echoWork({ apiKey }: TestAccount) {
+  const openai = new OpenAI({ baseURL: cluster.baseUrl, apiKey, maxRetries: 0 })
+  const firstText = Promise.withResolvers<void>()
+  const read = async () => {
+    const answer = { text: '', logprobs: new Array<unknown>() }
+    for await (const { choices: parts } of await openai.completions.create({ ...ECHO, stream: true })) {
+      answer.text += parts[0]?.text
+      answer.logprobs.push(...(parts[0]?.logprobs?.tokens ?? []), ...(parts[0]?.logprobs?.top_logprobs ?? []))
+      firstText.resolve()
+    }
+    return answer
+  }
+  return { started: firstText.promise, answers: read() }
 }
 
 const Whole = z.object({
@@ -182,7 +206,7 @@ const readiness = async (index: number) => {
 
 test('a worker killed with -9: its streams go on elsewhere, token by token, and cost the same', async () => {
   const before = await recoveries()
-  await expectSame([chats, choices], async () => await cluster.workers[0]?.kill())
+  await expectSame([chats, choices, echoed], async () => await cluster.workers[0]?.kill())
   expect(await recoveries()).toBeGreaterThan(before)
   await cluster.restartWorker(0)
 })

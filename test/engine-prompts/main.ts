@@ -75,7 +75,7 @@ const withoutBlanks = Object.fromEntries(
 const counts = { equal: 0, explained: 0, refused: 0, different: 0 }
 await setup()
 const cluster = await startEngineCluster({
-  engine,
+  engines: [engine],
   models: models.map(({ id, family, template }) => ({ id, family, folder, template })),
 })
 try {

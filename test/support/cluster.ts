@@ -38,6 +38,8 @@ export type Balance = { posted: bigint; held: bigint; available: bigint; openHol
 /** Calls about accounts, through billing's operators' interface. */
 export type AccountCalls = {
   createAccount(credits: string): Promise<TestAccount>
+  /** Gives an account credits. A call that is repeated with its key gives them once. */
+  topUp(account: Pick<TestAccount, 'id'>, given: { credits: string; idempotencyKey: string }): Promise<void>
   balance(account: TestAccount): Promise<Balance>
   /** Returns every count of billing's reconciliation; all must be zero. */
   reconcile(): Promise<Record<string, number>>
@@ -55,6 +57,8 @@ export type TestCluster = AccountCalls & {
   admin: AdminClient
   billing: RunningApp
   simulator: RunningApp
+  /** The HOST:PORT of each simulated engine, in the order of the plans. */
+  engines: readonly string[]
   workers: RunningApp[]
   gateways: TestGateway[]
   baseUrl: string
@@ -159,6 +163,7 @@ export async function startCluster(options: {
     admin,
     billing,
     simulator,
+    engines: placed.flat().map(({ listen }) => listen),
     workers,
     gateways,
     baseUrl: gateways[0]?.baseUrl ?? '',
@@ -200,11 +205,14 @@ function toWorkerEngine(plan: EnginePlan & { listen: string }): object {
 }
 
 export function createAccountCalls(admin: AdminClient): AccountCalls {
+  const topUp: AccountCalls['topUp'] = async ({ id }, given) => {
+    await admin.call(ADMIN.topUp, { account: id, ...given, reason: 'test' })
+  }
   return {
+    topUp,
     async createAccount(credits) {
       const { id } = await admin.call(ADMIN.createAccount, { name: 'test' })
-      const idempotencyKey = randomUUID()
-      await admin.call(ADMIN.topUp, { account: id, credits, idempotencyKey, reason: 'test' })
+      await topUp({ id }, { credits, idempotencyKey: randomUUID() })
       const key = await admin.call(ADMIN.createKey, { account: id, name: 'test' })
       return { id, keyId: key.id, apiKey: key.secret }
     },

@@ -24,10 +24,10 @@ export type EngineCluster = AccountCalls & {
   readonly redis: TestRedis
   readonly databaseUrl: string
   readonly gateway: RunningApp
-  /** The first worker, and the workers started since. */
+  /** One worker for each engine, and the workers started since. */
   readonly workers: readonly RunningApp[]
   readonly billing: RunningApp
-  /** Starts one more worker on the same engine; the cluster stops it. */
+  /** Starts one more worker on the first engine; the cluster stops it. */
   startWorker(): Promise<RunningApp>
   stop(): Promise<void>
 }
@@ -35,15 +35,18 @@ export type EngineCluster = AccountCalls & {
 const CONTEXT_WINDOW = 1_048_576
 
 /**
- * Starts a cluster whose models all use one engine that is already running, such as a real vLLM. The catalog gives the
- * models a context window and an output limit of 1,048,576 tokens, so that the engine's own window is the limit.
- * Rejects if the engine's model cannot be loaded.
+ * Starts a cluster on engines that are already running, such as a real vLLM. Each engine gets a worker, and runs all
+ * models. The catalog gives the models a context window and an output limit of 1,048,576 tokens, so that the engine's
+ * own window is the limit. Rejects if an engine's model cannot be loaded.
  */
 export async function startEngineCluster(options: {
-  /** HOST:PORT of the engine's gRPC service. */
-  readonly engine: string
+  /** HOST:PORT of the gRPC service of each engine, at least one. */
+  readonly engines: readonly string[]
   readonly models: readonly EngineClusterModel[]
+  readonly gatewayEnv?: Readonly<Record<string, string>>
 }): Promise<EngineCluster> {
+  const [firstEngine] = options.engines
+  if (firstEngine === undefined) throw new Error('there is no engine')
   const folder = scratchFolder('models')
   for (const model of options.models) describeModel(folder, model)
   symlinkSync(resolve('models/families'), join(folder, 'families'))
@@ -63,19 +66,18 @@ export async function startEngineCluster(options: {
     RECEIPT_SECRETS: 'test-receipt-secret-of-32-characters',
     CATALOG_FILE: catalog,
   })
-  const startWorker = async (): Promise<RunningApp> =>
+  const startWorker = async (engine: string): Promise<RunningApp> =>
     await startApp('worker', {
       ...urls,
       MODELS_DIR: folder,
-      WORKERS: JSON.stringify(
-        options.models.map(({ id }) => ({ model: id, files: id, engine: options.engine })),
-      ),
+      WORKERS: JSON.stringify(options.models.map(({ id }) => ({ model: id, files: id, engine }))),
     })
-  const workers = [await startWorker()]
+  const workers = await Promise.all(options.engines.map(startWorker))
   const gateway = await startApp('gateway', {
     ...urls,
     PORT: String(port),
     BILLING_ADDRESS: `127.0.0.1:${grpcPort}`,
+    ...options.gatewayEnv,
   })
   const admin = createAdminClient({ url: `http://127.0.0.1:${adminPort}`, token: ADMIN_TOKEN })
   return {
@@ -87,7 +89,7 @@ export async function startEngineCluster(options: {
     workers,
     billing,
     async startWorker() {
-      const worker = await startWorker()
+      const worker = await startWorker(firstEngine)
       workers.push(worker)
       return worker
     },

@@ -17,6 +17,7 @@ export function generationCall(fields: Partial<GenerationCall> = {}): Generation
     request,
     size: sizeOf(request),
     conversation: NO_CONVERSATION,
+    session: null,
     maxOutputTokens: null,
     streamed: true,
     isRepeated: false,

@@ -1,4 +1,5 @@
-import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
+import { createRefusals } from '#apps/gateway/generation/refusals.ts'
+import { createClusterPicture, type ClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createAdmit, type Admission } from '#apps/gateway/generation/admit.ts'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
@@ -10,11 +11,17 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import { generationCall } from './generation-call.ts'
 import { generationClaim } from './generation-job.ts'
 import { createRandom } from './random.ts'
+import { createTimers } from './simulated-timers.ts'
 import { createRecordModel } from './record-model.ts'
 
 export type SimulatedAccount = {
   readonly id: string
   readonly weight: number
+  /**
+   * How many requests per second arrive at random moments from `fromMs` on, each from a client that sends no other
+   * request. Absent: none.
+   */
+  readonly arrivalsPerS?: number
   /** The number of clients. From `fromMs` on, each client sends its next request when its last one has ended. */
   readonly clients: number
   readonly fromMs: number
@@ -22,6 +29,8 @@ export type SimulatedAccount = {
   readonly requests: number
   /** True if a refused request is sent again after the time in `retry-after`; otherwise its client stops. */
   readonly repeats: boolean
+  /** How often a client sends the same request at most. Absent: until it is admitted. */
+  readonly tries?: number
   /** Tokens of prompt and output of the next request; `random` gives numbers from 0 to 1. */
   readonly size: (random: () => number) => { prompt: number; output: number }
 }
@@ -31,11 +40,23 @@ export type Simulated = {
   readonly tokens: ReadonlyMap<string, number>
   /** How long each admitted request waited for a slot, by account. */
   readonly waitsMs: ReadonlyMap<string, readonly number[]>
+  /** The refusals after `measureFromMs` whose real wait has ended. */
+  readonly refusals: readonly SimulatedRefusal[]
+  /** The number of requests that were admitted after `measureFromMs`. */
+  readonly admitted: number
+  /** The number of lifts that the record has refused after `measureFromMs`. */
+  readonly refusedLifts: number
+}
+
+export type SimulatedRefusal = {
+  readonly account: string
+  /** The time in the refusal's `retry-after`. */
+  readonly saidMs: number
   /**
-   * All refusals. `saidMs` is the time in the refusal's `retry-after`. `realMs` is the time after which a request of
-   * the account would first have been admitted.
+   * The real wait: the time until the earliest later moment at which the gateway that refused the request would have
+   * admitted the same request.
    */
-  readonly refusals: readonly { readonly account: string; readonly saidMs: number; readonly realMs: number }[]
+  readonly realMs: number
 }
 
 type Request = {
@@ -45,6 +66,7 @@ type Request = {
   output: number
   admission: Admission
   liftedMs: number
+  gateway: Gateway
   next: () => void
 }
 
@@ -54,12 +76,14 @@ const BYTES_PER_TOKEN = 4
 const PREFILL_SHARE = 0.01
 const BEAT_MS = 1_000
 const NO_IDS = new Uint32Array(0)
+const DRAIN_BOUND_MS = 30_000
 const PROBE_MS = 100
 
 /**
  * Simulates the queue of one model in simulated time:
  * - Admission and estimates use the gateway's code.
  * - `createRecordModel`, with which tests compare the record's scripts, takes the place of the record in Redis.
+ * - Each gateway has its own admission and its own estimates.
  * - Each slot of the engine takes `stepMs` for a token of output.
  */
 export function simulateQueue(given: {
@@ -69,6 +93,10 @@ export function simulateQueue(given: {
   untilMs: number
   measureFromMs: number
   seed: number
+  /** How many gateways there are. Each attempt goes to one of them at random. Absent: one. */
+  gateways?: number
+  /** The rule for refusals. Absent: that of the gateway. */
+  createRefusals?: typeof createRefusals
 }): Simulated {
   const { accounts, slots, stepMs, untilMs, measureFromMs } = given
   const random = createRandom(given.seed)
@@ -77,31 +105,15 @@ export function simulateQueue(given: {
   const timers = createTimers(clock)
   const record = createRecordModel()
   const picture = createClusterPicture(nowMs)
-  const inputEstimate = createInputEstimate()
-  const expectedOutput = createExpectedOutput()
-  const admit = createAdmit({
-    picture,
-    modelStates: { find: () => null },
-    demand: createDemand({ onUnserved: () => {}, nowMs }),
-    startWaits: {
-      admits: () => false,
-      enter: () => {
-        throw new Error('a worker serves the model')
-      },
-    },
-    isBarred: () => false,
-    settlementsFull: () => false,
-    expectCost: createExpectCost({ inputEstimate, expectedOutput }),
-    drainBoundMs: 30_000,
-    assumedGenerationMs: 10_000,
-    random,
-    nowMs,
-  })
+  const gateways = Array.from({ length: given.gateways ?? 1 }, () =>
+    createGateway({ picture, random, nowMs, createRefusals: given.createRefusals ?? createRefusals }),
+  )
   const requests = new Map<string, Request>()
   const tokens = new Map<string, number>()
   const waitsMs = new Map<string, number[]>()
-  const refusals: { account: string; saidMs: number; realMs: number }[] = []
+  const refusals: SimulatedRefusal[] = []
   const open = new Map<string, { atMs: number; saidMs: number }[]>()
+  let [admitted, refusedLifts] = [0, 0]
   const totals = createRunTotals(() => [])
   let running = 0
   let ids = 0
@@ -131,24 +143,33 @@ export function simulateQueue(given: {
   function send(account: SimulatedAccount, left: number): void {
     if (left === 0) return
     const { prompt, output } = account.size(random)
+    let tries = 0
     const attempt = () => {
+      const at = Math.floor(random() * gateways.length)
+      const gateway = gateways[at]
+      if (gateway === undefined) throw new Error('there is no gateway')
+      const { admit } = gateway
+      tries += 1
       const retry = (error: unknown) => {
         if (!(error instanceof ApiError)) throw error
         const saidMs = 1_000 * toRetryAfterS(error.retryAfterS ?? 1)
-        listOf(open, account.id).push({ atMs: nowMs(), saidMs })
-        if (account.repeats) timers.add(saidMs, attempt)
+        listOf(open, toName(at, account)).push({ atMs: nowMs(), saidMs })
+        if (account.repeats && tries < (account.tries ?? Infinity)) timers.add(saidMs, attempt)
       }
       try {
         const admission = admit(callOf(account, prompt))
         const id = `g${(ids += 1)}`
         const lifted = liftOf(id, admission.place, Infinity)
         if (lifted.status === 'busy') {
+          if (nowMs() >= measureFromMs) refusedLifts += 1
           admission.leave()
           return retry(admission.refuse(lifted))
         }
+        if (nowMs() >= measureFromMs) admitted += 1
+        close(toName(at, account), account)
         if (lifted.status === 'waiting' && lifted.costAhead !== null) admission.queued(lifted.costAhead)
         const next = () => send(account, left - 1)
-        requests.set(id, { id, account, prompt, output, admission, liftedMs: nowMs(), next })
+        requests.set(id, { id, account, prompt, output, admission, liftedMs: nowMs(), gateway, next })
         fill()
       } catch (error) {
         retry(error)
@@ -163,23 +184,23 @@ export function simulateQueue(given: {
       if (claim.status === 'nothing') return
       const request = requests.get(claim.id)
       if (request === undefined) throw new Error('an unknown generation was claimed')
-      const { account, prompt, output, admission, liftedMs } = request
+      const { account, prompt, output, admission, liftedMs, gateway } = request
       running += 1
       admission.claimed({ waitedMs: nowMs() - liftedMs })
-      inputEstimate.learn(MODEL, { promptBytes: prompt * BYTES_PER_TOKEN }, prompt)
+      gateway.inputEstimate.learn(MODEL, { promptBytes: prompt * BYTES_PER_TOKEN }, prompt)
       listOf(waitsMs, account.id).push(nowMs() - liftedMs)
       const ms = (output + prompt * PREFILL_SHARE) * stepMs
       timers.add(ms, () => end(request, ms))
     }
   }
 
-  function end({ id, account, prompt, output, admission, next }: Request, ms: number): void {
+  function end({ id, account, prompt, output, admission, gateway, next }: Request, ms: number): void {
     running -= 1
     requests.delete(id)
     const used = prompt + output
     admission.leave()
     record.settle({ id, epoch: 1, outcome: 'completed', tokens: used }, { role: 'gateway' })
-    expectedOutput.learn(MODEL, account.id, { tokens: output, isCut: false })
+    gateway.expectedOutput.learn(MODEL, account.id, { tokens: output, isCut: false })
     const usage = { promptTokens: prompt, cachedTokens: 0, completionTokens: output, reasoningTokens: 0 }
     const counted = { tokens: output, mostTokens: null, firstMs: 0, lastMs: ms }
     totals.noteEnd({ usage, output: counted, earlierIds: NO_IDS, hasOutput: () => true }, ms)
@@ -199,17 +220,23 @@ export function simulateQueue(given: {
   /** Finds out which refusals are over: a lift that allows no bytes is refused for its bytes once there is room. */
   function probe(): void {
     for (const account of accounts) {
-      const waiting = open.get(account.id)
-      if (waiting === undefined || !hasRoom(account)) continue
-      open.delete(account.id)
-      for (const { atMs, saidMs } of waiting) {
-        if (atMs >= measureFromMs) refusals.push({ account: account.id, saidMs, realMs: nowMs() - atMs })
+      for (const [at, gateway] of gateways.entries()) {
+        const name = toName(at, account)
+        if (open.has(name) && hasRoom(account, gateway)) close(name, account)
       }
     }
     timers.add(PROBE_MS, probe)
   }
 
-  function hasRoom(account: SimulatedAccount): boolean {
+  function close(name: string, account: SimulatedAccount): void {
+    const waiting = open.get(name) ?? []
+    open.delete(name)
+    for (const { atMs, saidMs } of waiting) {
+      if (atMs >= measureFromMs) refusals.push({ account: account.id, saidMs, realMs: nowMs() - atMs })
+    }
+  }
+
+  function hasRoom(account: SimulatedAccount, { admit }: Gateway): boolean {
     try {
       const admission = admit(callOf(account, 1))
       admission.leave()
@@ -220,45 +247,60 @@ export function simulateQueue(given: {
     }
   }
 
+  function arrive(account: SimulatedAccount, perS: number): void {
+    send(account, 1)
+    timers.add((-Math.log(1 - random()) * 1_000) / perS, () => arrive(account, perS))
+  }
+
   beat()
   probe()
   for (const account of accounts) {
     for (let client = 0; client < account.clients; client += 1) {
       timers.add(account.fromMs, () => send(account, account.requests))
     }
+    const { arrivalsPerS } = account
+    if (arrivalsPerS !== undefined) timers.add(account.fromMs, () => arrive(account, arrivalsPerS))
   }
   timers.runUntil(untilMs)
-  return { tokens, waitsMs, refusals }
+  return { tokens, waitsMs, refusals, admitted, refusedLifts }
+}
+
+const toName = (gateway: number, { id }: SimulatedAccount) => `${gateway} ${id}`
+
+type Gateway = ReturnType<typeof createGateway>
+
+function createGateway(deps: {
+  picture: ClusterPicture
+  random: () => number
+  nowMs: () => number
+  createRefusals: typeof createRefusals
+}) {
+  const { picture, random, nowMs } = deps
+  const inputEstimate = createInputEstimate()
+  const expectedOutput = createExpectedOutput()
+  const admit = createAdmit({
+    picture,
+    modelStates: { find: () => null },
+    demand: createDemand({ onUnserved: () => {}, nowMs }),
+    startWaits: {
+      admits: () => false,
+      enter: () => {
+        throw new Error('a worker serves the model')
+      },
+    },
+    isBarred: () => false,
+    settlementsFull: () => false,
+    expectCost: createExpectCost({ inputEstimate, expectedOutput }),
+    refusals: deps.createRefusals({ drainBoundMs: DRAIN_BOUND_MS, nowMs }),
+    drainBoundMs: DRAIN_BOUND_MS,
+    assumedGenerationMs: 10_000,
+    random,
+  })
+  return { admit, inputEstimate, expectedOutput }
 }
 
 function listOf<Value>(lists: Map<string, Value[]>, name: string): Value[] {
   const list = lists.get(name) ?? []
   lists.set(name, list)
   return list
-}
-
-/** Runs callbacks in the order of their times, and those of one time in the order in which they were added. */
-function createTimers(clock: { ms: number }) {
-  /** The last one is the next one. */
-  const timers: { atMs: number; run: () => void }[] = []
-  return {
-    add(afterMs: number, run: () => void) {
-      const atMs = clock.ms + afterMs
-      let [low, high] = [0, timers.length]
-      while (low < high) {
-        const middle = (low + high) >> 1
-        if ((timers[middle]?.atMs ?? 0) > atMs) low = middle + 1
-        else high = middle
-      }
-      // Timers of one time that were added later come before, so they run later.
-      while (low > 0 && timers[low - 1]?.atMs === atMs) low -= 1
-      timers.splice(low, 0, { atMs, run })
-    },
-    runUntil(untilMs: number) {
-      for (let next = timers.pop(); next !== undefined && next.atMs <= untilMs; next = timers.pop()) {
-        clock.ms = next.atMs
-        next.run()
-      }
-    },
-  }
 }

@@ -1,4 +1,4 @@
-import { BEAT_MS, type Heartbeat } from '#libs/event-bus/heartbeat.ts'
+import { BEAT_MS, type EngineState, type Heartbeat } from '#libs/event-bus/heartbeat.ts'
 
 /** The ready engines of one model, taken together. */
 export type ModelPicture = {
@@ -13,7 +13,7 @@ export type ModelPicture = {
   readonly contextWindow: number
 }
 
-/** The load of one ready worker of a model, and what its load would be if all ready workers had the same. */
+/** The load of one ready worker of a model, over all its engines of the model, and what its load would be if all ready workers had the same. */
 export type WorkerPicture = {
   readonly slots: number
   /** The smaller number of its last two heartbeats, corrected by the generations that were placed since the last one. */
@@ -26,16 +26,19 @@ export type WorkerPicture = {
 export type ClusterPicture = {
   applyHeartbeat(heartbeat: Heartbeat): void
   forgetWorker(id: string): void
-  /** Returns null if the worker is not ready, or is the only ready worker of the model. */
+  /** Returns whether generations of the model may be offered: two workers are ready, and one of them takes offers. */
+  takesOffers(model: string): boolean
+  /** Returns null if the worker is not ready or takes no offers, or if it is the only ready worker of the model. */
   findWorker(model: string, worker: string): WorkerPicture | null
   /**
-   * Returns the ready worker of the model that runs the smallest part of its slots. Of several, the worker is returned at
-   * which no generation was placed for the longest time, so that conversations with long pauses are spread as well.
-   * Returns null if all workers are nearly full, or if only one worker is ready.
+   * Returns a calm ready worker of the model: no other worker would run a smaller or the same part of its slots with one
+   * generation more. Of several calm workers, the worker is returned whose turn it is. Workers have turns in proportion to
+   * their slots, so that conversations with long pauses are spread as well. Returns null if all workers that take offers
+   * are nearly full, or if only one worker is ready.
    */
   findCalmest(model: string): string | null
   /** Counts one generation more for the worker, and one less for `from`, until their next heartbeats. */
-  notePlaced(worker: string, from: string | null): void
+  notePlaced(model: string, worker: string, from: string | null): void
   /** Returns null if no ready worker serves the model. */
   find(model: string): ModelPicture | null
   /** Returns the ids of the workers that have a ready engine of the model. */
@@ -52,110 +55,191 @@ const FRESH_MS = 4 * BEAT_MS
  */
 const NEARLY_FULL = 0.75
 
-/** The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. */
-export function createClusterPicture(nowMs: () => number): ClusterPicture {
-  const workers = new Map<
-    string,
-    {
-      seenMs: number
-      engines: Heartbeat['engines']
-      before: Heartbeat['engines']
-      /** The number of generations that were placed since the heartbeat. */
-      placed: number
-      /** The number of the generation that was placed last; 0 if there is none. */
-      lastPlaced: number
-    }
-  >()
-  let allPlaced = 0
-  /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
-  const callFormats = new Map<string, string>()
+/** The ready engines of one model in one worker. */
+type Serving = {
+  readonly engines: readonly EngineState[]
+  readonly slots: number
+  readonly running: number
+  /** The number of generations that ran at the heartbeat before. */
+  readonly runningBefore: number
+  /** The number of generations that were placed since the heartbeat. */
+  placed: number
+  /** The worker's next turn to get a placed generation. The turns of a worker are 1 ÷ its slots apart. */
+  turn: number
+  readonly takesOffers: boolean
+}
 
-  /** Yields the workers that have a ready engine of the model. */
-  function* readyEngines(model: string) {
-    for (const [id, { seenMs, engines, ...rest }] of workers) {
-      const engine = engines.find((each) => each.model === model && each.ready)
-      if (engine !== undefined && nowMs() - seenMs <= FRESH_MS) yield { id, engine, ...rest }
+/** The ready workers of one model. */
+type ServedModel = {
+  readonly workers: Map<string, Serving>
+  /** The sums over all workers. `running` includes the placed generations. */
+  slots: number
+  running: number
+  /** The answer of `findCalmest`; undefined if it may have changed. */
+  calmest: string | null | undefined
+  /** The latest turn that a worker has had. */
+  latestTurn: number
+}
+
+/**
+ * The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. Each request asks for several
+ * of these facts, so they are kept by model, and no question looks at all workers of the cell.
+ */
+export function createClusterPicture(nowMs: () => number): ClusterPicture {
+  /** The time of each worker's last heartbeat. */
+  const seen = new Map<string, number>()
+  const models = new Map<string, ServedModel>()
+  const callFormats = new Map<string, string>()
+  /** No worker's heartbeat becomes too old before this time. */
+  let staleAtMs = 0
+
+  function read(model: string): ServedModel | undefined {
+    if (nowMs() > staleAtMs) forgetStale()
+    return models.get(model)
+  }
+
+  function forgetStale(): void {
+    let oldestMs = nowMs()
+    for (const [id, seenMs] of seen) {
+      if (nowMs() - seenMs > FRESH_MS) forget(id)
+      else oldestMs = Math.min(oldestMs, seenMs)
     }
+    staleAtMs = oldestMs + FRESH_MS
+  }
+
+  /** Returns what the worker has served until now. */
+  function forget(id: string): ReadonlyMap<string, Serving> {
+    const served = new Map<string, Serving>()
+    seen.delete(id)
+    for (const [model, all] of models) {
+      const serving = all.workers.get(id)
+      if (serving === undefined) continue
+      served.set(model, serving)
+      all.workers.delete(id)
+      all.slots -= serving.slots
+      all.running -= serving.running + serving.placed
+      all.calmest = undefined
+      if (all.workers.size === 0) models.delete(model)
+    }
+    return served
+  }
+
+  function add(id: string, model: string, serving: Serving): void {
+    const all = models.get(model) ?? {
+      workers: new Map(),
+      slots: 0,
+      running: 0,
+      calmest: undefined,
+      latestTurn: 0,
+    }
+    models.set(model, all)
+    all.workers.set(id, serving)
+    all.slots += serving.slots
+    all.running += serving.running
+    all.calmest = undefined
+  }
+
+  function place(model: string, worker: string, count: number): Serving | undefined {
+    const all = models.get(model)
+    const serving = all?.workers.get(worker)
+    if (all === undefined || serving === undefined) return undefined
+    serving.placed += count
+    all.running += count
+    all.calmest = undefined
+    return serving
   }
 
   return {
     applyHeartbeat({ id, kind, engines }) {
       if (kind !== 'worker') return
-      const { engines: before = engines, lastPlaced = 0 } = workers.get(id) ?? {}
-      workers.set(id, { seenMs: nowMs(), engines, before, placed: 0, lastPlaced })
+      const before = forget(id)
+      seen.set(id, nowMs())
+      const ready = Map.groupBy(
+        engines.filter((engine) => engine.ready),
+        ({ model }) => model,
+      )
+      for (const [model, ofModel] of ready) add(id, model, toServing(ofModel, before.get(model)))
       for (const { model, callFormat } of engines) {
         if (callFormat !== undefined) callFormats.set(model, callFormat)
       }
     },
-    forgetWorker(id) {
-      workers.delete(id)
+    forgetWorker: forget,
+    takesOffers(model) {
+      const { workers } = read(model) ?? NO_MODEL
+      return workers.size > 1 && workers.values().some((serving) => serving.takesOffers)
     },
     findWorker(model, worker) {
-      let [allRunning, allSlots, ready] = [0, 0, 0]
-      let found: Omit<WorkerPicture, 'share'> | null = null
-      for (const { id, engine, before, placed } of readyEngines(model)) {
-        const { slots, running, meanGenerationMs } = engine
-        ready += 1
-        allRunning += running + placed
-        allSlots += slots
-        if (id !== worker) continue
-        const earlier = before.find((each) => each.model === model)?.running ?? running
-        found = { slots, running: Math.min(running, earlier) + placed, meanGenerationMs }
+      const { workers, slots: allSlots, running: allRunning } = read(model) ?? NO_MODEL
+      const found = workers.get(worker)
+      if (found === undefined || !found.takesOffers || workers.size < 2) return null
+      const { engines, slots, running, runningBefore, placed } = found
+      return {
+        slots,
+        running: Math.min(running, runningBefore) + placed,
+        share: (allRunning * slots) / Math.max(1, allSlots),
+        meanGenerationMs: meanOf(engines.map((engine) => engine.meanGenerationMs)),
       }
-      if (found === null || ready < 2) return null
-      return { ...found, share: (allRunning * found.slots) / Math.max(1, allSlots) }
     },
     findCalmest(model) {
-      let ready = 0
-      let calmest: Calmest = { id: null, busy: NEARLY_FULL, lastPlaced: 0 }
-      for (const { id, engine, placed, lastPlaced } of readyEngines(model)) {
-        ready += 1
-        const busy = (engine.running + placed) / engine.slots
-        const isFirst = busy === calmest.busy && lastPlaced < calmest.lastPlaced
-        if (busy < calmest.busy || isFirst) calmest = { id, busy, lastPlaced }
-      }
-      return ready < 2 ? null : calmest.id
+      const all = read(model)
+      if (all === undefined || all.workers.size < 2) return null
+      if (all.calmest === undefined) all.calmest = findCalmest(all.workers)
+      return all.calmest
     },
-    notePlaced(worker, from) {
-      const joined = workers.get(worker)
-      const left = from === null ? undefined : workers.get(from)
-      allPlaced += 1
-      if (joined !== undefined) {
-        joined.placed += 1
-        joined.lastPlaced = allPlaced
+    notePlaced(model, worker, from) {
+      const all = models.get(model)
+      const joined = place(model, worker, 1)
+      if (all !== undefined && joined !== undefined) {
+        // A worker does not keep the turns that it did not take.
+        all.latestTurn = Math.max(all.latestTurn, joined.turn)
+        joined.turn = all.latestTurn + 1 / Math.max(1, joined.slots)
       }
-      if (left !== undefined) left.placed -= 1
+      if (from !== null) place(model, from, -1)
     },
     find(model) {
-      let slots = 0
-      let running = 0
-      const meansMs: number[] = []
-      const rates: number[] = []
-      let contextWindow = 0
-      for (const [id, worker] of workers) {
-        if (nowMs() - worker.seenMs > FRESH_MS) {
-          workers.delete(id)
-          continue
-        }
-        for (const engine of worker.engines) {
-          if (engine.model !== model || !engine.ready) continue
-          slots += engine.slots
-          running += engine.running
-          contextWindow = Math.max(contextWindow, engine.contextWindow)
-          if (engine.meanGenerationMs !== null) meansMs.push(engine.meanGenerationMs)
-          if (engine.slotTokensPerS !== null) rates.push(engine.slotTokensPerS)
-        }
-      }
+      const { workers, slots } = read(model) ?? NO_MODEL
+      const engines = Array.from(workers.values()).flatMap((serving) => serving.engines)
       if (slots === 0) return null
-      const meanGenerationMs = meanOf(meansMs)
-      return { slots, running, meanGenerationMs, slotTokensPerS: meanOf(rates), contextWindow }
+      return {
+        slots,
+        running: engines.reduce((sum, { running }) => sum + running, 0),
+        meanGenerationMs: meanOf(engines.map((engine) => engine.meanGenerationMs)),
+        slotTokensPerS: meanOf(engines.map((engine) => engine.slotTokensPerS)),
+        contextWindow: Math.max(...engines.map((engine) => engine.contextWindow)),
+      }
     },
-    workersOf: (model) => [...readyEngines(model)].map(({ id }) => id),
+    workersOf: (model) => [...(read(model) ?? NO_MODEL).workers.keys()],
     callFormatOf: (model) => callFormats.get(model) ?? null,
   }
 }
 
-type Calmest = { readonly id: string | null; readonly busy: number; readonly lastPlaced: number }
+const NO_MODEL: ServedModel = { workers: new Map(), slots: 0, running: 0, calmest: null, latestTurn: 0 }
 
-const meanOf = (values: readonly number[]) =>
-  values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length
+function toServing(engines: readonly EngineState[], before: Serving | undefined): Serving {
+  const running = engines.reduce((sum, engine) => sum + engine.running, 0)
+  return {
+    engines,
+    slots: engines.reduce((sum, { slots }) => sum + slots, 0),
+    running,
+    runningBefore: before?.running ?? running,
+    placed: 0,
+    turn: before?.turn ?? 0,
+    takesOffers: engines.every(({ takesOffers }) => takesOffers === true),
+  }
+}
+
+function findCalmest(workers: ReadonlyMap<string, Serving>): string | null {
+  const candidates = Array.from(workers, ([id, { slots, running, placed, turn, takesOffers }]) => {
+    const generations = running + placed
+    return { id, busy: generations / slots, withNext: (generations + 1) / slots, turn, takesOffers }
+  }).filter(({ busy, takesOffers }) => takesOffers && busy < NEARLY_FULL)
+  const leastWithNext = Math.min(...candidates.map(({ withNext }) => withNext))
+  const calm = candidates.filter(({ busy }) => busy < leastWithNext)
+  return calm.toSorted((a, b) => a.turn - b.turn)[0]?.id ?? null
+}
+
+/** Returns the mean of the numbers that are known; null if none is. */
+function meanOf(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null)
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length
+}

@@ -13,6 +13,8 @@ export type BodyTask = {
   readonly body: ArrayBuffer
   /** The catalog that the caller may see now. */
   readonly models: readonly ModelSpec[]
+  /** The ids of the models whose turns are offered to workers. */
+  readonly offered: readonly string[]
 }
 
 /** An `ApiError` is sent as its fields, because a class instance loses its class on the way between threads. */
@@ -27,10 +29,10 @@ export type BodyOutcome<Result> =
 
 compileSchemaChecks()
 
-serveTasks(({ preparation, body, models }: BodyTask): BodyOutcome<unknown> => {
+serveTasks(({ preparation, body, models, offered }: BodyTask): BodyOutcome<unknown> => {
   const prepare = PREPARATIONS[preparation]
   if (prepare === undefined) throw new Error(`there is no preparation ${preparation}`)
-  const catalog = { find: (id: string) => models.find((model) => model.id === id) ?? null }
+  const catalog = { find: (id: string) => models.find((model) => model.id === id) ?? null, offered }
   try {
     return { status: 'prepared', prepared: prepareBody(prepare, Buffer.from(body), catalog) }
   } catch (error) {

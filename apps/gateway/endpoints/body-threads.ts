@@ -1,12 +1,11 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { createTaskPool, type TaskOwner } from '#libs/threads/task-pool.ts'
+import { createTaskPool } from '#libs/threads/task-pool.ts'
 import { TaskThreadError, type TaskThreadLimits } from '#libs/threads/task-thread.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { BodyOutcome, BodyTask } from './body-thread-tasks.ts'
 import { PREPARATIONS } from './preparations.ts'
-import type { Prepare, Prepared, PrepareOnThread, Sized } from './prepare-request.ts'
+import type { Prepare, Prepared, PrepareOnThread, PreparingOnThread, Sized } from './prepare-request.ts'
 
 export type BodyThreadLimits = TaskThreadLimits & {
   readonly threads: number
@@ -38,11 +37,11 @@ export function createBodyThreads(options: { limits: BodyThreadLimits; log: Logg
     async prepareOnThread<Result extends Prepared>(
       prepare: Prepare<Result>,
       body: Buffer,
-      { models, owner }: { models: readonly ModelSpec[]; owner: TaskOwner },
+      { models, offered, owner }: PreparingOnThread,
     ) {
       const preparation = PREPARATIONS.indexOf(prepare)
       if (preparation < 0) throw new Error('the operation is missing in the list of preparations')
-      const task = { preparation, body: toTransferable(body), models }
+      const task = { preparation, body: toTransferable(body), models, offered }
       try {
         return toResult(await pool.run<BodyOutcome<Sized<Result>>>(task, [task.body], owner))
       } catch (error) {

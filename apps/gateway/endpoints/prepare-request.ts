@@ -10,7 +10,7 @@ import { checkJsonSize } from '../http/check-json-size.ts'
 import { readJsonObject, readJsonText } from '../http/parse-body.ts'
 import { carriesSchema } from './fields/carries-schema.ts'
 import { noteSchemaTexts } from './fields/schema-texts.ts'
-import { toConversation, type Conversation } from '../generation/conversation.ts'
+import { NO_CONVERSATION, toConversation, toSession, type Conversation } from '../generation/conversation.ts'
 import { refuseShortage } from '../generation/insufficient-credits.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
@@ -24,10 +24,16 @@ export type Prepare<Result extends Prepared> = (body: JsonObject, catalog: Pick<
 /** The fields that the result of every `Prepare` has. */
 export type Prepared = { readonly model: ModelSpec; readonly request: GenerationRequest }
 
-/** A prepared request with its size and its conversation, which are found on the thread that prepares the body. */
+/** A prepared request with the facts that are found on the thread that prepares the body. */
 export type Sized<Result extends Prepared> = Result & {
   readonly size: RequestSize
-  readonly conversation: Conversation
+  /**
+   * Null if the body was prepared on the event loop: it is small, so it can be hashed later. `NO_CONVERSATION` if no turn
+   * of the model is offered.
+   */
+  readonly conversation: Conversation | null
+  /** The field `prompt_cache_key`; null if it is absent or no name for a conversation. */
+  readonly promptCacheKey: string | null
 }
 
 /** Prepares a request's body, and removes it from the request. Throws an `ApiError`. */
@@ -43,8 +49,15 @@ export type PrepareRequest = <Result extends Prepared>(
 export type PrepareOnThread = <Result extends Prepared>(
   prepare: Prepare<Result>,
   body: Buffer,
-  options: { models: readonly ModelSpec[]; owner: TaskOwner },
+  options: PreparingOnThread,
 ) => Promise<Sized<Result>>
+
+export type PreparingOnThread = {
+  readonly models: readonly ModelSpec[]
+  /** The ids of the models whose turns are offered to workers, so that prompts for them are hashed on the thread. */
+  readonly offered: readonly string[]
+  readonly owner: TaskOwner
+}
 
 /** The limits of bodies that are prepared on the event loop. */
 export type SmallBody = {
@@ -71,9 +84,11 @@ export function createPrepareRequest(deps: {
   accountOf: (request: FastifyRequest) => string
   /** Takes over the body's share of the memory budget. From then on, only the returned function frees this share. */
   takeBody: (request: FastifyRequest) => () => void
+  /** Returns whether turns of this model are offered to workers. */
+  takesOffers: (model: string) => boolean
   onPrepare: (place: 'event-loop' | 'thread') => void
 }): PrepareRequest {
-  const { prepareOnThread, small, catalogOf, callerOf, accountOf, takeBody, onPrepare } = deps
+  const { prepareOnThread, small, catalogOf, callerOf, accountOf, takeBody, takesOffers, onPrepare } = deps
   return async (prepare, request) => {
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
     // The request object lives as long as its answer, but the body is no longer needed.
@@ -89,8 +104,9 @@ export function createPrepareRequest(deps: {
       refuseShortage(callerOf(request), catalog.list())
       onPrepare('thread')
       const models = catalog.list().filter(({ id }) => json === null || json['model'] === id)
+      const offered = models.map(({ id }) => id).filter(takesOffers)
       const owner = { id: accountOf(request), isWaiting: () => !request.socket.destroyed }
-      return await prepareOnThread(prepare, body, { models, owner })
+      return await prepareOnThread(prepare, body, { models, offered, owner })
     } finally {
       release()
     }
@@ -103,15 +119,20 @@ function isSmall(body: Buffer, { largeBodyBytes, smallBodyValues }: SmallBody): 
   return body.length < largeBodyBytes && checkJsonSize(body, { maxValues: smallBodyValues }) === null
 }
 
-/** Turns a body's bytes into a prepared request. Throws an `ApiError`. */
+/**
+ * Turns a body's bytes into a prepared request. Throws an `ApiError`. `offered`: the ids of the models whose turns are
+ * offered to workers; absent: none.
+ */
 export function prepareBody<Result extends Prepared>(
   prepare: Prepare<Result>,
   body: unknown,
-  catalog: Pick<Catalog, 'find'>,
+  { offered = [], ...catalog }: Pick<Catalog, 'find'> & Partial<Pick<PreparingOnThread, 'offered'>>,
 ): Sized<Result> {
   const { object, text } = readJsonText(body)
   noteSchemaTexts(object, text)
-  return prepareJson(prepare, object, catalog)
+  const sized = prepareJson(prepare, object, catalog)
+  const isOffered = offered.includes(sized.model.id)
+  return { ...sized, conversation: isOffered ? toConversation(sized.request) : NO_CONVERSATION }
 }
 
 function prepareJson<Result extends Prepared>(
@@ -122,5 +143,5 @@ function prepareJson<Result extends Prepared>(
   const prepared = prepare(json, catalog)
   const size = sizeOf(prepared.request)
   refuseOversized(prepared.request, size, prepared.model)
-  return { ...prepared, size, conversation: toConversation(prepared.request, json['prompt_cache_key']) }
+  return { ...prepared, size, conversation: null, promptCacheKey: toSession(json['prompt_cache_key']) }
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { brokenOutput, collect } from '../generation/collect.ts'
 import type { Caller } from '../callers/caller.ts'
-import { withSession } from '../generation/conversation.ts'
+import { readSession } from '../generation/conversation.ts'
 import type { Generate, GenerationCall } from '../generation/generation-call.ts'
 import { abortOnHangUp } from '../http/abort-on-hang-up.ts'
 import type { Span } from '#libs/telemetry/span.ts'
@@ -32,7 +32,10 @@ export function serveGeneration<Options>(
   deps: ServeGenerationDeps,
 ): RouteHandlerMethod {
   return async (request, reply) => {
-    const { stream, options, ...prepared } = await deps.prepareRequest(endpoint.prepare, request)
+    const { stream, options, promptCacheKey, ...prepared } = await deps.prepareRequest(
+      endpoint.prepare,
+      request,
+    )
     const { id, headers } = request
     const nowS = () => Math.floor(deps.wallClockMs() / 1_000)
     const exchange: Exchange<Options> = {
@@ -45,7 +48,7 @@ export function serveGeneration<Options>(
         startWaitS: deps.startWaitOf(request),
         receivedMs: performance.now() - reply.elapsedTime,
         ...prepared,
-        conversation: withSession(prepared.conversation, headers),
+        session: readSession(headers, promptCacheKey),
       },
       answer: { id, created: nowS(), nowS, model: prepared.model, options, headers },
       request,

@@ -12,6 +12,7 @@ import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
 import { Interruption } from './interrupted.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
+import type { Refusals } from './refusals.ts'
 import type { StartWait, StartWaits } from './start-waits.ts'
 
 /**
@@ -66,9 +67,9 @@ export type Admit = (call: GenerationCall) => Admission
  *
  * An account that floods the queue makes the model busy for itself alone, because only the generations before the
  * account's own tag count. Only the record knows exactly how many tokens these generations have. But this function
- * itself refuses a request in two cases, so that a flood reaches neither billing nor the queue: if the record refused a
- * request of the same account to the same model a moment ago, or if too many tokens of the account wait in this gateway
- * alone.
+ * itself refuses a request in two cases, so that a flood reaches neither billing nor the queue: if too many tokens of
+ * the account wait in this gateway alone, or if a request of the same account to the same model was refused and its wait
+ * is not over (`refusals.ts`).
  *
  * A client may ask to wait for a model that is being started. Its request is then admitted if there is a place for it
  * (`start-waits.ts`). The request ends if no worker takes it in the time that the client allows.
@@ -88,16 +89,16 @@ export function createAdmit(deps: {
   /** True if this gateway keeps as many settlements as it may. It then takes no new work. */
   settlementsFull: () => boolean
   expectCost: ExpectCost
+  /** The accounts for which a model is busy. */
+  refusals: Refusals
   /** The drain bound: the longest time that the engines may need for the generations ahead. */
   drainBoundMs: number
   /** The assumed duration of a model's generations until one has been measured. */
   assumedGenerationMs: number
   random: () => number
-  nowMs: () => number
 }): Admit {
-  const { picture, modelStates, demand, startWaits, isBarred, settlementsFull, random, nowMs } = deps
-  const { expectCost, drainBoundMs, assumedGenerationMs } = deps
-  const refusals = createRefusals(nowMs)
+  const { picture, modelStates, demand, startWaits, isBarred, settlementsFull, random } = deps
+  const { expectCost, refusals, drainBoundMs, assumedGenerationMs } = deps
   const waiting = createWaiting()
   const slowness = createSlowness()
   const grammars = createGrammarBound()
@@ -123,25 +124,26 @@ export function createAdmit(deps: {
     if (isBarred(caller.accountId)) throw busy(model.id, RETRY_AFTER_S.barredAccount)
     const account = `${model.id} ${caller.accountId}`
     const known = refusals.find(account)
-    if (known !== null) throw refuseNow(known)
+    if (known !== null && (found === null || isFull(found))) throw refuseNow(known)
+    if (known !== null) refusals.endEarly(account)
 
     const serving = found ?? STARTING
-    const { cost, fixedCost, choiceCost } = expectCost(call)
+    const { cost, fixedCost } = expectCost(call)
+    const choiceCost = cost - fixedCost
     const meanMs = serving.meanGenerationMs ?? assumedGenerationMs
     const slotPerMs = serving.slotTokensPerS === null ? cost / meanMs : serving.slotTokensPerS / 1_000
     const fullPerMs = serving.slots * slotPerMs
     const perMs = fullPerMs / slowness.of(account)
-    const mostAhead = isUnserved
-      ? NO_BOUND
-      : Math.ceil(freeSlots(serving) * slotPerMs * meanMs + drainBoundMs * perMs)
+    const bound = Math.ceil(freeSlots(serving) * slotPerMs * meanMs + drainBoundMs * perMs)
+    const promised = Math.min(refusals.promisedAhead(account), PROMISED_SHARE * bound)
+    const mostAhead = isUnserved ? NO_BOUND : Math.max(bound, promised)
     // Generations of one account are served in order. Workers may have claimed some of them although this gateway does
     // not know it yet. These are at most as many as the model has slots, so the tokens of that many generations are
     // subtracted.
     const ownAhead = waiting.cost(account) - fullPerMs * meanMs
-    // Each claim lowers the waiting tokens by a whole generation, so there is room only after the next claim. On
-    // average, half of the time between two claims is left until then.
-    const untilRoomMs = (tooMuch: number) => tooMuch / perMs + meanMs / serving.slots / 2
-    if (ownAhead > mostAhead) throw refuseNow(untilRoomMs(ownAhead - mostAhead))
+    const refuse = (ahead: number) =>
+      refusals.refuse(account, { ahead, mostAhead, perMs, claimMs: meanMs / serving.slots })
+    if (ownAhead > mostAhead) throw refuseNow(refuse(ownAhead))
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
     const endWait = waiting.enter(account, cost + (choices - 1) * choiceCost)
@@ -155,6 +157,7 @@ export function createAdmit(deps: {
       queued(ahead) {
         // The wait for a model's start says nothing about the speed of the queue.
         if (!isUnserved) costAhead = ahead
+        refusals.admitted(account)
       },
       claimed({ waitedMs }) {
         endWait()
@@ -171,8 +174,7 @@ export function createAdmit(deps: {
         grammar.leave()
       },
       refuse({ reason, ahead }) {
-        const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : untilRoomMs(ahead - mostAhead)
-        refusals.add(account, waitMs)
+        const waitMs = reason === 'bytes' ? refusals.refuseFor(account, BYTES_WAIT_MS) : refuse(ahead)
         startWait?.end('refused')
         return refuseNow(waitMs)
       },
@@ -200,42 +202,22 @@ const STARTING: ModelPicture = {
  */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 /**
+ * The bound that was promised at a refusal is kept up to this many times the present bound. The present bound changes by
+ * less while a client waits, unless workers have stopped.
+ */
+const PROMISED_SHARE = 1.25
+/**
  * The assumed wait of a generation that is refused because too many bytes are queued. Workers usually claim some of the
  * queued generations within a second or two, and the queue then has fewer bytes.
  */
 const BYTES_WAIT_MS = 2_000
-/**
- * A refusal is remembered for half of the wait that was estimated for it, and at most for this long, because the queue
- * may move faster than estimated.
- */
-const MOST_REFUSED_MS = 1_000
-const MOST_REFUSALS = 10_000
-
-/** The record's latest refusals, by model and account. */
-function createRefusals(nowMs: () => number) {
-  const byAccount = new Map<string, { freeMs: number; untilMs: number }>()
-  return {
-    /** Returns how long the account must still wait, or null. */
-    find(account: string): number | null {
-      const known = byAccount.get(account)
-      if (known === undefined) return null
-      if (nowMs() < known.untilMs) return known.freeMs - nowMs()
-      byAccount.delete(account)
-      return null
-    },
-    add(account: string, waitMs: number): void {
-      if (byAccount.size >= MOST_REFUSALS) byAccount.clear()
-      const now = nowMs()
-      byAccount.set(account, { freeMs: now + waitMs, untilMs: now + Math.min(MOST_REFUSED_MS, waitMs / 2) })
-    },
-  }
-}
 
 /** The slowness is learned only from waits that should take at least this long. Shorter waits depend on chance. */
 const LEAST_LEARNED_MS = 1_000
 const SLOWNESS_RANGE = { min: 0.5, max: 10 }
 /** The weight of the newest wait in the moving mean. */
 const SLOWNESS_SHARE = 0.05
+const MOST_ACCOUNTS = 10_000
 
 /**
  * The slowness of an account at a model: how long a generation of the account waits, divided by the time that the
@@ -243,7 +225,7 @@ const SLOWNESS_SHARE = 0.05
  * accounts send further requests meanwhile, and some of these are served first.
  */
 function createSlowness() {
-  const known = new LRUCache<string, number>({ max: MOST_REFUSALS })
+  const known = new LRUCache<string, number>({ max: MOST_ACCOUNTS })
   return {
     of: (account: string) => known.get(account) ?? 1,
     learn(account: string, { waitedMs, expectedMs }: { waitedMs: number; expectedMs: number }): void {
@@ -333,16 +315,21 @@ function compiling(model: string): ApiError {
   return new ApiError('model_busy', message, { retryAfterS: RETRY_AFTER_S.newGrammars })
 }
 
+/**
+ * A refused account is admitted again before its wait is over if a larger part of the slots is free: then the queue does
+ * not have enough for the engines. A smaller part is also free in a full engine, between two claims.
+ */
+const FULL_SHARE = 0.9
+const isFull = ({ slots, running }: ModelPicture) => running >= FULL_SHARE * slots
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 
 /**
- * The largest random addition to a wait, as a share of that wait. Because of the addition, clients that are refused
- * together return at different times. The addition is small, because the wait is computed from measurements, and a
- * client should not wait much longer.
+ * Returns the retry-after in seconds: the wait plus a random part, so that clients which are refused together return at
+ * different times. The random part is at most a tenth of the wait. It is also so small that the retry-after, rounded up
+ * to a whole second, is at most a fifth longer than the wait. Short waits have no random part: rounding alone spreads
+ * clients that were refused at different times over a second.
  */
-const BUSY_SPREAD = 0.1
-
-/** Returns the retry-after in seconds: the wait plus its random part. */
 function spreadRetry(waitMs: number, random: () => number): number {
-  return (waitMs * (1 + random() * BUSY_SPREAD)) / 1_000
+  const mostMs = Math.min(0.1 * waitMs, Math.max(0, 0.2 * waitMs - 1_000))
+  return (waitMs + random() * mostMs) / 1_000
 }

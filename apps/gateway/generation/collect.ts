@@ -1,5 +1,5 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { GenerationEnd, TokenLogprob, Usage } from '#libs/contracts/generation-event.ts'
+import type { GenerationEnd, PromptLogprob, TokenLogprob, Usage } from '#libs/contracts/generation-event.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
 import type { OutputEvent, SendOutput } from './generation-call.ts'
 import { TextLogprobs } from './text-logprobs.ts'
@@ -27,6 +27,8 @@ export type FinishedChoice = {
   readonly stopString?: string
   /** One entry for each output token, also of reasoning and calls; absent if no log probabilities were received. */
   readonly logprobs?: readonly TokenLogprob[]
+  /** One entry for each token of the prompt; absent if no log probabilities of the prompt were received. */
+  readonly promptLogprobs?: readonly PromptLogprob[]
 }
 
 /** The whole output of a request: its first choice, and the others in their order. */
@@ -63,6 +65,7 @@ export async function collect(generate: (send: SendOutput) => Promise<void>): Pr
 function createCollector() {
   const parts: OutputPart[] = []
   const logprobs: TokenLogprob[] = []
+  const promptLogprobs: PromptLogprob[] = []
   const textLogprobs = new TextLogprobs()
   const toolCalls = new Map<number, { id: string; name: string; arguments: string }>()
   let written: { type: 'reasoning' | 'text'; text: string; logprobs?: TokenLogprob[] } | null = null
@@ -102,6 +105,9 @@ function createCollector() {
         textLogprobs.drop()
         return
       }
+      case 'prompt-logprobs':
+        for (const token of event.tokens) promptLogprobs.push(token)
+        return
       case 'token-logprobs':
         for (const token of event.tokens) logprobs.push(token)
         textLogprobs.push(event.tokens)
@@ -119,6 +125,7 @@ function createCollector() {
       text: textOf(parts, 'text'),
       toolCalls: [...toolCalls.values()],
       ...(logprobs.length > 0 && { logprobs }),
+      ...(promptLogprobs.length > 0 && { promptLogprobs }),
       finishReason,
       ...(stopString !== undefined && { stopString }),
     }

@@ -11,11 +11,9 @@ export type Conversation = {
   readonly beginnings: readonly string[]
   /** True if the prompt has an answer, so an earlier turn of the conversation was probably served. */
   readonly hasAnswer: boolean
-  /** The caller's own name for the conversation, from a header or from `prompt_cache_key`; null if there is none. */
-  readonly session: string | null
 }
 
-export const NO_CONVERSATION: Conversation = { beginnings: [], hasAnswer: false, session: null }
+export const NO_CONVERSATION: Conversation = { beginnings: [], hasAnswer: false }
 
 /** An earlier turn ends at one of the latest messages of the user, unless its conversation was edited far back. */
 const MOST_BEGINNINGS = 16
@@ -26,7 +24,7 @@ const LONGEST_SESSION = 512
  * Hashes the request's tools and messages once. The caller must send the earlier messages of a conversation unchanged,
  * as for an engine's prefix cache.
  */
-export function toConversation(request: GenerationRequest, promptCacheKey: unknown): Conversation {
+export function toConversation(request: GenerationRequest): Conversation {
   if (request.kind !== 'chat') return NO_CONVERSATION
   const hash = createHash('sha256').update(JSON.stringify(request.tools))
   const users = request.messages.filter(({ role }) => role === 'user').length
@@ -39,15 +37,17 @@ export function toConversation(request: GenerationRequest, promptCacheKey: unkno
     if (users - seen < MOST_BEGINNINGS) beginnings.unshift(hash.copy().digest('base64url'))
   }
   const hasAnswer = request.messages.some(({ role }) => role === 'assistant')
-  return { beginnings, hasAnswer, session: toSession(promptCacheKey) }
+  return { beginnings, hasAnswer }
 }
 
-/** A header names the conversation more exactly than `prompt_cache_key`, which may be the name of a whole application. */
-export function withSession(conversation: Conversation, headers: IncomingHttpHeaders): Conversation {
-  const session = toSession(headers['x-session-affinity']) ?? toSession(headers['x-session-id'])
-  return session === null ? conversation : { ...conversation, session }
+/**
+ * Returns the caller's own name for the conversation; null if there is none. A header names the conversation more exactly
+ * than `prompt_cache_key`, which may be the name of a whole application.
+ */
+export function readSession(headers: IncomingHttpHeaders, promptCacheKey: string | null): string | null {
+  return toSession(headers['x-session-affinity']) ?? toSession(headers['x-session-id']) ?? promptCacheKey
 }
 
-function toSession(name: unknown): string | null {
+export function toSession(name: unknown): string | null {
   return typeof name === 'string' && name !== '' && name.length <= LONGEST_SESSION ? name : null
 }

@@ -3,6 +3,7 @@ import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { LoadSignals } from '../demand/load-signals.ts'
 import { createAdmit, type Admit } from './admit.ts'
 import type { ExpectCost } from './expected-cost.ts'
+import { createRefusals } from './refusals.ts'
 import { createStartWaitMetrics } from './start-wait-metrics.ts'
 import { createStartWaits } from './start-waits.ts'
 
@@ -35,5 +36,5 @@ export function createAdmission(deps: {
     most: mostStartWaits,
     onEnd: metrics.noteEnd,
   })
-  return createAdmit({ ...admitting, startWaits })
+  return createAdmit({ ...admitting, startWaits, refusals: createRefusals(rest) })
 }

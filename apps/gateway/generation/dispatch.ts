@@ -9,7 +9,6 @@ import {
   type EngineDeaths,
   type PackedJob,
 } from '#libs/generation-record/pack-job.ts'
-import type { Seats } from '#libs/generation-record/seats.ts'
 import type { JobQueue } from '#libs/job-queue/job-queue.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -17,6 +16,7 @@ import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import type { Admission } from './admit.ts'
+import type { Seating } from './affinity.ts'
 import { firstNeeds, nextNeeds } from './epoch-needs.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import { OwnJob } from './own-job.ts'
@@ -55,8 +55,8 @@ import type { WarmOffer } from './warm-offer.ts'
  *     client allows is over, or no worker will come. The inbox is lost as `not-started`, STOPPED.
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
- *   In epoch 1 a turn of a conversation may be offered to one worker, which has probably cached the turns before
- *   (`warm-offer.ts`). Then its job is delayed for a moment, and becomes due if no worker claims the generation.
+ *   In epoch 1 a turn of a conversation may be offered to one worker (`warm-offer.ts`): to the worker that has probably
+ *   cached the turns before, or to the one with the least to do. Then its job is delayed for a moment, and becomes due if no worker claims the generation.
  *
  * RUNNING
  *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
@@ -65,8 +65,8 @@ import type { WarmOffer } from './warm-offer.ts'
  *
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
- *   counts as demand. `again` waits for a turn at the pace, then sends the lift and its job repeatedly until the record
- *   answers.
+ *   counts as demand. `again` waits for the turn of this choice (`choice-trials.ts`), if there is one, and for a turn at
+ *   the pace, then sends the lift and its job repeatedly until the record answers.
  *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
  *     already), the next look finds out what became of the generation.
  *   - The inbox is closed, or is lost for a reason other than a limit: `again` gives up. If the generation still waits
@@ -119,6 +119,8 @@ type Next = {
   readonly need: string
   readonly hold: Hold | null
   readonly engineDeaths: EngineDeaths
+  /** Resolves when the generation may be queued. Absent: at once. */
+  readonly turn?: Promise<void> | undefined
 }
 
 export type Dispatch = (generation: Generation) => Dispatched
@@ -128,7 +130,7 @@ type Generation = {
   /** The estimated tokens of the prompt. */
   readonly promptTokens: number
   readonly admission: Admission
-  readonly seats: Seats
+  readonly seating: Seating
   readonly inbox: StreamInbox
   readonly signal: AbortSignal
   /** Called when a look finds that this worker has claimed the generation, before any event of the worker arrives. */
@@ -157,7 +159,7 @@ type Deps = {
   readonly modelStates: Pick<KnownModelStates, 'startsWithin'>
   readonly demand: Pick<Demand, 'wait'>
   readonly pace: Pace
-  readonly openOffer: (job: OwnJob) => WarmOffer
+  readonly openOffer: (job: OwnJob, seating: Pick<Seating, 'choose'>) => WarmOffer
   readonly bounds: Bounds
   /**
    * A generation is lost if no worker of its model was ready for this long, and none is predicted to be ready before
@@ -217,12 +219,12 @@ class DispatchedGeneration implements Dispatched {
   #start: StartWait | null
 
   constructor(deps: Deps, generation: Generation) {
-    const { job, admission } = generation
+    const { job, admission, seating } = generation
     const onError = (error: unknown) => this.#warn(error, 'no job was added')
     this.#deps = deps
     this.#generation = generation
     this.#ownJob = new OwnJob(deps.jobs, { job, place: admission.place }, onError)
-    this.#offer = deps.openOffer(this.#ownJob)
+    this.#offer = deps.openOffer(this.#ownJob, seating)
     this.#current = job
     this.#needs = firstNeeds(job)
     this.#servedMs = deps.nowMs()
@@ -261,13 +263,11 @@ class DispatchedGeneration implements Dispatched {
     this.#leavePace()
   }
 
-  async again({ restart, need, hold, engineDeaths }: Next) {
+  async again({ restart, need, hold, engineDeaths, turn }: Next) {
     const { job, inbox } = this.#generation
-    this.#stopLooking()
+    // Nothing of the last epoch stays: no looks, no job, no turn at the pace and no watched worker.
+    this.close()
     this.#start = null
-    this.#offer.withdraw()
-    this.#leavePace()
-    this.#unwatch()
     // The epoch is raised before the received token ids are read. Otherwise a late frame between these two steps would
     // be accepted, and the next worker would generate the same tokens again.
     this.#epoch = inbox.raise({ restart })
@@ -283,6 +283,7 @@ class DispatchedGeneration implements Dispatched {
     this.#lookAfter()
     let isOver = false
     const over = inbox.untilOver().then(() => (isOver = true))
+    await Promise.race([turn, over])
     this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
     if (isOver) return
     const lift = async () => await this.#liftWithJob()
@@ -318,7 +319,7 @@ class DispatchedGeneration implements Dispatched {
 
   /** Sends the command before the promise is returned. */
   async #lift(packedJob: PackedJob): Promise<Lift> {
-    const { admission, seats, remainingMs } = this.#generation
+    const { admission, seating, remainingMs } = this.#generation
     return await this.#deps.record.lift({
       job: packedJob,
       epoch: this.#epoch,
@@ -330,7 +331,7 @@ class DispatchedGeneration implements Dispatched {
       ids: this.#ids,
       promptTokens: this.#promptTokens,
       engineDeaths: this.#engineDeaths,
-      seats,
+      seats: seating.seats,
     })
   }
 
@@ -361,10 +362,10 @@ class DispatchedGeneration implements Dispatched {
    * which names the worker of its seat.
    */
   async #liftFirst(): Promise<Lift> {
-    const { job, seats } = this.#generation
-    if (seats.sought.length === 0 && !seats.isReserved) return await this.#liftWithJob()
+    const { sought, isReserved } = this.#generation.seating.seats
+    if (sought.length === 0 && !isReserved) return await this.#liftWithJob()
     const lifted = await this.#lift(await this.#pack())
-    if (lifted.status === 'waiting') this.#offer.queue(job, lifted)
+    if (lifted.status === 'waiting') this.#offer.queue(this.#generation.job, lifted)
     return lifted
   }
 

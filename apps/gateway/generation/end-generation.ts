@@ -1,5 +1,6 @@
 import { toRequestId } from '#libs/contracts/choices.ts'
 import type { Usage } from '#libs/contracts/generation-event.ts'
+import type { Hold } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
@@ -10,6 +11,8 @@ import type { Settlements } from './settlements.ts'
 export type EndGeneration = (generation: {
   readonly dispatched: Dispatched
   readonly inbox: StreamInbox
+  /** The request's hold, as billing granted it last. Another choice than this one may have let it grow. */
+  readonly hold: Hold
   readonly outcome: SettlementOutcome
   readonly usage: Usage
   /** A time of this process's monotonic clock. */
@@ -30,7 +33,7 @@ export function createEndGeneration(deps: {
 }): EndGeneration {
   const { settlements, stopWorker, streamSettled } = deps
 
-  return ({ dispatched, inbox, outcome, usage, deadlineMs, timing }) => {
+  return ({ dispatched, inbox, hold, outcome, usage, deadlineMs, timing }) => {
     const { id } = dispatched.job()
     if (!dispatched.mayBeQueued()) {
       if (toRequestId(id) === id) settlements.releaseHold(id)
@@ -41,7 +44,7 @@ export function createEndGeneration(deps: {
     const epoch = inbox.epoch()
     if (heard !== null && outcome !== 'completed') stopWorker(heard, { stream: inbox.stream, epoch })
     const ending = {
-      job: dispatched.job(),
+      job: { ...dispatched.job(), hold },
       epoch,
       outcome: outcome === 'cancelled' && promptTokens === 0 ? 'never-ran' : outcome,
       promptTokens,

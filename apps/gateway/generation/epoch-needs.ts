@@ -3,12 +3,19 @@ import type { Needs } from '#libs/generation-record/needs.ts'
 
 /**
  * Returns what the first worker must be able to do. A worker that does not know log probabilities would leave them out,
- * and a worker that does not know choices would take the hold of all of them for its own.
+ * a worker that does not know raw prompts would render them with the chat template, and a worker that does not know
+ * choices would take the hold of all of them for its own.
  */
 export function firstNeeds({ request, hold }: Pick<GenerationJob, 'request' | 'hold'>): Needs {
   const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined
+  const isRaw = request.kind === 'chat' && request.rawPrompt !== undefined
   const isShared = hold.otherTokens !== undefined
-  const features = [request.kind, ...(hasLogprobs ? ['logprobs'] : []), ...(isShared ? ['choices'] : [])]
+  const features = [
+    request.kind,
+    ...(hasLogprobs ? ['logprobs'] : []),
+    ...(isRaw ? ['raw-prompt'] : []),
+    ...(isShared ? ['choices'] : []),
+  ]
   return { features, window: 0 }
 }
 

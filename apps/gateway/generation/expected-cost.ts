@@ -10,12 +10,13 @@ import type { GenerationCall } from './generation-call.ts'
  * - the mean output of the account's answers, at most the limit of the caller and of the model;
  * - the time that an engine takes to compile the grammars, in tokens (`grammarTokens`). This is `fixedCost`.
  *
- * A further choice of the request costs its output alone (`choiceCost`): its prompt is in the cache of the engine that
- * runs the first one, and the request is charged for one prompt.
+ * A further choice of the request costs its prompt and its output as well, because any worker may claim it. Whether the
+ * worker's engine has the prompt in its cache is known when it has run: its settlement corrects the cost
+ * (`request-runs.ts`). The grammars are compiled once.
  */
 export type ExpectCost = (
   call: Pick<GenerationCall, 'caller' | 'model' | 'request' | 'size' | 'maxOutputTokens'>,
-) => Pick<Place, 'cost' | 'fixedCost'> & { readonly choiceCost: number }
+) => Pick<Place, 'cost' | 'fixedCost'>
 
 export function createExpectCost(deps: {
   inputEstimate: Pick<InputEstimate, 'estimate'>
@@ -28,6 +29,6 @@ export function createExpectCost(deps: {
     const prompt = Math.min(deps.inputEstimate.estimate(model.id, size), windows * model.contextWindow)
     const output = Math.min(limit, Math.round(mean))
     const fixedCost = size.grammarTokens
-    return { cost: prompt + output + fixedCost, fixedCost, choiceCost: Math.max(1, output) }
+    return { cost: prompt + output + fixedCost, fixedCost }
   }
 }

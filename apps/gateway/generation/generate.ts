@@ -111,6 +111,7 @@ export function createGenerate(deps: {
           case 'generation-end':
             run.complete(event)
             break
+          case 'prompt-logprobs':
           case 'token-logprobs':
           case 'reasoning-delta':
           case 'text-delta':

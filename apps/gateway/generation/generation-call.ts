@@ -17,14 +17,20 @@ export type GenerationCall = {
   readonly model: ModelSpec
   readonly request: GenerationRequest
   readonly size: RequestSize
-  readonly conversation: Conversation
+  /** Null if the prompt is small: it is then hashed when a worker is chosen (`affinity.ts`), if one is to be chosen. */
+  readonly conversation: Conversation | null
+  /** The caller's own name for the conversation, from a header or from `prompt_cache_key`; null if there is none. */
+  readonly session: string | null
   /** The caller's own limit; null leaves it to the model's maximum. It is the limit of each choice. */
   readonly maxOutputTokens: number | null
   /** How many answers to the one prompt the request wants, at most `MAX_CHOICES`. Absent: one. */
   readonly choices?: number
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
-  /** Called once, before the first output is sent, with the usage of the prompt: the tokens, and how many were cached. */
+  /**
+   * Called once for each choice, before its first output is sent, with the usage of the prompt: the tokens, and how many
+   * were cached.
+   */
   readonly onPrompt?: (usage: Usage) => void
   /** True if the client receives the output as it arrives. Otherwise nothing is sent before the output is complete. */
   readonly streamed: boolean
@@ -48,6 +54,7 @@ export type OutputEvent = Extract<
   GenerationEvent,
   {
     readonly type:
+      | 'prompt-logprobs'
       | 'token-logprobs'
       | 'reasoning-delta'
       | 'text-delta'

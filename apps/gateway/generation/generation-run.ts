@@ -9,7 +9,8 @@ import { toChoiceId } from '#libs/contracts/choices.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Admission } from './admit.ts'
-import type { Affinity } from './affinity.ts'
+import type { Seating } from './affinity.ts'
+import type { ChoiceTrials } from './choice-trials.ts'
 import type { Dispatch, Dispatched } from './dispatch.ts'
 import type { EndGeneration } from './end-generation.ts'
 import type { InputEstimate } from './estimate-input.ts'
@@ -65,6 +66,9 @@ export type Reserved = {
   readonly choice: number
   readonly admission: Admission
   readonly shares: HoldShares
+  /** Null if the request has one choice. */
+  readonly trials: ChoiceTrials | null
+  readonly seating: Seating
   /** Called with the usage of a complete output. Returns the usage that the end of the output reports. */
   readonly toEndUsage: (own: Usage) => Usage
   readonly maxOutputTokens: number
@@ -77,7 +81,6 @@ export type Reserved = {
 export type RunDeps = {
   readonly openStream: OpenStream
   readonly dispatch: Dispatch
-  readonly seatsOf: Affinity['seatsOf']
   readonly recovery: Recovery
   readonly endGeneration: EndGeneration
   readonly suspects: Suspects
@@ -101,6 +104,7 @@ class GenerationRun implements Run {
   readonly #deps: RunDeps
   readonly #admission: Admission
   readonly #shares: HoldShares
+  readonly #trials: ChoiceTrials | null
   readonly #toEndUsage: Reserved['toEndUsage']
   readonly #observed: Reserved['observed']
   readonly #deadlineMs: number
@@ -112,6 +116,8 @@ class GenerationRun implements Run {
   #output: OutputEvent[] = []
   #wasSent = false
   #vectorCount = 0
+  /** How many tokens of the prompt were received with their log probabilities. */
+  #promptListed = 0
   /** The output tokens and vectors of earlier epochs, which do not count as output of this epoch. */
   #tokensBefore = 0
   #vectorsBefore = 0
@@ -121,19 +127,20 @@ class GenerationRun implements Run {
 
   constructor(deps: RunDeps, call: GenerationCall, reserved: Reserved) {
     const { openStream, dispatch, suspects, inputEstimate, nowMs } = deps
-    const { choice, admission, shares, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
+    const { choice, admission, shares, trials, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request, size } = call
     this.call = call
     this.choice = choice
     this.#deps = deps
     this.#admission = admission
     this.#shares = shares
+    this.#trials = trials
     this.#toEndUsage = reserved.toEndUsage
     this.#observed = observed
     this.#deadlineMs = deadlineMs
     // Opened before the generation is queued, so that no event can be missed.
     this.#stream = openStream(call.signal)
-    const suspect = suspects.open(() => this.#epochTokens())
+    const suspect = suspects.open(() => this.#epochTokens(), trials)
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
     this.#timing = createTiming({ streamed: call.streamed, nowMs })
@@ -153,7 +160,7 @@ class GenerationRun implements Run {
       },
       promptTokens: inputEstimate.estimate(model.id, size),
       admission,
-      seats: deps.seatsOf(call),
+      seating: reserved.seating,
       inbox: this.inbox,
       signal: call.signal,
       claimFound: (worker) => suspect.claimFound(worker),
@@ -171,6 +178,7 @@ class GenerationRun implements Run {
 
   /**
    * Passes a claim to the parts of the run:
+   * - `shares` notes that the choice runs with its share of the hold.
    * - Admission no longer counts the generation as waiting.
    * - Dispatch notes the generation's worker.
    * - `suspect` notes which worker is concerned if an engine dies.
@@ -183,6 +191,7 @@ class GenerationRun implements Run {
    */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
+    this.#shares.claimed()
     this.#admission.claimed(claim)
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
@@ -212,15 +221,26 @@ class GenerationRun implements Run {
     return this.#vectorCount
   }
 
+  /** The log probabilities of the prompt that an earlier epoch has sent are dropped. */
   received(event: OutputEvent) {
-    this.#output.push(event)
+    if (event.type !== 'prompt-logprobs') {
+      this.#output.push(event)
+      return
+    }
+    const known = this.#promptListed - event.first
+    if (known >= event.tokens.length) return
+    this.#promptListed = event.first + event.tokens.length
+    this.#output.push(
+      known === 0 ? event : { ...event, first: event.first + known, tokens: event.tokens.slice(known) },
+    )
   }
 
   complete(reported: GenerationEnd) {
+    this.#trials?.leave(this.choice)
     const { caller, model } = this.call
     const usage = this.#progress.complete(reported.usage)
     this.#usage = usage
-    this.#shares.completed(this.choice, usage.completionTokens)
+    this.#shares.completed(this.choice, usage)
     this.#end = { ...reported, usage: this.#toEndUsage(usage) }
     const isCut = reported.finishReason === 'length'
     this.#deps.expectedOutput.learn(model.id, caller.accountId, { tokens: usage.completionTokens, isCut })
@@ -245,16 +265,19 @@ class GenerationRun implements Run {
 
   async recover(lost: GenerationDeclined | StreamLost) {
     const { caller } = this.call
-    const [progress, suspect] = [this.#progress, this.#suspect]
+    const [progress, suspect, trials] = [this.#progress, this.#suspect, this.#trials]
+    trials?.leave(this.choice)
     const restart = progress.isGuided() && this.inbox.ids().length > 0
     const isPartlySent = restart && this.#wasSent
     const job = this.#dispatched.job()
     const { need, hold } = await this.#deps.recovery(lost, {
       job,
-      choices: this.#shares.choices,
+      choice: this.choice,
+      shares: this.#shares,
       caller,
       progress,
       suspect,
+      trials,
       isPartlySent,
       notStarted: this.#admission.notStarted,
     })
@@ -263,9 +286,10 @@ class GenerationRun implements Run {
     this.#vectorsBefore = this.#vectorCount
     await this.#dispatched.again({
       need,
-      hold: hold === null ? null : this.#shares.replaced(this.choice, hold),
+      hold,
       restart,
       engineDeaths: suspect.engineDeaths(),
+      turn: suspect.isOnTrial() ? trials?.turn(this.choice) : undefined,
     })
   }
 
@@ -280,10 +304,12 @@ class GenerationRun implements Run {
   settle({ outcome, usage }: { outcome: SettlementOutcome; usage: Usage }) {
     this.#stream.close()
     this.#suspect.close()
+    this.#trials?.leave(this.choice)
     this.#dispatched.close()
     this.#deps.endGeneration({
       dispatched: this.#dispatched,
       inbox: this.inbox,
+      hold: this.#shares.whole(),
       outcome,
       usage,
       deadlineMs: this.#deadlineMs,
@@ -300,5 +326,6 @@ class GenerationRun implements Run {
     this.#timing.output()
     this.#dispatched.running()
     this.#progress.outputSeen()
+    if (!this.#suspect.isOnTrial()) this.#trials?.leave(this.choice)
   }
 }

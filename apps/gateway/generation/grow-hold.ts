@@ -18,7 +18,7 @@ import { toHold } from './reserve.ts'
 export type GrowHold = (
   generation: {
     readonly dispatched: Pick<Dispatched, 'job' | 'growHold'>
-    readonly inbox: StreamInbox
+    readonly inbox: Pick<StreamInbox, 'stream' | 'worker' | 'epoch'>
     /** The request's hold, in which the generation has the share of `choice`. */
     readonly shares: HoldShares
     readonly choice: number
@@ -68,6 +68,8 @@ export function createGrowHold(deps: {
     if (underWay.has(id)) return
     underWay.add(id)
     const grow = async () => {
+      // The choice has ended while another one asked. The spare tokens are for the choices that still run.
+      if (shares.isComplete(choice)) return
       if (shares.takeSpare(choice, moreTokens) > 0) {
         dispatched.growHold(shares.of(choice))
         onGrowth('granted')
@@ -83,8 +85,9 @@ export function createGrowHold(deps: {
       const growth = toGrowth(extended, before, shares.mayGetSpare())
       onGrowth(growth)
       if (extended.status === 'granted') dispatched.growHold(shares.grown(choice, toHold(extended)))
-      // After `short` no answer is sent, so the worker asks again.
-      if (growth !== 'short') answer(growth === 'refused')
+      // After `short` the worker asks again, also without an answer. A choice gets one nevertheless, because its share
+      // may have grown without the amount, by an answer that did not reach the worker.
+      if (growth !== 'short' || choices > 1) answer(growth === 'refused')
     }
     shares
       .inTurn(grow)

@@ -1,9 +1,14 @@
 import type { Hold } from '#libs/contracts/generation-job.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
+import { affordableOutput } from '#libs/money/price.ts'
 
 /**
  * The one hold of a request, as its choices share it. At first, each choice has an equal share of the output tokens. A
  * larger hold makes the share of the choice larger that asked for it. The tokens that a complete choice has left are
  * spare: the other choices use them before the hold grows.
+ *
+ * If the hold pays for less output than the shares have together, because the prompt has more tokens than were
+ * estimated, each share pays for as much less in proportion (`cap-output.ts` of the worker).
  */
 export type HoldShares = {
   readonly choices: number
@@ -11,18 +16,26 @@ export type HoldShares = {
   whole(): Hold
   /** Returns the hold with which this choice runs. A request with one choice has the whole hold. */
   of(choice: number): Hold
-  /** Notes that the hold has grown for this choice, and returns the choice's hold. */
+  /** Notes that a worker runs a choice with its share. */
+  claimed(): void
+  /**
+   * Notes that the hold has grown for this choice, and returns the choice's hold. If the choice is complete, what the
+   * hold has grown by is spare.
+   */
   grown(choice: number, whole: Hold): Hold
   /**
-   * Notes that the hold was replaced by a hold for the input tokens that a worker has counted, and returns the choice's
-   * hold. All choices have the same prompt, so each of them may ask for the same hold; only the first answer counts.
+   * Replaces the hold by the hold that `ask` resolves with, which pays for the input tokens that a worker has counted.
+   * Returns the choice's hold. `ask` is not called if the hold was replaced for as many tokens before: all choices have
+   * the same prompt. If no worker runs a choice yet, the new hold is shared anew. Otherwise the output for which it
+   * pays no more is taken from the spare tokens, then from this choice. Rejects if `ask` rejects.
    */
-  replaced(choice: number, whole: Hold): Hold
+  replace(choice: number, promptTokens: number, ask: (whole: Hold) => Promise<Hold>): Promise<Hold>
   /** Adds up to `moreTokens` spare tokens to the share of this choice. Returns how many were added. */
   takeSpare(choice: number, moreTokens: number): number
-  /** Notes that this choice is complete, with so many output tokens. */
-  completed(choice: number, outputTokens: number): void
-  /** True if several choices are not complete. Each of them may leave spare tokens for the others. */
+  /** Notes that this choice is complete, with this usage. */
+  completed(choice: number, usage: { readonly promptTokens: number; readonly completionTokens: number }): void
+  isComplete(choice: number): boolean
+  /** True if there are spare tokens, or if several choices are not complete and may leave spare tokens. */
   mayGetSpare(): boolean
   /**
    * Runs `work` after the work of all earlier calls. The choices let the hold grow one after the other, because each
@@ -41,16 +54,16 @@ class Shares implements HoldShares {
   #whole: Hold
   /** Output tokens by choice; empty if there is one choice. */
   #tokens: number[] = []
-  #isReplaced = false
+  /** The input tokens for which the hold was replaced; 0 if it was not. */
+  #countedTokens = 0
+  #isClaimed = false
   #spare = 0
-  /** The number of choices that are not complete. */
-  #open: number
+  readonly #complete: number[] = []
   #last: Promise<void> | null = null
 
   constructor(hold: Hold, choices: number) {
     this.choices = choices
     this.#whole = hold
-    this.#open = choices
     this.#divide()
   }
 
@@ -64,19 +77,31 @@ class Shares implements HoldShares {
     return { ...this.#whole, outputTokens, otherTokens: this.#whole.outputTokens - outputTokens }
   }
 
+  claimed() {
+    this.#isClaimed = true
+  }
+
   grown(choice: number, whole: Hold): Hold {
-    this.#add(choice, whole.outputTokens - this.#whole.outputTokens)
+    const tokens = whole.outputTokens - this.#whole.outputTokens
+    if (this.isComplete(choice)) this.#spare += tokens
+    else this.#add(choice, tokens)
     this.#whole = whole
     return this.of(choice)
   }
 
-  replaced(choice: number, whole: Hold): Hold {
-    if (!this.#isReplaced) {
-      this.#isReplaced = true
-      const isSame = whole.outputTokens === this.#whole.outputTokens
-      this.#whole = whole
-      if (!isSame) this.#divide()
-    }
+  async replace(choice: number, promptTokens: number, ask: (whole: Hold) => Promise<Hold>): Promise<Hold> {
+    await this.inTurn(async () => {
+      if (promptTokens <= this.#countedTokens) return
+      const before = this.#whole.outputTokens
+      this.#whole = await ask(this.#whole)
+      this.#countedTokens = promptTokens
+      const missing = before - this.#whole.outputTokens
+      if (missing === 0) return
+      if (!this.#isClaimed) return this.#divide()
+      const ofSpare = Math.min(this.#spare, missing)
+      this.#spare -= ofSpare
+      this.#add(choice, ofSpare - missing)
+    })
     return this.of(choice)
   }
 
@@ -87,18 +112,22 @@ class Shares implements HoldShares {
     return taken
   }
 
-  completed(choice: number, outputTokens: number) {
+  completed(choice: number, usage: { readonly promptTokens: number; readonly completionTokens: number }) {
+    this.#complete.push(choice)
     const share = this.#tokens[choice]
-    this.#open -= 1
     if (share === undefined) return
     // Output that is free is not limited by the share.
-    const used = Math.min(share, outputTokens)
+    const used = Math.min(share, this.#toShare(usage))
     this.#tokens[choice] = used
     this.#spare += share - used
   }
 
+  isComplete(choice: number): boolean {
+    return this.#complete.includes(choice)
+  }
+
   mayGetSpare(): boolean {
-    return this.#open > 1
+    return this.#spare > 0 || this.choices - this.#complete.length > 1
   }
 
   async inTurn(work: () => Promise<void>) {
@@ -112,7 +141,16 @@ class Shares implements HoldShares {
 
   #add(choice: number, tokens: number) {
     const before = this.#tokens[choice]
-    if (before !== undefined) this.#tokens[choice] = before + tokens
+    if (before !== undefined) this.#tokens[choice] = Math.max(0, before + tokens)
+  }
+
+  /** Returns the tokens of a share that pay for the output of this usage. */
+  #toShare({ promptTokens, completionTokens }: { promptTokens: number; completionTokens: number }): number {
+    const { amountNano, inputPriceNano, outputPriceNano, outputTokens } = this.#whole
+    const prices = { inputPriceNano: BigInt(inputPriceNano), outputPriceNano: BigInt(outputPriceNano) }
+    const tokens = { input: promptTokens, limit: outputTokens }
+    const paid = affordableOutput(toNanoCredits(amountNano), prices, tokens) ?? 0
+    return paid === 0 ? outputTokens : Math.ceil((completionTokens * outputTokens) / paid)
   }
 
   #divide() {

@@ -105,7 +105,7 @@ class ObservedGeneration implements Observed {
 
   ended(usage: Usage | null) {
     const { metrics, nowMs } = this.#deps
-    const { request, receivedMs, signal } = this.#call
+    const { request, choices = 1, receivedMs, signal } = this.#call
     const labels = {
       gen_ai_operation_name: request.kind === 'chat' ? 'chat' : 'embeddings',
       gen_ai_request_model: this.#label,
@@ -128,7 +128,8 @@ class ObservedGeneration implements Observed {
     const firstOutputMs = this.#firstOutputMs
     if (firstOutputMs === null) return
     if (!this.#awaitsStart) metrics.firstTokenS.observe(labels, (firstOutputMs - receivedMs) / 1_000)
-    if (usage.completionTokens < 2) return
+    // The tokens of several choices are written at the same time.
+    if (usage.completionTokens < 2 || choices > 1) return
     const perTokenMs = (endedMs - firstOutputMs) / (usage.completionTokens - 1)
     metrics.perTokenS.observe(labels, perTokenMs / 1_000)
   }

@@ -5,15 +5,17 @@ import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
-import { createAffinity, type Affinity } from './affinity.ts'
+import { createAffinity, type Affinity, type Seating } from './affinity.ts'
 import type { OwnJob } from './own-job.ts'
 import type { StreamCounters } from './stream-metrics.ts'
 import { WarmOffer } from './warm-offer.ts'
 
 /** The parts that bring a first turn to the calmest worker, and a later turn to the worker that had the turn before. */
 export type WarmOffers = {
-  readonly seatsOf: Affinity['seatsOf']
-  open(job: OwnJob): WarmOffer
+  /** Returns whether turns of this model are offered to workers. */
+  takesOffers(model: string): boolean
+  readonly openSeating: Affinity['open']
+  readonly openOffer: (job: OwnJob, seating: Pick<Seating, 'choose'>) => WarmOffer
 }
 
 /**
@@ -24,7 +26,7 @@ export function openWarmOffers(
   mode: 'on' | 'off',
   deps: {
     redis: Redis | Cluster
-    picture: Pick<ClusterPicture, 'findWorker' | 'findCalmest' | 'notePlaced'>
+    picture: Pick<ClusterPicture, 'takesOffers' | 'findWorker' | 'findCalmest' | 'notePlaced'>
     record: Pick<GenerationRecord, 'reserveLonger' | 'unreserve'>
     control: Pick<ControlSender, 'offer'>
     metrics: Pick<StreamCounters, 'noteOffer'>
@@ -34,9 +36,13 @@ export function openWarmOffers(
   const { redis, picture, record, control, metrics, log } = deps
   let secret: string | null = null
   if (mode === 'on') void readSecret(redis, log).then((read) => (secret = read))
-  const { seatsOf, choose } = createAffinity({ secret: () => secret, picture })
-  const ofOffer = { choose, sendOffer: control.offer, record, onEnd: metrics.noteOffer }
-  return { seatsOf, open: (job) => new WarmOffer(ofOffer, job) }
+  const affinity = createAffinity({ secret: () => secret, picture })
+  const ofOffer = { sendOffer: control.offer, record, onEnd: metrics.noteOffer }
+  return {
+    takesOffers: (model) => secret !== null && picture.takesOffers(model),
+    openSeating: affinity.open,
+    openOffer: (job, seating) => new WarmOffer(ofOffer, job, seating),
+  }
 }
 
 /** Resolves with null if the connection is closed before the secret was read. */

@@ -5,6 +5,8 @@ import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
+import type { ChoiceTrials } from './choice-trials.ts'
+import type { HoldShares } from './hold-shares.ts'
 import { interrupted, Interruption } from './interrupted.ts'
 import type { Progress } from './progress.ts'
 import type { Reserve } from './reserve.ts'
@@ -13,17 +15,20 @@ import type { Suspect } from './suspects.ts'
 /**
  * Decides how a generation goes on after its worker gave it back or was lost. Returns two things:
  * - `need`: the feature, or the size of the context window, that the next worker must have; empty if there is none.
- * - `hold`: the new hold of the request; null if the old hold stays.
+ * - `hold`: the new hold of the generation; null if the old hold stays.
  */
 export type Recovery = (
   lost: GenerationDeclined | StreamLost,
   generation: {
     readonly job: GenerationJob
-    /** The number of choices of the request. */
-    readonly choices: number
+    /** The request's hold, in which the generation has the share of `choice`. */
+    readonly shares: HoldShares
+    readonly choice: number
     readonly caller: Caller
     readonly progress: Progress
     readonly suspect: Suspect
+    /** Null if the request has one choice. */
+    readonly trials: ChoiceTrials | null
     /** True if the generation would have to begin anew although its client has seen a part of it. */
     readonly isPartlySent: boolean
     /** Returns the error of a generation whose model was not started in time. */
@@ -40,7 +45,7 @@ const MOST_DEATHS = 8
 const MOST_FRUITLESS_EPOCHS = 8
 
 export type RecoveryNotes = {
-  /** Called when a request that kills engines has ended. */
+  /** Called once for each request that kills engines, when it has ended. */
   readonly onPoison: (caller: Caller, job: GenerationJob) => void
   readonly onRecovery: (reason: string, job: GenerationJob) => void
 }
@@ -59,11 +64,17 @@ export function createRecovery(
 ): Recovery {
   const { reserve, picture, isBarred, onPoison, onRecovery } = deps
 
-  return async (lost, { job, choices, caller, progress, suspect, isPartlySent, notStarted }) => {
+  return async (
+    lost,
+    { job, shares, choice, caller, progress, suspect, trials, isPartlySent, notStarted },
+  ) => {
+    const notePoison = () => {
+      if (trials?.isFirstKill() !== false) onPoison(caller, job)
+    }
     if (lost.type === 'stream-lost') assertNotFinal(lost, { progress, notStarted })
     suspect.epochLost(lost.type === 'stream-lost' ? null : lost.blame)
     if (suspect.isKiller()) {
-      onPoison(caller, job)
+      notePoison()
       throw interrupted('engine-deaths')
     }
     const deaths = suspect.engineDeaths().count
@@ -74,7 +85,7 @@ export function createRecovery(
     if (progress.fruitlessEpochs() >= MOST_FRUITLESS_EPOCHS) {
       // The generation gave no output in its last epochs. If several engines died while they ran it, it counts as a
       // request that kills engines.
-      if (deaths > 1) onPoison(caller, job)
+      if (deaths > 1) notePoison()
       throw interrupted('fruitless')
     }
     if (isPartlySent) throw interrupted('constrained')
@@ -82,8 +93,12 @@ export function createRecovery(
     if (lost.type === 'stream-lost') return { need: '', hold: null }
     const window = /^window:(\d+)$/.exec(lost.need)
     if (window !== null) assertServed(Number(window[1]), picture.find(job.model))
-    if (lost.reason !== 'hold-too-small') return { need: lost.need, hold: null }
-    return { need: lost.need, hold: await reserve.exact(job, { promptTokens: lost.promptTokens, choices }) }
+    const { need, promptTokens } = lost
+    if (lost.reason !== 'hold-too-small') return { need, hold: null }
+    const hold = await shares.replace(choice, promptTokens, async (whole) => {
+      return await reserve.exact({ ...job, hold: whole }, { promptTokens, choices: shares.choices })
+    })
+    return { need, hold }
   }
 }
 

@@ -2,7 +2,9 @@ import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { Hold } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { Admission } from './admit.ts'
+import type { Affinity } from './affinity.ts'
 import type { GenerationCall } from './generation-call.ts'
+import { createChoiceTrials } from './choice-trials.ts'
 import { createOpenRun, type OpenRun, type Reserved, type Run, type RunDeps } from './generation-run.ts'
 import { createHoldShares, type HoldShares } from './hold-shares.ts'
 import { toCharge } from './to-charge.ts'
@@ -12,7 +14,10 @@ import { toCharge } from './to-charge.ts'
  * so each goes on by itself after the loss of its worker. What the choices have in common is here:
  * - the hold: it pays for the prompt once, and for the output of all choices (`hold-shares.ts`);
  * - the settlement: the settlement of the first choice has the usage of all, and charges the request. The settlements of
- *   the others have no usage, so they only correct the fair order;
+ *   the others only correct the fair order. The usage in each of them is the tokens of the prompt that its engine had to
+ *   compute again;
+ * - the deaths of engines: they are counted together, because all choices have one prompt (`choice-trials.ts`);
+ * - the worker: further choices are offered to the worker of the first one (`affinity.ts`);
  * - the end: the request is complete when all choices are, and fails, free, when one of them fails.
  */
 export type RequestRuns = {
@@ -22,8 +27,9 @@ export type RequestRuns = {
    */
   queue(): Promise<void>
   /**
-   * Calls `receive` for each run at once. Resolves when all calls have. If one rejects, the other runs receive no further
-   * output, and the promise rejects with its error after the calls for them have ended.
+   * Calls `receive` for each run at once. Resolves when all calls have. If one rejects, the inboxes of the other runs
+   * are closed, so they read only the events that they have accepted before. The promise rejects with its error after
+   * the calls for them have ended.
    */
   untilReceived(receive: (run: Run) => Promise<void>): Promise<void>
   /** Returns the number of output tokens that were received. */
@@ -36,12 +42,18 @@ export type RequestRuns = {
 
 export type OpenRuns = (call: GenerationCall, reserved: ReservedRequest) => RequestRuns
 
-type ReservedRequest = Omit<Reserved, 'choice' | 'shares' | 'toEndUsage'> & { readonly hold: Hold }
+type ReservedRequest = Omit<Reserved, 'choice' | 'shares' | 'trials' | 'seating' | 'toEndUsage'> & {
+  readonly hold: Hold
+}
 
 /** `showsCost` is true if answers include their cost. */
-export function createOpenRuns({ showsCost, ...deps }: RunDeps & { showsCost: boolean }): OpenRuns {
+export function createOpenRuns({
+  showsCost,
+  openSeating,
+  ...deps
+}: RunDeps & { showsCost: boolean; openSeating: Affinity['open'] }): OpenRuns {
   const openRun = createOpenRun(deps)
-  return (call, reserved) => new Runs({ openRun, showsCost }, call, reserved)
+  return (call, reserved) => new Runs({ openRun, openSeating, showsCost }, call, reserved)
 }
 
 /** A class, because a gateway has one object for each request that it runs. */
@@ -54,7 +66,11 @@ class Runs implements RequestRuns {
   #hasFailed = false
 
   constructor(
-    { openRun, showsCost }: { openRun: OpenRun; showsCost: boolean },
+    {
+      openRun,
+      openSeating,
+      showsCost,
+    }: { openRun: OpenRun; openSeating: Affinity['open']; showsCost: boolean },
     call: GenerationCall,
     { hold, admission, ...reserved }: ReservedRequest,
   ) {
@@ -63,11 +79,13 @@ class Runs implements RequestRuns {
     this.#showsCost = showsCost
     const shares = createHoldShares(hold, choices)
     this.#shares = shares
+    const trials = choices === 1 ? null : createChoiceTrials()
+    const seating = openSeating(call)
     let running = choices
     // The end of the last choice reports the usage of the request. Each other end reports its own usage.
     const toEndUsage = (own: Usage) => ((running -= 1) === 0 ? this.#usage() : own)
     const open = (choice: number, of: Admission) =>
-      openRun(call, { ...reserved, choice, admission: of, shares, toEndUsage })
+      openRun(call, { ...reserved, choice, admission: of, shares, trials, seating, toEndUsage })
     this.#first = open(0, admission)
     this.#others = Array.from({ length: choices - 1 }, (_, index) => open(index + 1, toOther(admission)))
   }
@@ -108,7 +126,7 @@ class Runs implements RequestRuns {
     const outcome: SettlementOutcome = this.#hasFailed ? 'fault' : isComplete ? 'completed' : 'cancelled'
     const usage = this.#usage()
     this.#first.settle({ outcome, usage })
-    for (const run of this.#others) run.settle({ outcome, usage: NO_USAGE })
+    for (const run of this.#others) run.settle({ outcome, usage: toComputedPrompt(run.usage()) })
     return isComplete ? usage : null
   }
 
@@ -127,9 +145,9 @@ class Runs implements RequestRuns {
 const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }
 
 /**
- * Returns the usage of a request: its prompt once, and the output of all choices. An engine that runs one choice has the
- * prompt in its cache for the next one. So the fewest cached tokens count among the choices with output: an earlier
- * request had left these tokens in the cache.
+ * Returns the usage of a request: its prompt once, and the output of all choices. A choice may find the prompt in the
+ * cache because another choice has run on the same engine. So the fewest cached tokens count among the choices with
+ * output: each of them has found as many, so an earlier request had left these tokens.
  */
 function sumUsage(ofChoices: readonly Usage[]): Usage {
   const [only, ...others] = ofChoices
@@ -146,6 +164,11 @@ function sumUsage(ofChoices: readonly Usage[]): Usage {
     completionTokens: sum('completionTokens'),
     reasoningTokens: sum('reasoningTokens'),
   }
+}
+
+/** Returns the usage of a further choice for the fair order: the prompt's tokens that were not cached. */
+function toComputedPrompt({ promptTokens, cachedTokens }: Usage): Usage {
+  return { ...NO_USAGE, promptTokens: Math.max(0, promptTokens - cachedTokens) }
 }
 
 /**

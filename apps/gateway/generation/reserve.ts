@@ -29,7 +29,7 @@ export type Reserve = {
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
   /**
    * Replaces the hold of the request by a hold for the input tokens that a worker has counted. `job` is the job of any
-   * of the request's `choices`.
+   * of the request's `choices`, with the hold of the whole request.
    */
   exact(job: GenerationJob, counted: { promptTokens: number; choices: number }): Promise<Hold>
 }
@@ -124,8 +124,7 @@ export function createReserve(deps: {
     async exact({ id, maxOutputTokens, contextWindow, hold }, { promptTokens, choices }) {
       // The old hold may pay for less output than is wanted. The new hold pays for the same output. Like the old hold,
       // it can grow later.
-      const paid = hold.outputTokens + (hold.otherTokens ?? 0)
-      const most = Math.min(choices * maxOutputTokens, paid)
+      const most = Math.min(choices * maxOutputTokens, hold.outputTokens)
       const answer = billing.replace({
         reservationId: toRequestId(id),
         inputTokens: promptTokens,

@@ -107,6 +107,9 @@ type Held = {
  *
  * The kept settlements are bounded in number and in bytes, because billing may be away for hours. At the bound new work
  * is refused.
+ *
+ * The settlement of a further choice (`choices.ts`) has no entry for billing and needs no receipt. It is dropped at its
+ * first answer. If a failover loses it, a worker may run the generation for nobody, until the gateway stops it.
  */
 export function createSettlements(deps: {
   record: Pick<GenerationRecord, 'settle' | 'readMark'>
@@ -154,6 +157,7 @@ export function createSettlements(deps: {
       const { onAnswer } = entry
       entry.onAnswer = null
       onAnswer?.(settled)
+      if (isFurtherChoice(job)) drop(job.model, entry)
     } catch (error) {
       log.error({ err: error, requestId: job.id, ...settlement }, 'settlement dropped: its hold has expired')
       noteAnswer(entry)
@@ -290,8 +294,11 @@ export function createSettlements(deps: {
 
 /** Drops the request, which may be megabytes of prompt. */
 function toKeptJob({ id, model, stream, hold, traceparent }: Ending['job']): Ending['job'] {
-  return { id, model, stream, hold, ...(traceparent !== undefined && { traceparent }) }
+  const kept = isFurtherChoice({ id }) ? { ...hold, receipt: '' } : hold
+  return { id, model, stream, hold: kept, ...(traceparent !== undefined && { traceparent }) }
 }
+
+const isFurtherChoice = ({ id }: { readonly id: string }) => toRequestId(id) !== id
 
 /** The texts are ASCII, so they take one byte per character. */
 function sizeOf({ job }: Ending): number {

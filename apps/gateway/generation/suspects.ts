@@ -1,6 +1,7 @@
 import type { Blame } from '#libs/contracts/generation-event.ts'
 import { NO_ENGINE_DEATHS, type EngineDeaths } from '#libs/generation-record/pack-job.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
+import type { ChoiceTrials } from './choice-trials.ts'
 
 /** One generation, as `Suspects` follows it. */
 export type Suspect = {
@@ -19,14 +20,22 @@ export type Suspect = {
   epochLost(blame: Blame | null): void
   /** Returns the engine deaths at which the generation was present. The next worker must know them. */
   engineDeaths(): EngineDeaths
-  /** True if the generation has killed an engine, and was present when an earlier engine died. It is not run again. */
+  /**
+   * True if the generation has killed an engine, and was present when an earlier engine died, or another choice of its
+   * request was present when another engine died. It is not run again.
+   */
   isKiller(): boolean
+  /** True if the generation was present at an engine death, and this epoch's engine has not read it yet. */
+  isOnTrial(): boolean
   close(): void
 }
 
 export type Suspects = {
-  /** `epochTokens` returns how many tokens or vectors the present epoch has given. */
-  open(epochTokens: () => number): Suspect
+  /**
+   * `epochTokens` returns how many tokens or vectors the present epoch has given. `trials` is null if the request has
+   * one choice.
+   */
+  open(epochTokens: () => number, trials: ChoiceTrials | null): Suspect
   /** Notes that this worker died, perhaps together with its engine. */
   workerDied(worker: string): void
 }
@@ -51,14 +60,17 @@ export function createSuspects(): Suspects {
   const opened = new ShortLivedSet<OpenSuspect>()
 
   return {
-    open: (epochTokens) => new OpenSuspect(opened, epochTokens),
+    open: (epochTokens, trials) => new OpenSuspect(opened, epochTokens, trials),
     workerDied(worker) {
       const ran = [...opened].filter((entry) => entry.worker === worker)
       // The same death may be noticed again while these generations wait for another worker. It must not count twice.
       for (const entry of ran) entry.worker = null
       const unread = ran.filter((entry) => entry.isUnread())
       const [tried, ...others] = unread.filter((entry) => entry.engineDeaths().count > 0)
-      for (const entry of unread) entry.lostWithWorker = 'present'
+      for (const entry of unread) {
+        entry.lostWithWorker = 'present'
+        entry.trials?.engineDied(worker)
+      }
       if (tried !== undefined && others.length === 0) tried.lostWithWorker = 'suspect'
     },
   }
@@ -71,13 +83,15 @@ export function createSuspects(): Suspects {
 class OpenSuspect implements Suspect {
   worker: string | null = null
   lostWithWorker: Blame = 'none'
+  readonly trials: ChoiceTrials | null
   readonly #opened: ShortLivedSet<OpenSuspect>
   readonly #number: number
   readonly #epochTokens: () => number
   #engineDeaths = NO_ENGINE_DEATHS
   #blame: Blame = 'none'
 
-  constructor(opened: ShortLivedSet<OpenSuspect>, epochTokens: () => number) {
+  constructor(opened: ShortLivedSet<OpenSuspect>, epochTokens: () => number, trials: ChoiceTrials | null) {
+    this.trials = trials
     this.#opened = opened
     this.#number = opened.add(this)
     this.#epochTokens = epochTokens
@@ -92,10 +106,12 @@ class OpenSuspect implements Suspect {
   }
 
   epochLost(reported: Blame | null) {
+    const { worker } = this
     this.#blame = reported ?? this.lostWithWorker
     this.worker = null
     this.lostWithWorker = 'none'
     if (this.#blame === 'none') return
+    if (worker !== null) this.trials?.engineDied(worker)
     const { count, mostTokens } = this.#engineDeaths
     this.#engineDeaths = { count: count + 1, mostTokens: Math.max(mostTokens, this.#epochTokens()) }
   }
@@ -105,7 +121,11 @@ class OpenSuspect implements Suspect {
   }
 
   isKiller() {
-    return this.#blame === 'suspect' && this.#engineDeaths.count > 1
+    return this.#blame === 'suspect' && Math.max(this.#engineDeaths.count, this.trials?.deaths() ?? 0) > 1
+  }
+
+  isOnTrial() {
+    return this.#engineDeaths.count > 0 && this.isUnread()
   }
 
   /** True if the generation's engine may not have read it yet. */

@@ -2,7 +2,7 @@ import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { ControlSender } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
 import { RESERVED_MS } from '#libs/generation-record/seats.ts'
-import type { Affinity } from './affinity.ts'
+import type { Seating } from './affinity.ts'
 import type { OwnJob } from './own-job.ts'
 
 /**
@@ -12,7 +12,8 @@ import type { OwnJob } from './own-job.ts'
  * - `elsewhere`: a worker that had got no offer claimed the generation in time.
  * - `late`: no worker had claimed the generation when its wait ended.
  * - `unheard`: the offer reached no worker.
- * - `refused`: a seat was found, but no offer was sent, because the worker of the seat is not ready, or is the only one.
+ * - `refused`: a seat was found, but no offer was sent, because the worker of the seat is not ready, takes no offers, or is the
+ *   only one.
  */
 export const OFFER_ENDS = ['taken', 'moved', 'placed', 'elsewhere', 'late', 'unheard', 'refused'] as const
 export type OfferEnd = (typeof OFFER_ENDS)[number]
@@ -23,7 +24,6 @@ type Queued = Pick<Extract<Lift, { readonly status: 'waiting' }>, 'tag' | 'seat'
 const EPOCH = 1
 
 export type WarmOfferDeps = {
-  readonly choose: Affinity['choose']
   readonly sendOffer: ControlSender['offer']
   readonly record: Pick<GenerationRecord, 'reserveLonger' | 'unreserve'>
   readonly onEnd: (end: OfferEnd) => void
@@ -37,25 +37,27 @@ export type WarmOfferDeps = {
 export class WarmOffer {
   readonly #deps: WarmOfferDeps
   readonly #job: OwnJob
+  readonly #seating: Pick<Seating, 'choose'>
   /** The worker that has the offer; null if no offer was made, and after its end. */
   #worker: string | null = null
   /** How the offer ends if this worker claims the generation. */
   #claimedAs: OfferEnd = 'taken'
   #timer: NodeJS.Timeout | undefined
 
-  constructor(deps: WarmOfferDeps, job: OwnJob) {
+  constructor(deps: WarmOfferDeps, job: OwnJob, seating: Pick<Seating, 'choose'>) {
     this.#deps = deps
     this.#job = job
+    this.#seating = seating
   }
 
   /**
    * Adds the job of a generation that waits. The job is delayed if the generation is offered, else due at once. `seat`:
-   * the worker of its seat, if one was found.
+   * the worker of its seat, if one was found. Without a seat, only a reserved generation is offered.
    */
   queue({ id, model }: Pick<GenerationJob, 'id' | 'model'>, { tag, seat, isReserved }: Queued): void {
-    const { choose, record, sendOffer, onEnd } = this.#deps
+    const { record, sendOffer, onEnd } = this.#deps
     const unreserve = () => void record.unreserve(model, id).catch(() => undefined)
-    const chosen = choose(model, seat)
+    const chosen = seat !== undefined || isReserved === true ? this.#seating.choose(seat) : null
     if (chosen === null) {
       if (seat !== undefined) onEnd('refused')
       // Sent before the job on the same connection, so that a worker that takes the job finds the generation.
@@ -65,13 +67,16 @@ export class WarmOffer {
     const { worker, waitMs } = chosen
     this.#worker = worker
     if (worker !== seat) this.#claimedAs = seat === undefined ? 'placed' : 'moved'
-    this.#timer = setTimeout(() => void this.#makeDue('late'), waitMs)
+    const makeDue = (end: 'late' | 'unheard') => {
+      // A reservation ends at a time of Redis, whose clock may have gone back since, for example after a failover.
+      unreserve()
+      void this.#makeDue(end)
+    }
+    this.#timer = setTimeout(makeDue, waitMs, 'late')
     if (waitMs > RESERVED_MS) void record.reserveLonger(model, id, waitMs).catch(() => undefined)
     void this.#job.addDelayed(EPOCH, waitMs)
     void sendOffer(worker, { model, id, epoch: EPOCH, tag, forMs: waitMs }).then((isHeard) => {
-      if (isHeard || this.#worker === null) return
-      unreserve()
-      void this.#makeDue('unheard')
+      if (!isHeard && this.#worker !== null) makeDue('unheard')
     })
   }
 

@@ -14,6 +14,8 @@ export type SamplingSettings = {
   readonly logitBias: ReadonlyMap<number, number>
   /** How many log probabilities are reported with each token; null: none at all. */
   readonly topLogprobs: number | null
+  /** How many log probabilities are reported with each token of the prompt; null: none at all. */
+  readonly promptLogprobs: number | null
 }
 
 export type Finish = {

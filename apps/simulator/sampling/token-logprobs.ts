@@ -38,5 +38,18 @@ export function inventLogprob(
   }
 }
 
+/**
+ * Invents the log probabilities of a prompt. They depend only on the tokens and their positions, as for an output.
+ * The first token has none.
+ */
+export function inventPromptLogprobs(
+  promptIds: ArrayLike<number>,
+  { count, vocabularySize }: { count: number; vocabularySize: number },
+): (SampledLogprob | null)[] {
+  return Array.from(promptIds, (tokenId, position) =>
+    position === 0 ? null : inventLogprob(tokenId, { position, count, greedy: false, vocabularySize }),
+  )
+}
+
 /** A prime, so that the reported tokens of a place differ. */
 const STRIDE = 7_919

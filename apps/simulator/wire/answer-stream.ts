@@ -27,6 +27,14 @@ export type AnswerOptions = {
   /** How many tokens a chunk waits for; the first and the last chunk do not wait. */
   readonly interval: number
   readonly promptTokens: number
+  /** Returns the ids and the log probabilities of the prompt; null if the request asks for none. */
+  readonly promptLogprobs: (() => PromptList) | null
+}
+
+export type PromptList = {
+  readonly tokenIds: ArrayLike<number>
+  /** One entry for each token; null for the first. */
+  readonly logprobs: readonly (SampledLogprob | null)[]
 }
 
 /**
@@ -37,7 +45,7 @@ export type AnswerOptions = {
  */
 export function createAnswerStream(
   call: ServerWritableStream<unknown, Buffer>,
-  { stream, interval, promptTokens }: AnswerOptions,
+  { stream, interval, promptTokens, promptLogprobs }: AnswerOptions,
 ): AnswerStream {
   let tokenIds: number[] = []
   let logprobs: SampledLogprob[] = []
@@ -50,7 +58,8 @@ export function createAnswerStream(
 
   function flush(): void {
     if (ended || call.writableNeedDrain || !isDue()) return
-    const delta = { tokenIds, logprobs, promptTokens, cachedTokens }
+    const prompt = isFirst ? (promptLogprobs?.() ?? null) : null
+    const delta = { tokenIds, logprobs, prompt, promptTokens, cachedTokens }
     if (stream) call.write(encodeChunk(delta))
     tokenIds = []
     logprobs = []
@@ -92,6 +101,8 @@ type Delta = {
   readonly tokenIds: readonly number[]
   /** One entry for each token, or none. */
   readonly logprobs: readonly SampledLogprob[]
+  /** The log probabilities of the prompt, in the first delta of a request that asks for them; else null. */
+  readonly prompt: PromptList | null
   readonly promptTokens: number
   readonly cachedTokens: number
 }
@@ -100,20 +111,21 @@ type Delta = {
 const writer = createProtobufWriter()
 
 /** Field numbers of vllm_engine.proto: GenerateResponse.chunk = 1, GenerateStreamChunk. */
-function encodeChunk({ tokenIds, logprobs, promptTokens, cachedTokens }: Delta): Buffer {
+function encodeChunk({ tokenIds, logprobs, prompt, promptTokens, cachedTokens }: Delta): Buffer {
   writer.message(1, () => {
     writer.packedVarints(1, tokenIds)
     writer.varint(2, promptTokens)
     writer.varint(3, tokenIds.length)
     writer.varint(4, cachedTokens)
     writeLogprobs(5, tokenIds, logprobs)
+    writePromptLogprobs(6, prompt)
   })
   return writer.finish()
 }
 
 /** GenerateResponse.complete = 2, GenerateComplete. */
 function encodeComplete(delta: Delta, finish: Finish): Buffer {
-  const { tokenIds, logprobs, promptTokens, cachedTokens } = delta
+  const { tokenIds, logprobs, prompt, promptTokens, cachedTokens } = delta
   writer.message(2, () => {
     writer.packedVarints(1, tokenIds)
     writer.presentText(2, finish.reason)
@@ -121,6 +133,7 @@ function encodeComplete(delta: Delta, finish: Finish): Buffer {
     writer.varint(4, tokenIds.length)
     writer.varint(5, cachedTokens)
     writeLogprobs(6, tokenIds, logprobs)
+    writePromptLogprobs(7, prompt)
     if (finish.matchedTokenId !== undefined) writer.presentVarint(10, finish.matchedTokenId)
     if (finish.matchedStopString !== undefined) writer.presentText(11, finish.matchedStopString)
   })
@@ -140,12 +153,31 @@ function writeLogprobs(
       logprobs.map(({ logprob }) => logprob),
     )
     writer.packedVarints(2, tokenIds)
-    for (const { topIds, topLogprobs } of logprobs) {
-      if (topIds.length === 0) continue
-      writer.message(3, () => {
-        writer.packedFloats(1, topLogprobs)
-        writer.packedVarints(2, topIds)
+    for (const logprob of logprobs) if (logprob.topIds.length > 0) writeTop(logprob)
+  })
+}
+
+/** InputLogProbs. The first token has an `InputTokenLogProb` without a value, and an empty `TopLogProbs`. */
+function writePromptLogprobs(field: number, prompt: PromptList | null): void {
+  if (prompt === null) return
+  const { tokenIds, logprobs } = prompt
+  const hasTop = logprobs.some((logprob) => logprob !== null && logprob.topIds.length > 0)
+  writer.message(field, () => {
+    for (const logprob of logprobs) {
+      writer.message(1, () => {
+        if (logprob !== null) writer.presentFloat(1, logprob.logprob)
       })
     }
+    writer.packedVarints(2, tokenIds)
+    if (hasTop) for (const logprob of logprobs) writeTop(logprob ?? NO_TOP)
+  })
+}
+
+const NO_TOP = { topIds: [], topLogprobs: [] }
+
+function writeTop({ topIds, topLogprobs }: Pick<SampledLogprob, 'topIds' | 'topLogprobs'>): void {
+  writer.message(3, () => {
+    writer.packedFloats(1, topLogprobs)
+    writer.packedVarints(2, topIds)
   })
 }

@@ -6,10 +6,10 @@ import type { ScriptWriter } from '../persona/write-script.ts'
 import { createSampler, type Finish, type SampledModel, type Sampler } from '../sampling/sampler.ts'
 import type { SamplingSettings } from '../sampling/sampler.ts'
 import type { Script } from '../sampling/script.ts'
-import { inventLogprob, type SampledLogprob } from '../sampling/token-logprobs.ts'
+import { inventLogprob, inventPromptLogprobs, type SampledLogprob } from '../sampling/token-logprobs.ts'
 import type { Sequence } from '../scheduler/scheduler.ts'
 import type { ServicerTraits } from '../servicer-version.ts'
-import { createAnswerStream, type AnswerStream } from './answer-stream.ts'
+import { createAnswerStream, type AnswerStream, type PromptList } from './answer-stream.ts'
 import { createPoisonCheck, type Poison } from './poison-check.ts'
 import { CALL_FAILED, ENGINE_DEAD, toStatus, type Status } from './statuses.ts'
 import { validateGenerate, validatePrompt } from './validate-generate.ts'
@@ -86,6 +86,7 @@ export async function generate(
     stream: call.request.stream,
     interval: parts.streamInterval,
     promptTokens: promptIds.length,
+    promptLogprobs: createInventPrompt(settings, { promptIds, model: parts.model }),
   })
   state.answer = answer
   // The call was ended while it was prepared.
@@ -97,6 +98,8 @@ export async function generate(
   const { sequence, reached } = toSequence(sampler, {
     promptIds,
     cacheSalt: toCacheSalt(call.request, parts.traits),
+    // vLLM computes every token of a prompt again whose log probabilities are requested.
+    readsPrefixCache: settings.promptLogprobs === null,
     fails: parts.fails,
   })
   state.sequence = sequence
@@ -126,18 +129,36 @@ function createInventLogprob(
   return (tokenId) => inventLogprob(tokenId, { position: next++, count: topLogprobs, greedy, vocabularySize })
 }
 
+/** Returns the function that invents the log probabilities of the prompt, or null if none are requested. */
+function createInventPrompt(
+  { promptLogprobs: count }: SamplingSettings,
+  { promptIds, model }: { promptIds: Uint32Array; model: SampledModel },
+): (() => PromptList) | null {
+  if (count === null) return null
+  const { vocabularySize } = model
+  return () => ({
+    tokenIds: promptIds,
+    logprobs: inventPromptLogprobs(promptIds, { count, vocabularySize }),
+  })
+}
+
 /**
  * Adapts the sampler to the scheduler. `reached` returns how the output finished; null until it has finished. For a
  * call that is to fail, `reached` always returns null.
  */
 function toSequence(
   sampler: Sampler,
-  { promptIds, cacheSalt, fails }: { promptIds: Uint32Array; cacheSalt: string | null; fails: boolean },
+  {
+    promptIds,
+    readsPrefixCache,
+    cacheSalt,
+    fails,
+  }: Pick<Sequence, 'cacheSalt' | 'readsPrefixCache'> & { promptIds: Uint32Array; fails: boolean },
 ): { sequence: Sequence; reached: () => Finish | null } {
   let finish: Finish | null = null
   const sequence: Sequence = {
     promptIds,
-    readsPrefixCache: true,
+    readsPrefixCache,
     cacheSalt,
     next() {
       if (finish !== null) return { tokenId: null, ended: true }

@@ -9,6 +9,8 @@ export type ProtobufWriter = {
   presentVarint(field: number, value: number): void
   /** Also writes '', for members of a oneof, whose presence has a meaning. */
   presentText(field: number, value: string): void
+  /** Also writes 0, for optional fields. */
+  presentFloat(field: number, value: number): void
   packedVarints(field: number, values: ArrayLike<number>): void
   packedFloats(field: number, values: ArrayLike<number>): void
   message(field: number, write: () => void): void
@@ -71,6 +73,11 @@ export function createProtobufWriter(): ProtobufWriter {
         at += buffer.write(value, at)
       })
     },
+    presentFloat(field, value) {
+      tag(field, FIXED32)
+      reserve(4)
+      at = buffer.writeFloatLE(value, at)
+    },
     packedVarints(field, values) {
       if (values.length === 0) return
       delimited(field, () => {
@@ -95,6 +102,7 @@ export function createProtobufWriter(): ProtobufWriter {
 
 const VARINT = 0
 const LENGTH_DELIMITED = 2
+const FIXED32 = 5
 
 function varintSize(value: number): number {
   let size = 1

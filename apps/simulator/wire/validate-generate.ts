@@ -29,17 +29,17 @@ export function validateGenerate(
   refuseUnsupported(params)
   const settings = toSettings(params)
   checkRanges(params, settings)
-  checkLogprobs(params, vocabularySize)
+  checkLogprobs({ name: 'logprobs', label: 'sample logprobs' }, params.logprobs, vocabularySize)
+  checkLogprobs({ name: 'prompt_logprobs', label: 'prompt logprobs' }, params.promptLogprobs, vocabularySize)
   checkIds('logit_bias', Object.keys(params.logitBias).map(Number), vocabularySize)
   // vLLM 0.26 does not check stop token ids.
   if (traits.vllmVersion !== '0.26.0') checkIds('stop_token_ids', params.stopTokenIds, vocabularySize)
   return { settings, constraint: constraintOf(params, traits) }
 }
 
-/** vLLM has these features; the gateway refuses them, so the simulator does not have them. */
-function refuseUnsupported({ n, promptLogprobs }: SamplingParams__Output): void {
+/** vLLM makes several outputs of one call; the worker sends a call for each, so the simulator does not. */
+function refuseUnsupported({ n }: SamplingParams__Output): void {
   if (n > 1) refuse('n > 1 is not supported by this engine')
-  if (promptLogprobs !== undefined) refuse('prompt_logprobs are not supported by this engine')
 }
 
 /**
@@ -86,6 +86,7 @@ const DEFAULT_ORDER: GenerateOrder = {
     skipSpecialTokens: false,
     logitBias: new Map(),
     topLogprobs: null,
+    promptLogprobs: null,
   },
 }
 
@@ -102,6 +103,7 @@ function toSettings(params: SamplingParams__Output): SamplingSettings {
     skipSpecialTokens: params.skipSpecialTokens,
     logitBias: new Map(Object.entries(params.logitBias).map(([id, value]) => [Number(id), value])),
     topLogprobs: params.logprobs ?? null,
+    promptLogprobs: params.promptLogprobs ?? null,
   }
 }
 
@@ -152,15 +154,19 @@ function checkRanges(params: SamplingParams__Output, settings: SamplingSettings)
 }
 
 /** -1 stands for the whole vocabulary. */
-function checkLogprobs({ logprobs = 0 }: SamplingParams__Output, vocabularySize: number): void {
-  if (logprobs < -1) {
-    refuse(`logprobs must be non-negative or -1, got ${logprobs}. (parameter=logprobs, value=${logprobs})`)
-  }
-  const count = logprobs === -1 ? vocabularySize : logprobs
+function checkLogprobs(
+  { name, label }: { name: string; label: string },
+  given: number | undefined,
+  vocabularySize: number,
+): void {
+  const asked = given ?? 0
+  if (asked < -1)
+    refuse(`${name} must be non-negative or -1, got ${asked}. (parameter=${name}, value=${asked})`)
+  const count = asked === -1 ? vocabularySize : asked
   if (count > MAX_LOGPROBS) {
     refuse(
-      `Requested sample logprobs of ${count}, which is greater than max allowed: ${MAX_LOGPROBS} ` +
-        `(parameter=logprobs, value=${count})`,
+      `Requested ${label} of ${count}, which is greater than max allowed: ${MAX_LOGPROBS} ` +
+        `(parameter=${name}, value=${count})`,
     )
   }
 }

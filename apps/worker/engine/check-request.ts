@@ -8,7 +8,7 @@ import { EngineError } from './engine-error.ts'
  * of the allowed values: vLLM's SamplingParams, as recorded from its refusals.
  */
 export function checkRequest(request: EngineRequest): void {
-  const { promptIds, sampling, maxTokens, minTokens, stop, topLogprobs } = request
+  const { promptIds, sampling, maxTokens, minTokens, stop, topLogprobs, promptLogprobs } = request
   if (promptIds.length === 0) refuse('the prompt must not be empty')
   if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > MAX_UINT32) {
     refuse(`max_tokens must be a whole number of at least 1, got ${maxTokens}`)
@@ -29,6 +29,7 @@ export function checkRequest(request: EngineRequest): void {
     within(`logit_bias of token ${id}`, bias, [-MAX_FLOAT32, MAX_FLOAT32])
   }
   within('logprobs', topLogprobs, [0, MAX_TOP_LOGPROBS])
+  within('logprobs of the prompt', promptLogprobs, [0, MAX_TOP_LOGPROBS])
   if (stop.includes('')) refuse('stop must not contain an empty string')
 }
 

@@ -1,4 +1,9 @@
-import { readOutputLogprobs, type OutputLogprob } from './decode-logprobs.ts'
+import {
+  readInputLogprobs,
+  readOutputLogprobs,
+  type InputLogprob,
+  type OutputLogprob,
+} from './decode-logprobs.ts'
 import { LENGTH, readEnd, readVarint, skip, tagOf, VARINT, type Cursor } from './protobuf-cursor.ts'
 
 /**
@@ -31,6 +36,8 @@ export type ChunkMessage = {
   readonly cachedTokens: number
   /** One entry for each id; absent if the chunk has none. */
   readonly logprobs?: OutputLogprob[]
+  /** One entry for each token of the prompt, in the first chunk; absent if the chunk has none. */
+  readonly promptLogprobs?: InputLogprob[]
 }
 
 /** The ids in a Complete are not read: they repeat the ids of the last chunk. */
@@ -51,12 +58,14 @@ const CHUNK_ID = tagOf(1, VARINT)
 const CHUNK_PROMPT_TOKENS = tagOf(2, VARINT)
 const CHUNK_CACHED_TOKENS = tagOf(4, VARINT)
 const CHUNK_LOGPROBS = tagOf(5, LENGTH)
+const CHUNK_PROMPT_LOGPROBS = tagOf(6, LENGTH)
 
 function readChunk(cursor: Cursor, end: number): ChunkMessage {
   const ids: number[] = []
   let promptTokens = 0
   let cachedTokens = 0
   let logprobs: OutputLogprob[] | null = null
+  let promptLogprobs: InputLogprob[] | null = null
   while (cursor.at < end) {
     const tag = readVarint(cursor)
     if (tag === CHUNK_IDS_PACKED) {
@@ -66,10 +75,16 @@ function readChunk(cursor: Cursor, end: number): ChunkMessage {
     else if (tag === CHUNK_PROMPT_TOKENS) promptTokens = readVarint(cursor)
     else if (tag === CHUNK_CACHED_TOKENS) cachedTokens = readVarint(cursor)
     else if (tag === CHUNK_LOGPROBS) logprobs = readOutputLogprobs(cursor)
+    else if (tag === CHUNK_PROMPT_LOGPROBS) promptLogprobs = readInputLogprobs(cursor)
     else skip(cursor, tag)
   }
   const chunk = { type: 'chunk', ids, promptTokens, cachedTokens } as const
-  return logprobs === null ? chunk : { ...chunk, logprobs }
+  if (logprobs === null && promptLogprobs === null) return chunk
+  return {
+    ...chunk,
+    ...(logprobs !== null && { logprobs }),
+    ...(promptLogprobs !== null && { promptLogprobs }),
+  }
 }
 
 const FINISH_REASON = tagOf(2, LENGTH)

@@ -31,6 +31,42 @@ export function readOutputLogprobs(cursor: Cursor): OutputLogprob[] {
   return logprobs.map((logprob, at) => ({ logprob, ...(tops[at] ?? NO_TOP) }))
 }
 
+/** The log probability of one token of the prompt, as the engine reports it. It is null for the first token. */
+export type InputLogprob = Omit<OutputLogprob, 'logprob'> & { readonly logprob: number | null }
+
+/**
+ * Reads an `InputLogProbs` of proto/vllm_engine.proto, from its length on. The token ids are not read: they repeat the
+ * ids of the prompt. Throws if the lists do not have the same length.
+ */
+export function readInputLogprobs(cursor: Cursor): InputLogprob[] {
+  const end = readEnd(cursor)
+  const logprobs: (number | null)[] = []
+  const tops: TopLogprobs[] = []
+  while (cursor.at < end) {
+    const tag = readVarint(cursor)
+    if (tag === INPUT_LOGPROB) logprobs.push(readInputLogprob(cursor))
+    else if (tag === TOP_LOGPROBS) tops.push(readTopLogprobs(cursor))
+    else skip(cursor, tag)
+  }
+  checkEnd(cursor, end)
+  if (tops.length !== 0 && tops.length !== logprobs.length) throw new Error(INCOMPLETE)
+  return logprobs.map((logprob, at) => ({ logprob, ...(tops[at] ?? NO_TOP) }))
+}
+
+/** Reads an `InputTokenLogProb`; null if it has no value. */
+function readInputLogprob(cursor: Cursor): number | null {
+  const end = readEnd(cursor)
+  const values: number[] = []
+  while (cursor.at < end) {
+    const tag = readVarint(cursor)
+    if (tag === LOGPROB) readFloats(cursor, tag, values)
+    else skip(cursor, tag)
+  }
+  checkEnd(cursor, end)
+  return values.at(-1) ?? null
+}
+
+const INPUT_LOGPROB = tagOf(1, LENGTH)
 const LOGPROBS_PACKED = tagOf(1, LENGTH)
 const LOGPROB = tagOf(1, FIXED32)
 const TOP_LOGPROBS = tagOf(3, LENGTH)

@@ -1,6 +1,6 @@
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
-import type { OutputLogprob } from './decode-logprobs.ts'
+import type { InputLogprob, OutputLogprob } from './decode-logprobs.ts'
 
 /** The calls that a worker makes to an engine. Every failure is an EngineError, whose kind says whose fault it is. */
 export type EngineClient = {
@@ -50,6 +50,8 @@ export type EngineRequest = {
   readonly constraint: EngineConstraint | null
   /** How many log probabilities the engine reports with each token. Absent: no log probabilities at all. */
   readonly topLogprobs?: number
+  /** How many log probabilities the engine reports with each token of the prompt. Absent: none at all. */
+  readonly promptLogprobs?: number
   /** If the engine supports salts, prompts share cached prefixes only if their salts are equal. Null: no salt. */
   readonly cacheSalt: string | null
 }
@@ -59,6 +61,8 @@ export type EngineTokens = {
   readonly ids: readonly number[] | Uint32Array
   /** One entry for each id; absent if the engine has sent none. */
   readonly logprobs?: readonly OutputLogprob[]
+  /** One entry for each token of the prompt, with the first tokens of a call that asks for them; else absent. */
+  readonly promptLogprobs?: readonly InputLogprob[]
   readonly promptTokens: number
   readonly cachedTokens: number
 }

@@ -33,7 +33,7 @@ function toSaltMessage(salt: string): MultimodalInputs {
 
 function toSamplingMessage(request: EngineRequest): SamplingParams {
   const { sampling, maxTokens, minTokens = 0, ignoreEos = false, endIds, stop, constraint } = request
-  const { topLogprobs } = request
+  const { topLogprobs, promptLogprobs } = request
   return {
     // The engine's default is 1 as well, but on the wire an absent temperature is the same as 0.
     temperature: sampling.temperature ?? 1,
@@ -51,6 +51,7 @@ function toSamplingMessage(request: EngineRequest): SamplingParams {
     ...(minTokens > 0 && { minTokens }),
     ...(ignoreEos && { ignoreEos }),
     ...(topLogprobs !== undefined && { logprobs: topLogprobs }),
+    ...(promptLogprobs !== undefined && { promptLogprobs }),
     ...(sampling.seed !== undefined && { seed: sampling.seed }),
     ...(sampling.logitBias !== undefined && { logitBias: sampling.logitBias }),
     ...(constraint !== null && toConstraintMessage(constraint)),

@@ -112,4 +112,4 @@ export function runGenerate(
 }
 
 /** The messages that have arrived since tokens were passed to the consumer. */
-type Joined = Pick<ChunkMessage, 'ids' | 'promptTokens' | 'cachedTokens' | 'logprobs'>
+type Joined = Pick<ChunkMessage, 'ids' | 'promptTokens' | 'cachedTokens' | 'logprobs' | 'promptLogprobs'>

@@ -41,7 +41,8 @@ const MOST_OFFERS_IN_A_ROW = 4
  *
  * The worker claims an offered generation by its id. If a slot is free, it does so at once. Otherwise it does so when a
  * slot becomes free, before it claims anything else. While other generations wait, it claims only a few offered
- * generations in a row. The job of an offered generation is delayed, so the worker removes the job after the claim.
+ * generations in a row. If the offered generation may not be claimed yet, the worker claims the fairest one and then tries
+ * again. The job of an offered generation is delayed, so the worker removes the job after the claim.
  *
  * A job is completed when its claim is answered, whichever generation the claim returned. If a claim gets no answer,
  * its job is not completed, and BullMQ gives the job to another worker later.
@@ -90,8 +91,10 @@ export function createPull(deps: {
     claiming -= 1
     inARow = 0
     if (taken !== 'unanswered') void turn.then((job) => job?.done())
-    if (isTaken(taken)) goOn(taken, leave)
-    else leave()
+    if (isTaken(taken)) return goOn(taken, leave)
+    leave()
+    // The slot is free, so an offer that had to wait for this claim is claimed now.
+    if (taken === null) takeOffer()
   }
 
   async function claim(offer: Offer | null) {
@@ -121,9 +124,12 @@ export function createPull(deps: {
       void jobs.remove(toJobId(offer.id, offer.epoch, 1))
       return goOn(taken, leave)
     }
-    if (taken === 'later') offers.putBack(kept)
     leave()
-    takeAfterFilled()
+    if (taken !== 'later') return takeAfterFilled()
+    // Another generation must be claimed before. After its claim, this offer is tried again.
+    offers.putBack(kept)
+    filled = false
+    take(1)
   }
 
   /** Claims a generation for a slot that has become free, if more generations may wait. */

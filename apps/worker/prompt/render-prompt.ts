@@ -24,14 +24,17 @@ export type RenderPrompt = (
  * refuses the conversation, or the ids contain a control token whose text is not in the rendered prompt. The second
  * case occurs because the tokenizer's normalizer may turn other characters into the text of a token. If a prompt is far
  * longer than the window, only a beginning that already exceeds the window is tokenized.
+ *
+ * A raw prompt is tokenized as it is, as vLLM's HTTP server tokenizes the prompt of a legacy completion.
  */
 export function createRenderPrompt(deps: {
   renderer: ChatRendering
-  tokenizer: Pick<Tokenizer, 'encodePieces'>
+  tokenizer: Pick<Tokenizer, 'encode' | 'encodePieces' | 'encodeWhole'>
   family: Pick<ModelFamily, 'callIds' | 'effort'>
 }): RenderPrompt {
   const { renderer, tokenizer, family } = deps
   return async ({ request }, contextWindow) => {
+    if (request.rawPrompt !== undefined) return await encodeRaw(request, contextWindow)
     const pieces = await renderDescribed(renderer, {
       messages: withOwnCallIds(family.callIds, request.messages),
       tools: request.toolChoice === 'none' ? [] : request.tools,
@@ -45,6 +48,18 @@ export function createRenderPrompt(deps: {
       throw new ChatTemplateError('the messages contain characters that this model reads as control tokens')
     }
     return { tail, ids }
+  }
+
+  /** Special tokens that the caller has written become their ids, because the prompt has no parts to forge. */
+  async function encodeRaw(
+    { messages, rawPrompt }: ChatRequest,
+    contextWindow: number,
+  ): Promise<RenderedPrompt> {
+    const text = messages.map(({ content }) => content).join('')
+    const beginning = await beginningTooLong([text], contextWindow, tokenizer)
+    if (beginning !== null) return { tail: text, ids: beginning }
+    const encode = rawPrompt?.addsSpecialTokens === true ? tokenizer.encodeWhole : tokenizer.encode
+    return { tail: text, ids: await encode(text) }
   }
 }
 

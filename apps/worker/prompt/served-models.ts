@@ -20,7 +20,8 @@ export type LoadProblem = { readonly model: string; readonly reason: string }
  * Loads the models that this worker serves. A model with a folder is loaded once for all its engines, with one
  * renderer; if that fails, the promise rejects. A model without a folder is loaded once per engine, from the engine's
  * files. An engine may take minutes to start, so loading is repeated until it succeeds. If an error cannot be mended by
- * waiting, it is logged once, and stays in `problems` as long as it lasts.
+ * waiting, it is logged once, and stays in `problems` as long as it lasts. A model is served when its renderer's thread
+ * has started.
  */
 export function createServedModels(deps: {
   modelsFolder: string
@@ -66,10 +67,13 @@ export function createServedModels(deps: {
     const key = isFromEngine ? `${files} ${engine}` : files
     const open = async () => {
       const loaded = await (isFromEngine ? loadFromEngine(model, files, engine) : load(files, engine))
+      const renderer = openRenderer({ template: loaded.template, toolCalls: loaded.family.toolCalls })
+      // Otherwise the first large chat would wait for the thread, which takes half a second or more to start.
+      await renderer.started
       return {
         ...loaded,
         refuses: describeTemplate(loaded, loaded.family)?.refused ?? null,
-        renderer: openRenderer({ template: loaded.template, toolCalls: loaded.family.toolCalls }),
+        renderer,
       }
     }
     const served = models.get(key) ?? open()

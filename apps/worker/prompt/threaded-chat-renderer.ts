@@ -28,6 +28,8 @@ export type ThreadedChatRenderer = {
   /** Throws a ChatTemplateError, and a TaskThreadError when too many chats wait. */
   render(chat: Chat): Promise<string[]>
   isForged: ChatRenderer['isForged']
+  /** Resolves when the thread for large chats has started, or has failed to start within its time. */
+  readonly started: Promise<void>
   close(): Promise<void>
 }
 
@@ -78,6 +80,7 @@ export function createThreadedChatRenderer(model: RenderedModel, log: Logger): T
       }
     },
     isForged: renderer.isForged,
+    started: thread.started,
     close: thread.close,
   }
 }

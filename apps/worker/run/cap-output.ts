@@ -28,15 +28,22 @@ export type OutputCap =
  *
  * A hold that the credits did not limit (`hold.clamped` is false) is large enough if it pays for the output for which
  * it was granted (`hold.outputTokens`). The caller's limit may be higher than this output, because the hold can grow.
+ *
+ * A caller's limit of 0 asks for the log probabilities of the prompt alone. The hold then pays for the prompt, which must
+ * leave room for a token all the same, because engines generate at least one.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
-  const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
-  if (wanted < 1) return { status: 'prompt-too-long' }
+  const room = contextWindow - promptTokens
+  if (room < 1) return { status: 'prompt-too-long' }
 
   const { hold } = job
-  const paidTokens = affordableOf(hold, { input: promptTokens, limit: wanted }) ?? 0
-  if (!hold.clamped && paidTokens < Math.min(wanted, hold.outputTokens)) return { status: 'hold-too-small' }
-  if (paidTokens < 1) return { status: 'insufficient-credits' }
+  const wanted = Math.min(job.maxOutputTokens, room)
+  const paidTokens = affordableOf(hold, { input: promptTokens, limit: wanted })
+  const least = Math.min(1, wanted)
+  if (!hold.clamped && (paidTokens ?? -1) < Math.min(wanted, hold.outputTokens)) {
+    return { status: 'hold-too-small' }
+  }
+  if (paidTokens === null || paidTokens < least) return { status: 'insufficient-credits' }
   return { status: 'capped', maxTokens: wanted, paidTokens }
 }
 
@@ -48,7 +55,7 @@ export function paidOutput(hold: Hold, tokens: { input: number; limit: number })
 export type OutputFit =
   /**
    * The engine may still write `maxTokens` tokens. The number is 0 if earlier epochs have written all tokens that are
-   * allowed. `mostTokens` is the number of tokens that all epochs together may write; the hold pays for the first
+   * allowed. It is 1 if the caller's limit is 0; this token is no output. `mostTokens` is the number of tokens that all epochs together may write; the hold pays for the first
    * `paidTokens` of them.
    */
   | {
@@ -78,7 +85,8 @@ export function fitOutput(
   const cap = capOutput(job, tokens.prompt, job.contextWindow)
   if (cap.status !== 'capped') return cap
   const used = tokens.rendered + tokens.written
-  const left = Math.max(0, Math.min(cap.maxTokens - tokens.written, job.contextWindow - used))
+  const most = Math.max(1, cap.maxTokens)
+  const left = Math.max(0, Math.min(most - tokens.written, job.contextWindow - used))
   if (left > 0 && used >= engineWindow) return { status: 'window-too-small', window: used + 1 }
   const { paidTokens, maxTokens: mostTokens } = cap
   return {
@@ -99,7 +107,7 @@ export function coversInput(hold: Hold, promptTokens: number): boolean {
  *
  * A hold that choices share pays for no more output of a choice than the share of this choice, even if the input has
  * fewer tokens than were estimated: otherwise each choice would use the same spare credits. If the input has more tokens,
- * each choice gets as much less as the hold lacks. If output is free, there is nothing to share.
+ * each share pays for as much less in proportion as the hold lacks. If output is free, there is nothing to share.
  */
 function affordableOf(hold: Hold, tokens: { input: number; limit: number }): number | null {
   const prices = {
@@ -110,7 +118,8 @@ function affordableOf(hold: Hold, tokens: { input: number; limit: number }): num
   const { otherTokens } = hold
   if (otherTokens === undefined || prices.outputPriceNano === 0n)
     return affordableOutput(amount, prices, tokens)
-  const limit = Math.min(tokens.limit, hold.outputTokens)
-  const ofAll = affordableOutput(amount, prices, { input: tokens.input, limit: limit + otherTokens })
-  return ofAll === null ? null : Math.max(0, ofAll - otherTokens)
+  const all = hold.outputTokens + otherTokens
+  const ofAll = affordableOutput(amount, prices, { input: tokens.input, limit: all })
+  if (ofAll === null || all === 0) return null
+  return Math.min(tokens.limit, Math.floor((ofAll * hold.outputTokens) / all))
 }

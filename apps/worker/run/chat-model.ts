@@ -1,3 +1,4 @@
+import type { PromptLogprobs } from '#libs/contracts/generation-event.ts'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { ChatMessage, ChatRequest, Sampling } from '#libs/contracts/generation-request.ts'
 import { allowsOneCall, callsFormat, constrainOutput } from '#libs/dialect/constrain-output.ts'
@@ -6,7 +7,9 @@ import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { createOutputParser, type OutputParser } from '#libs/dialect/parse-output.ts'
 import { startsInReasoning } from '#libs/dialect/reasoning/starts-in-reasoning.ts'
 import type { LoadedModel } from '#libs/model-files/load-model.ts'
+import type { EngineTokens } from '../engine/engine-client.ts'
 import { createOutputLogprobs, type OutputLogprobs } from './output-logprobs.ts'
+import { describePromptLogprobs } from './prompt-logprobs.ts'
 import type { RenderedPrompt, RenderPrompt } from '../prompt/render-prompt.ts'
 
 /** The parts of a model that a chat uses. */
@@ -25,6 +28,8 @@ export type ChatModel = {
   createParser(job: ChatJob, prompt: RenderedPrompt): OutputParser
   /** Describes the log probabilities of an output that continues after `earlierIds`. */
   describeLogprobs(earlierIds: Uint32Array): OutputLogprobs
+  /** Describes the log probabilities of a prompt, which come with the first tokens of an engine's call. */
+  describePrompt(tokens: EngineTokens, promptIds: Uint32Array): PromptLogprobs[]
 }
 
 export function createChatModel(deps: {
@@ -32,16 +37,20 @@ export function createChatModel(deps: {
   renderPrompt: RenderPrompt
 }): ChatModel {
   const { renderPrompt } = deps
-  const { family, tokenizer, endIds, samplingDefaults } = deps.model
+  const { family: chatFamily, tokenizer, endIds, samplingDefaults } = deps.model
+  // A raw prompt does not put the model into a conversation, so its output is text alone.
+  const familyOf = ({ rawPrompt }: ChatRequest): ModelFamily =>
+    rawPrompt === undefined ? chatFamily : { ...chatFamily, reasoning: 'none', toolCalls: 'none' }
   return {
     renderPrompt,
     samplingDefaults,
-    callFormat: family.toolCalls,
+    callFormat: chatFamily.toolCalls,
     endIds: Array.from(endIds),
-    engineStops: (request) => (writesAnswerOnly(request, family) ? request.stop : []),
-    constrain: (request) => constrainOutput(request, family),
-    createParser: (job, prompt) =>
-      createOutputParser({
+    engineStops: (request) => (writesAnswerOnly(request, familyOf(request)) ? request.stop : []),
+    constrain: (request) => constrainOutput(request, familyOf(request)),
+    createParser(job, prompt) {
+      const family = familyOf(job.request)
+      return createOutputParser({
         generationId: job.id,
         tokenizer,
         endIds,
@@ -53,8 +62,10 @@ export function createChatModel(deps: {
         startsInReasoning:
           typeof family.reasoning === 'object' && startsInReasoning(prompt.tail, family.reasoning.open),
         earlierCalls: countCalls(job.request.messages),
-      }),
+      })
+    },
     describeLogprobs: (earlierIds) => createOutputLogprobs({ tokenizer, earlierIds }),
+    describePrompt: (tokens, promptIds) => describePromptLogprobs(tokens, { tokenizer, promptIds }),
   }
 }
 

@@ -27,14 +27,14 @@ export function createOutputLogprobs({ tokenizer, earlierIds }: Deps): OutputLog
   function toTokenLogprob(id: number, { logprob, topIds, topLogprobs }: OutputLogprob): TokenLogprob {
     const toLogprob = (one: number, value = NaN): Logprob => ({
       token: toTokenText(tokenizer, one, context),
-      logprob: Math.max(value, LEAST),
+      logprob: toBoundedLogprob(value),
     })
     return { ...toLogprob(id, logprob), top: topIds.map((one, at) => toLogprob(one, topLogprobs[at])) }
   }
 
   return {
     keep({ ids, logprobs = [] }) {
-      if (logprobs.length !== ids.length || logprobs.some(isUnknown)) {
+      if (logprobs.length !== ids.length || logprobs.some(isUnknownLogprob)) {
         throw new EngineError('failed', 'the engine has sent tokens without their log probabilities')
       }
       waiting.push(...logprobs)
@@ -54,10 +54,14 @@ export function createOutputLogprobs({ tokenizer, earlierIds }: Deps): OutputLog
 }
 
 /** A character has at most four bytes, so it begins at most three tokens before its last one. */
-const CONTEXT_IDS = 4
+export const CONTEXT_IDS = 4
 
 /** JSON has no infinity. vLLM's HTTP server sends this number for a probability of 0. */
 const LEAST = -9_999
 
-const isUnknown = ({ logprob, topLogprobs }: OutputLogprob) =>
+/** Returns a log probability that JSON can express. */
+export const toBoundedLogprob = (value: number) => Math.max(value, LEAST)
+
+/** Returns whether a log probability, or one of the log probabilities beside it, is not a number. */
+export const isUnknownLogprob = ({ logprob, topLogprobs }: OutputLogprob) =>
   Number.isNaN(logprob) || topLogprobs.some((value) => Number.isNaN(value))

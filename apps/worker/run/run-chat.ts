@@ -1,12 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
-import type { GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
-import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
+import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
+import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
-import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { traceStep } from '#libs/telemetry/span.ts'
 import { fitOutput, paidOutput, type OutputFit } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
@@ -16,15 +14,18 @@ import { EngineError } from '../engine/engine-error.ts'
 import { toErrorType, type CallMeter } from './measure-calls.ts'
 import type { OutputLogprobs } from './output-logprobs.ts'
 import { createPaidOutput, type PaidOutput } from './paid-output.ts'
+import type { Prefills } from './prefills.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
+import { hasLongList, insufficientCredits, promptListTooLong, promptTooLong } from './refuse-chat.ts'
 import type { RunningGeneration } from './running-generation.ts'
 import type { SentPrefixes } from './sent-prefixes.ts'
+import { traceCall } from './trace-call.ts'
 import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → wait until the engine may be called (`trials.ts`) → replay → generate → parse →
- * publish. Throws if a step fails, or if the run is stopped before it is complete.
+ * Runs a claimed chat: render → cap → wait until the engine may be called (`prefills.ts`, `trials.ts`) → replay →
+ * generate → parse → publish. Throws if a step fails, or if the run is stopped before it is complete.
  *
  * A generation may have begun on another worker. Then the run continues after the token ids that the gateway already
  * has. The parser reads these ids again. The resulting events are dropped, because the gateway already has them: a
@@ -58,6 +59,7 @@ export function createRunChat(deps: {
   prefixTenantOf: PrefixTenantOf
   /** The prefixes that were sent to this engine. */
   sentPrefixes: SentPrefixes
+  prefills: Prefills
   trials: Pick<Trials, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
   meter: CallMeter
@@ -65,10 +67,18 @@ export function createRunChat(deps: {
   /** Called when an output was cut because its next tokens were not paid. */
   onMoneyEnd: () => void
 }): RunChat {
-  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, trials } = deps
+  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, prefills, trials } = deps
   const { watch, meter, onReplay, onMoneyEnd } = deps
 
   return async (run, job) => {
+    try {
+      return await runChat(run, job)
+    } finally {
+      prefills.end(run)
+    }
+  }
+
+  async function runChat(run: RunningGeneration, job: ChatJob): Promise<RunEnding> {
     const { earlierIds: earlier } = run
     const prompt = await traceStep(run.span, 'render', {
       toErrorType,
@@ -81,23 +91,30 @@ export function createRunChat(deps: {
     const promptTokens = run.firstPromptTokens ?? prompt.ids.length
     const tokens = { prompt: promptTokens, rendered: prompt.ids.length, written: earlier.length }
     const fit = fitOutput(job, tokens, contextWindow)
+    if (fit.status !== 'prompt-too-long' && hasLongList(job, promptTokens)) {
+      return { status: 'refused', error: promptListTooLong(job, promptTokens) }
+    }
     if (fit.status === 'hold-too-small') {
       return { status: 'declined', reason: fit.status, promptTokens, need: '' }
     }
     if (fit.status === 'window-too-small') {
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${fit.window}` }
     }
-    if (fit.status === 'prompt-too-long')
-      return {
-        status: 'refused',
-        error: promptTooLong(job, promptTokens),
-      }
+    if (fit.status === 'prompt-too-long') {
+      return { status: 'refused', error: promptTooLong(job, promptTokens) }
+    }
     if (fit.status === 'insufficient-credits') {
-      return { status: 'refused', error: insufficientCredits(job.hold) }
+      return { status: 'refused', error: insufficientCredits(job) }
     }
 
     const constraint = model.constrain(job.request)
     const guided = constraint !== null
+    const promptIds = concat(prompt.ids, earlier)
+    const cacheSalt = prefixTenantOf(job)
+    // An interrupted generation does not wait for other prompts, because its caller sees a pause.
+    if (run.epoch === 1) {
+      await prefills.begin(run, promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)))
+    }
     await trials.begin(run)
     throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
@@ -111,6 +128,8 @@ export function createRunChat(deps: {
     const parser = model.createParser(job, prompt)
     const { minTokens = 0, ignoreEos = false, topLogprobs } = job.request
     const logprobs = topLogprobs === undefined ? null : model.describeLogprobs(earlier)
+    // The gateway has the prompt's log probabilities if it has output, because they are sent first.
+    const listsPrompt = job.request.rawPrompt !== undefined && earlier.length === 0
     const endIds = ignoreEos ? [] : model.endIds
     const isOver = await replay(run, parser, endIds)
     const finish =
@@ -121,7 +140,7 @@ export function createRunChat(deps: {
             { parser, logprobs, fit },
             {
               requestId: `${job.id}-${run.epoch}`,
-              promptIds: concat(prompt.ids, earlier),
+              promptIds,
               sampling: { ...model.samplingDefaults, ...toChoiceSampling(job) },
               maxTokens: fit.maxTokens,
               // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
@@ -130,8 +149,9 @@ export function createRunChat(deps: {
               endIds,
               stop: model.engineStops(job.request),
               constraint,
-              cacheSalt: prefixTenantOf(job),
+              cacheSalt,
               ...(topLogprobs !== undefined && { topLogprobs }),
+              ...(topLogprobs !== undefined && listsPrompt && { promptLogprobs: topLogprobs }),
             },
           )
     const events = parser.finish()
@@ -183,7 +203,8 @@ export function createRunChat(deps: {
       return finish
     } catch (error) {
       end({ firstMs: run.output.firstMs, error: run.stopReason() ?? error })
-      if (run.stopReason() === 'deadline') return 'length'
+      const isAnswer = request.promptLogprobs === undefined || run.hasOutput()
+      if (run.stopReason() === 'deadline' && isAnswer) return 'length'
       throw error
     }
   }
@@ -224,6 +245,8 @@ export function createRunChat(deps: {
       for (let at = 0; at < ids.length && !stopped; at += 1) passOn(ids.slice(at, at + 1))
     }
     const passOnPaid = logprobs === null ? passOn : passOnEach
+    const isPromptOnly = fit.mostTokens === 0
+    let listsPrompt = request.promptLogprobs !== undefined
     const paid = openPaidOutput(run, fit, passOnPaid)
     let end: EngineEnd | null
     try {
@@ -234,6 +257,15 @@ export function createRunChat(deps: {
           if (!isContinued) usage.cachedTokens = toOwn(cachedTokens)
           watch.tokenSeen()
           trials.outputSeen()
+          prefills.end(run)
+          if (listsPrompt) {
+            listsPrompt = false
+            for (const event of model.describePrompt(tokens, request.promptIds)) run.send([event])
+          }
+          if (isPromptOnly) {
+            run.noteOutput([])
+            return true
+          }
           logprobs?.keep(tokens)
           const taken = paid.take(ids)
           if (taken.length > 0) passOnPaid(taken)
@@ -252,7 +284,7 @@ export function createRunChat(deps: {
     if (end === null) throw new EngineError('unavailable', 'the generation was stopped')
     if (!isContinued) usage.cachedTokens = toOwn(end.cachedTokens)
     const { finishReason } = end
-    if (finishReason === 'stop' || finishReason === 'length') return finishReason
+    if (finishReason === 'stop' || finishReason === 'length') return isPromptOnly ? 'length' : finishReason
     throw toEndError(finishReason, request, run.hasOutput())
   }
 }
@@ -287,35 +319,6 @@ function openPaidOutput(run: RunningGeneration, fit: Fit, onPaid: (ids: Ids) => 
     paid.raise(paidOutput(hold, tokens), isFinal)
   }
   return paid
-}
-
-/**
- * Traces the engine's call with the attributes of OpenTelemetry's conventions for generative AI. The attributes contain
- * no text of the request or the output.
- */
-async function traceCall(
-  run: RunningGeneration,
-  { request, call }: { request: EngineRequest; call: () => Promise<'stop' | 'length'> },
-): Promise<'stop' | 'length'> {
-  const { model } = run.job
-  return await traceStep(run.span, `chat ${model}`, {
-    kind: 'CLIENT',
-    attributes: {
-      'gen_ai.operation.name': 'chat',
-      'gen_ai.request.model': model,
-      'gen_ai.request.max_tokens': request.maxTokens,
-      'gen_ai.usage.input_tokens': request.promptIds.length,
-    },
-    toErrorType: (error) => toErrorType(run.stopReason() ?? error),
-    async run(span) {
-      const finish = await call()
-      span.set({
-        'gen_ai.usage.output_tokens': run.output.tokens,
-        'gen_ai.response.finish_reasons': [finish],
-      })
-      return finish
-    },
-  })
 }
 
 /**
@@ -365,18 +368,3 @@ function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, ha
   const kind = reason === 'abort' ? 'unavailable' : 'failed'
   return new EngineError(kind, `the engine ended the generation with '${reason}'`)
 }
-
-type Refusal = Omit<GenerationError, 'type'>
-
-const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => ({
-  code: 'context_length_exceeded',
-  message: toOverflowMessage({ contextWindow, tokens }),
-})
-
-/** The account's credits limited the hold, so its amount is all that the account had left. */
-const insufficientCredits = ({ amountNano }: Hold): Refusal => ({
-  code: 'insufficient_credits',
-  message:
-    'Not enough credits for this prompt and one token of output: ' +
-    `${formatCredits(toNanoCredits(amountNano))} available beside what other requests hold.`,
-})

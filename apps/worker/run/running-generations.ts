@@ -57,7 +57,8 @@ export type RunningGenerations = {
 
 /**
  * An ended stream is remembered for this time. A gateway acknowledges within seconds the streams that it has settled; a
- * gateway that is cut off may need longer.
+ * gateway that is cut off may need longer. A stream of a request with several choices is remembered at least until its
+ * deadline, because its gateway settles all choices when the last one has ended.
  */
 const KEEP_ENDED_MS = 300_000
 const KEEP_STOP_MS = 10_000
@@ -72,14 +73,16 @@ type TrackedStream = UnreadGeneration & {
   /** True if the stream has sent output: further events may wait to be merged. */
   hasBegun: boolean
   endedMs: number | null
+  /** A stream that has ended is remembered at least until this time. */
+  keptUntilMs: number
   run: RunningGeneration | null
   timing: SettlementTiming | null
 }
 
 /**
  * The generations of this process on all engines, by gateway and stream: control messages name the stream, not the
- * generation. An ended generation is remembered until its gateway has settled it, but at most for `KEEP_ENDED_MS`. If
- * the gateway dies before it has settled the generation, this worker settles it.
+ * generation. An ended generation is remembered until its gateway has settled it, but at most for `KEEP_ENDED_MS` or
+ * until its deadline. If the gateway dies before it has settled the generation, this worker settles it.
  */
 export function createRunningGenerations(deps: {
   publisher: Pick<EventPublisher, 'send' | 'pulse' | 'forget'>
@@ -108,6 +111,7 @@ export function createRunningGenerations(deps: {
       quietPulses: 1,
       hasBegun: false,
       endedMs: null,
+      keptUntilMs: 0,
       run: null,
       timing: null,
     }
@@ -159,8 +163,9 @@ export function createRunningGenerations(deps: {
 
   function forgetOld(now: number): void {
     for (const [gateway, streams] of gateways) {
-      for (const [stream, { endedMs }] of streams) {
-        if (endedMs !== null && now - endedMs > KEEP_ENDED_MS) streams.delete(stream)
+      for (const [stream, { endedMs, keptUntilMs }] of streams) {
+        if (endedMs === null) continue
+        if (now > Math.max(endedMs + KEEP_ENDED_MS, keptUntilMs)) streams.delete(stream)
       }
       drop(gateway, streams)
     }
@@ -171,9 +176,10 @@ export function createRunningGenerations(deps: {
 
   return {
     open(claim, onClose, span = NO_SPAN) {
-      const { job, epoch } = claim
+      const { job, epoch, remainingMs } = claim
       const { gateway, stream } = job
       const tracked = track({ ...job, epoch })
+      if (job.hold.otherTokens !== undefined) tracked.keptUntilMs = nowMs() + remainingMs
       const run = createRun(claim, {
         send: (events, ids) => send(tracked, events, ids),
         onClose() {

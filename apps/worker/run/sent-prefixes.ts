@@ -8,14 +8,22 @@ import { LRUCache } from 'lru-cache'
  */
 export type SentPrefixes = {
   /**
-   * Notes a prompt that is sent to the engine now. If `tenant` is null, all prompts share the engine's cache, and
-   * nothing is noted. A long prompt is noted in several iterations of the event loop.
+   * Notes a prompt that is sent to the engine now. If `tenant` is null, all prompts share the engine's cache. A long
+   * prompt is noted in several iterations of the event loop.
    */
   readonly note: (tenant: string | null, promptIds: Uint32Array) => Promise<SentPrefix>
+  /**
+   * Returns how many tokens at the beginning of the prompt were sent or received before, and so are probably in the
+   * engine's cache. Notes nothing.
+   */
+  readonly countKnown: (tenant: string | null, promptIds: Uint32Array) => Promise<number>
 }
 
 export type SentPrefix = {
-  /** How many tokens at the beginning of the prompt the tenant had sent or received before. */
+  /**
+   * How many tokens at the beginning of the prompt the tenant had sent or received before. Infinity if all prompts share
+   * the engine's cache.
+   */
   readonly knownTokens: number
   /** Notes output that follows the prompt and the output so far: the engine caches it as well. */
   readonly push: (ids: readonly number[] | Uint32Array) => void
@@ -53,8 +61,7 @@ export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefi
 
   return {
     async note(tenant, promptIds) {
-      if (tenant === null) return ALL_KNOWN
-      const chain = createChain(tenant)
+      const chain = createChain(tenant ?? ALL_TENANTS)
       const keys: string[] = []
       let knownBlocks = 0
       for (let end = BLOCK_TOKENS; end <= promptIds.length; end += BLOCK_TOKENS) {
@@ -72,7 +79,7 @@ export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefi
       let filled = promptIds.length % BLOCK_TOKENS
       block.set(promptIds.subarray(promptIds.length - filled))
       return {
-        knownTokens: knownBlocks * BLOCK_TOKENS,
+        knownTokens: tenant === null ? Number.POSITIVE_INFINITY : knownBlocks * BLOCK_TOKENS,
         push(ids) {
           for (const id of ids) {
             block[filled] = id
@@ -84,10 +91,23 @@ export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefi
         },
       }
     },
+    async countKnown(tenant, promptIds) {
+      const chain = createChain(tenant ?? ALL_TENANTS)
+      let blocks = 0
+      for (let end = BLOCK_TOKENS; end <= promptIds.length; end += BLOCK_TOKENS) {
+        if (blocks % BLOCKS_AT_ONCE === BLOCKS_AT_ONCE - 1) await nextTurn()
+        const number = numbers.peek(chain.toKey(promptIds.subarray(end - BLOCK_TOKENS, end)))
+        if (number === undefined) break
+        blocks += 1
+        chain.follow(number)
+      }
+      return blocks * BLOCK_TOKENS
+    },
   }
 }
 
-const ALL_KNOWN: SentPrefix = { knownTokens: Number.POSITIVE_INFINITY, push() {} }
+/** The name of all tenants together. No tenant has this name. */
+const ALL_TENANTS = ''
 
 /** The keys of one prompt's blocks, one after the other. */
 function createChain(tenant: string) {

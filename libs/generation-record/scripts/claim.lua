@@ -7,7 +7,8 @@
 --       8… gateways that are buried
 -- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more generations wait that
 --           the worker serves, ms since the generation began to wait in this epoch }
---         { 'nothing' }   also if the offered generation does not wait in that epoch, or the worker does not serve it
+--         { 'nothing' }   also if the offered generation does not wait in that epoch, if the worker does not serve it, or if
+--           an operator has paused the queue
 --         { 'later' }   the offered generation may not be taken before other accounts' generations yet
 --         { 'again' }   the call has removed as many generations as it may, of buried gateways or expired: call again
 --
@@ -17,13 +18,15 @@
 -- delete tens of thousands of fields in one step.
 --
 -- A reserved generation is passed over, because its gateway offers it to a worker or ends the reservation. If more than
--- SKIPPED_AT_MOST of them are before all others, the first of them is claimed although it is reserved.
+-- SKIPPED_AT_MOST of them are the first of their set, the first of them counts although it is reserved. The first
+-- generation of a worker is the one that it gets without an offer.
 --
 -- An offered generation is taken out of the fair order, but not far: while generations of other accounts wait, its tag is
--- at most OVERTAKEN times its own step (cost / weight) behind the lowest tag. Its claim moves the virtual time no further
--- than to the lowest tag that still waits, so it changes the place of no other generation. It must move the virtual time
--- that far: if all generations were offered and it stood still, a new account would begin far before the accounts that
--- have used the engines meanwhile.
+-- at most OVERTAKEN times its own step (cost / weight) behind the tag of the worker's first generation. Its claim moves the
+-- virtual time no further than to the tag of the first generation that still waits. A claim of that generation would move
+-- it as far, so the place of no other generation changes. The claim must move the virtual time that far: if all
+-- generations were offered and it stood still, a new account would begin far before the accounts that have used the
+-- engines meanwhile.
 --
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
 -- answer to a repeated claim does not count the other waiting generations.
@@ -79,11 +82,28 @@ for _, needs in ipairs(all_needs) do
   if is_served(needs) then table.insert(served, prefix .. 'waiting:' .. needs) end
 end
 
--- Returns the member with the lowest tag, its tag and its set.
+local reserved = count_reserved(now)
+
+-- Returns the first member of a set that is not reserved, and its tag. If all members that are read are reserved, and more
+-- may follow, the first one is returned.
+local function find_first_of(waiting_key)
+  if reserved == 0 then return unpack(call('ZRANGE', waiting_key, '0', '0', 'WITHSCORES')) end
+  local passed = math.min(reserved, SKIPPED_AT_MOST)
+  local read = call('ZRANGE', waiting_key, '0', integer(passed), 'WITHSCORES')
+  if #read == 0 then return nil end
+  local ids = {}
+  for index = 1, #read, 2 do ids[#ids + 1] = read_id(read[index]) end
+  for index, is_one in ipairs(are_reserved(ids, now)) do
+    if not is_one then return read[2 * index - 1], read[2 * index] end
+  end
+  if #ids > passed then return read[1], read[2] end
+end
+
+-- Returns the worker's first generation: its member, its tag and its set.
 local function find_first()
   local first, first_tag, first_key
   for _, waiting_key in ipairs(served) do
-    local member, tag = unpack(call('ZRANGE', waiting_key, '0', '0', 'WITHSCORES'))
+    local member, tag = find_first_of(waiting_key)
     tag = tonumber(tag)
     if member and (not first or tag < first_tag or (tag == first_tag and member < first)) then
       first, first_tag, first_key = member, tag, waiting_key
@@ -92,12 +112,12 @@ local function find_first()
   return first, first_tag, first_key
 end
 
--- Takes the first member out of its set; returns the member and its tag.
+-- Takes the first generation out of its set; returns its member and its tag.
 local function take_first()
-  if #served == 1 then return unpack(call('ZPOPMIN', served[1])) end
+  if #served == 1 and reserved == 0 then return unpack(call('ZPOPMIN', served[1])) end
   local first, first_tag, first_key = find_first()
   if first then call('ZREM', first_key, first) end
-  return first, first_tag
+  return first, first_tag and exact(first_tag)
 end
 
 local function count_served()
@@ -106,23 +126,10 @@ local function count_served()
   return count
 end
 
-local reserved = count_reserved(now)
-
 -- Returns how many of `more` waiting generations the worker may claim without an offer. With several needs, `reserved`
 -- also counts generations that the worker does not serve, so the number may be too small while they are reserved.
 local function count_claimable(more)
   return math.max(0, more - reserved)
-end
-
--- The reserved members that are passed over. They are out of their sets until `put_skipped_back`.
-local skipped, passes_over = {}, reserved > 0
-
-local function put_skipped_back()
-  for _, one in ipairs(skipped) do
-    call('SADD', needs_key, one.needs)
-    call('ZADD', prefix .. 'waiting:' .. one.needs, one.tag, one.member)
-  end
-  skipped = {}
 end
 
 local function hand_out(id, record)
@@ -136,7 +143,14 @@ local function advance_virtual(tag)
   if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
 end
 
+-- A worker without an offer gets no job of a paused queue. It notices the pause itself a second later at most. BullMQ keeps
+-- the pause in the queue's hash `meta`.
+local function is_paused()
+  return call('HEXISTS', prefix .. 'generations:meta', 'paused') == 1
+end
+
 local function claim_offered()
+  if is_paused() then return { 'nothing' } end
   local id, epoch = string.match(offered, '^(%S+) (%d+)$')
   local record = read_record(id)
   if record.epoch ~= epoch or record.settled or record.worker or is_buried[record.gateway] then return { 'nothing' } end
@@ -144,14 +158,14 @@ local function claim_offered()
   local tag = tonumber(call('ZSCORE', prefix .. 'waiting:' .. needs, member))
   if not tag or not is_served(needs) then return { 'nothing' } end
   local _, _, _, weight = read_member(member)
-  local _, first_tag = find_first()
+  local first, first_tag = find_first()
   -- The sums have a field for each account with a waiting generation, and one for all.
   local is_alone = call('HLEN', sums_key) <= 2
-  if not is_alone and tag > first_tag + OVERTAKEN * cost / weight then return { 'later' } end
+  if first and not is_alone and tag > first_tag + OVERTAKEN * cost / weight then return { 'later' } end
   leave_waiting(member, needs, cost, bytes, account)
   hand_out(id, record)
-  local _, waiting_tag = find_first()
-  advance_virtual(exact(math.min(tag, waiting_tag or tag)))
+  if first == member then _, first_tag = find_first() end
+  advance_virtual(exact(math.min(tag, first_tag or tag)))
   return claimed(id, record, count_claimable(count_served()))
 end
 
@@ -159,44 +173,30 @@ if offered ~= '' then return claim_offered() end
 
 for _ = 1, SWEPT_AT_MOST do
   local member, tag = take_first()
-  if not member then
-    put_skipped_back()
-    return { 'nothing' }
-  end
+  if not member then return { 'nothing' } end
   local id, needs, cost, weight, bytes, account = read_member(member)
   local record = read_record(id)
   -- If the record of a member does not exist or does not wait, it has expired, and no sweep has removed the member yet.
   local waits = record.epoch and not record.settled and not record.worker
   local runs = waits and not is_buried[record.gateway]
-  if runs and passes_over and is_reserved(id, now) then
-    skipped[#skipped + 1] = { member = member, tag = exact(tonumber(tag)), needs = needs }
-    if #skipped > SKIPPED_AT_MOST then
-      put_skipped_back()
-      passes_over = false
-    end
+  local more = count_served()
+  if runs and more == 0 and #all_needs == 1 then
+    -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a whole.
+    call('DEL', needs_key, expiry_key, sums_key)
   else
-    if runs then put_skipped_back() end
-    local more = count_served()
-    if runs and more == 0 and #all_needs == 1 then
-      -- Nothing waits any more, whatever its needs, so the keys that count the waiting generations are deleted as a
-      -- whole.
-      call('DEL', needs_key, expiry_key, sums_key)
-    else
-      -- If the worker serves one set only, `more` counts that set.
-      local was_last = more == 0 or (#served > 1 and call('EXISTS', prefix .. 'waiting:' .. needs) == 0)
-      note_left(was_last, member, needs, cost, bytes, account)
-    end
-    if runs then
-      hand_out(id, record)
-      advance_virtual(tag)
-      return claimed(id, record, count_claimable(more))
-    end
-    if waits then
-      local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
-      end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
-    end
-    charge_used(account, 0, weight, tonumber(cost), 0)
+    -- If the worker serves one set only, `more` counts that set.
+    local was_last = more == 0 or (#served > 1 and call('EXISTS', prefix .. 'waiting:' .. needs) == 0)
+    note_left(was_last, member, needs, cost, bytes, account)
   end
+  if runs then
+    hand_out(id, record)
+    advance_virtual(tag)
+    return claimed(id, record, count_claimable(more))
+  end
+  if waits then
+    local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
+    end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
+  end
+  charge_used(account, 0, weight, tonumber(cost), 0)
 end
-put_skipped_back()
 return { 'again' }

@@ -100,7 +100,11 @@ local arrival = string.format('%s%06d', time[1], time[2])
 call('HSET', record_key, 'epoch', ARGV[3], 'needs', needs, 'tag', exact(tag), 'arrival', arrival, 'cost', cost,
   'weight', weight, 'fixed', fixed, 'bytes', bytes, 'account', account, 'gateway', ARGV[18], 'stream', ARGV[19],
   'deadline', integer(deadline))
-if taken_seats ~= '' then call('HSET', record_key, 'seats', taken_seats) end
+-- Only the caller of a first lift offers the generation.
+local seat = is_first and find_seat(seats_to_find, now) or ''
+if taken_seats ~= '' then
+  call('HSET', record_key, 'seats', is_first and seat == '' and YOUNG .. ' ' .. taken_seats or taken_seats)
+end
 call('PEXPIREAT', record_key, expire_at)
 call('SET', prefix .. 'j:' .. id, job, 'PXAT', expire_at)
 if ids ~= '' then call('SET', ids_key, ids, 'PXAT', expire_at) end
@@ -116,8 +120,6 @@ call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
 call('ZADD', expiry_key, expire_at, member)
 if not is_first then own, all = read_sums(account) end
 add_to_sums(account, own, all, 1, cost, bytes)
--- Only the caller of a first lift offers the generation.
-local seat = is_first and find_seat(seats_to_find, now) or ''
 local reserves = is_first and (seat ~= '' or ARGV[24] == 'reserve')
 if reserves then reserve(id, now) end
 return { 'waiting', exact(tag), ahead, cost_ahead, seat, reserves and 1 or 0 }

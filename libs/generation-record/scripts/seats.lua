@@ -1,17 +1,23 @@
 -- A seat says which worker's engine has lately read the beginning of a conversation, and so may have it in its prefix
 -- cache. A seat is only a hint, and may be lost at any time. Its name is a keyed hash of an account and of the conversation's
--- beginning (`apps/gateway/generation/affinity.ts`), so a prompt can neither be read from it nor tested against it.
+-- beginning (`apps/gateway/generation/affinity.ts`), so a prompt cannot be read from it, and can be tested against it only
+-- with the secret.
 --
 --   seats      hash   seat → '<Redis ms of its last claim> <worker>'
---   seat-ages  zset   seat → Redis ms of its last claim
+--   seat-ages  zset   seat → Redis ms of its last claim, or YOUNG_MS before it
 --   reserved   zset   id → Redis ms until which only an offer may claim the generation
 -- A seat counts for ten minutes. There are at most MOST_SEATS: each claim adds up to two and removes up to
--- FORGOTTEN_SEATS, the oldest first. Both keys expire when nothing is claimed for ten minutes.
+-- FORGOTTEN_SEATS, the oldest first. The seats of a generation whose lift found no seat have an age that is YOUNG_MS higher:
+-- most requests are not continued, and their seats must not push out the seats of conversations. Both keys expire when
+-- nothing is claimed for ten minutes.
+--
+-- A record stores the names of its seats, after the word YOUNG if its lift found no seat.
 --
 -- A generation that will be offered is reserved for RESERVED_MS, because its gateway sends the offer in that time.
 -- Without this, each worker that claims the fairest generation could take it first. If the worker of its seat is full,
 -- the gateway lengthens the reservation to the time of the offer (`reserveLonger`).
 local SEAT_MS, MOST_SEATS, FORGOTTEN_SEATS, RESERVED_MS = 600000, 50000, 8, 250
+local YOUNG, YOUNG_MS = '-', 480000
 local seats_key, seat_ages_key, reserved_key = prefix .. 'seats', prefix .. 'seat-ages', prefix .. 'reserved'
 
 local function to_list(words)
@@ -38,8 +44,13 @@ local function reserve(id, now)
   call('PEXPIRE', reserved_key, SEAT_MS)
 end
 
-local function is_reserved(id, now)
-  return tonumber(call('ZSCORE', reserved_key, id) or 0) > now
+-- Returns for each id whether the generation is reserved.
+local function are_reserved(ids, now)
+  local are = {}
+  for index, until_ms in ipairs(call('ZMSCORE', reserved_key, unpack(ids))) do
+    are[index] = tonumber(until_ms or 0) > now
+  end
+  return are
 end
 
 local function count_reserved(now)
@@ -47,7 +58,7 @@ local function count_reserved(now)
 end
 
 local function forget_seats(now)
-  local passed = integer(now - SEAT_MS)
+  local passed = integer(now - SEAT_MS - YOUNG_MS)
   local old = call('ZRANGEBYSCORE', seat_ages_key, '-inf', passed, 'LIMIT', '0', FORGOTTEN_SEATS)
   local surplus = math.min(call('ZCARD', seat_ages_key) - MOST_SEATS, FORGOTTEN_SEATS)
   if #old == 0 and surplus > 0 then old = call('ZRANGE', seat_ages_key, '0', integer(surplus - 1)) end
@@ -58,9 +69,11 @@ end
 
 local function take_seats(names, worker, now)
   if not names then return end
-  for _, name in ipairs(to_list(names)) do
-    call('HSET', seats_key, name, integer(now) .. ' ' .. worker)
-    call('ZADD', seat_ages_key, integer(now), name)
+  local list, age = to_list(names), now
+  if list[1] == YOUNG then age = now - YOUNG_MS end
+  for index = age == now and 1 or 2, #list do
+    call('HSET', seats_key, list[index], integer(now) .. ' ' .. worker)
+    call('ZADD', seat_ages_key, integer(age), list[index])
   end
   forget_seats(now)
   call('PEXPIRE', seats_key, SEAT_MS)

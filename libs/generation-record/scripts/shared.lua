@@ -12,7 +12,8 @@
 --   waiting-expiry    zset    member → Redis ms
 --   waiting-sums      hash    account → bytes, cost and number of its waiting generations, separated by spaces; '' → of
 --                             all
---   virtual           string  the highest tag claimed
+--   virtual           string  the tag up to which the model has served: the highest tag that was claimed, without the claims
+--                             by offer that were ahead of a waiting generation (`claim.lua`)
 --   finish            zset    account → the tag at which the account has used its share
 -- A member is arrival, cost, weight, bytes, needs, account and id, each on a line of its own, so that a member can be
 -- removed without its record.
@@ -53,6 +54,10 @@ local function read_member(member)
   local arrival, cost, weight, bytes, needs, account, id =
     string.match(member, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
   return id, needs, cost, weight, bytes, account
+end
+
+local function read_id(member)
+  return string.match(member, '[^\n]*$')
 end
 
 local function to_sums(text)

@@ -135,12 +135,23 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'apps/worker/run/cap-output.ts',
-        from: 'cap.maxTokens - tokens.written',
-        to: 'cap.maxTokens',
+        from: 'Math.min(most - tokens.written,',
+        to: 'Math.min(most,',
       },
     ],
     planned: ENDING_WORKERS,
     asks: /limit/u,
+  },
+  {
+    name: 'tokens that are not paid are passed on',
+    edits: [
+      {
+        file: 'apps/worker/run/paid-output.ts',
+        from: 'if (unpaid.length === 0 && given + ids.length <= paid) {',
+        to: 'if (unpaid.length === 0) {',
+      },
+    ],
+    planned: ENDING_WORKERS,
   },
   {
     name: 'a generation that failed is charged',

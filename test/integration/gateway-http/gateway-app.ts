@@ -189,6 +189,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     callFormatOf: (model) => (model === MODEL ? 'qwen3-coder' : null),
     askAccount: own.askAccount,
     prepareOnThread,
+    takesOffers: () => true,
     newId: randomUUIDv7,
     nowMs: () => performance.now(),
     wallClockMs: Date.now,

@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest'
 import {
+  JOB_QUEUE,
+  modelPrefix,
   needsKey,
   reservedKey,
   seatAgesKey,
   seatsKey,
   virtualTimeKey,
   waitingExpiryKey,
+  waitingKey,
 } from '#libs/generation-record/keys.ts'
 import type { Lifting } from '#libs/generation-record/generation-record.ts'
 import { NO_SEATS, RESERVED_MS } from '#libs/generation-record/seats.ts'
@@ -106,6 +109,16 @@ test('claims forget old seats, and the oldest ones beyond 50,000', async () => {
   expect(await redis.zcard(seatAgesKey(model))).toBe(49_992)
 })
 
+test('the seats of conversations are forgotten after those of single requests', async () => {
+  const model = await seated('worker-1', ['first'])
+  const job = generationJob({ model })
+  await lift(job, { seats: { ...NO_SEATS, taken: ['second'], sought: ['first'] } })
+  await claim(job, { worker: 'worker-1', offer: { id: job.id, epoch: 1 } })
+  const [single, turn] = await redis.zmscore(seatAgesKey(model), 'first', 'second')
+  expect(Number(turn) - Number(single)).toBeGreaterThanOrEqual(480_000)
+  expect([await seek(model, 'first'), await seek(model, 'second')]).toEqual(['worker-1', 'worker-1'])
+})
+
 test('an offered generation is claimed by its id, before the fairest one', async () => {
   const first = await lifted()
   const offered = await waits(first.model, of('account-1', 1))
@@ -191,6 +204,42 @@ test('a claim passes over generations that are offered elsewhere, and leaves the
   expect(await claim(warm, { offer })).toMatchObject({ status: 'claimed', id: warm.id, waiting: 0 })
   for (const key of [needsKey(model), waitingExpiryKey(model), reservedKey(model)])
     expect(await redis.exists(key)).toBe(0)
+})
+
+test('a claim that only passes over reserved generations changes nothing of what waits', async () => {
+  const model = await seated('worker-1', ['one'])
+  const jobs = [await reserved(model), await reserved(model)]
+  const waiting = await redis.keys(`${waitingKey(model, '')}*`)
+  expect(waiting).toHaveLength(1)
+  await redis.watch(...waiting)
+  for (const job of jobs) expect(await claim(job)).toEqual({ status: 'nothing' })
+  // A transaction is not executed if a watched key was written.
+  expect(await redis.multi().ping().exec()).not.toBeNull()
+})
+
+test('a generation that the worker may not take holds back no offer of another account', async () => {
+  const model = await seated('worker-1', ['one'])
+  const elsewhere = await reserved(model, of('quiet'))
+  const flood = []
+  for (let count = 0; count < 8; count += 1) flood.push(await waits(model, of('flood')))
+  const last = flood.pop()
+  const offer = { id: last?.id ?? '', epoch: 1 }
+  for (const { id } of flood) expect(await claim(elsewhere)).toMatchObject({ id })
+  // Only the reserved generation has a lower tag: it is seven steps before the offered one.
+  expect(await claim(elsewhere, { offer })).toMatchObject({ status: 'claimed', id: last?.id })
+  expect(Number(await redis.get(virtualTimeKey(model)))).toBe(71)
+  await record.unreserve(model, elsewhere.id)
+  expect(await claim(elsewhere)).toMatchObject({ id: elsewhere.id })
+})
+
+test('a paused queue gives no offered generation', async () => {
+  const job = await lifted()
+  const meta = `${modelPrefix(job.model)}${JOB_QUEUE}:meta`
+  const offer = { id: job.id, epoch: 1 }
+  await redis.hset(meta, 'paused', '1')
+  expect(await claim(job, { offer })).toEqual({ status: 'nothing' })
+  await redis.del(meta)
+  expect(await claim(job, { offer })).toMatchObject({ status: 'claimed', id: job.id })
 })
 
 test('a reservation ends with its time, with unreserve, and with a repeated lift', async () => {

@@ -91,6 +91,9 @@ class ChatChunks implements StreamRenderer {
 
   #renderDelta(choice: number, event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
     switch (event.type) {
+      // Only legacy completions have raw prompts.
+      case 'prompt-logprobs':
+        return ''
       case 'token-logprobs':
         if (this.#logprobs !== null) (this.#logprobs[choice] ??= []).push(...event.tokens)
         return ''

@@ -18,7 +18,11 @@ import { TOP_LOGPROBS, TopLogprobs } from '../fields/logprobs.ts'
  */
 export const DEFAULT_MAX_TOKENS = 1_024
 
-const PROMPT = 'expected text or an array of strings; token ids are not supported'
+const PROMPT =
+  'expected text or an array of strings; token ids are not supported: send their text ' +
+  '(lm-eval does with tokenized_requests=False)'
+
+const MAX_TOKENS = "expected a whole number of at least 1, or 0 with 'echo'"
 
 const Prompt = z
   .union([z.string(), listOf(z.string(PROMPT), { expected: PROMPT })], PROMPT)
@@ -29,8 +33,23 @@ const Prompt = z
  * listed in `refuse-unsupported.ts`; all others are ignored.
  */
 export const CompletionBody = z.object({
-  prompt: Prompt.meta({ description: 'An array is joined with a newline character.' }),
-  max_tokens: optional(OutputLimit).meta({ description: `Absent: ${DEFAULT_MAX_TOKENS}.` }),
+  prompt: Prompt.meta({
+    description: 'An array is joined with a newline character; with echo, it has one string.',
+  }),
+  max_tokens: optional(z.union([OutputLimit, z.literal(0)], MAX_TOKENS)).meta({
+    description: `Absent: ${DEFAULT_MAX_TOKENS}. 0 only with echo: the answer is the prompt alone.`,
+  }),
+  echo: optional(z.boolean(BOOLEAN)).meta({
+    description:
+      'True: the prompt reaches the model as it is, without the chat template, and the answer begins with it. ' +
+      'With logprobs, the lists begin with the tokens of the prompt. There is one prompt and one answer, and the ' +
+      'output is not constrained to a format.',
+  }),
+  add_special_tokens: optional(z.boolean(BOOLEAN)).meta({
+    description:
+      'With echo: whether the special tokens of the tokenizer are put around the prompt, such as one for the ' +
+      'beginning. Absent: true. Without echo, only false is allowed. Of vLLM.',
+  }),
   stream: optional(z.boolean(BOOLEAN)),
   ...CHOICE_FIELDS,
   response_format: optional(ResponseFormat),

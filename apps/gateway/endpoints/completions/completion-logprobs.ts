@@ -1,21 +1,26 @@
 import { z } from 'zod'
 import { MAX_TOP_LOGPROBS } from '#libs/contracts/generation-request.ts'
-import type { TokenLogprob } from '#libs/contracts/generation-event.ts'
+import type { PromptLogprob, TokenLogprob } from '#libs/contracts/generation-event.ts'
 
-/** The log probabilities of a choice: four lists with one entry for each output token. */
+/**
+ * The log probabilities of a choice: four lists with one entry for each output token. With `echo`, the entries of the
+ * prompt's tokens come first.
+ */
 export const CompletionLogprobs = z.object({
   text_offset: z.array(z.int().min(0)).meta({
     description: 'Where each token begins in the text, in characters.',
   }),
-  token_logprobs: z.array(z.number()).meta({
-    description: 'The natural logarithm of each token’s probability, at least -9999.',
+  token_logprobs: z.array(z.number().nullable()).meta({
+    description:
+      'The natural logarithm of each token’s probability, at least -9999. Null for the first token of a prompt.',
   }),
   tokens: z.array(z.string()).meta({
     description:
       'The token that ends the output is included. Empty for the beginning of a character that a later token completes.',
   }),
-  top_logprobs: z.array(z.record(z.string(), z.number())).meta({
-    description: 'The most probable tokens, and the token of the output if it is not one of them.',
+  top_logprobs: z.array(z.record(z.string(), z.number()).nullable()).meta({
+    description:
+      'The most probable tokens, and the token itself if it is not one of them. Null for the first token of a prompt.',
   }),
 })
 type CompletionLogprobs = z.infer<typeof CompletionLogprobs>
@@ -27,9 +32,9 @@ type CompletionLogprobs = z.infer<typeof CompletionLogprobs>
  */
 export const toTopLogprobs = (count: number) => Math.min(MAX_TOP_LOGPROBS, count + 1)
 
-/** Returns the legacy interface's object of log probabilities. `offset` is the number of characters before `tokens`. */
+/** Returns the legacy interface's object of log probabilities. `offset` is where the first token begins. */
 export function toCompletionLogprobs(
-  tokens: readonly TokenLogprob[],
+  tokens: readonly (TokenLogprob | PromptLogprob)[],
   { count, offset }: { readonly count: number; readonly offset: number },
 ): CompletionLogprobs {
   let next = offset
@@ -48,7 +53,8 @@ export function toCompletionLogprobs(
 /** Counts Unicode characters, as Python does. */
 export const countCharacters = (text: string) => Array.from(text).length
 
-function toTop({ logprob, top }: TokenLogprob, count: number): Record<string, number> {
+function toTop({ logprob, top }: TokenLogprob | PromptLogprob, count: number): Record<string, number> | null {
+  if (logprob === null) return null
   const last = top.at(-1)
   // An output token that is at least as probable as the last token of the list is one of the `count` most probable.
   const isAmongTop = last !== undefined && logprob >= last.logprob

@@ -19,8 +19,8 @@ export const completionsDescription: OperationDescription = {
   id: 'createCompletion',
   summary: 'Answers a prompt (legacy).',
   description:
-    'The prompt becomes a chat of one user message. There are no tools and no reasoning; a stream has no ' +
-    'usage.',
+    'The prompt becomes a chat of one user message. With echo, the prompt reaches the model as it is, without the ' +
+    'chat template. There are no tools and no reasoning; a stream has no usage.',
   parameters: [],
   request: {
     name: 'CompletionRequest',
@@ -29,6 +29,7 @@ export const completionsDescription: OperationDescription = {
       prompt: { model: 'demo-chat', prompt: 'Say hello.' },
       lines: { model: 'demo-chat', prompt: ['Say hello.', 'Then say goodbye.'], max_tokens: 50 },
       stream: { model: 'demo-chat', prompt: 'Say hello.', stream: true },
+      scores: { model: 'demo-chat', prompt: 'Paris is in France.', echo: true, logprobs: 1, max_tokens: 0 },
     },
   },
   answer: {

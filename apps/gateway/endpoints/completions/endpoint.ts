@@ -6,15 +6,19 @@ import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { CompletionBody } from './completion-body.ts'
 import { createCompletionChunks, type CompletionOptions } from './to-chunks.ts'
+import { toEcho } from './echo.ts'
 import { toGeneration, toLogprobCount } from './to-generation.ts'
 import { toObject } from './to-object.ts'
 
-/** `POST /v1/completions`: the legacy prompt endpoint. The prompt becomes a chat of one user message. */
+/**
+ * `POST /v1/completions`: the legacy prompt endpoint. The prompt becomes a chat of one user message, or reaches the model
+ * as it is, if the answer echoes it.
+ */
 export const completions: GenerationEndpoint<CompletionOptions> = {
   prepare(json, catalog) {
     requireFields(json, ['model', 'prompt'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnsupported(json, SUPPORTED)
+    refuseUnsupported(json, json['echo'] === true ? SUPPORTED_WITH_ECHO : SUPPORTED)
     refuseLongList(json, 'prompt', model)
     const body = parseBody(CompletionBody, json)
     const choices = toChoices(body)
@@ -23,7 +27,7 @@ export const completions: GenerationEndpoint<CompletionOptions> = {
       ...toGeneration(body, model),
       ...choices,
       stream: body.stream === true,
-      options: { logprobs: toLogprobCount(body), ...choices },
+      options: { logprobs: toLogprobCount(body), ...choices, ...toEcho(body) },
     }
   },
   renderWhole: toObject,
@@ -31,4 +35,5 @@ export const completions: GenerationEndpoint<CompletionOptions> = {
 }
 
 /** Fields that other operations do not support. */
-const SUPPORTED = { logprobs: supported, n: supported, best_of: supported }
+const SUPPORTED = { logprobs: supported, n: supported, best_of: supported, echo: supported }
+const SUPPORTED_WITH_ECHO = { ...SUPPORTED, add_special_tokens: supported }

@@ -11,6 +11,7 @@ import { toSampling } from '../fields/sampling.ts'
 import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { DEFAULT_MAX_TOKENS, type CompletionBody } from './completion-body.ts'
 import { toTopLogprobs } from './completion-logprobs.ts'
+import { toRawPrompt } from './echo.ts'
 
 /** The fields of `PreparedGeneration` that the body determines. */
 type CompletionGeneration = {
@@ -25,6 +26,7 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
   const checks = { checkSchema: createCheckSchema(use), use }
   const outputFormat = toOutputFormat(formats, toStructuredFormats(body), checks)
   const logprobs = toLogprobs(body)
+  const raw = toRawPrompt(body, { outputFormat, ...logprobs })
   const given = toMaxOutputTokens([body.max_tokens], model)
   const most = toMostListed(given, {
     ...logprobs,
@@ -41,6 +43,7 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
       outputFormat,
       sampling: toSampling(body),
       ...logprobs,
+      ...raw,
       stop: body.stop ?? [],
       // A legacy completion cannot return reasoning, and callers do not pay for text that they do not receive.
       reasoningEffort: 'off',

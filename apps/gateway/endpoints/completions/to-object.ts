@@ -28,14 +28,16 @@ export function toObject(
 }
 
 function toChoice(
-  { text, logprobs = [], finishReason }: FinishedChoice,
+  { text, promptLogprobs = [], logprobs = [], finishReason }: FinishedChoice,
   index: number,
-  { logprobs: count }: CompletionOptions,
+  { logprobs: count, echo = '' }: CompletionOptions,
 ): CompletionObject['choices'][number] {
   return {
     index,
-    text,
-    ...(count !== null && { logprobs: toCompletionLogprobs(logprobs, { count, offset: 0 }) }),
+    text: echo + text,
+    ...(count !== null && {
+      logprobs: toCompletionLogprobs([...promptLogprobs, ...logprobs], { count, offset: 0 }),
+    }),
     finish_reason: toFinishReason(finishReason),
   }
 }

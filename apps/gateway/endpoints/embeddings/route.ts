@@ -2,6 +2,7 @@ import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Caller } from '../../callers/caller.ts'
 import { brokenOutput, collect } from '../../generation/collect.ts'
+import { NO_CONVERSATION } from '../../generation/conversation.ts'
 import type { Generate, GenerationCall } from '../../generation/generation-call.ts'
 import { abortOnHangUp } from '../../http/abort-on-hang-up.ts'
 import { isRepeated } from '../../http/is-repeated.ts'
@@ -35,7 +36,8 @@ export function serveEmbeddings(deps: {
       model,
       request: prepared.request,
       size: prepared.size,
-      conversation: prepared.conversation,
+      conversation: NO_CONVERSATION,
+      session: null,
       maxOutputTokens: null,
       streamed: false,
       isRepeated: isRepeated(request.headers),

@@ -78,6 +78,7 @@ class MessageEvents implements StreamRenderer {
   #write(event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
     switch (event.type) {
       // The interface has no log probabilities.
+      case 'prompt-logprobs':
       case 'token-logprobs':
         return ''
       case 'text-delta':

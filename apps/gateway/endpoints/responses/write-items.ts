@@ -84,6 +84,8 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
 
   return {
     write(event) {
+      // Only legacy completions have raw prompts.
+      if (event.type === 'prompt-logprobs') return ''
       if (event.type === 'token-logprobs') {
         textLogprobs ??= new TextLogprobs()
         textLogprobs.push(event.tokens)

@@ -46,6 +46,8 @@ const RULES = [
   'reserve key-invalid',
   'reserve model-unknown',
   'reserve conflict',
+  'ask-again granted',
+  'ask-again insufficient-credits',
   'replace granted',
   'replace clamped',
   'replace insufficient-credits',

@@ -81,14 +81,14 @@ export function createHoldModel(books: Books, nowMs: () => number) {
   function replace(call: ReplaceCall): ModelAnswer {
     const hold = openHold(call.reservationId)
     if (hold === null) return CONFLICT
-    const { inputTokens, outputTokens } = call
+    const { inputTokens, outputTokens, choices } = call
     if (hold.exact !== null) {
       const isSame = hold.exact.inputTokens === inputTokens && hold.exact.outputTokens === outputTokens
       return isSame ? toGranted(hold) : CONFLICT
     }
     const key = keyOf(hold)
     if (!isWorking(key, nowMs())) return { status: 'key-invalid' }
-    const most = outputLimit({ ...hold.call, inputTokens, outputTokens })
+    const most = outputLimit({ model: hold.call.model, inputTokens, outputTokens, choices })
     const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: 0 })
     if ('status' in paid) return paid
     take(hold, paid)
@@ -102,7 +102,8 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     const key = keyOf(hold)
     if (!isWorking(key, nowMs())) return { status: 'key-invalid' }
     const { inputTokens } = hold.exact ?? hold.call
-    const most = outputLimit({ ...hold.call, inputTokens, outputTokens: call.outputTokens })
+    const { outputTokens, choices } = call
+    const most = outputLimit({ model: hold.call.model, inputTokens, outputTokens, choices })
     if (most > hold.granted) {
       const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: hold.granted + 1 })
       if ('status' in paid) return paid
@@ -192,7 +193,10 @@ function serveOnce<Call extends { reservationId: string }>(
   })
 }
 
-/** Executes the calls with one id as a single call, in the place of the first, with the largest output and deadline. */
+/**
+ * Executes the calls with one id as a single call, in the place of the first, with the largest output, the latest
+ * deadline and the most choices.
+ */
 function serveLargest(calls: readonly ExtendCall[], serve: (call: ExtendCall) => ModelAnswer): ModelAnswer[] {
   const answers = new Map<string, ModelAnswer>()
   return calls.map(({ reservationId }) => {
@@ -203,6 +207,7 @@ function serveLargest(calls: readonly ExtendCall[], serve: (call: ExtendCall) =>
         reservationId,
         outputTokens: Math.max(...same.map((call) => call.outputTokens)),
         deadlineMs: Math.max(...same.map((call) => call.deadlineMs ?? 0)),
+        choices: Math.max(...same.map(({ choices = 1 }) => choices)),
       })
     answers.set(reservationId, answer)
     return answer
@@ -285,15 +290,19 @@ function free({
   if (budget) budget.held -= amount
 }
 
-function outputLimit(call: { model: string; inputTokens: number; outputTokens: number }): number {
+/** Returns the most output that a call may have. The model's limits are limits of each choice. */
+function outputLimit(
+  call: Pick<ReserveCall, 'model' | 'inputTokens' | 'outputTokens'> & { choices?: number | undefined },
+): number {
   const model = MODELS.find(({ id }) => id === call.model)
   if (!model) throw new Error('a hold of an unknown model')
   const room = Math.max(model.contextWindow - call.inputTokens, 1)
-  return Math.min(call.outputTokens, model.maxOutputTokens, room)
+  return Math.min(call.outputTokens, (call.choices ?? 1) * Math.min(model.maxOutputTokens, room))
 }
 
 function toGranted(hold: Hold, call?: ReserveCall): ModelAnswer {
-  const { rolling: _, ...reservation } = call ?? { ...hold.call, ...hold.exact, deadlineMs: hold.deadlineMs }
+  const present = call ?? { ...hold.call, ...hold.exact, deadlineMs: hold.deadlineMs }
+  const { rolling: _, choices: __, ...reservation } = present
   const amountNano = toNanoCredits(hold.amount)
   const { clamped, granted } = hold
   return {
@@ -325,7 +334,7 @@ function priceAt(books: Books, model: string, nowMs: number) {
 
 /**
  * Compares two calls without the output that they expect, because a gateway may expect another length when it repeats a
- * call.
+ * call. The number of choices is not compared: it only limits the wanted output, which is compared.
  */
-const isSameCall = (a: object, b: object) =>
-  JSON.stringify({ ...a, rolling: null }) === JSON.stringify({ ...b, rolling: null })
+const isSameCall = (a: object, b: object) => withoutTerms(a) === withoutTerms(b)
+const withoutTerms = (call: object) => JSON.stringify({ ...call, choices: null, rolling: null })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
+import type { HoldAnswer, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import { settlement, type BillingDatabase } from '../support/billing-database.ts'
 import { createCreditModel } from './credit-model.ts'
 import { createHoldModel, type ModelAnswer } from './hold-model.ts'
@@ -31,6 +31,8 @@ export function createCalls(database: BillingDatabase, books: Books) {
   const keyIds = [...books.keys.map(({ id }) => id), randomUUID()]
   const models = [...MODELS.map(({ id }) => id), 'unknown']
   const deadlineMs = (deadlineS: number) => clock.nowMs + deadlineS * 1_000
+  /** The reserves that were refused for lack of credits, in the order of their requests. */
+  const waiting = new Map<string, ReserveCall>()
 
   /**
    * Returns a reservation's id. An index beyond all reservations selects a reservation for which `isBetter` is true, if
@@ -53,6 +55,19 @@ export function createCalls(database: BillingDatabase, books: Books) {
   function readAnswer(answer: HoldAnswer, id: string): ModelAnswer {
     if (answer.status === 'key-rate') return { status: 'key-rate' }
     return answer.status === 'granted' ? { ...answer, receipt: purse.keep(id, answer.receipt) } : answer
+  }
+
+  function reserve(sent: readonly ReserveCall[]): Call {
+    return async () => {
+      const actual = readAnswers(await money.reserve(sent), sent)
+      const expected = holds.reserve(sent)
+      for (const [index, { status }] of expected.entries()) {
+        const call = at(sent, index)
+        const isShort = status === 'insufficient-credits' || status === 'key-limit'
+        if (isShort) waiting.set(call.reservationId, waiting.get(call.reservationId) ?? call)
+      }
+      return { actual, expected }
+    }
   }
 
   function settle(asked: readonly Entry[]): Call {
@@ -90,12 +105,23 @@ export function createCalls(database: BillingDatabase, books: Books) {
         inputTokens: call.input,
         outputTokens: call.output,
         deadlineMs: deadlineMs(call.deadlineS),
+        choices: call.choices,
         ...(call.rolling !== null && { rolling: call.rolling }),
       }))
-      return async () => ({
-        actual: readAnswers(await money.reserve(sent), sent),
-        expected: holds.reserve(sent),
-      })
+      return reserve(sent)
+    },
+
+    /** Returns the call of the request that has waited longest; null if none waits. */
+    askAgain({ leastTokens }: StepOf<'ask-again'>): Call | null {
+      for (const [id, call] of waiting) {
+        if (!isNew(id)) {
+          waiting.delete(id)
+          continue
+        }
+        const { rolling } = call
+        return reserve([{ ...call, ...(rolling && { rolling: { ...rolling, leastTokens } }) }])
+      }
+      return null
     },
 
     replace(step: StepOf<'replace'>): Call {
@@ -103,6 +129,7 @@ export function createCalls(database: BillingDatabase, books: Books) {
         reservationId: idOf(call.id, isHeld),
         inputTokens: call.input,
         outputTokens: call.output,
+        choices: call.choices,
       }))
       return async () => ({
         actual: readAnswers(await money.replace(sent), sent),
@@ -114,6 +141,7 @@ export function createCalls(database: BillingDatabase, books: Books) {
       const sent = step.calls.map((call) => ({
         reservationId: idOf(call.id, isHeld),
         outputTokens: call.output,
+        choices: call.choices,
         deadlineMs: call.deadlineS === null ? null : deadlineMs(call.deadlineS),
       }))
       return async () => ({

@@ -57,6 +57,10 @@ export async function runHistory(database: BillingDatabase, history: History, se
         return await send(step.kind, calls.credit(step))
       case 'reserve':
         return await send(step.kind, calls.reserve(step))
+      case 'ask-again': {
+        const call = calls.askAgain(step)
+        return call === null ? undefined : await send(step.kind, call)
+      }
       case 'replace':
         return await send(step.kind, calls.replace(step))
       case 'extend':

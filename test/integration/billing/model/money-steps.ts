@@ -28,6 +28,11 @@ const model = fc.constantFrom(0, 0, 1, 2)
 const anyId = fc.nat({ max: 3 * RESERVATIONS - 1 })
 const input = fc.integer({ min: 0, max: 400 })
 const output = fc.integer({ min: 0, max: 200 })
+/** Enough tokens to reach the limits of the models, which are limits of each choice. */
+const longOutput = fc.integer({ min: 900, max: 4_500 })
+const someOutput = fc.oneof({ weight: 9, arbitrary: output }, { weight: 1, arbitrary: longOutput })
+/** How many answers a request wants. Their output is one number in every call. */
+const choices = fc.constantFrom(1, 1, 1, 2, 4)
 const correction = fc.bigInt({ min: -1_500n, max: 1_500n }).filter((nano) => nano !== 0n)
 const idempotencyKey = fc.nat({ max: 9 })
 /** A deadline in seconds from now. A hold lasts a minute longer than its deadline. */
@@ -52,7 +57,8 @@ const reserveOf = (plain: number) =>
     key: fc.oneof({ weight: 9, arbitrary: key }, { weight: 1, arbitrary: fc.constant(KEYS.length) }),
     model: fc.oneof({ weight: 12, arbitrary: model }, { weight: 1, arbitrary: fc.constant(MODELS.length) }),
     input,
-    output,
+    output: someOutput,
+    choices,
     deadlineS,
     rolling: fc.oneof(
       { weight: plain, arbitrary: fc.constant(null) },
@@ -68,11 +74,13 @@ const reserveOf = (plain: number) =>
 const replace = fc.record({
   id: anyId,
   input: fc.oneof(input, fc.integer({ min: 400, max: 1_500 })),
-  output,
+  output: someOutput,
+  choices,
 })
 const extend = fc.record({
   id: anyId,
-  output: fc.oneof(output, fc.integer({ min: 200, max: 1_200 })),
+  output: fc.oneof(output, fc.integer({ min: 200, max: 1_200 }), longOutput),
+  choices,
   deadlineS: fc.option(deadlineS, { nil: null }),
 })
 const settlement = {
@@ -134,6 +142,8 @@ const stepOf = (settings: fc.Arbitrary<KeySettings>, most: number, plain: number
     happening('extend', 4, fc.record({ calls: batch(extend, Math.min(most, 3)) })),
     happening('release', 2, fc.record({ ids: batch(anyId, Math.min(most, 3)) })),
     happening('settle', 6, fc.record({ entries: batch(settle, Math.min(most, 4)) })),
+    // A request that was refused for lack of credits has waited, and asks again. It now accepts a hold for other tokens.
+    happening('ask-again', 3, fc.record({ leastTokens: fc.integer({ min: 0, max: 120 }) })),
     // Repeats the call that was sent `back` calls earlier.
     happening('repeat', 4, fc.record({ back: fc.nat({ max: 3 }) })),
     happening(

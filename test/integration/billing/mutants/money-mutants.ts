@@ -10,7 +10,7 @@ export type Mutant = {
 }
 
 /** Takes the price of now, as if a reservation did not store its price version. */
-const PRICE_OF_NOW = `left join lateral (
+export const PRICE_OF_NOW = `left join lateral (
       select * from price_versions v where v.model = r.model and v.effective_from <= at
       order by v.effective_from desc limit 1
     ) p on true`

@@ -4,6 +4,8 @@ import { IS_LONG } from '#test/support/long.ts'
 import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
 import { runHistory } from '../model/money-history.ts'
 import { IS_RECORDING, readKillers, RECORD_ANEW, recordKillers } from './killers.ts'
+import { CHOICE_MUTANTS } from './choice-mutants.ts'
+import { GROWTH_MUTANTS } from './growth-mutants.ts'
 import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
 import { PERIOD_MUTANTS } from './period-mutants.ts'
 import { PLAIN_MUTANTS, PLAIN_PARALLEL_MUTANTS } from './plain-mutants.ts'
@@ -29,8 +31,10 @@ import {
 const SEED = 20_300_701
 const HISTORIES = 500
 
+const FULL_MUTANTS = [...MUTANTS, ...PERIOD_MUTANTS, ...ROLLING_MUTANTS, ...GROWTH_MUTANTS, ...CHOICE_MUTANTS]
+
 describe.each([
-  { path: 'full', mutants: [...MUTANTS, ...PERIOD_MUTANTS, ...ROLLING_MUTANTS], histories: history },
+  { path: 'full', mutants: FULL_MUTANTS, histories: history },
   { path: 'single', mutants: SHORT_MUTANTS, histories: singleHistory },
   { path: 'batch', mutants: PLAIN_MUTANTS, histories: batchHistory },
 ] as const)('on the $path path of single calls', ({ path, mutants, histories }) => {

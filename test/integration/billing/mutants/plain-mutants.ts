@@ -78,6 +78,16 @@ export const PLAIN_MUTANTS: readonly Mutant[] = [
     edits: [['set held = a.held + w.needed', 'set held = a.held']],
   },
   {
+    name: 'a plain reserve takes the limits of one choice for all',
+    of: 'reserve_plain',
+    edits: [['c.input, coalesce(c.choice_count, 1)) as granted', 'c.input, 1) as granted']],
+  },
+  {
+    name: 'a plain reserve leaves a batch to the full one without its choices',
+    of: 'reserve_plain',
+    edits: [['choices => choices', 'choices => null']],
+  },
+  {
     name: 'a plain reserve keeps no grace',
     of: 'reserve_plain',
     edits: [['n.deadline + grace', 'n.deadline']],

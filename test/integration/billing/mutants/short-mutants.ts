@@ -88,6 +88,16 @@ export const SHORT_MUTANTS: readonly Mutant[] = [
     edits: [['reserve_one.granted_output := target;', '']],
   },
   {
+    name: 'a short reserve takes the limits of one choice for all',
+    of: 'reserve_one',
+    edits: [['reserve_one.input, reserve_one.choices) as granted', 'reserve_one.input, 1) as granted']],
+  },
+  {
+    name: 'a short reserve leaves a call to the full one without its choices',
+    of: 'reserve_one',
+    edits: [['choices => array[reserve_one.choices]', 'choices => array[1]']],
+  },
+  {
     name: 'a short reserve keeps no grace',
     of: 'reserve_one',
     edits: [['reserve_one.deadline + reserve_one.grace', 'reserve_one.deadline']],

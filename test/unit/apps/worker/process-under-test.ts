@@ -11,6 +11,8 @@ import type { CallEnding } from '#apps/worker/run/measure-calls.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunChat } from '#apps/worker/run/run-chat.ts'
 import { createOutputLogprobs } from '#apps/worker/run/output-logprobs.ts'
+import { createPrefills, type Prefills } from '#apps/worker/run/prefills.ts'
+import { describePromptLogprobs } from '#apps/worker/run/prompt-logprobs.ts'
 import { createSentPrefixes, type SentPrefixes } from '#apps/worker/run/sent-prefixes.ts'
 import { createRunEmbedding } from '#apps/worker/run/run-embedding.ts'
 import type { Trials } from '#apps/worker/run/trials.ts'
@@ -87,6 +89,7 @@ export type Given = {
   tools?: boolean
   prefixTenant?: string
   sentPrefixes?: SentPrefixes
+  prefills?: Prefills
   /** If true, the output ends after the first call. */
   singleCall?: boolean
 }
@@ -156,6 +159,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
         engineStops: (request) => request.stop,
         constrain: given.constrain ?? (() => null),
         describeLogprobs: (earlierIds) => createOutputLogprobs({ tokenizer, earlierIds }),
+        describePrompt: (tokens, promptIds) => describePromptLogprobs(tokens, { tokenizer, promptIds }),
         createParser: () =>
           createOutputParser({
             generationId: job.id,
@@ -173,6 +177,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       contextWindow,
       prefixTenantOf: () => given.prefixTenant ?? null,
       sentPrefixes: given.sentPrefixes ?? createSentPrefixes(),
+      prefills: given.prefills ?? createPrefills(32_768),
       trials,
       watch,
       meter: { begin: () => (ending) => calls.push(ending) },

@@ -37,6 +37,14 @@ const EVENTS: readonly GenerationEvent[] = [
       { token: '', logprob: -9_999, top: [] },
     ],
   },
+  {
+    type: 'prompt-logprobs',
+    first: 256,
+    tokens: [
+      { token: 'Grüß', logprob: null, top: [] },
+      { token: '', logprob: -9_999, top: [{ token: 'a "b"', logprob: -7.6246137619018555 }] },
+    ],
+  },
   { type: 'vectors-ready', first: 128, count: 64, promptTokens: 640 },
   { type: 'generation-error', code: 'upstream_error', message: 'It failed.' },
 ]

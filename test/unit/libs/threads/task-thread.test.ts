@@ -61,6 +61,27 @@ it('counts its start to no task: the first one has as much time as any', async (
   expect(await first).toBe('a')
 })
 
+it('reports its start, and also that it cannot start', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const thread = open()
+  expect(thread.isStarted()).toBe(false)
+  await thread.started
+  expect(thread.isStarted()).toBe(true)
+  const broken = open(new URL('nothing.ts', ECHO))
+  await broken.started
+  expect(broken.isStarted()).toBe(false)
+})
+
+it('is waited for no longer than a start may take', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const thread = open()
+  vi.advanceTimersByTime(60_000)
+  await thread.started
+  expect(thread.isStarted()).toBe(false)
+})
+
 it('starts again after its end', async () => {
   const thread = open()
   await expect(thread.run('end')).rejects.toMatchObject({ reason: 'too-hard' })

@@ -28,11 +28,15 @@ test('the call format of a model is what its last worker reported, and unknown b
   expect(picture.callFormatOf('m')).toBe('json')
 })
 
-function worker(id: string, fields: { running: number; slots?: number; ready?: boolean; model?: string }) {
+type Fields = { running: number; slots?: number; ready?: boolean; model?: string; takesOffers?: boolean }
+
+/** Returns the heartbeat of a worker with these engines. */
+function worker(id: string, ...all: Fields[]) {
   const { engines, ...rest } = heartbeat('harmony')
   const [engine] = engines
   if (engine === undefined) throw new Error('the heartbeat has no engine')
-  return { ...rest, id, engines: [{ ...engine, ready: true, slots: 8, meanGenerationMs: 500, ...fields }] }
+  const ready = { ...engine, ready: true, slots: 8, meanGenerationMs: 500, takesOffers: true }
+  return { ...rest, id, engines: all.map((fields) => ({ ...ready, ...fields })) }
 }
 
 test('a worker is described with its share of what the ready workers of its model run, and not if it is the only one', () => {
@@ -71,23 +75,23 @@ test('the share of a worker follows its slots', () => {
 test('placed generations count at their new worker until the next heartbeats', () => {
   const picture = createClusterPicture(() => 0)
   for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 6 }))
-  picture.notePlaced('two', 'one')
+  picture.notePlaced('m', 'two', 'one')
   expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, share: 6 })
   expect(picture.findWorker('m', 'two')).toMatchObject({ running: 7 })
-  picture.notePlaced('two', null)
+  picture.notePlaced('m', 'two', null)
   expect(picture.findWorker('m', 'one')).toMatchObject({ running: 5, share: 6.5 })
   picture.applyHeartbeat(worker('one', { running: 6 }))
   expect(picture.findWorker('m', 'one')).toMatchObject({ running: 6 })
 })
 
-test('the calmest worker is the ready one that runs the smallest share of its slots', () => {
+test('the calmest worker is the ready one that runs the smallest part of its slots', () => {
   const picture = createClusterPicture(() => 0)
   picture.applyHeartbeat(worker('stopping', { running: 0, ready: false }))
   picture.applyHeartbeat(worker('one', { running: 2 }))
   expect(picture.findCalmest('m')).toBeNull()
   picture.applyHeartbeat(worker('two', { running: 5, slots: 24 }))
   expect(picture.findCalmest('m')).toBe('two')
-  for (let count = 0; count < 2; count += 1) picture.notePlaced('two', null)
+  for (let count = 0; count < 2; count += 1) picture.notePlaced('m', 'two', null)
   expect(picture.findCalmest('m')).toBe('one')
 })
 
@@ -98,9 +102,55 @@ test('equally calm workers get generations in turn, also after heartbeats', () =
     for (const id of ['one', 'two', 'three']) picture.applyHeartbeat(worker(id, { running: 0 }))
     const calmest = picture.findCalmest('m')
     chosen.push(calmest)
-    picture.notePlaced(calmest ?? 'none', null)
+    picture.notePlaced('m', calmest ?? 'none', null)
   }
   expect(chosen).toEqual(['one', 'two', 'three', 'one', 'two', 'three'])
+})
+
+test('idle workers get generations in proportion to their slots, also after heartbeats', () => {
+  const picture = createClusterPicture(() => 0)
+  const counts = new Map<string, number>()
+  for (let turn = 0; turn < 100; turn += 1) {
+    picture.applyHeartbeat(worker('small', { running: 0, slots: 4 }))
+    picture.applyHeartbeat(worker('large', { running: 0, slots: 16 }))
+    const calmest = picture.findCalmest('m') ?? 'none'
+    counts.set(calmest, (counts.get(calmest) ?? 0) + 1)
+    picture.notePlaced('m', calmest, null)
+  }
+  expect(Object.fromEntries(counts)).toEqual({ small: 20, large: 80 })
+})
+
+test('a small worker gets no generation while a large one would run a smaller part of its slots with it', () => {
+  const picture = createClusterPicture(() => 0)
+  const findCalmest = (small: number, large: number) => {
+    picture.applyHeartbeat(worker('small', { running: small, slots: 4 }))
+    picture.applyHeartbeat(worker('large', { running: large, slots: 16 }))
+    return picture.findCalmest('m')
+  }
+  expect(findCalmest(1, 3)).toBe('large')
+  expect(findCalmest(0, 4)).toBe('small')
+})
+
+test('a worker that was busy for long is not given all generations at once', () => {
+  const picture = createClusterPicture(() => 0)
+  const place = () => {
+    const calmest = picture.findCalmest('m') ?? 'none'
+    picture.notePlaced('m', calmest, null)
+    return calmest
+  }
+  const beat = (late: number) => {
+    for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 0 }))
+    picture.applyHeartbeat(worker('late', { running: late }))
+  }
+  for (let turn = 0; turn < 100; turn += 1) {
+    beat(5)
+    place()
+  }
+  const chosen = Array.from({ length: 6 }, () => {
+    beat(0)
+    return place()
+  })
+  expect(chosen.toSorted()).toEqual(['late', 'late', 'one', 'one', 'two', 'two'])
 })
 
 test('no worker is the calmest while each runs three quarters of its slots, by heartbeats or by placed generations', () => {
@@ -108,6 +158,46 @@ test('no worker is the calmest while each runs three quarters of its slots, by h
   picture.applyHeartbeat(worker('one', { running: 6 }))
   picture.applyHeartbeat(worker('two', { running: 5 }))
   expect(picture.findCalmest('m')).toBe('two')
-  picture.notePlaced('two', null)
+  picture.notePlaced('m', 'two', null)
   expect(picture.findCalmest('m')).toBeNull()
+})
+
+test('a worker of an earlier release is ready, but gets no offers', () => {
+  const picture = createClusterPicture(() => 0)
+  for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 1, takesOffers: false }))
+  expect([picture.takesOffers('m'), picture.findCalmest('m'), picture.findWorker('m', 'one')]).toEqual([
+    false,
+    null,
+    null,
+  ])
+  picture.applyHeartbeat(worker('two', { running: 5 }))
+  expect([picture.takesOffers('m'), picture.findCalmest('m')]).toEqual([true, 'two'])
+  expect(picture.findWorker('m', 'two')).toMatchObject({ running: 1, share: 3 })
+})
+
+test('generations are offered where two workers are ready, until one of them is gone', () => {
+  let now = 0
+  const picture = createClusterPicture(() => now)
+  picture.applyHeartbeat(worker('one', { running: 1 }))
+  expect([picture.takesOffers('m'), picture.takesOffers('unknown')]).toEqual([false, false])
+  picture.applyHeartbeat(worker('two', { running: 1 }))
+  expect([picture.takesOffers('m'), picture.workersOf('m')]).toEqual([true, ['one', 'two']])
+  now = 4_000
+  picture.applyHeartbeat(worker('one', { running: 1 }))
+  expect(picture.takesOffers('m')).toBe(true)
+  now = 4_001
+  expect([picture.takesOffers('m'), picture.workersOf('m')]).toEqual([false, ['one']])
+  picture.applyHeartbeat(worker('two', { running: 1 }))
+  picture.forgetWorker('one')
+  expect(picture.find('m')).toMatchObject({ slots: 8, running: 1 })
+  picture.forgetWorker('two')
+  expect(picture.find('m')).toBeNull()
+})
+
+test('several ready engines of one model in a worker count together, and an engine that is lost does not count', () => {
+  const picture = createClusterPicture(() => 0)
+  picture.applyHeartbeat(worker('one', { running: 1 }, { running: 2 }, { running: 4, ready: false }))
+  picture.applyHeartbeat(worker('two', { running: 5 }))
+  expect(picture.findWorker('m', 'one')).toMatchObject({ slots: 16, running: 3 })
+  expect(picture.find('m')).toMatchObject({ slots: 24, running: 8, meanGenerationMs: 500 })
 })

@@ -4,6 +4,7 @@ import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoint.ts'
 import { createBodyThreads, type BodyThreadLimits } from '#apps/gateway/endpoints/body-threads.ts'
 import { prepareBody } from '#apps/gateway/endpoints/prepare-request.ts'
+import { NO_CONVERSATION } from '#apps/gateway/generation/conversation.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 
@@ -27,7 +28,11 @@ function openThreads(limits: Partial<BodyThreadLimits> = {}) {
     prepare: async (body: unknown, account = 'a', isWaiting = () => true) => {
       const text = typeof body === 'string' ? body : JSON.stringify(body)
       const owner = { id: account, isWaiting }
-      return await threads.prepareOnThread(prepareChat, Buffer.from(text), { models: [model], owner })
+      return await threads.prepareOnThread(prepareChat, Buffer.from(text), {
+        models: [model],
+        offered: [model.id],
+        owner,
+      })
     },
   }
 }
@@ -60,7 +65,9 @@ it('returns the same as preparation in the process, one body after the other', a
   const prepared = await Promise.all(texts.map(async (text) => await prepare(chat(text, { stream: true }))))
   for (const [i, text] of texts.entries()) {
     const body = Buffer.from(JSON.stringify(chat(text, { stream: true })))
-    expect(prepared[i]).toEqual(prepareBody(prepareChat, body, { find: () => model }))
+    expect(prepared[i]).toEqual(prepareBody(prepareChat, body, { find: () => model, offered: [model.id] }))
+    expect(prepared[i]?.conversation?.beginnings).toHaveLength(1)
+    expect(prepareBody(prepareChat, body, { find: () => model }).conversation).toEqual(NO_CONVERSATION)
   }
 })
 

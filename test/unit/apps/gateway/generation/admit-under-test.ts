@@ -2,6 +2,7 @@ import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createModelStates } from '#apps/gateway/demand/model-states.ts'
 import { createAdmit } from '#apps/gateway/generation/admit.ts'
+import { createRefusals } from '#apps/gateway/generation/refusals.ts'
 import { createStartWaits } from '#apps/gateway/generation/start-waits.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
@@ -10,8 +11,10 @@ import { generationCall } from '../../../../support/generation-call.ts'
 /** The tokens of a generation, where a test does not say more. */
 export const COST = 100
 
+type Engine = { slots: number; running: number; meanMs: number | null; tokensPerS?: number }
+
 export function setUp(options: {
-  engines?: { slots: number; running: number; meanMs: number | null; tokensPerS?: number }[]
+  engines?: Engine[]
   random?: number
   /** The expected tokens of each request. */
   cost?: number
@@ -24,7 +27,7 @@ export function setUp(options: {
 }) {
   const clock = { nowMs: 0 }
   const picture = createClusterPicture(() => 0)
-  for (const [at, { slots, running, meanMs, tokensPerS }] of (options.engines ?? []).entries()) {
+  const beat = ({ slots, running, meanMs, tokensPerS }: Engine, at = 0) => {
     const measured = meanMs === null ? null : (tokensPerS ?? (1_000 * COST) / meanMs)
     const means = { meanGenerationMs: meanMs, slotTokensPerS: measured }
     picture.applyHeartbeat({
@@ -36,6 +39,7 @@ export function setUp(options: {
       engines: [{ model: 'demo-chat', ready: true, slots, running, ...means, contextWindow: 4_096 }],
     })
   }
+  options.engines?.forEach(beat)
   const modelStates = createModelStates(() => clock.nowMs)
   if (options.state !== undefined) {
     const model = { model: 'demo-chat', ready: 0, target: 1, ...options.state }
@@ -59,11 +63,11 @@ export function setUp(options: {
     startWaits,
     isBarred: () => options.barred ?? false,
     settlementsFull: () => options.full ?? false,
-    expectCost: () => ({ cost: options.cost ?? COST, fixedCost: 0, choiceCost: 40 }),
+    expectCost: () => ({ cost: options.cost ?? COST, fixedCost: 0 }),
+    refusals: createRefusals({ drainBoundMs: 30_000, nowMs: () => clock.nowMs }),
     drainBoundMs: 30_000,
     assumedGenerationMs: 10_000,
     random: () => options.random ?? 0,
-    nowMs: () => clock.nowMs,
   })
   const refusal = (fields: Partial<ModelSpec> = {}): unknown => {
     try {
@@ -77,6 +81,8 @@ export function setUp(options: {
     refusal,
     clock,
     picture,
+    /** Sends a heartbeat of the first worker. */
+    beat,
     modelStates,
     startEnds,
     demanded: () => demand.read()['demo-chat'],

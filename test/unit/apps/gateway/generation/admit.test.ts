@@ -24,7 +24,8 @@ test('without a measurement the assumed time counts, and generations like this o
 
 test('what the record refuses is model_busy, with the time until there is room', () => {
   const { admit } = setUp({ engines: BUSY_ENGINES })
-  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ code: 'model_busy', retryAfterS: 5.125 })
+  // 2,000 of 14,000 tokens are too many: 5 s. A generation is claimed each 0.25 s. The margin is eight claims.
+  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ code: 'model_busy', retryAfterS: 7.125 })
 })
 
 test('too many bytes are model_busy for two seconds', () => {
@@ -33,21 +34,55 @@ test('too many bytes are model_busy for two seconds', () => {
   expect(refusal).toMatchObject({ code: 'model_busy', retryAfterS: 2 })
 })
 
-test('clients that are refused together get different waits, up to a tenth longer', () => {
-  const { admit } = setUp({ engines: BUSY_ENGINES, random: 0.5 })
-  expect(admit(generationCall()).refuse(queue(140))).toMatchObject({ retryAfterS: 5.381_25 })
+test('clients that are refused together get different waits, up to a tenth longer; short waits are not longer', () => {
+  const retryAfterS = (generations: number, random: number) => {
+    const { admit } = setUp({ engines: BUSY_ENGINES, random })
+    return admit(generationCall()).refuse(queue(generations)).retryAfterS
+  }
+  expect([0, 0.5, 1].map((random) => retryAfterS(200, random))).toEqual([22.125, 23.231_25, 24.3375])
+  // At most a fifth longer after it is rounded up.
+  expect(retryAfterS(140, 1)).toBeCloseTo(7.55)
+  expect(retryAfterS(130, 1)).toBe(4.625)
 })
 
-test('for up to a second after a refusal the account is refused at once, another account is not', () => {
+test('until the wait of a refusal is over the account is refused at once, another account is not', () => {
   const { admit, clock } = setUp({ engines: BUSY_ENGINES })
   admit(generationCall()).refuse(queue(140))
   expect(() => admit(generationCall())).toThrow('is busy')
   const caller = { ...generationCall().caller, keyId: 'key-2', accountId: 'account-2' }
   expect(admit(generationCall({ caller })).place.mostAhead).toBe(12_000)
   clock.nowMs = 900
-  expect(() => admit(generationCall())).toThrow(expect.objectContaining({ retryAfterS: 4.225 }))
-  clock.nowMs = 1_000
+  expect(() => admit(generationCall())).toThrow(expect.objectContaining({ retryAfterS: 6.225 }))
+  clock.nowMs = 7_125
   expect(admit(generationCall()).place.mostAhead).toBe(12_000)
+})
+
+test('the wait of a refusal ends early if more than a tenth of the slots is free', () => {
+  const engine = { slots: 20, running: 20, meanMs: 1_000 }
+  const { admit, beat } = setUp({ engines: [engine] })
+  admit(generationCall()).refuse(queue(1_000))
+  beat({ ...engine, running: 18 })
+  expect(() => admit(generationCall())).toThrow('is busy')
+  beat({ ...engine, running: 17 })
+  expect(admit(generationCall()).place.mostAhead).toBe(60_300)
+  beat(engine)
+  expect(admit(generationCall()).place.mostAhead).toBe(60_000)
+})
+
+test.each([
+  ['as it was', 1.25, 12_000],
+  ['up to 1.25 times the present bound', 2, 7_500],
+])('after the wait the bound of the refusal holds for the next request, %s', (_, slower, kept) => {
+  const [engine] = BUSY_ENGINES
+  if (engine === undefined) throw new Error('there is no engine')
+  const { admit, clock, beat } = setUp({ engines: BUSY_ENGINES })
+  admit(generationCall()).refuse(queue(140))
+  beat({ ...engine, tokensPerS: COST / slower })
+  clock.nowMs = 7_125
+  const { place, queued } = admit(generationCall())
+  expect(place.mostAhead).toBe(kept)
+  queued(0)
+  expect(admit(generationCall()).place.mostAhead).toBe(12_000 / slower)
 })
 
 test('a model without a ready worker, and a disabled one, are model_unavailable', () => {
@@ -196,38 +231,39 @@ test('refusals that more workers would prevent count as demand, others do not', 
 })
 
 test('an account with plainly too many waiting in this gateway is refused before any reservation; others are not', () => {
-  const { admit, refusal, demanded } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
+  const { admit, refusal, demanded, clock } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
   // 6 generations may be ahead, and 2 of the account's own may have been claimed without the gateway's knowledge.
   const admitted = Array.from({ length: 9 }, () => admit(generationCall()))
-  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 7.5 })
+  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 22.5 })
   expect(demanded()).toMatchObject({ busy: 1 })
   const other = { ...generationCall().caller, accountId: 'another-account' }
   expect(() => admit(generationCall({ caller: other }))).not.toThrow()
 
   admitted[0]?.leave()
   admitted[0]?.leave()
+  clock.nowMs = 22_500
   admit(generationCall())
   expect(refusal()).toMatchObject({ code: 'model_busy' })
 })
 
 test('the choices of a request wait together, and only the first one waits its turn to be admitted', () => {
-  const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
-  const { place, choicePlace, leave } = admit(generationCall({ choices: 8 }))
+  const { admit, refusal, clock } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
+  const { place, choicePlace, leave } = admit(generationCall({ choices: 4 }))
   expect(place.cost).toBe(COST)
-  expect(choicePlace).toEqual({ ...place, cost: 40, mostAhead: Number.MAX_SAFE_INTEGER })
-  // 380 tokens wait, and 420 more with the next one. 600 may be ahead, and 200 may have been claimed.
-  const { leave: leaveToo } = admit(generationCall({ choices: 8 }))
-  admit(generationCall({ choices: 3 }))
+  expect(choicePlace).toEqual({ ...place, mostAhead: Number.MAX_SAFE_INTEGER })
+  // 400 tokens wait, and 500 more with the next one. 600 may be ahead, and 200 may have been claimed.
+  const { leave: leaveToo } = admit(generationCall({ choices: 5 }))
   expect(refusal()).toMatchObject({ code: 'model_busy' })
   leave()
   leaveToo()
+  clock.nowMs = 30_000
   expect(() => admit(generationCall())).not.toThrow()
 })
 
 test('a few huge requests are as many as many small ones', () => {
   const { admit, refusal } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }], cost: 900 })
   admit(generationCall())
-  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 7.5 })
+  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 22.5 })
 })
 
 test('an account whose requests wait longer than the tokens before them take may have fewer before the next one', () => {

@@ -74,6 +74,22 @@ it('each text has the log probabilities of its own tokens, also where their text
   expect(logprobs).toHaveLength(7)
 })
 
+it('the log probabilities of a prompt are kept apart from those of the output', async () => {
+  const logprob = (token: string) => ({ token, logprob: -1, top: [] })
+  const first = { token: 'a', logprob: null, top: [] }
+  const { promptLogprobs, logprobs } = await collect(
+    output([
+      { type: 'prompt-logprobs', first: 0, tokens: [first] },
+      { type: 'prompt-logprobs', first: 1, tokens: [logprob('b')] },
+      { type: 'token-logprobs', tokens: [logprob('c')] },
+      { type: 'text-delta', text: 'c' },
+      { type: 'generation-end', finishReason: 'stop', usage },
+    ]),
+  )
+  expect(promptLogprobs).toEqual([first, logprob('b')])
+  expect(logprobs).toEqual([logprob('c')])
+})
+
 it('keeps the parts in their order, text after a call for itself, and none that is empty', async () => {
   const finished = await collect(
     output([

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { NO_CONVERSATION, toConversation, withSession } from '#apps/gateway/generation/conversation.ts'
+import {
+  NO_CONVERSATION,
+  readSession,
+  toConversation,
+  toSession,
+} from '#apps/gateway/generation/conversation.ts'
 import type { ChatMessage, ChatRequest, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 
@@ -14,7 +19,7 @@ const answer = (content: string): ChatMessage => ({
 const result = { role: 'tool', content: '4', toolCallId: 'call-1' } as const
 
 function of(messages: ChatMessage[], fields: Partial<ChatRequest> = {}) {
-  return toConversation({ ...generationJob().request, messages, ...fields }, undefined)
+  return toConversation({ ...generationJob().request, messages, ...fields })
 }
 
 const FIRST = [system, user('one')]
@@ -52,16 +57,18 @@ test('the 16 longest beginnings are found', () => {
 })
 
 test('texts to embed are no conversation', () => {
-  expect(toConversation({ kind: 'embedding', inputs: ['a'] }, 'key')).toEqual(NO_CONVERSATION)
+  expect(toConversation({ kind: 'embedding', inputs: ['a'] })).toEqual(NO_CONVERSATION)
 })
 
 test('a header names the conversation, else prompt_cache_key does, and a name of 513 characters does not', () => {
-  const keyed = toConversation(generationJob().request, 'key')
-  expect(keyed.session).toBe('key')
-  expect(withSession(keyed, {}).session).toBe('key')
-  expect(withSession(keyed, { 'x-session-id': 'id' }).session).toBe('id')
-  expect(withSession(keyed, { 'x-session-id': 'id', 'x-session-affinity': 'warm' }).session).toBe('warm')
-  expect(withSession(keyed, { 'x-session-id': 'x'.repeat(513) }).session).toBe('key')
-  expect(toConversation(generationJob().request, 'x'.repeat(513)).session).toBeNull()
-  expect(toConversation(generationJob().request, 7).session).toBeNull()
+  expect(readSession({}, 'key')).toBe('key')
+  expect(readSession({ 'x-session-id': 'id' }, 'key')).toBe('id')
+  expect(readSession({ 'x-session-id': 'id', 'x-session-affinity': 'warm' }, 'key')).toBe('warm')
+  expect(readSession({ 'x-session-id': 'x'.repeat(513) }, 'key')).toBe('key')
+  expect([toSession('key'), toSession('x'.repeat(513)), toSession(7), toSession('')]).toEqual([
+    'key',
+    null,
+    null,
+    null,
+  ])
 })

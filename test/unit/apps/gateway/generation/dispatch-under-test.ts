@@ -127,13 +127,9 @@ export function setUp(
     bounds: { accountBytes: 1_000, modelBytes: 4_000 },
     watchWorker: (worker) => log.push(`watch ${worker}`),
     unwatchWorker: (worker) => log.push(`unwatch ${worker}`),
-    openOffer: (job) =>
+    openOffer: (job, seating) =>
       new WarmOffer(
         {
-          choose(_, seat) {
-            const { offerTo = seat, offerWaitMs: waitMs = null } = options
-            return offerTo === undefined || waitMs === null ? null : { worker: offerTo, waitMs }
-          },
           async sendOffer(worker, { epoch, tag, forMs }) {
             log.push(`offer ${epoch} at ${tag} to ${worker} for ${forMs} ms`)
             return options.offersUnheard !== true
@@ -145,6 +141,7 @@ export function setUp(
           onEnd: (end) => log.push(end),
         },
         job,
+        seating,
       ),
     log: pino({ level: 'silent' }),
   })
@@ -162,7 +159,13 @@ export function setUp(
       refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
       notStarted: () => new ApiError('model_warming', 'Starting.'),
     },
-    seats: options.seats ?? NO_SEATS,
+    seating: {
+      seats: options.seats ?? NO_SEATS,
+      choose(seat) {
+        const { offerTo = seat, offerWaitMs: waitMs = null } = options
+        return offerTo === undefined || waitMs === null ? null : { worker: offerTo, waitMs }
+      },
+    },
     inbox,
     signal: leaving.signal,
     claimFound: (worker) => log.push(`found ${worker}`),

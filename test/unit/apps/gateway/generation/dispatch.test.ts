@@ -211,6 +211,16 @@ test('a choice that shares a hold needs a worker that knows shares', async () =>
   dispatched.close()
 })
 
+test('a raw prompt needs a worker that does not render it', async () => {
+  const job = generationJob()
+  if (job.request.kind !== 'chat') throw new Error('a chat is dispatched')
+  const request = { ...job.request, rawPrompt: { addsSpecialTokens: true } }
+  const { dispatched, lifts } = setUp([WAITING], { job: { ...job, request } })
+  await dispatched.begin()
+  expect(lifts[0]?.needs.features).toEqual(['chat', 'raw-prompt'])
+  dispatched.close()
+})
+
 test('log probabilities are a need of every epoch', async () => {
   const job = generationJob()
   const request = { ...job.request, topLogprobs: 0 }

@@ -19,7 +19,7 @@ function setUp() {
 }
 
 test('before anything is known it is the estimated prompt and 256 tokens', () => {
-  expect(setUp().cost()).toEqual({ cost: 60 + 256, fixedCost: 0, choiceCost: 256 })
+  expect(setUp().cost()).toEqual({ cost: 60 + 256, fixedCost: 0 })
 })
 
 test('it follows the mean output of the account, also where a limit cuts it', () => {
@@ -33,12 +33,6 @@ test('no more output is expected than the caller or the model allows', () => {
   expect(cost({ maxOutputTokens: 16 }).cost).toBe(60 + 16)
   const { model } = generationCall()
   expect(cost({ model: { ...model, maxOutputTokens: 8 } }).cost).toBe(60 + 8)
-})
-
-test('a further choice costs its output alone, and at least one token', () => {
-  const { cost } = setUp()
-  expect(cost({ maxOutputTokens: 16 }).choiceCost).toBe(16)
-  expect(cost({ maxOutputTokens: 0 }).choiceCost).toBe(1)
 })
 
 test('an embedding costs its inputs', () => {

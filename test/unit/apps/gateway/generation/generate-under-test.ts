@@ -1,9 +1,11 @@
 import { Registry } from 'prom-client'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
+import { NO_SEATING } from '#apps/gateway/generation/affinity.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
 import type { Dispatch, Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
 import { createExpectedOutput } from '#apps/gateway/generation/expected-output.ts'
+import type { GrowHold } from '#apps/gateway/generation/grow-hold.ts'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
 import { createGenerate } from '#apps/gateway/generation/generate.ts'
 import type { GenerationCall, OutputEvent, SendOutput } from '#apps/gateway/generation/generation-call.ts'
@@ -12,9 +14,9 @@ import { createObserve } from '#apps/gateway/generation/observe.ts'
 import { createOpenRuns } from '#apps/gateway/generation/request-runs.ts'
 import { createOpenStream } from '#apps/gateway/generation/open-stream.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
+import type { Reserve } from '#apps/gateway/generation/reserve.ts'
 import type { Ending } from '#apps/gateway/generation/settlements.ts'
 import type { StartWait } from '#apps/gateway/generation/start-waits.ts'
-import { NO_SEATS } from '#libs/generation-record/seats.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
 import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -24,6 +26,7 @@ import type {
   GenerationDeclined,
   GenerationEvent,
 } from '#libs/contracts/generation-event.ts'
+import type { Hold } from '#libs/contracts/generation-job.ts'
 import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 import { generationJob, liftPlace } from '../../../../support/generation-job.ts'
@@ -63,6 +66,8 @@ type Given = {
   /** Called with the number of the choice that is queued. */
   begin?: (choice: number) => void | Promise<void>
   showsCost?: boolean
+  growHold?: GrowHold
+  exact?: Reserve['exact']
   /** The error that admission throws. */
   refusal?: ApiError
   startWait?: StartWait
@@ -73,6 +78,7 @@ export function setUp(given: Given) {
   const log: string[] = []
   const settled: Ending[] = []
   const generations: Parameters<Dispatch>[0][] = []
+  const replaced: Hold[] = []
   const choices = [given.epochs ?? [], ...(given.others ?? [])].map((epochs, choice) => {
     const name = choice === 0 ? '' : ` of ${choice}`
     const stream = 7 + choice
@@ -102,11 +108,13 @@ export function setUp(given: Given) {
         },
         claimed: ({ worker }) => void log.push(`claimed by ${worker}${name}`),
         running: () => undefined,
-        async again({ restart, need, hold }) {
+        async again({ restart, need, hold, turn }) {
           inbox.raise({ restart })
+          if (hold !== null) replaced.push(hold)
           log.push(
             ['again after', inbox.ids().length, need, hold?.amountNano].filter(Boolean).join(' ') + name,
           )
+          await turn
           runEpoch()
         },
         close: () => undefined,
@@ -131,7 +139,7 @@ export function setUp(given: Given) {
       log.push('reserve')
       return { ...hold, cachedInputPriceNano: '500000' }
     },
-    exact: async () => ({ ...hold, amountNano: '42' }),
+    exact: given.exact ?? (async () => ({ ...hold, amountNano: '42' })),
   }
   const registry = new Registry()
   const demand = createDemand({ onUnserved: () => {}, nowMs: () => 0 })
@@ -176,10 +184,10 @@ export function setUp(given: Given) {
         streamSettled: (worker, stream) => log.push(`settled ${worker} ${stream}`),
       }),
       suspects: createSuspects(),
-      seatsOf: () => NO_SEATS,
+      openSeating: () => ({ ...NO_SEATING }),
       inputEstimate: createInputEstimate(),
       expectedOutput: createExpectedOutput(),
-      growHold: (_, { moreTokens }) => log.push(`grow by ${moreTokens}`),
+      growHold: given.growHold ?? ((_, { moreTokens }) => log.push(`grow by ${moreTokens}`)),
       gateway: 'gateway-1',
       nowMs: () => 0,
     }),
@@ -205,6 +213,7 @@ export function setUp(given: Given) {
     log,
     settled,
     generations,
+    replaced,
     inbox,
     registry,
     demanded: () => demand.read()['demo-chat'],

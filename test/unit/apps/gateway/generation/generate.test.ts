@@ -52,6 +52,33 @@ test('the usage of the prompt is passed on once, before the first output', async
   expect(passed).toEqual([{ promptTokens: 3, cachedTokens: 2, completionTokens: 0, reasoningTokens: 0 }])
 })
 
+test('the log probabilities of the prompt are passed on once, though each epoch without output sends them', async () => {
+  const listed = (first: number, ...logprobs: (number | null)[]) =>
+    ({
+      type: 'prompt-logprobs',
+      first,
+      tokens: logprobs.map((logprob, at) => ({ token: `t${first + at}`, logprob, top: [] })),
+    }) as const
+  const { events } = setUp({
+    epochs: [
+      (send, inbox) => {
+        send([claimed(), listed(0, null, -1)])
+        inbox.lose('worker-dead')
+      },
+      // This worker divides the list at other places, and its engine computes slightly other numbers.
+      (send, inbox) => {
+        send([claimed({ worker: 'worker-2' }), listed(0, null), listed(1, -1.1, -2.1)])
+        inbox.lose('worker-dead')
+      },
+      (send) =>
+        send([claimed({ worker: 'worker-3' }), listed(0, null, -1, -2, -3), [text('Hi'), [1]], end(1)]),
+    ],
+  })
+  const output = await collect(events)
+  expect(output.slice(0, 3)).toEqual([listed(0, null, -1), listed(2, -2.1), listed(3, -3)])
+  expect(output.slice(3)).toEqual([text('Hi'), end(1)])
+})
+
 test('a worker that runs short of paid tokens has its hold grow while the output goes on', async () => {
   const { events, log } = setUp({
     epochs: [

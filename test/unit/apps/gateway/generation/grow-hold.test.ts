@@ -156,7 +156,7 @@ test('a choice lets the hold of all choices grow, and its worker learns its own 
 
 test('a choice takes what a complete choice has left, without a call to billing', async () => {
   const { short, extended, answered, growths, shares } = setUp(async () => grantOf(1_012n, 296), 2)
-  shares.completed(0, 5)
+  shares.completed(0, { promptTokens: 3, completionTokens: 5 })
   short()
   const share = { outputTokens: 35, otherTokens: 5 }
   await expect
@@ -169,9 +169,47 @@ test('without credits, a choice asks again as long as another choice may leave t
   const { short, answered, growths, shares } = setUp(async () => shortBy('insufficient-credits', 500n), 2)
   short()
   await expect.poll(() => growths).toEqual(['short'])
-  expect(answered).toEqual([])
-  shares.completed(0, 20)
+  shares.completed(0, { promptTokens: 3, completionTokens: 20 })
   short()
   await expect.poll(() => growths).toEqual(['short', 'refused'])
-  expect(answered).toMatchObject([['worker-1', { isFinal: true }]])
+  expect(answered.map(([, { isFinal }]) => isFinal)).toEqual([false, true])
+})
+
+test('a choice learns its share with every answer: the answer that made it larger may be lost', async () => {
+  const { short, answered, growths, shares } = setUp(async () => shortBy('insufficient-credits', 500n), 3)
+  shares.completed(0, { promptTokens: 3, completionTokens: 4 })
+  short()
+  await expect.poll(() => growths).toEqual(['granted'])
+  short()
+  await expect.poll(() => growths).toEqual(['granted', 'short'])
+  const share = { outputTokens: 23, otherTokens: 17 }
+  expect(answered).toMatchObject([
+    ['worker-1', { amountNano: '500', share, isFinal: false }],
+    ['worker-1', { amountNano: '500', share, isFinal: false }],
+  ])
+})
+
+test('tokens that another choice leaves while billing is asked are not refused', async () => {
+  const { promise, resolve } = Promise.withResolvers<HoldAnswer>()
+  const { short, extended, answered, growths, shares } = setUp(async () => await promise, 2)
+  short()
+  await expect.poll(() => extended).toHaveLength(1)
+  shares.completed(0, { promptTokens: 3, completionTokens: 8 })
+  resolve(shortBy('insufficient-credits', 500n))
+  await expect.poll(() => growths).toEqual(['short'])
+  short()
+  await expect.poll(() => growths).toEqual(['short', 'granted'])
+  expect(answered.at(-1)).toMatchObject(['worker-1', { share: { outputTokens: 32 }, isFinal: false }])
+})
+
+test('the ask of a choice that has ended meanwhile takes nothing', async () => {
+  const { short, extended, shares } = setUp(async () => grantOf(1_012n, 296), 2)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const before = shares.inTurn(async () => await promise)
+  short()
+  shares.completed(1, { promptTokens: 3, completionTokens: 12 })
+  resolve()
+  await before
+  await shares.inTurn(async () => undefined)
+  expect([extended, shares.takeSpare(0, 100)]).toEqual([[], 8])
 })

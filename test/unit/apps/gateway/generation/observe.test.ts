@@ -54,6 +54,16 @@ test('a complete generation gives its duration, first token, time per token and 
   ])
 })
 
+test('several answers are written at the same time, so the time per token is not measured', async () => {
+  const { observed, clock, values } = setUp({ choices: 2 })
+  observed.admitted(() => 0)
+  clock.nowMs = 1_500
+  observed.output()
+  observed.ended(USAGE)
+  expect(await values('gen_ai_server_time_to_first_token_seconds_count')).toHaveLength(1)
+  expect(await values('gen_ai_server_time_per_output_token')).toEqual([])
+})
+
 test('one that fails, and one that its caller leaves, give a duration with the cause, and no times of tokens', async () => {
   const failed = setUp()
   failed.observed.admitted(() => 0)

@@ -30,8 +30,35 @@ test('each choice is a generation, and one settlement counts the prompt once and
   ])
   expect(settled).toMatchObject([
     { job: { id: 'g1' }, outcome: 'completed', promptTokens: 3, completionTokens: 7 },
-    { job: { id: 'g1+1' }, outcome: 'completed', promptTokens: 0, completionTokens: 0 },
+    { job: { id: 'g1+1' }, outcome: 'completed', promptTokens: 3, cachedTokens: 0, completionTokens: 0 },
   ])
+})
+
+test('the settlement has the hold as it was granted last, also if another choice let it grow', async () => {
+  const { events, settled } = setUp({
+    epochs: [(send) => send([claimed(), end(1)])],
+    others: [
+      [
+        (send) =>
+          send([claimed(), { type: 'generation-short', amountNano: '1000000', moreTokens: 256 }, end(1)]),
+      ],
+    ],
+    growHold: ({ shares, choice }) =>
+      void shares.grown(choice, { ...shares.whole(), amountNano: '1512000', receipt: 'of the larger hold' }),
+  })
+  await collectChoices(events)
+  expect(settled[0]?.job.hold).toMatchObject({ amountNano: '1512000', receipt: 'of the larger hold' })
+})
+
+test('all choices of a request have the seats of one conversation, and one choice of the worker', async () => {
+  const { events, generations } = setUp({
+    epochs: [(send) => send([claimed(), [text('one'), [1]], end(1)])],
+    others: [[(send) => send([claimed(), [text('two'), [1]], end(1)])]],
+  })
+  await collectChoices(events)
+  const [first, second] = generations.map(({ seating }) => seating)
+  expect(first).toBeDefined()
+  expect(second).toBe(first)
 })
 
 test('a choice whose worker is lost goes on elsewhere, and the others do not notice', async () => {
@@ -80,7 +107,7 @@ test('a caller who leaves pays for the prompt and for what all choices have give
   expect(answers).toEqual(['one', 'two'])
   expect(settled).toMatchObject([
     { outcome: 'cancelled', promptTokens: 3, completionTokens: 3 },
-    { outcome: 'never-ran', promptTokens: 0, completionTokens: 0 },
+    { outcome: 'cancelled', promptTokens: 3, completionTokens: 0 },
     { outcome: 'never-ran', promptTokens: 0, completionTokens: 0 },
   ])
 })
@@ -111,7 +138,12 @@ test('the cached tokens are those of an earlier request, not those that one choi
     ],
   })
   await collectChoices(events)
-  expect(settled[0]).toMatchObject({ promptTokens: 64, cachedTokens: 16, completionTokens: 3 })
+  // The other choices count in the fair order with the tokens that their engines had to compute.
+  expect(settled).toMatchObject([
+    { promptTokens: 64, cachedTokens: 16, completionTokens: 3 },
+    { promptTokens: 48, cachedTokens: 0, completionTokens: 0 },
+    { promptTokens: 16, cachedTokens: 0, completionTokens: 0 },
+  ])
 })
 
 test('if the record refuses the first choice, the others are not queued and the hold is released', async () => {
@@ -197,6 +229,69 @@ test('a choice that is handed back gets its share of the exact hold', async () =
   })
   await collectChoices(events)
   expect(log).toContain('again after 42 of 1')
+})
+
+test('a choice that counts more tokens replaces the whole hold, and a choice that runs keeps its share', async () => {
+  const asked: number[] = []
+  let endFirst = () => {}
+  const { events, replaced } = setUp({
+    epochs: [
+      (send) => {
+        send([claimed(), { type: 'generation-short', amountNano: '1000000', moreTokens: 256 }])
+        endFirst = () => send([end(1)])
+      },
+    ],
+    others: [
+      [
+        (send) => send([declined({ reason: 'hold-too-small', promptTokens: 99 })]),
+        (send) => {
+          send([claimed({ promptTokens: 99 }), end(1)])
+          endFirst()
+        },
+      ],
+    ],
+    growHold: ({ shares, choice }) =>
+      void shares.grown(choice, { ...shares.whole(), amountNano: '1512000', outputTokens: 356 }),
+    async exact({ hold }) {
+      asked.push(hold.outputTokens)
+      return { ...hold, amountNano: '1500000', outputTokens: 340 }
+    },
+  })
+  await collectChoices(events)
+  expect([asked, replaced]).toMatchObject([[356], [{ outputTokens: 34, otherTokens: 306 }]])
+})
+
+test('choices that were present at the death of an engine are queued again one after the other', async () => {
+  const order: string[] = []
+  let endFirst = () => {}
+  const lost = (send: (events: readonly ReturnType<typeof declined>[]) => void) =>
+    send([declined({ reason: 'engine-lost', blame: 'present' })])
+  const { events } = setUp({
+    epochs: [
+      lost,
+      (send) => {
+        order.push('0 begins')
+        send([claimed(), [text('a'), [1]]])
+        setImmediate(() => {
+          order.push('0 has read')
+          send([[text('b'), [2, 3]]])
+        })
+        endFirst = () => send([end(3)])
+      },
+    ],
+    others: [
+      [
+        lost,
+        (send) => {
+          order.push('1 begins')
+          send([claimed(), end(1)])
+          endFirst()
+        },
+      ],
+    ],
+  })
+  await collectChoices(events)
+  expect(order).toEqual(['0 begins', '0 has read', '1 begins'])
 })
 
 test('the cost that an answer reports is that of the whole request, with one rounding', async () => {

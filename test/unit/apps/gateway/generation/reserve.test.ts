@@ -283,9 +283,8 @@ describe('several choices', () => {
   test('the hold of all is replaced, whichever choice asks', async () => {
     const { reserve, replaced } = setUp(() => granted)
     const job = generationJob({ id: 'g1+2', maxOutputTokens: 100, contextWindow: 4_096 })
-    const hold = { ...job.hold, outputTokens: 33, otherTokens: 67 }
-    await reserve.exact({ ...job, hold }, { promptTokens: 10, choices: 3 })
-    await reserve.exact({ ...job, hold }, { promptTokens: 4_090, choices: 3 })
+    await reserve.exact(job, { promptTokens: 10, choices: 3 })
+    await reserve.exact(job, { promptTokens: 4_090, choices: 3 })
     expect(replaced).toEqual([
       { reservationId: 'g1', inputTokens: 10, outputTokens: 100, choices: 3 },
       { reservationId: 'g1', inputTokens: 4_090, outputTokens: 18, choices: 3 },

@@ -1,6 +1,8 @@
-import { createAffinity, type Affinity } from '#apps/gateway/generation/affinity.ts'
+import { createAffinity } from '#apps/gateway/generation/affinity.ts'
 import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
 import { FORM } from '#libs/generation-record/keys.ts'
+import { generationCall } from '../../../../support/generation-call.ts'
+import { modelSpec } from '../../../../support/model-spec.ts'
 
 const MODEL = 'demo-chat'
 const [WORKERS, CONVERSATIONS, SLOTS] = [4, 48, 17]
@@ -37,7 +39,11 @@ export function simulateConversations(options: {
   const random = createRandom(options.seed)
   const clock = createClock()
   const picture = createClusterPicture(clock.nowMs)
-  const affinity: Affinity = createAffinity({ secret: () => 'secret', picture })
+  const affinity = createAffinity({ secret: () => 'secret', picture })
+  const call = generationCall({
+    model: modelSpec({ id: MODEL }),
+    conversation: { beginnings: ['turn'], hasAnswer: true },
+  })
   const engines = Array.from({ length: WORKERS }, (_, at) => newEngine(`worker-${at}`))
   const seats = new Map<number, string>()
   let waiting: Turn[] = []
@@ -72,7 +78,7 @@ export function simulateConversations(options: {
   function arrive(conversation: number, number: number): void {
     const turn: Turn = { conversation, number, state: 'waiting' }
     if (isPinned) return run(turn, engineOf(`worker-${conversation % WORKERS}`))
-    const chosen = affinity.choose(MODEL, seats.get(conversation))
+    const chosen = affinity.open(call).choose(seats.get(conversation))
     if (chosen === null) return void waiting.push(turn)
     const engine = engineOf(chosen.worker)
     if (engine.running < SLOTS) return run(turn, engine)
@@ -121,7 +127,7 @@ const newEngine = (id: string): Engine => ({
 
 function heartbeatOf({ id, running }: Engine) {
   const engine = { model: MODEL, ready: true, slots: SLOTS, running, contextWindow: 8_192 }
-  const engines = [{ ...engine, meanGenerationMs: 1_000, slotTokensPerS: null }]
+  const engines = [{ ...engine, takesOffers: true, meanGenerationMs: 1_000, slotTokensPerS: null }]
   return { id, form: FORM, kind: 'worker', name: id, engines, late: false } as const
 }
 

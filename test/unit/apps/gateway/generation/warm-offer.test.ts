@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { NEXT, setUp as setUpDispatch } from './dispatch-under-test.ts'
+import { NEXT, WAITING, setUp as setUpDispatch } from './dispatch-under-test.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -57,6 +57,12 @@ test('a first turn that no worker may be offered has a job that is due at once, 
   expect(log).toEqual(['lift 1', 'unreserve', 'add 1'])
 })
 
+test('a generation without a seat that is not reserved is not offered', async () => {
+  const { dispatched, log } = setUpDispatch([WAITING], { seats: SEATS, offerWaitMs: 100, offerTo: 'calm' })
+  await dispatched.begin()
+  expect(log).toEqual(['lift 1', 'add 1'])
+})
+
 test('a turn is reserved as long as its offer to a full worker lasts', async () => {
   const { dispatched, log } = setUp({ offerWaitMs: 1_000 })
   await dispatched.begin()
@@ -82,7 +88,7 @@ test('the job becomes due when nobody has claimed the generation in time', async
   expect(log).toEqual(OFFERED)
   await after(1)
   dispatched.claimed(CLAIM)
-  expect(log).toEqual([...OFFERED, 'due 1', 'late', 'watch worker-1'])
+  expect(log).toEqual([...OFFERED, 'unreserve', 'due 1', 'late', 'watch worker-1'])
 })
 
 test('an offer was taken in time if the worker has removed the job, although its claim arrives late', async () => {
@@ -90,7 +96,7 @@ test('an offer was taken in time if the worker has removed the job, although its
   await dispatched.begin()
   await after(5_000)
   dispatched.claimed(CLAIM)
-  expect(log).toEqual([...OFFERED, 'due 1', 'lift 1', 'add 1.2', 'taken', 'watch worker-1'])
+  expect(log).toEqual([...OFFERED, 'unreserve', 'due 1', 'lift 1', 'add 1.2', 'taken', 'watch worker-1'])
 })
 
 test('an offer that reaches no worker makes the job due at once', async () => {

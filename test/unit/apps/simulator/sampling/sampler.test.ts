@@ -27,6 +27,7 @@ const SETTINGS: SamplingSettings = {
   skipSpecialTokens: false,
   logitBias: new Map(),
   topLogprobs: null,
+  promptLogprobs: null,
 }
 
 function script(tokens: readonly number[], constrained = false): Script {

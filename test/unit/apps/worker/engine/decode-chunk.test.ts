@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeChunk } from '#apps/worker/engine/decode-chunk.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { GenerateResponse } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
+import type { InputLogProbs__Output } from '#proto/types/vllm/grpc/engine/InputLogProbs.ts'
 import type { OutputLogProbs__Output } from '#proto/types/vllm/grpc/engine/OutputLogProbs.ts'
 import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
@@ -17,7 +18,14 @@ function byReflection(bytes: Buffer) {
   const { chunk, complete }: GenerateResponse__Output = Generate.responseDeserialize(bytes)
   if (chunk) {
     const { tokenIds: ids, promptTokens, cachedTokens } = chunk
-    return { type: 'chunk', ids, promptTokens, cachedTokens, ...toLogprobs(chunk.outputLogprobs) }
+    return {
+      type: 'chunk',
+      ids,
+      promptTokens,
+      cachedTokens,
+      ...toLogprobs(chunk.outputLogprobs),
+      ...toPromptLogprobs(chunk.inputLogprobs),
+    }
   }
   if (!complete) throw new Error('neither chunk nor complete')
   const { finishReason, promptTokens, cachedTokens, matchedStop } = complete
@@ -41,6 +49,16 @@ function toLogprobs(message: OutputLogProbs__Output | null) {
   return { logprobs }
 }
 
+function toPromptLogprobs(message: InputLogProbs__Output | null) {
+  if (message === null) return {}
+  const promptLogprobs = message.tokenLogprobs.map(({ value }, at) => ({
+    logprob: value ?? null,
+    topIds: message.topLogprobs[at]?.tokenIds ?? [],
+    topLogprobs: message.topLogprobs[at]?.values ?? [],
+  }))
+  return { promptLogprobs }
+}
+
 const uint32 = fc.oneof(fc.nat({ max: 300 }), fc.integer({ min: 0, max: 2 ** 32 - 1 }))
 const float = fc.float({ noNaN: true })
 const top = fc
@@ -55,12 +73,22 @@ const logprobs = fc.option(
       topLogprobs: hasTop ? entries.map((entry) => entry.top) : [],
     })),
 )
+const promptLogprobs = fc.option(
+  fc
+    .tuple(fc.array(fc.record({ value: fc.option(float), id: uint32, top })), fc.boolean())
+    .map(([entries, hasTop]) => ({
+      tokenLogprobs: entries.map(({ value }) => (value === null ? {} : { value })),
+      tokenIds: entries.map(({ id }) => id),
+      topLogprobs: hasTop ? entries.map((entry) => entry.top) : [],
+    })),
+)
 const chunk = fc.record({
   tokenIds: fc.array(uint32),
   promptTokens: uint32,
   completionTokens: uint32,
   cachedTokens: uint32,
   outputLogprobs: logprobs,
+  inputLogprobs: promptLogprobs,
   index: uint32,
 })
 const matched = fc.oneof(

@@ -1,8 +1,5 @@
-import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createPull } from '#apps/worker/intake/pull.ts'
-import { createSlots } from '#apps/worker/intake/slots.ts'
-import type { Turn } from '#libs/job-queue/pull-jobs.ts'
+import { setUp } from './pull-under-test.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -11,76 +8,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers()
 })
-
-/** Sets up a record in which `waiting` generations wait, and jobs that the test hands over. */
-function setUp(capacity: number) {
-  const state = {
-    waiting: 0,
-    claims: 0,
-    ready: true,
-    /** The number of jobs that were taken without waiting. */
-    taken: 0,
-    done: 0,
-    passed: 0,
-    queuePaused: false,
-    pauses: 0,
-    closed: false,
-    /** The generations that the record does not give to an offer now. */
-    later: new Set<string>(),
-    answers: Promise.resolve(),
-  }
-  const ends: (() => void)[] = []
-  const offered: string[] = []
-  /** The ids of the jobs that were removed. */
-  const removed: string[] = []
-  const wakes: ((turn: Turn) => void)[] = []
-  const slots = createSlots(capacity)
-  const turn: Turn = { done: () => void (state.done += 1), pass: async () => void (state.passed += 1) }
-  const pull = createPull({
-    async takeNext(offer) {
-      state.claims += 1
-      await state.answers
-      if (offer !== null) {
-        offered.push(offer.id)
-        if (state.later.has(offer.id)) return 'later'
-      }
-      if (state.waiting === 0) return null
-      state.waiting -= 1
-      const { promise, resolve } = Promise.withResolvers<void>()
-      ends.push(resolve)
-      return { ended: promise, waiting: state.waiting }
-    },
-    slots,
-    mayPull: () => state.ready,
-    jobs: {
-      async next() {
-        const { promise, resolve } = Promise.withResolvers<Turn>()
-        wakes.push(resolve)
-        return await promise
-      },
-      async take() {
-        state.taken += 1
-        return turn
-      },
-      remove: async (id) => void removed.push(id),
-      isPaused: async () => state.queuePaused,
-      close: async () => void (state.closed = true),
-    },
-    onPause: () => void (state.pauses += 1),
-    nowMs: () => Date.now(),
-    log: pino({ level: 'silent' }),
-  })
-  const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms))
-  /** Hands the worker a job if it waits for one; returns whether it did. */
-  async function job(): Promise<boolean> {
-    await pass(0)
-    const wake = wakes.shift()
-    wake?.(turn)
-    await pass(0)
-    return wake !== undefined
-  }
-  return { pull, state, slots, ends, offered, removed, job, pass }
-}
 
 test('a job claims at once, and is completed when the claim is answered', async () => {
   const { state, slots, job } = setUp(1)
@@ -239,76 +166,4 @@ test('while the queue is paused it waits for no job and claims nothing, until th
   expect([pull.isPaused(), state.pauses]).toEqual([false, 2])
   expect(await job()).toBe(true)
   expect(state.waiting).toBe(0)
-})
-
-const offer = (id: string, forMs = 500) => ({ model: 'demo-chat', id, epoch: 1, tag: 7, forMs })
-
-test('an offered generation is claimed at once if there is room, and its delayed job is removed', async () => {
-  const { pull, state, slots, offered, removed, pass } = setUp(1)
-  state.waiting = 1
-  pull.offer(offer('a'))
-  await pass(0)
-  expect([offered, removed, slots.running(), state.taken]).toEqual([['a'], ['a.1'], 1, 0])
-})
-
-test('an offer to a full worker is claimed when a slot becomes free, and not after its time', async () => {
-  const { pull, state, ends, offered, job, pass } = setUp(1)
-  state.waiting = 3
-  await job()
-  for (const [id, forMs] of [
-    ['short', 100],
-    ['long', 1_000],
-  ] as const)
-    pull.offer(offer(id, forMs))
-  await pass(200)
-  expect(offered).toEqual([])
-  ends[0]?.()
-  await pass(0)
-  expect(offered).toEqual(['long'])
-})
-
-test('an offer that has passed frees its slot and removes no job', async () => {
-  const { pull, slots, offered, removed, pass } = setUp(1)
-  pull.offer(offer('gone'))
-  await pass(0)
-  expect([offered, removed, slots.running()]).toEqual([['gone'], [], 0])
-})
-
-test('while others wait, one of them is claimed after four offers in a row', async () => {
-  const { pull, state, ends, offered, job, pass } = setUp(1)
-  state.waiting = 20
-  await job()
-  for (let count = 0; count < 8; count += 1) pull.offer(offer(`offer-${count}`))
-  const byOffer: boolean[] = []
-  for (let count = 0; count < 6; count += 1) {
-    const before = offered.length
-    ends.at(-1)?.()
-    await pass(0)
-    byOffer.push(offered.length > before)
-  }
-  expect(byOffer).toEqual([true, true, true, true, false, true])
-})
-
-test('an offer that may not be claimed yet leaves the slot to another generation, and is tried again', async () => {
-  const { pull, state, ends, offered, job, pass } = setUp(1)
-  state.waiting = 3
-  state.later.add('a')
-  await job()
-  pull.offer(offer('a'))
-  ends.at(-1)?.()
-  await pass(0)
-  expect([offered, state.waiting]).toEqual([['a'], 1])
-  state.later.clear()
-  ends.at(-1)?.()
-  await pass(0)
-  expect([offered, state.waiting]).toEqual([['a', 'a'], 0])
-})
-
-test('a worker that may not pull claims no offer', async () => {
-  const { pull, state, offered, pass } = setUp(1)
-  state.ready = false
-  state.waiting = 1
-  pull.offer(offer('a'))
-  await pass(0)
-  expect(offered).toEqual([])
 })

@@ -41,6 +41,33 @@ describe('a prompt that is far longer than the window', () => {
   })
 })
 
+describe('a raw prompt', () => {
+  const family = { callIds: 'opaque' as const, effort: { off: {}, low: {}, high: {}, max: {} } }
+  const rawIds = async (content: string, addsSpecialTokens: boolean) => {
+    const tokenizer = {
+      ...tiny,
+      encodeWhole: async (text: string) => Uint32Array.from([7, ...(await tiny.encode(text))]),
+    }
+    const job = generationJob()
+    if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
+    const messages = [{ role: 'user' as const, content }]
+    const request = { ...job.request, messages, rawPrompt: { addsSpecialTokens } }
+    const { ids } = await createRenderPrompt({ renderer, tokenizer, family })({ request }, WINDOW)
+    return Array.from(ids)
+  }
+
+  it('is not rendered; special tokens that the caller writes become their ids', async () => {
+    const ids = Array.from(await tiny.encode('one <|im_end|>'))
+    expect(ids.at(-1)).toBe(2_002)
+    expect(await rawIds('one <|im_end|>', false)).toEqual(ids)
+    expect(await rawIds('one <|im_end|>', true)).toEqual([7, ...ids])
+  })
+
+  it('is tokenized in part if it is far longer than the window', async () => {
+    expect((await rawIds('some words '.repeat(50_000), true)).length).toBeLessThan(50_000)
+  })
+})
+
 it('calls that a caller replays get ids that the family accepts', async () => {
   const job = generationJob()
   if (job.request.kind !== 'chat') throw new Error('a chat is rendered')

@@ -1,6 +1,7 @@
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { status } from '@grpc/grpc-js'
 import { pino } from 'pino'
 import { afterAll, expect, it } from 'vitest'
@@ -27,7 +28,10 @@ const refusal = (code: number, details: string) =>
  * Creates served models. Engines answer with the result of `toAnswer`, or with the tiny model's files if it is
  * undefined.
  */
-function servedModels(toAnswer: (engine: string) => Error | ModelFiles | undefined = () => undefined) {
+function servedModels(
+  toAnswer: (engine: string) => Error | ModelFiles | undefined = () => undefined,
+  started = Promise.resolve(),
+) {
   const logged: string[] = []
   const asked: string[] = []
   const problems = new Map<string, LoadProblem>()
@@ -45,7 +49,7 @@ function servedModels(toAnswer: (engine: string) => Error | ModelFiles | undefin
     },
     openRenderer() {
       opened += 1
-      return { render: async () => [], isForged: () => false, close: async () => {} }
+      return { render: async () => [], isForged: () => false, started, close: async () => {} }
     },
     pauses: { firstPauseMs: 1, lastPauseMs: 1 },
     problems,
@@ -109,4 +113,17 @@ it('an error in a model’s own files rejects at once', async () => {
   await expect(load({ model: 'm', files: 'none', engine: 'e:1' })).rejects.toThrow(/none\.json/)
   await expect(load({ model: 'm', files: 'broken', engine: 'e:1' })).rejects.toThrow(/lost cannot be read/)
   expect(logged).toEqual([])
+})
+
+it('a model is served when the thread that renders its large chats has started', async () => {
+  const { promise: started, resolve: start } = Promise.withResolvers<void>()
+  const { load, opened } = servedModels(undefined, started)
+  const steps: string[] = []
+  const served = load({ model: 'm', files: 'near', engine: 'e:1' }).then(() => steps.push('served'))
+  await expect.poll(opened).toBe(1)
+  await nextTurn()
+  steps.push('started')
+  start()
+  await served
+  expect(steps).toEqual(['started', 'served'])
 })

@@ -25,6 +25,22 @@ test('a prompt that fills the context window leaves no room', () => {
   expect(capOutput(job, 4_095, 4_096)).toEqual({ status: 'capped', maxTokens: 1, paidTokens: 1 })
 })
 
+test('a limit of no output asks the engine for one token, and the hold pays the prompt alone', () => {
+  const job = (amount: number, clamped: boolean) =>
+    generationJob({ hold: hold(amount, clamped, 0), maxOutputTokens: 0 })
+  const tokens = { prompt: 10, rendered: 10, written: 0 }
+  expect(fitOutput(job(10, false), tokens, 4_096)).toEqual({
+    status: 'fits',
+    maxTokens: 1,
+    paidTokens: 0,
+    mostTokens: 0,
+  })
+  expect(fitOutput(job(9, false), tokens, 4_096)).toEqual({ status: 'hold-too-small' })
+  expect(fitOutput(job(9, true), tokens, 4_096)).toEqual({ status: 'insufficient-credits' })
+  expect(fitOutput(job(10, false), tokens, 10)).toEqual({ status: 'window-too-small', window: 11 })
+  expect(capOutput(job(10_000, false), 4_096, 4_096)).toEqual({ status: 'prompt-too-long' })
+})
+
 test('a hold that money had clamped pays a part of the output, and may grow', () => {
   const job = generationJob({ hold: hold(30, true), maxOutputTokens: 100 })
   expect(capOutput(job, 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 10 })
@@ -57,7 +73,9 @@ test('a hold that choices share pays for the share of each, with one rounding of
   expect(capOutput(job, 11, 4_096)).toEqual({ status: 'hold-too-small' })
   const clamped = { ...job, hold: { ...shared, clamped: true } }
   expect(capOutput(clamped, 12, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 11 })
-  expect(capOutput(clamped, 50, 4_096)).toEqual({ status: 'insufficient-credits' })
+  // 20 nano-credits are left for 10 of 30 tokens: the shares bear what is missing in proportion.
+  expect(capOutput(clamped, 50, 4_096)).toEqual({ status: 'capped', maxTokens: 100, paidTokens: 4 })
+  expect(capOutput(clamped, 68, 4_096)).toEqual({ status: 'insufficient-credits' })
   expect(capOutput({ ...job, maxOutputTokens: 5 }, 10, 4_096)).toMatchObject({ paidTokens: 5 })
 })
 

@@ -22,3 +22,14 @@ it('an engine stops at stop strings only where it writes nothing but the answer'
   expect(engineStops(asked({ tools: [tool], toolChoice: 'none' }))).toEqual(['\n'])
   expect((await model('demo-reasoning')).engineStops(asked())).toEqual([])
 })
+
+it('the output after a raw prompt is text alone, also of a model that reasons', async () => {
+  const { engineStops, createParser } = await model('demo-reasoning')
+  const raw = asked({ rawPrompt: { addsSpecialTokens: true } })
+  expect(engineStops(raw)).toEqual(['\n'])
+  const { tokenizer } = await loadModel('models', 'demo-reasoning')
+  const prompt = { tail: '<think>', ids: new Uint32Array(1) }
+  const parser = createParser({ ...generationJob(), request: raw }, prompt)
+  const { events } = parser.push(await tokenizer.encode('hm</think> yes'))
+  expect([...events, ...parser.finish()]).toEqual([{ type: 'text-delta', text: 'hm</think> yes' }])
+})

@@ -55,3 +55,13 @@ test('only so many blocks are remembered: the longest unused are forgotten, a pr
 test('where all share what is cached, the engine’s count stands', async () => {
   expect(await knownOf(createSentPrefixes(), null, ids(100))).toBe(Number.POSITIVE_INFINITY)
 })
+
+test.each(['a', null])('known tokens of tenant %s are counted without a note', async (tenant) => {
+  const sent = createSentPrefixes()
+  const prompt = ids(40_000)
+  expect(await sent.countKnown(tenant, prompt)).toBe(0)
+  expect(await sent.countKnown(tenant, prompt)).toBe(0)
+  await sent.note(tenant, prompt.subarray(0, 30_000))
+  expect(await sent.countKnown(tenant, prompt)).toBe(30_000)
+  expect(await sent.countKnown('b', prompt)).toBe(0)
+})

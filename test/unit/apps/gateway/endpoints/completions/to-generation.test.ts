@@ -27,7 +27,11 @@ describe('a prompt', () => {
     ['missing', undefined, 'is required'],
     ['null', null, 'is required'],
     ['an empty array', [], 'expected at least one string'],
-    ['tokens', [1, 2, 3], 'token ids are not supported'],
+    [
+      'tokens',
+      [1, 2, 3],
+      'token ids are not supported: send their text (lm-eval does with tokenized_requests=False)',
+    ],
     ['arrays of tokens', [[1, 2], [3]], 'token ids are not supported'],
     ['partly tokens', ['a', 5], 'token ids are not supported'],
     ['a number', 5, 'expected text or an array of strings'],

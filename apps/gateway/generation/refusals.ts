@@ -1,0 +1,135 @@
+import { LRUCache } from 'lru-cache'
+import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'
+
+/** Describes how much too long the queue is for a request. Costs are tokens. */
+export type Excess = {
+  /** The cost of the generations that wait before the refused one. */
+  readonly ahead: number
+  /** The most cost that may wait before it. */
+  readonly mostAhead: number
+  /** How much of the cost before the account's generations the engines take in a millisecond. */
+  readonly perMs: number
+  /** The mean time between two claims of the model's generations. */
+  readonly claimMs: number
+}
+
+/**
+ * The accounts that a model refuses because it is busy for them. Every function takes the names of a model and an account
+ * as one text. All times are in ms.
+ */
+export type Refusals = {
+  /** Returns how long all requests of the account are still refused; null if they are not. */
+  find(account: string): number | null
+  /** Returns the cost before the next request for which the account was promised room; 0 without a promise. */
+  promisedAhead(account: string): number
+  /** Refuses the account until there is room for its next request. Returns how long that will probably take. */
+  refuse(account: string, excess: Excess): number
+  /** Refuses the account for a fixed time, without a promise. Returns that time. */
+  refuseFor(account: string, waitMs: number): number
+  /** Ends the wait of the account, because the engines have room. The promise stays. */
+  endEarly(account: string): void
+  /** Notes that a request of the account was admitted, which ends a promise whose time has come. */
+  admitted(account: string): void
+}
+
+const MOST_ACCOUNTS = 10_000
+const MOST_WAIT_MS = 1_000 * RETRY_AFTER_RANGE_S.max
+/**
+ * A promise is kept for this long after its time. Clients come up to a second later because `retry-after` has whole
+ * seconds, and up to 6 s later because long waits are spread.
+ */
+const KEPT_MS = 8_000
+/**
+ * The margin is the part of a wait that is learned: how much longer it takes until there is room than the cost ahead
+ * alone would take, because other accounts send requests meanwhile, and because answers have different lengths. A broken
+ * promise multiplies the margin by `LONGER`, a kept one by `SHORTER`. So the margin settles where one promise of
+ * ln(LONGER) / -ln(SHORTER) + 1 is broken, which is one of 41.
+ */
+const LONGER = 1.5
+const SHORTER = 0.99
+/** Multiplies the margin if the wait ends early, because it was too long. */
+const TOO_LONG = 0.8
+/** Before the first promise of an account the margin is the time of this many claims. */
+const FIRST_CLAIMS = 8
+/**
+ * The longest margin, as a share of the drain bound. With a longer one, the queue of a refused account could be empty
+ * before its wait ends.
+ */
+const MOST_MARGIN_SHARE = 0.5
+
+type Known = {
+  /** Null before the first promise. */
+  marginMs: number | null
+  freeMs: number
+  /** Null after the promise was kept, and if there was none. */
+  promise: { readonly mostAhead: number } | null
+}
+
+/**
+ * Remembers refusals, and keeps what `retry-after` promises:
+ * - Until the wait is over, every request of the account is refused, with the rest of the wait. Otherwise a request that
+ *   happens to come in a better moment would take the room of the clients that wait as they were told.
+ * - When the wait is over, the bound that was in force at the refusal still holds for the account's next request, even
+ *   if the engines have become slower since. So the engines need to take only the cost that was too much.
+ *
+ * The waits cost no throughput: when an account is refused, its queue is as long as it may be. The caller asks for
+ * refusals only while the engines have no room.
+ */
+export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number }): Refusals {
+  const { drainBoundMs, nowMs } = deps
+  const byAccount = new LRUCache<string, Known>({ max: MOST_ACCOUNTS })
+
+  /** Returns the promise whose time has come and is not over yet. */
+  function findDue(known: Known | undefined): Known['promise'] {
+    if (known === undefined || nowMs() < known.freeMs || nowMs() > known.freeMs + KEPT_MS) return null
+    return known.promise
+  }
+
+  function leftMs(account: string): number | null {
+    const known = byAccount.get(account)
+    return known === undefined || nowMs() >= known.freeMs ? null : known.freeMs - nowMs()
+  }
+
+  return {
+    find: leftMs,
+    promisedAhead: (account) => findDue(byAccount.get(account))?.mostAhead ?? 0,
+    refuse(account, { ahead, mostAhead, perMs, claimMs }) {
+      // Several requests may be on their way to the record when it refuses the first one.
+      const left = leftMs(account)
+      if (left !== null) return left
+      const known = byAccount.get(account)
+      const wasBroken = findDue(known) !== null
+      const before = known?.marginMs ?? FIRST_CLAIMS * claimMs
+      const marginMs = Math.min(
+        MOST_MARGIN_SHARE * drainBoundMs,
+        Math.max(claimMs, wasBroken ? before * LONGER : before),
+      )
+      // Each claim takes a whole generation from the queue, so there is room only after the next claim. On average, half of
+      // the time between two claims is left until then.
+      const roomMs = (ahead - mostAhead) / perMs + claimMs / 2
+      const waitMs = Math.min(MOST_WAIT_MS, roomMs + marginMs)
+      byAccount.set(account, { marginMs, freeMs: nowMs() + waitMs, promise: { mostAhead } })
+      return waitMs
+    },
+    refuseFor(account, waitMs) {
+      const left = leftMs(account)
+      if (left !== null) return left
+      const marginMs = byAccount.get(account)?.marginMs ?? null
+      byAccount.set(account, { marginMs, freeMs: nowMs() + waitMs, promise: null })
+      return waitMs
+    },
+    endEarly(account) {
+      const known = byAccount.get(account)
+      if (known === undefined || nowMs() >= known.freeMs) return
+      known.freeMs = nowMs()
+      if (known.marginMs !== null) known.marginMs *= TOO_LONG
+    },
+    admitted(account) {
+      const known = byAccount.get(account)
+      // A request that was on its way when the account was refused has nothing to do with the promise.
+      if (known === undefined || findDue(known) === null) return
+      if (known.marginMs !== null) known.marginMs *= SHORTER
+      known.promise = null
+    },
+  }
+}

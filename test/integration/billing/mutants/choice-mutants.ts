@@ -1,0 +1,52 @@
+import type { Mutant } from './money-mutants.ts'
+
+const LIMIT = 'choices::bigint * least(max_output, greatest(context_window - input, 1))'
+
+/** Plausible mistakes in holds that several choices share. Histories reveal them. */
+export const CHOICE_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'the limits of a model hold for all choices together',
+    of: 'output_limit',
+    edits: [[LIMIT, 'least(max_output, greatest(context_window - input, 1))']],
+  },
+  {
+    name: 'the output limit of a model holds for all choices together',
+    of: 'output_limit',
+    edits: [[LIMIT, 'least(max_output, choices::bigint * greatest(context_window - input, 1))']],
+  },
+  {
+    name: 'the context window of a model holds for all choices together',
+    of: 'output_limit',
+    edits: [[LIMIT, 'least(choices::bigint * max_output, greatest(context_window - input, 1))']],
+  },
+  {
+    name: 'the wanted output counts once for each choice',
+    of: 'output_limit',
+    edits: [['least(wanted, choices', 'least(choices * wanted, choices']],
+  },
+  {
+    name: 'a reserve takes the limits of one choice for all',
+    of: 'reserve',
+    edits: [['call.input, call.choice_count)', 'call.input, 1)']],
+  },
+  {
+    name: 'a reserve sets the input aside once for each choice',
+    of: 'reserve',
+    edits: [['needed := price_tokens(call.input,', 'needed := price_tokens(call.choice_count * call.input,']],
+  },
+  {
+    name: 'a replace takes the limits of one choice for all',
+    of: 'replace',
+    edits: [['call.input, call.choice_count)', 'call.input, 1)']],
+  },
+  {
+    name: 'an extend takes the limits of one choice for all',
+    of: 'extend',
+    edits: [['r.input_tokens), c.choice_count)', 'r.input_tokens), 1)']],
+  },
+  {
+    name: 'of extends with one id the fewest choices count',
+    of: 'extend',
+    edits: [['max(u.choice_count)', 'min(u.choice_count)']],
+  },
+]
