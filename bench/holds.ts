@@ -3,10 +3,11 @@
 //
 //   npm run bench:holds [-- --calls 10000 --seed 1 --credit-wait-ms 3000]
 //
-// The calls are mixed: log-normal answers of three models, accounts with a few, with some and with many credits, limits
-// near the answer's length, none and ten times the length, and one request in twelve with several answers. The modules
-// of the gateway and of the worker that decide about holds run in virtual time, on billing's SQL functions in a real
-// PostgreSQL. So the same seed gives the same figures on every machine. Exit code 1 if a bar is missed.
+// The calls are mixed: log-normal answers of three models, accounts with a few, with some and with many credits. A
+// third of the requests set an output limit near the answer's length, a third a limit of ten times the length, and a
+// third no limit. One request in twelve wants several answers. The modules of the gateway and of the worker that decide
+// about holds run in virtual time, on billing's SQL functions in a real PostgreSQL. So the same seed gives the same
+// figures on every machine. Exit code 1 if a bar is missed.
 import { mock } from 'node:test'
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'

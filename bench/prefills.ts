@@ -3,9 +3,9 @@
 //
 //   npm run bench:prefills [-- --streams 20 --prompts 16 --tokens 8000,32000 --rounds 3 --budget 512 --prefill-tokens 32768]
 //
-// Beside the streams, one short prompt after another is sent in both parts, and the times to their first tokens are
-// measured. The engine computes prompts in order of arrival, so a short prompt waits for the long prompts that the engine
-// has. The worker gives the engine only a part of the burst at once (`PREFILL_TOKENS`).
+// During the whole measurement, one short prompt after another is sent beside the streams, and the times to their first
+// tokens are measured. The engine computes prompts in order of arrival, so a short prompt waits for the long prompts
+// that the engine has. The worker gives the engine only a part of the burst at once (`PREFILL_TOKENS`).
 //
 // The simulator computes prompts in chunks, as vLLM does: a step has a budget of tokens (`--max-num-batched-tokens`),
 // which the running streams and the prompts share. So while prompts wait, each step is full, and the engine's own gap

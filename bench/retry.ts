@@ -13,8 +13,8 @@
 // `retry-after`, the refusals by the record for each admitted request (each costs a reservation and its release), and
 // the admitted requests. The bars, which are the required values, are printed last. The exit code is 1 if one is missed.
 //
-// With `--cluster`, the load of 1.5 is sent to a cluster of real processes for so many seconds instead. The first 80
-// seconds are not counted, because the gateway learns the lengths of the answers and the margins meanwhile.
+// `--cluster 200` sends the load of 1.5 to a cluster of real processes for 200 seconds instead. The first 80 seconds
+// are not counted, because the gateway learns the lengths of the answers and the margins meanwhile.
 import { parseArgs } from 'node:util'
 import { createRefusals } from '#apps/gateway/generation/refusals.ts'
 import { simulateQueue } from '../test/support/simulate-queue.ts'

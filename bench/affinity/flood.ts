@@ -9,8 +9,8 @@ const SLOTS = 3
 const [WARM_UP_MS, MEASURED_MS] = [8_000, 20_000]
 
 /**
- * Measures how many tokens two accounts are served that both want more than their half, one of them much more. The fair
- * order counts the tokens of prompts, cached or not.
+ * Measures how many tokens are served to each of two accounts. Both want more than half of what the engines can serve,
+ * and one of them wants much more. The fair order counts the tokens of prompts, cached or not.
  */
 export async function measureFlood({ workers }: Load): Promise<Bar[]> {
   const slots = workers * SLOTS

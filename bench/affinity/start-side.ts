@@ -9,8 +9,8 @@ import { OFFER_ENDS } from '#apps/gateway/generation/warm-offer.ts'
  * The way in which turns come to workers:
  * - `warm`: turns are offered to the worker of the turn before, and first turns to the calmest worker.
  * - `random`: any worker takes them.
- * - `sticky`: each engine has a model of its own, so a conversation stays where it began. No scheduler that does not move
- *   caches can have fewer uncached tokens.
+ * - `sticky`: each engine has a model of its own, so a conversation stays where it began. Only a scheduler that moves
+ *   caches between engines could have fewer uncached tokens.
  */
 export type SideName = 'warm' | 'random' | 'sticky'
 

@@ -21,8 +21,8 @@ type Attempt = {
 
 /**
  * Loads a cluster of real processes with 1.5 times the requests that its simulated engine can answer, for `seconds`.
- * A refused client comes back as told. The real wait of a refusal ends when the next request of the account that the
- * gateway admitted was sent.
+ * A refused client comes back after its `retry-after`. The real wait of a refusal ends when the account sends the next
+ * request that the gateway admits.
  */
 export async function loadCluster(seconds: number) {
   await setup()

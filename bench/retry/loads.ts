@@ -15,9 +15,9 @@ export type Engines = {
 }
 
 /**
- * Answers take 2 s in the first engines and 20 s in the second ones, on average. The queue of the second engines is 24
- * requests long, and the next to end may take seconds or minutes, so the wait of an account among several depends on
- * chance more than the bar of nine of ten allows.
+ * Answers take 2 s in the first engines and 20 s in the second engines, on average. The queue of the second engines is
+ * 24 requests long, and the next answer may end after seconds or after minutes. So the wait of one of several accounts
+ * depends more on chance, and the bar is lower.
  */
 export const ENGINES: readonly Engines[] = [
   { name: 'short answers', slots: 8, stepMs: 10, prompt: 600, output: 200, bar: 0.8 },

@@ -3,8 +3,8 @@ import type { createRefusals } from '#apps/gateway/generation/refusals.ts'
 const MOST_REMEMBERED_MS = 1_000
 
 /**
- * A simpler rule to compare with. The wait is the time that the engines need for the cost that is too much. It is
- * remembered for half of its time, and a second at most, because the queue may move faster.
+ * A simpler rule to compare with. The wait is the time that the engines need for the cost that is too much. The refusal
+ * is remembered for half of this wait, but for a second at most, because the queue may move faster.
  */
 export const createSimpleRefusals: typeof createRefusals = ({ nowMs }) => {
   const byAccount = new Map<string, { freeMs: number; untilMs: number }>()

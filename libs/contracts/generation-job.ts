@@ -7,8 +7,8 @@ const Int64Text = z.string().regex(/^\d{1,19}$/)
 
 /**
  * The share of one choice in a hold that pays for several choices of one prompt, in output tokens: the tokens of this
- * choice, and the tokens of all others. The amount pays for the prompt once, and each choice sees the whole amount. So the price is
- * rounded once, as in billing.
+ * choice, and the tokens of all other choices. The amount of the hold pays for the prompt once, and each choice
+ * computes with the whole amount. So the price is rounded once, as in billing.
  */
 export const HoldShare = z.object({ outputTokens: z.int().min(0), otherTokens: z.int().min(0) })
 export type HoldShare = z.infer<typeof HoldShare>

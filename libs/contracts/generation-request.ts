@@ -119,7 +119,7 @@ export const ChatRequest = z.object({
   topLogprobs: z.int().min(0).max(MAX_TOP_LOGPROBS).optional(),
   /**
    * Present: the prompt is the content of the only message, without the chat template, and the output is text alone.
-   * `topLogprobs` then holds for the tokens of the prompt as well. Absent: the chat template renders the messages.
+   * `topLogprobs` then applies to the tokens of the prompt as well. Absent: the chat template renders the messages.
    */
   rawPrompt: RawPrompt.optional(),
 })

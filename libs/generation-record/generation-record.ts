@@ -79,8 +79,9 @@ export type Lift =
    * - `costAhead`: the estimated cost of these generations, if this call has admitted the generation; else null.
    * - `seat`: the worker of the seat that was found; its engine has probably cached the beginning of the conversation.
    *   Absent if no seat was found.
-   * - `isReserved`: present if this call has reserved the generation. For `RESERVED_MS` it is then claimed only by an offer,
-   *   or after many others that are reserved (`claim.lua`), unless `unreserve` or a repeated lift ends the reservation.
+   * - `isReserved`: present if this call has reserved the generation. For `RESERVED_MS`, it is then claimed only by an
+   *   offer, unless it is the first of many reserved generations (`claim.lua`), or `unreserve` or a repeated lift ends
+   *   the reservation.
    */
   | {
       readonly status: 'waiting'

@@ -13,7 +13,8 @@ const KEEPS_HOLDS = /billing|postgres|bus/u
 
 /**
  * Returns the accounts that overspent, and the answers that ended as unpaid although their account had the credits for
- * one more token during the whole request. A fault that keeps holds from growing explains such an end.
+ * one more token during the whole request. An answer is left out if a fault kept holds from growing shortly before its
+ * end.
  */
 export function checkUnpaid(options: {
   samples: readonly Sample[]

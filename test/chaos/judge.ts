@@ -108,8 +108,9 @@ function judgeError({ ask, known, call, isPoor }: Parameters<typeof judge>[0]): 
 }
 
 /**
- * Returns an amount above which no account may be refused: it pays for more input than the request has, and for as many
- * tokens as a gateway expects of an answer before it knows any, or as the known answer has.
+ * Returns an amount above which no account may be refused. It pays for more input than the request has, and for an
+ * output of the length that a gateway expects before it has seen an answer, or of the known answer's length if that is
+ * longer.
  */
 function mostNeeded({ model, body }: Ask, { completionTokens }: Known): bigint {
   const input = Buffer.byteLength(JSON.stringify(body))

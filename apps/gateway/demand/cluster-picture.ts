@@ -13,7 +13,7 @@ export type ModelPicture = {
   readonly contextWindow: number
 }
 
-/** The load of one ready worker of a model, over all its engines of the model, and what its load would be if all ready workers had the same. */
+/** The load of one ready worker of a model, over all its engines of the model, and its share of the model's load. */
 export type WorkerPicture = {
   readonly slots: number
   /** The smaller number of its last two heartbeats, corrected by the generations that were placed since the last one. */
@@ -31,10 +31,10 @@ export type ClusterPicture = {
   /** Returns null if the worker is not ready or takes no offers, or if it is the only ready worker of the model. */
   findWorker(model: string, worker: string): WorkerPicture | null
   /**
-   * Returns a calm ready worker of the model: no other worker would run a smaller or the same part of its slots with one
-   * generation more. Of several calm workers, the worker is returned whose turn it is. Workers have turns in proportion to
-   * their slots, so that conversations with long pauses are spread as well. Returns null if all workers that take offers
-   * are nearly full, or if only one worker is ready.
+   * Returns a calm ready worker of the model. A worker is calm if it runs a smaller part of its slots than any other
+   * worker would run with one generation more. Of several calm workers, the worker is returned whose turn it is.
+   * Workers have turns in proportion to their slots, so that conversations with long pauses are spread as well. Returns
+   * null if all workers that take offers are nearly full, or if only one worker is ready.
    */
   findCalmest(model: string): string | null
   /** Counts one generation more for the worker, and one less for `from`, until their next heartbeats. */
@@ -50,8 +50,9 @@ export type ClusterPicture = {
 /** A worker without a heartbeat for this long does not count as serving. */
 const FRESH_MS = 4 * BEAT_MS
 /**
- * A worker that runs this part of its slots is nearly full. Each gateway knows only its own generations of the last second,
- * so the rest of the slots is left for the generations of others: a worker that gets too many offers makes them wait.
+ * A worker that runs this part of its slots is nearly full. Of the generations that were placed since the last
+ * heartbeat, a gateway knows only its own. So the rest of the slots is left for the generations of the other gateways:
+ * a worker that gets too many offers makes the offered generations wait.
  */
 const NEARLY_FULL = 0.75
 
@@ -82,8 +83,8 @@ type ServedModel = {
 }
 
 /**
- * The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. Each request asks for several
- * of these facts, so they are kept by model, and no question looks at all workers of the cell.
+ * The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. Each request reads
+ * several of these facts, so they are kept by model, and no read visits all workers of the cell.
  */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
   /** The time of each worker's last heartbeat. */

@@ -55,8 +55,8 @@ export type StreamRenderer = {
   /** Takes the usage of the prompt, before the first batch. Absent: the stream does not begin with it. */
   readonly takePrompt?: (usage: Usage) => void
   /**
-   * Renders the events of one batch, which belong to this choice (absent: 0). The last batch of each choice has
-   * `generation-end`. The text of the last batch of all includes the end of the stream.
+   * Renders the events of one batch, which all belong to `choice` (absent: 0). The last batch of each choice has
+   * `generation-end`. The text of the request's last batch includes the end of the stream.
    */
   render(events: readonly OutputEvent[], choice?: number): string
   /** True once the end has been rendered. */

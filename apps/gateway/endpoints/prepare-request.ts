@@ -28,8 +28,8 @@ export type Prepared = { readonly model: ModelSpec; readonly request: Generation
 export type Sized<Result extends Prepared> = Result & {
   readonly size: RequestSize
   /**
-   * Null if the body was prepared on the event loop: it is small, so it can be hashed later. `NO_CONVERSATION` if no turn
-   * of the model is offered.
+   * Null if the body was prepared on the event loop: such a body is small, so its conversation can be hashed later.
+   * `NO_CONVERSATION` if turns of the model are not offered to workers.
    */
   readonly conversation: Conversation | null
   /** The field `prompt_cache_key`; null if it is absent or no name for a conversation. */

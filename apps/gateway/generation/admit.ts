@@ -25,8 +25,8 @@ export type Admission = {
   /** The place of the request's first choice, which most requests have alone. */
   readonly place: Place
   /**
-   * The place of each further choice. The record does not refuse it for the generations before it, because the request
-   * was admitted with its first choice.
+   * The place in the queue of each choice after the first. The record does not refuse such a choice, however many
+   * generations wait before it, because the request was admitted with its first choice.
    */
   readonly choicePlace: Place
   /** The wait for the model's start, if no worker was ready; null if one was. */
@@ -316,8 +316,9 @@ function compiling(model: string): ApiError {
 }
 
 /**
- * A refused account is admitted again before its wait is over if a larger part of the slots is free: then the queue does
- * not have enough for the engines. A smaller part is also free in a full engine, between two claims.
+ * A model is full if its engines run at least this part of their slots: even full engines have a few free slots between
+ * two claims. If the model is not full, the queue does not have enough work for the engines, so a refused account is
+ * admitted again before its wait is over.
  */
 const FULL_SHARE = 0.9
 const isFull = ({ slots, running }: ModelPicture) => running >= FULL_SHARE * slots

@@ -22,8 +22,9 @@ export type Seating = {
   readonly seats: Seats
   /**
    * Returns the worker that a generation is offered to. `seat` is the worker that had the turn before, if it is known.
-   * - This worker is chosen, unless it has more to do than its share. Then the calmest worker is chosen, if there is
-   *   one. The result is null if the worker of the seat takes no offers, is not ready, or is the only one.
+   * - With a seat, this worker is chosen. If it has more to do than `MOST_LOAD` allows, the calmest worker is chosen
+   *   instead, if there is one. The result is null if the worker of the seat takes no offers, is not ready, or is the
+   *   only one.
    * - Without a seat, the calmest worker is chosen. The result is null if there is none.
    *
    * The first call is for the first choice of the request. The further choices get the same worker, because its engine
@@ -41,9 +42,9 @@ export type Choice = { readonly worker: string; readonly waitMs: number }
 const WAIT_WITH_ROOM_MS = RESERVED_MS
 const LONGEST_WAIT_MS = 2_000
 /**
- * A worker keeps its conversations while it runs at most this multiple of its share of all generations, and two more. The
- * two leave room for chance: if the turns of few conversations meet at one worker, this passes sooner than a worker has
- * computed a moved conversation anew.
+ * A worker keeps its conversations while it runs at most this multiple of its share of all generations, and two more.
+ * The two more leave room for chance: if a few conversations have turns at one worker at the same time, this load
+ * passes sooner than another worker could compute a moved conversation anew.
  */
 const MOST_LOAD = { multiple: 1.25, more: 2 }
 /** A name has 96 bits, so that the record stores the two seats of a generation in less than 64 bytes. */
@@ -104,7 +105,7 @@ class RequestSeating implements Seating {
   readonly seats: Seats
   readonly #picture: Picture
   readonly #model: string
-  /** The worker of the first choice; null if it was offered to none, undefined before. */
+  /** The worker to which the first choice was offered: undefined before `choose` was called, null if it chose none. */
   #worker: string | null | undefined
 
   constructor(picture: Picture, model: string, seats: Seats) {
@@ -136,7 +137,7 @@ class RequestSeating implements Seating {
     return calmest ?? { worker: seat, waitMs: toWaitMs(found) }
   }
 
-  /** Heartbeats are a second apart, so the choice is counted. Otherwise all turns of a second would get one worker. */
+  /** Counts the turn at once: heartbeats are a second apart, and until then one worker would get all turns. */
   #toCalmest(from: string | null): Choice | null {
     const worker = this.#picture.findCalmest(this.#model)
     if (worker === null || worker === from) return null

@@ -1,9 +1,11 @@
 /**
  * The engine deaths of one request with several choices. The choices have one prompt. If this prompt kills engines, each
  * choice kills the engine that gets it, so the deaths count for the request:
- * - A choice that is the suspect of a death kills engines if another engine died with another choice (`suspects.ts`).
- * - The choices that were present at a death are queued again one at a time. The next one follows when the choice before
- *   has a few tokens of its new engine, is complete or is lost again. Choices that already wait or run go on.
+ * - A choice that is the suspect of a death counts as a killer if another engine has died while it ran a choice of the
+ *   request (`suspects.ts`).
+ * - The choices that were present at a death are queued again one at a time. The next one follows when the choice
+ *   before it has received a few tokens from its new engine, is complete, or is lost again. Choices that already wait
+ *   or run go on.
  * - The request counts once in the number of requests by which an account kills engines (`poison-bound.ts`).
  */
 export type ChoiceTrials = {

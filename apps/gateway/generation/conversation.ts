@@ -5,8 +5,8 @@ import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 /** The facts by which a later turn of a conversation is recognized. Only `affinity.ts` reads them. */
 export type Conversation = {
   /**
-   * Hashes of the beginnings of the prompt that end with a message of the user, the longest first. Beginnings without one
-   * are left out, because a system prompt is common to many conversations.
+   * Hashes of the beginnings of the prompt that end with a message of the user, the longest first. A beginning without
+   * a message of the user is left out, because a system prompt is common to many conversations.
    */
   readonly beginnings: readonly string[]
   /** True if the prompt has an answer, so an earlier turn of the conversation was probably served. */

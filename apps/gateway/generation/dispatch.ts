@@ -56,7 +56,8 @@ import type { WarmOffer } from './warm-offer.ts'
  *   - 2 s after the deadline: the inbox is lost as `deadline`, STOPPED.
  *
  *   In epoch 1 a turn of a conversation may be offered to one worker (`warm-offer.ts`): to the worker that has probably
- *   cached the turns before, or to the one with the least to do. Then its job is delayed for a moment, and becomes due if no worker claims the generation.
+ *   cached the earlier turns, or to the worker with the least to do. The job of the turn is then delayed for a moment,
+ *   and becomes due if no worker claims the generation.
  *
  * RUNNING
  *   The claim has arrived, and its worker is watched. There are no looks, and the generation does not count as demand.
@@ -65,8 +66,9 @@ import type { WarmOffer } from './warm-offer.ts'
  *
  * RETURNING
  *   `again` has raised the inbox to the next epoch. The old job is taken away, and no worker is watched. The generation
- *   counts as demand. `again` waits for the turn of this choice (`choice-trials.ts`), if there is one, and for a turn at
- *   the pace, then sends the lift and its job repeatedly until the record answers.
+ *   counts as demand. If the choices of the request take turns (`choice-trials.ts`), `again` first waits for the turn
+ *   of this choice. It then waits for a turn at the pace, and sends the lift and its job repeatedly until the record
+ *   answers.
  *   - The record gives any answer: WAITING. If the answer is not `waiting` (the generation may be claimed or settled
  *     already), the next look finds out what became of the generation.
  *   - The inbox is closed, or is lost for a reason other than a limit: `again` gives up. If the generation still waits

@@ -4,7 +4,7 @@ import type { Needs } from '#libs/generation-record/needs.ts'
 /**
  * Returns what the first worker must be able to do. A worker that does not know log probabilities would leave them out,
  * a worker that does not know raw prompts would render them with the chat template, and a worker that does not know
- * choices would take the hold of all of them for its own.
+ * choices would spend the hold of all choices on the one that it runs.
  */
 export function firstNeeds({ request, hold }: Pick<GenerationJob, 'request' | 'hold'>): Needs {
   const hasLogprobs = request.kind === 'chat' && request.topLogprobs !== undefined

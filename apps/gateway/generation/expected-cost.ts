@@ -10,9 +10,9 @@ import type { GenerationCall } from './generation-call.ts'
  * - the mean output of the account's answers, at most the limit of the caller and of the model;
  * - the time that an engine takes to compile the grammars, in tokens (`grammarTokens`). This is `fixedCost`.
  *
- * A further choice of the request costs its prompt and its output as well, because any worker may claim it. Whether the
- * worker's engine has the prompt in its cache is known when it has run: its settlement corrects the cost
- * (`request-runs.ts`). The grammars are compiled once.
+ * A further choice of the request costs its prompt and its output as well, because any worker may claim it. Only after
+ * the choice has run is it known whether the worker's engine had the prompt in its cache. The settlement of the choice
+ * then corrects the cost (`request-runs.ts`). The grammars are compiled once.
  */
 export type ExpectCost = (
   call: Pick<GenerationCall, 'caller' | 'model' | 'request' | 'size' | 'maxOutputTokens'>,

@@ -67,8 +67,10 @@ export type OutputEvent = Extract<
 /**
  * Runs a request's generation, or one for each of its choices, and passes the output to `send` in batches, one for each
  * bus message and choice. The last event of each choice is `generation-end`. The last of these events has the usage
- * of the request: the prompt once, and the output of all choices. Throws an `ApiError`, before or after the first batch, and also the errors of `send`.
- * Aborting the signal cancels the generation: the call then resolves, and `generation-end` is not sent.
+ * of the request: the prompt once, and the output of all choices.
+ *
+ * Throws an `ApiError`, before or after the first batch, and also the errors of `send`. Aborting the signal cancels the
+ * generation: the call then resolves, and `generation-end` is not sent.
  *
  * The output is passed to a function instead of being iterated over: an async generator would take 3 KiB of memory for
  * each open stream, and some 4 % of the gateway's CPU for each token.

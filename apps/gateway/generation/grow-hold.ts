@@ -85,8 +85,9 @@ export function createGrowHold(deps: {
       const growth = toGrowth(extended, before, shares.mayGetSpare())
       onGrowth(growth)
       if (extended.status === 'granted') dispatched.growHold(shares.grown(choice, toHold(extended)))
-      // After `short` the worker asks again, also without an answer. A choice gets one nevertheless, because its share
-      // may have grown without the amount, by an answer that did not reach the worker.
+      // After `short` the worker asks again even if it gets no answer. One of several choices is answered nevertheless:
+      // its share may have grown while the amount has not, and the answer with that share may not have reached the
+      // worker.
       if (growth !== 'short' || choices > 1) answer(growth === 'refused')
     }
     shares

@@ -8,7 +8,7 @@ import { affordableOutput } from '#libs/money/price.ts'
  * spare: the other choices use them before the hold grows.
  *
  * If the hold pays for less output than the shares have together, because the prompt has more tokens than were
- * estimated, each share pays for as much less in proportion (`cap-output.ts` of the worker).
+ * estimated, the output that the hold pays for is divided in proportion to the shares (`cap-output.ts` of the worker).
  */
 export type HoldShares = {
   readonly choices: number
@@ -19,15 +19,15 @@ export type HoldShares = {
   /** Notes that a worker runs a choice with its share. */
   claimed(): void
   /**
-   * Notes that the hold has grown for this choice, and returns the choice's hold. If the choice is complete, what the
-   * hold has grown by is spare.
+   * Notes that the hold has grown for this choice, and returns the choice's hold. If the choice is already complete,
+   * the added tokens are spare.
    */
   grown(choice: number, whole: Hold): Hold
   /**
    * Replaces the hold by the hold that `ask` resolves with, which pays for the input tokens that a worker has counted.
    * Returns the choice's hold. `ask` is not called if the hold was replaced for as many tokens before: all choices have
-   * the same prompt. If no worker runs a choice yet, the new hold is shared anew. Otherwise the output for which it
-   * pays no more is taken from the spare tokens, then from this choice. Rejects if `ask` rejects.
+   * the same prompt. If no worker runs a choice yet, the new hold is shared anew. Otherwise the output tokens that the
+   * new hold no longer pays for are taken from the spare tokens first, then from this choice. Rejects if `ask` rejects.
    */
   replace(choice: number, promptTokens: number, ask: (whole: Hold) => Promise<Hold>): Promise<Hold>
   /** Adds up to `moreTokens` spare tokens to the share of this choice. Returns how many were added. */

@@ -40,10 +40,10 @@ const MOST_WAIT_MS = 1_000 * RETRY_AFTER_RANGE_S.max
  */
 const KEPT_MS = 8_000
 /**
- * The margin is the part of a wait that is learned: how much longer it takes until there is room than the cost ahead
- * alone would take, because other accounts send requests meanwhile, and because answers have different lengths. A broken
- * promise multiplies the margin by `LONGER`, a kept one by `SHORTER`. So the margin settles where one promise of
- * ln(LONGER) / -ln(SHORTER) + 1 is broken, which is one of 41.
+ * The margin is the part of a wait that is learned. It is added to the time that the engines need for the cost ahead:
+ * it takes longer until there is room, because other accounts send requests meanwhile, and because answers have
+ * different lengths. A broken promise multiplies the margin by `LONGER`, a kept promise by `SHORTER`. So the margin
+ * settles where one of ln(LONGER) / -ln(SHORTER) + 1 promises is broken, which is one of 41.
  */
 const LONGER = 1.5
 const SHORTER = 0.99
@@ -70,7 +70,8 @@ type Known = {
  * - Until the wait is over, every request of the account is refused, with the rest of the wait. Otherwise a request that
  *   happens to come in a better moment would take the room of the clients that wait as they were told.
  * - When the wait is over, the bound that was in force at the refusal still holds for the account's next request, even
- *   if the engines have become slower since. So the engines need to take only the cost that was too much.
+ *   if the engines have become slower since. So the account has to wait only until the engines have taken the cost that
+ *   was above this bound.
  *
  * The waits cost no throughput: when an account is refused, its queue is as long as it may be. The caller asks for
  * refusals only while the engines have no room.
@@ -104,8 +105,8 @@ export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number
         MOST_MARGIN_SHARE * drainBoundMs,
         Math.max(claimMs, wasBroken ? before * LONGER : before),
       )
-      // Each claim takes a whole generation from the queue, so there is room only after the next claim. On average, half of
-      // the time between two claims is left until then.
+      // Each claim takes a whole generation from the queue, so there is room only after the next claim. On average,
+      // half of the time between two claims is left until that claim.
       const roomMs = (ahead - mostAhead) / perMs + claimMs / 2
       const waitMs = Math.min(MOST_WAIT_MS, roomMs + marginMs)
       byAccount.set(account, { marginMs, freeMs: nowMs() + waitMs, promise: { mostAhead } })

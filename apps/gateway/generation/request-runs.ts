@@ -27,9 +27,9 @@ export type RequestRuns = {
    */
   queue(): Promise<void>
   /**
-   * Calls `receive` for each run at once. Resolves when all calls have. If one rejects, the inboxes of the other runs
-   * are closed, so they read only the events that they have accepted before. The promise rejects with its error after
-   * the calls for them have ended.
+   * Calls `receive` for each run at once. Resolves when all calls have resolved. If one call rejects, the inboxes of
+   * the other runs are closed, so these runs read only the events that their inboxes have already accepted. The promise
+   * rejects with the error of the call after the calls for the other runs have ended.
    */
   untilReceived(receive: (run: Run) => Promise<void>): Promise<void>
   /** Returns the number of output tokens that were received. */
@@ -146,8 +146,8 @@ const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0,
 
 /**
  * Returns the usage of a request: its prompt once, and the output of all choices. A choice may find the prompt in the
- * cache because another choice has run on the same engine. So the fewest cached tokens count among the choices with
- * output: each of them has found as many, so an earlier request had left these tokens.
+ * cache because another choice has run on the same engine. So the smallest number of cached tokens among the choices
+ * with output counts: each of these choices has found so many, so an earlier request had left these tokens.
  */
 function sumUsage(ofChoices: readonly Usage[]): Usage {
   const [only, ...others] = ofChoices
@@ -172,9 +172,9 @@ function toComputedPrompt({ promptTokens, cachedTokens }: Usage): Usage {
 }
 
 /**
- * Returns the admission of a further choice. Only the first choice of a request teaches how long requests wait. Only the
- * first one must be claimed in the time that the client allows for its model's start: the engine that has started may be
- * too small for all choices at once.
+ * Returns the admission of a further choice. The gateway learns how long requests wait from their first choices only.
+ * And only the first choice must be claimed in the time that the client allows for its model's start: the engine that
+ * has started may be too small for all choices at once.
  */
 const toOther = ({ startWait, ...admission }: Admission): Admission => ({
   ...admission,

@@ -21,8 +21,8 @@ export type Suspect = {
   /** Returns the engine deaths at which the generation was present. The next worker must know them. */
   engineDeaths(): EngineDeaths
   /**
-   * True if the generation has killed an engine, and was present when an earlier engine died, or another choice of its
-   * request was present when another engine died. It is not run again.
+   * True if the generation has killed an engine, and another engine has died while this generation, or another choice
+   * of its request, was present. Such a generation is not run again.
    */
   isKiller(): boolean
   /** True if the generation was present at an engine death, and this epoch's engine has not read it yet. */

@@ -12,8 +12,8 @@ import type { OwnJob } from './own-job.ts'
  * - `elsewhere`: a worker that had got no offer claimed the generation in time.
  * - `late`: no worker had claimed the generation when its wait ended.
  * - `unheard`: the offer reached no worker.
- * - `refused`: a seat was found, but no offer was sent, because the worker of the seat is not ready, takes no offers, or is the
- *   only one.
+ * - `refused`: a seat was found, but no offer was sent, because the worker of the seat is not ready, takes no offers,
+ *   or is the only one.
  */
 export const OFFER_ENDS = ['taken', 'moved', 'placed', 'elsewhere', 'late', 'unheard', 'refused'] as const
 export type OfferEnd = (typeof OFFER_ENDS)[number]
@@ -30,9 +30,10 @@ export type WarmOfferDeps = {
 }
 
 /**
- * The offer of one waiting generation, in its first epoch, to one worker: the worker whose engine has probably cached its
- * beginning, or the calmest one. The generation waits in the record as every other one, and its job is delayed. So a lost
- * offer costs the delay and nothing else, and a claim by any other worker is as good.
+ * The offer of one waiting generation, in its first epoch, to one worker: to the worker whose engine has probably
+ * cached the beginning of the prompt, or to the calmest worker. The generation waits in the record like every other
+ * generation, and its job is delayed. So a lost offer costs the delay and nothing else, and a claim by any other worker
+ * is as good.
  */
 export class WarmOffer {
   readonly #deps: WarmOfferDeps

@@ -20,8 +20,8 @@ export type LoadProblem = { readonly model: string; readonly reason: string }
  * Loads the models that this worker serves. A model with a folder is loaded once for all its engines, with one
  * renderer; if that fails, the promise rejects. A model without a folder is loaded once per engine, from the engine's
  * files. An engine may take minutes to start, so loading is repeated until it succeeds. If an error cannot be mended by
- * waiting, it is logged once, and stays in `problems` as long as it lasts. A model is served when its renderer's thread
- * has started.
+ * waiting, it is logged once, and stays in `problems` as long as it lasts. A model is served only when the thread of
+ * its renderer has started.
  */
 export function createServedModels(deps: {
   modelsFolder: string

@@ -29,8 +29,8 @@ export type OutputCap =
  * A hold that the credits did not limit (`hold.clamped` is false) is large enough if it pays for the output for which
  * it was granted (`hold.outputTokens`). The caller's limit may be higher than this output, because the hold can grow.
  *
- * A caller's limit of 0 asks for the log probabilities of the prompt alone. The hold then pays for the prompt, which must
- * leave room for a token all the same, because engines generate at least one.
+ * A caller's limit of 0 asks for the prompt alone, with its log probabilities. The hold then pays only for the prompt.
+ * The prompt must still leave room for a token in the context window, because engines generate at least one token.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const room = contextWindow - promptTokens
@@ -54,9 +54,9 @@ export function paidOutput(hold: Hold, tokens: { input: number; limit: number })
 
 export type OutputFit =
   /**
-   * The engine may still write `maxTokens` tokens. The number is 0 if earlier epochs have written all tokens that are
-   * allowed. It is 1 if the caller's limit is 0; this token is no output. `mostTokens` is the number of tokens that all epochs together may write; the hold pays for the first
-   * `paidTokens` of them.
+   * The engine may still write `maxTokens` tokens. `maxTokens` is 0 if earlier epochs have written all tokens that are
+   * allowed. It is 1 if the caller's limit is 0; this token is not a part of the output. `mostTokens` is the number of
+   * tokens that all epochs together may write; the hold pays for the first `paidTokens` of them.
    */
   | {
       readonly status: 'fits'
@@ -106,8 +106,9 @@ export function coversInput(hold: Hold, promptTokens: number): boolean {
  * Returns null if the hold does not pay for the input.
  *
  * A hold that choices share pays for no more output of a choice than the share of this choice, even if the input has
- * fewer tokens than were estimated: otherwise each choice would use the same spare credits. If the input has more tokens,
- * each share pays for as much less in proportion as the hold lacks. If output is free, there is nothing to share.
+ * fewer tokens than were estimated: otherwise each choice would use the same spare credits. If the input has more
+ * tokens, the output that the hold still pays for is divided in proportion to the shares. If output is free, there is
+ * nothing to share.
  */
 function affordableOf(hold: Hold, tokens: { input: number; limit: number }): number | null {
   const prices = {

@@ -20,8 +20,8 @@ const SHORT_TOKENS = 2_048
  * vLLM computes prompts in the order in which they arrive, whatever their length: a short prompt that comes after a burst
  * of long ones waits until all of these are computed. So the worker gives the engine a further long prompt only while
  * fewer than `mostTokens` tokens of long prompts are being computed there. The other long prompts wait in the worker, in
- * order of arrival, and short prompts overtake them. The engine is not slower for it, because it computes a limited number
- * of tokens in a step anyway; `mostTokens` is several times that number.
+ * order of arrival, and short prompts overtake them. This does not slow the engine down, because a step computes only a
+ * limited number of tokens anyway; `mostTokens` is several times that number.
  */
 export function createPrefills(mostTokens: number): Prefills {
   /** The long prompts that the engine has, with their tokens. */

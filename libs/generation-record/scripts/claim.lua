@@ -17,16 +17,16 @@
 -- repeats a claim. Each nonce has a key of its own: one hash of all nonces would expire as a whole, and Redis would
 -- delete tens of thousands of fields in one step.
 --
--- A reserved generation is passed over, because its gateway offers it to a worker or ends the reservation. If more than
--- SKIPPED_AT_MOST of them are the first of their set, the first of them counts although it is reserved. The first
--- generation of a worker is the one that it gets without an offer.
+-- A reserved generation is passed over, because its gateway offers it to a worker or ends the reservation. But if a set
+-- begins with more than SKIPPED_AT_MOST reserved generations, the first of these is not passed over. A worker's first
+-- generation is the generation that the worker gets without an offer.
 --
--- An offered generation is taken out of the fair order, but not far: while generations of other accounts wait, its tag is
--- at most OVERTAKEN times its own step (cost / weight) behind the tag of the worker's first generation. Its claim moves the
--- virtual time no further than to the tag of the first generation that still waits. A claim of that generation would move
--- it as far, so the place of no other generation changes. The claim must move the virtual time that far: if all
--- generations were offered and it stood still, a new account would begin far before the accounts that have used the
--- engines meanwhile.
+-- An offered generation may be claimed out of the fair order, but not by far: while generations of other accounts wait,
+-- its tag is at most OVERTAKEN times its own step (cost / weight) behind the tag of the worker's first generation. The
+-- claim moves the virtual time no further than to the tag of the worker's first generation that still waits. The claim
+-- of that generation would move the virtual time as far, so the place of no other generation changes. The claim by
+-- offer must move the virtual time that far: if all generations were offered and the virtual time stood still, a new
+-- account would begin far before the accounts that have used the engines meanwhile.
 --
 -- So that a repeated claim does not keep Redis busy, the caller reads the large request and the ids by itself, and the
 -- answer to a repeated claim does not count the other waiting generations.

@@ -17,8 +17,9 @@ export function toEcho({ echo = false, prompt }: CompletionBody): { echo?: strin
  * gateway keeps the list of the prompt's log probabilities until it sends them, so the list has the same bound as the
  * list of an output that is not streamed.
  *
- * Throws an `ApiError` `invalid_request` for a field that has no meaning with or without `echo`. Several answers would
- * repeat the prompt, and a raw prompt does not tell the model where an answer in a format begins.
+ * Throws an `ApiError` `invalid_request` for a field that has no meaning with or without `echo`. With it, several
+ * answers are refused because each would repeat the prompt, and an answer in a format is refused because a raw prompt
+ * does not show the model where this answer begins.
  */
 export function toRawPrompt(
   body: CompletionBody,

@@ -19,8 +19,8 @@ const DONE = 'data: [DONE]\n\n'
 /**
  * Creates the renderer of one legacy stream. A chunk has a `text` instead of a delta. The last chunk has the finish
  * reason, and no chunk has the usage. Output other than text is dropped. All text of one call of `render` becomes one
- * chunk. The chunks of several answers alternate as the answers arrive. An echoed prompt is in the first chunk, with the
- * first output, so that its log probabilities are as well.
+ * chunk. The chunks of several answers alternate as the answers arrive. An echoed prompt is sent with the first output,
+ * in the first chunk, so that this chunk also has the log probabilities of the prompt.
  */
 export function createCompletionChunks(answer: Answer<CompletionOptions>): StreamRenderer {
   const { id, created, model, options } = answer

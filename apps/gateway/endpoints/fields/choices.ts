@@ -26,8 +26,8 @@ export const ChoiceIndex = z
 const Fields = z.object(CHOICE_FIELDS)
 
 /**
- * Returns how many answers a request wants; no field for one answer. Throws an `ApiError` `invalid_request` if more or
- * fewer answers are to be generated than returned.
+ * Returns how many answers a request wants; no field for one answer. Throws an `ApiError` `invalid_request` if
+ * `best_of` is not `n`, so that more or fewer answers would be generated than returned.
  */
 export function toChoices({ n = 1, best_of: bestOf = n }: z.output<typeof Fields>): { choices?: number } {
   if (bestOf !== n) {

@@ -16,11 +16,11 @@ export const TopLogprobs = z.int(TOP_LOGPROBS).min(0, TOP_LOGPROBS).max(MAX_TOP_
 export const MOST_LISTED = 8_192
 
 /**
- * Returns the most output tokens of each answer, so that answers whose list is kept list at most `MOST_LISTED` tokens
- * together; Infinity if the list is not kept, or if the request asks for no log probabilities (`topLogprobs` is absent
- * then). The list is kept if the request is not streamed, or if the end of its stream repeats the list (`endsWithList`).
- * Throws an `ApiError` `invalid_request` that names `param` if the caller's own limit (`given`, null if there is none)
- * is higher.
+ * Returns the most output tokens that each answer may have. With this limit, answers whose list is kept list at most
+ * `MOST_LISTED` tokens together. Returns Infinity if the list is not kept, or if the request asks for no log
+ * probabilities (`topLogprobs` is absent). The list is kept if the request is not streamed, or if the end of its stream
+ * repeats the list (`endsWithList`). Throws an `ApiError` `invalid_request` that names `param` if the caller's own
+ * limit (`given`, null if there is none) is higher.
  */
 export function toMostListed(
   given: number | null,

@@ -26,8 +26,8 @@ type Engine = {
 /**
  * Simulates conversations that all begin within a second, on engines that compute one prompt after the other. A worker
  * that looks for generations takes half of those that wait, as real workers do. Returns the prompt tokens that the
- * engines computed, and the number of turns that the busiest engine ran, beside the mean. If `isPinned`, each
- * conversation stays at one engine, and the computed tokens are the fewest that are possible.
+ * engines computed, and the imbalance: the turns that the busiest engine ran, divided by the mean of all engines. If
+ * `isPinned`, each conversation stays at one engine, and the computed tokens are the fewest that are possible.
  */
 export function simulateConversations(options: {
   turns: number
