@@ -18,7 +18,8 @@ export const createSimpleRefusals: typeof createRefusals = ({ nowMs }) => {
   return {
     find(account) {
       const known = byAccount.get(account)
-      return known === undefined || nowMs() >= known.untilMs ? null : known.freeMs - nowMs()
+      if (known === undefined || nowMs() >= known.untilMs) return null
+      return { waitMs: known.freeMs - nowMs(), slots: null }
     },
     promisedAhead: () => 0,
     refuse: (account, { ahead, mostAhead, perMs, claimMs }) =>

@@ -137,10 +137,11 @@ function echoWork({ apiKey }: TestAccount) {
   const openai = new OpenAI({ baseURL: cluster.baseUrl, apiKey, maxRetries: 0 })
   const firstText = Promise.withResolvers<void>()
   const read = async () => {
-    const answer = { text: '', logprobs: new Array<unknown>() }
+    const answer = { text: '', tokens: new Array<string>(), top: new Array<unknown>() }
     for await (const { choices: parts } of await openai.completions.create({ ...ECHO, stream: true })) {
       answer.text += parts[0]?.text
-      answer.logprobs.push(...(parts[0]?.logprobs?.tokens ?? []), ...(parts[0]?.logprobs?.top_logprobs ?? []))
+      answer.tokens.push(...(parts[0]?.logprobs?.tokens ?? []))
+      answer.top.push(...(parts[0]?.logprobs?.top_logprobs ?? []))
       firstText.resolve()
     }
     return answer

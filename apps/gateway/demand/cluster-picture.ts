@@ -137,6 +137,8 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
     all.workers.set(id, serving)
     all.slots += serving.slots
     all.running += serving.running
+    // The turn before the worker's next one: a model that had no worker for a moment does not begin anew.
+    all.latestTurn = Math.max(all.latestTurn, serving.turn - 1 / Math.max(1, serving.slots))
     all.calmest = undefined
   }
 

@@ -12,7 +12,7 @@ import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
 import { Interruption } from './interrupted.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
-import type { Refusals } from './refusals.ts'
+import type { Refusals, Refused } from './refusals.ts'
 import type { StartWait, StartWaits } from './start-waits.ts'
 
 /**
@@ -124,8 +124,10 @@ export function createAdmit(deps: {
     if (isBarred(caller.accountId)) throw busy(model.id, RETRY_AFTER_S.barredAccount)
     const account = `${model.id} ${caller.accountId}`
     const known = refusals.find(account)
-    if (known !== null && (found === null || isFull(found))) throw refuseNow(known)
-    if (known !== null) refusals.endEarly(account)
+    if (known !== null) {
+      if (stillHolds(known, found)) throw refuseNow(known.waitMs)
+      refusals.endEarly(account)
+    }
 
     const serving = found ?? STARTING
     const { cost, fixedCost } = expectCost(call)
@@ -142,7 +144,13 @@ export function createAdmit(deps: {
     // subtracted.
     const ownAhead = waiting.cost(account) - fullPerMs * meanMs
     const refuse = (ahead: number) =>
-      refusals.refuse(account, { ahead, mostAhead, perMs, claimMs: meanMs / serving.slots })
+      refusals.refuse(account, {
+        ahead,
+        mostAhead,
+        perMs,
+        claimMs: meanMs / serving.slots,
+        slots: serving.slots,
+      })
     if (ownAhead > mostAhead) throw refuseNow(refuse(ownAhead))
     const grammar = grammars.enter(account, size)
     if (grammar === null) throw compiling(model.id)
@@ -321,7 +329,20 @@ function compiling(model: string): ApiError {
  * admitted again before its wait is over.
  */
 const FULL_SHARE = 0.9
-const isFull = ({ slots, running }: ModelPicture) => running >= FULL_SHARE * slots
+const isFull = ({ slots, running }: ModelPicture) =>
+  running > 0 && (running >= FULL_SHARE * slots || slots - running < 2)
+
+/**
+ * A refused account is also admitted again before its wait is over if the model has more than this many times the slots
+ * that it had at the refusal: workers have come, or heartbeats were lost for a moment.
+ */
+const MOST_GROWN = 1.25
+
+/** Returns whether an earlier refusal still counts. A long queue is no reason where a model has no ready worker. */
+function stillHolds({ slots }: Refused, found: ModelPicture | null): boolean {
+  if (found === null) return slots === null
+  return isFull(found) && (slots === null || found.slots <= MOST_GROWN * slots)
+}
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 
 /**

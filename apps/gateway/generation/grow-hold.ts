@@ -85,6 +85,8 @@ export function createGrowHold(deps: {
       const growth = toGrowth(extended, before, shares.mayGetSpare())
       onGrowth(growth)
       if (extended.status === 'granted') dispatched.growHold(shares.grown(choice, toHold(extended)))
+      // The growth of another choice may have made this share worth more (`cap-output.ts` of the worker).
+      else if (choices > 1) dispatched.growHold(shares.of(choice))
       // After `short` the worker asks again even if it gets no answer. One of several choices is answered nevertheless:
       // its share may have grown while the amount has not, and the answer with that share may not have reached the
       // worker.

@@ -11,15 +11,23 @@ export type Excess = {
   readonly perMs: number
   /** The mean time between two claims of the model's generations. */
   readonly claimMs: number
+  /** The slots of the model. */
+  readonly slots: number
 }
+
+/**
+ * All requests of an account are still refused for `waitMs`. `slots`: how many slots the model had at the refusal; null
+ * if the length of the queue was not the reason.
+ */
+export type Refused = { readonly waitMs: number; readonly slots: number | null }
 
 /**
  * The accounts that a model refuses because it is busy for them. Every function takes the names of a model and an account
  * as one text. All times are in ms.
  */
 export type Refusals = {
-  /** Returns how long all requests of the account are still refused; null if they are not. */
-  find(account: string): number | null
+  /** Returns the refusal of all requests of the account; null if they are not refused. */
+  find(account: string): Refused | null
   /** Returns the cost before the next request for which the account was promised room; 0 without a promise. */
   promisedAhead(account: string): number
   /** Refuses the account until there is room for its next request. Returns how long that will probably take. */
@@ -61,6 +69,7 @@ type Known = {
   /** Null before the first promise. */
   marginMs: number | null
   freeMs: number
+  readonly slots: number | null
   /** Null after the promise was kept, and if there was none. */
   promise: { readonly mostAhead: number } | null
 }
@@ -92,9 +101,13 @@ export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number
   }
 
   return {
-    find: leftMs,
+    find(account) {
+      const waitMs = leftMs(account)
+      const known = byAccount.get(account)
+      return waitMs === null || known === undefined ? null : { waitMs, slots: known.slots }
+    },
     promisedAhead: (account) => findDue(byAccount.get(account))?.mostAhead ?? 0,
-    refuse(account, { ahead, mostAhead, perMs, claimMs }) {
+    refuse(account, { ahead, mostAhead, perMs, claimMs, slots }) {
       // Several requests may be on their way to the record when it refuses the first one.
       const left = leftMs(account)
       if (left !== null) return left
@@ -109,14 +122,19 @@ export function createRefusals(deps: { drainBoundMs: number; nowMs: () => number
       // half of the time between two claims is left until that claim.
       const roomMs = (ahead - mostAhead) / perMs + claimMs / 2
       const waitMs = Math.min(MOST_WAIT_MS, roomMs + marginMs)
-      byAccount.set(account, { marginMs, freeMs: nowMs() + waitMs, promise: { mostAhead } })
+      byAccount.set(account, { marginMs, freeMs: nowMs() + waitMs, slots, promise: { mostAhead } })
       return waitMs
     },
     refuseFor(account, waitMs) {
       const left = leftMs(account)
       if (left !== null) return left
       const marginMs = byAccount.get(account)?.marginMs ?? null
-      byAccount.set(account, { marginMs, freeMs: nowMs() + waitMs, promise: null })
+      byAccount.set(account, {
+        marginMs,
+        freeMs: nowMs() + waitMs,
+        slots: null,
+        promise: null,
+      })
       return waitMs
     },
     endEarly(account) {

@@ -14,7 +14,7 @@ const MOST_LISTED_AT_ONCE = 2_048
 
 /**
  * Returns events with the log probabilities that an engine has sent for the tokens of a prompt. The first token has no
- * log probability. Throws an `EngineError` if that of any other token is missing.
+ * log probability. Throws an `EngineError` if the log probability of another token is missing.
  *
  * The texts are the same as in vLLM's HTTP server: the first token is decoded by itself, and does not count as the
  * beginning of a character that a later token completes.

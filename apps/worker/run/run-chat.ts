@@ -112,7 +112,7 @@ export function createRunChat(deps: {
     const promptIds = concat(prompt.ids, earlier)
     const cacheSalt = prefixTenantOf(job)
     // An interrupted generation does not wait for other prompts, because its caller sees a pause.
-    if (run.epoch === 1) {
+    if (earlier.length === 0 && run.firstPromptTokens === null) {
       await prefills.begin(run, promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)))
     }
     await trials.begin(run)

@@ -107,6 +107,21 @@ test('equally calm workers get generations in turn, also after heartbeats', () =
   expect(chosen).toEqual(['one', 'two', 'three', 'one', 'two', 'three'])
 })
 
+test('a worker that comes back to a model with one worker does not get all generations', () => {
+  const picture = createClusterPicture(() => 0)
+  const place = () => {
+    for (const id of ['one', 'two']) picture.applyHeartbeat(worker(id, { running: 0 }))
+    const calmest = picture.findCalmest('m') ?? 'none'
+    picture.notePlaced('m', calmest, null)
+    return calmest
+  }
+  for (let turn = 0; turn < 100; turn += 1) place()
+  picture.forgetWorker('two')
+  picture.applyHeartbeat(worker('one', { running: 0 }))
+  const chosen = Array.from({ length: 10 }, place)
+  expect(chosen.filter((id) => id === 'one').length).toBeGreaterThanOrEqual(4)
+})
+
 test('idle workers get generations in proportion to their slots, also after heartbeats', () => {
   const picture = createClusterPicture(() => 0)
   const counts = new Map<string, number>()

@@ -104,3 +104,12 @@ function heartbeat(
     engines: [{ model: 'demo-chat', ready: true, contextWindow: 4_096, ...engine }],
   }
 }
+
+test('a refusal for a busy model does not hold for a model that has lost its worker', () => {
+  const engines = [{ slots: 4, running: 4, meanMs: 1_000 }]
+  const { admit, picture } = setUp({ engines, state: { state: 'warming', etaMs: 60_000 } })
+  admit(generationCall()).refuse({ status: 'busy', reason: 'queue', ahead: 100_000 })
+  expect(() => admit(generationCall({ startWaitS: 30 }))).toThrow('is busy')
+  picture.forgetWorker('worker-0')
+  expect(admit(generationCall({ startWaitS: 30 })).startWait).toMatchObject({ limitS: 30 })
+})

@@ -57,6 +57,29 @@ test('until the wait of a refusal is over the account is refused at once, anothe
   expect(admit(generationCall()).place.mostAhead).toBe(12_000)
 })
 
+test('the wait of a refusal ends early if the model has many more slots than at the refusal', () => {
+  const engine = { slots: 20, running: 20, meanMs: 1_000 }
+  const { admit, beat } = setUp({ engines: [engine] })
+  admit(generationCall()).refuse(queue(1_000))
+  beat({ ...engine, slots: 5, running: 5 }, 1)
+  expect(() => admit(generationCall())).toThrow('is busy')
+  beat({ ...engine, slots: 6, running: 6 }, 1)
+  expect(admit(generationCall()).place.mostAhead).toBe(78_000)
+})
+
+test.each([
+  { slots: 1, running: 0 },
+  { slots: 8, running: 6 },
+])('the wait of a refusal ends early if $running of $slots slots are in use', (idle) => {
+  const engine = { slots: idle.slots, running: idle.slots, meanMs: 1_000 }
+  const { admit, beat } = setUp({ engines: [engine] })
+  admit(generationCall()).refuse(queue(1_000))
+  beat({ ...engine, running: idle.running + 1 })
+  expect(() => admit(generationCall())).toThrow('is busy')
+  beat({ ...engine, ...idle })
+  expect(() => admit(generationCall())).not.toThrow()
+})
+
 test('the wait of a refusal ends early if more than a tenth of the slots is free', () => {
   const engine = { slots: 20, running: 20, meanMs: 1_000 }
   const { admit, beat } = setUp({ engines: [engine] })

@@ -3,11 +3,18 @@ import { createRefusals } from '#apps/gateway/generation/refusals.ts'
 
 function setUp() {
   const clock = { nowMs: 0 }
-  return { clock, ...createRefusals({ drainBoundMs: 30_000, nowMs: () => clock.nowMs }) }
+  const refusals = createRefusals({ drainBoundMs: 30_000, nowMs: () => clock.nowMs })
+  return { clock, ...refusals, find: (account: string) => refusals.find(account)?.waitMs ?? null }
 }
 
 /** The engines take 2 tokens in a ms, and claim a generation each 500 ms. */
-const excess = (tooMuch: number) => ({ ahead: 60_000 + tooMuch, mostAhead: 60_000, perMs: 2, claimMs: 500 })
+const excess = (tooMuch: number) => ({
+  ahead: 60_000 + tooMuch,
+  mostAhead: 60_000,
+  perMs: 2,
+  claimMs: 500,
+  slots: 8,
+})
 /** The time that the engines need for the tokens that are too many, half of the time between two claims, the margin. */
 const waitMs = (tooMuch: number, marginMs: number) => tooMuch / 2 + 250 + marginMs
 const FIRST_MARGIN_MS = 4_000
