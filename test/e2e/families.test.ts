@@ -27,7 +27,7 @@ beforeAll(async () => {
     billingEnv: { CATALOG_FILE: writeFamilyCatalog() },
   })
   account = await cluster.createAccount('100')
-  openai = new OpenAI({ baseURL: cluster.baseUrl, apiKey: account.apiKey, maxRetries: 0 })
+  openai = new OpenAI({ baseURL: cluster.baseUrl, apiKey: account.apiKey })
 })
 
 afterAll(async () => await cluster.stop())

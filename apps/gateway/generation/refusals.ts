@@ -77,7 +77,7 @@ type Known = {
 /**
  * Remembers refusals, and keeps what `retry-after` promises:
  * - Until the wait is over, every request of the account is refused, with the rest of the wait. Otherwise a request that
- *   happens to come in a better moment would take the room of the clients that wait as they were told.
+ *   happens to come in a better moment would take the room of the clients that wait for `retry-after`.
  * - When the wait is over, the bound that was in force at the refusal still holds for the account's next request, even
  *   if the engines have become slower since. So the account has to wait only until the engines have taken the cost that
  *   was above this bound.

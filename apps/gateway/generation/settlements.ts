@@ -109,7 +109,8 @@ type Held = {
  * is refused.
  *
  * The settlement of a further choice (`choices.ts`) has no entry for billing and needs no receipt. It is dropped at its
- * first answer. If a failover loses it, a worker may run the generation for nobody, until the gateway stops it.
+ * first answer. If a failover loses it, a worker may run the generation although its request has ended, until the
+ * gateway stops it.
  */
 export function createSettlements(deps: {
   record: Pick<GenerationRecord, 'settle' | 'readMark'>

@@ -5,8 +5,7 @@ import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
 import { LONG_TEXT, test, type ClientAccess } from '../../support/client-test.ts'
 
-const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
-  new OpenAI({ baseURL: baseUrl, apiKey, fetch, maxRetries: 0 })
+const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) => new OpenAI({ baseURL: baseUrl, apiKey, fetch })
 
 const Weather = z.object({ city: z.string(), unit: z.enum(['celsius', 'fahrenheit']) })
 

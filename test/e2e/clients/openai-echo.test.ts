@@ -7,8 +7,7 @@ import { expectBalancedBooks } from '../../support/books.ts'
 import { demoPrices } from '../../support/catalog.ts'
 import { test, type ClientAccess } from '../../support/client-test.ts'
 
-const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
-  new OpenAI({ baseURL: baseUrl, apiKey, fetch, maxRetries: 0 })
+const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) => new OpenAI({ baseURL: baseUrl, apiKey, fetch })
 
 const PROMPT = ' The mill grinds 文 corn.<|im_end|>'
 const ASKED = {
