@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { namePlace, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { openServerCredentials } from '#libs/grpc/open-credentials.ts'

@@ -1,4 +1,4 @@
-import type { Gauge, Registry } from 'prom-client'
+import type { Gauge, Registry } from '@prometheus-io/client'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { SettleResult } from './money/money.ts'
 
@@ -10,7 +10,7 @@ export type BillingMetrics = ReturnType<typeof createMetrics>
 /** Billing's metrics. An operator should look into everything that counts as an alarm. */
 export function createMetrics(registry: Registry, moneyCallsWaiting: () => number) {
   const { counter, gauge, histogram } = declareMetrics(registry)
-  /** A gauge without a value until it is set; prom-client would begin with 0. */
+  /** A gauge without a value until it is set; the library would begin with 0. */
   const unknown = (metric: { name: string; help: string }): Gauge => {
     const unset = gauge(metric)
     unset.remove()

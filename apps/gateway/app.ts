@@ -1,5 +1,5 @@
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
-import type { Registry } from 'prom-client'
+import type { Registry } from '@prometheus-io/client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { AskAccount } from '#libs/billing-client/ask-account.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'

@@ -1,6 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { hostname } from 'node:os'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { ConfigError } from '#libs/config/load-config.ts'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
 import { CAPACITY, DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { BEAT_MS } from '#libs/event-bus/heartbeat.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { collectDefaultMetrics, type Registry } from 'prom-client'
+import { collectDefaultMetrics, type Registry } from '@prometheus-io/client'
 import { declareMetrics } from './declare-metrics.ts'
 import { toLoggableError } from './loggable-error.ts'
-import { IDLE_MONITOR_PERIOD_MS, measureEventLoopLag } from './event-loop-lag.ts'
+import { IDLE_MONITORS, measureEventLoopLag } from './event-loop-lag.ts'
 import { VERSION } from './version.ts'
 
 export type Readiness = () => { ready: true } | { ready: false; reason: string }
@@ -23,7 +23,7 @@ export async function serveOps(options: {
   routes?: ReadonlyMap<string, RequestListener>
 }): Promise<Server> {
   const { registry, readiness } = options
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: IDLE_MONITOR_PERIOD_MS })
+  collectDefaultMetrics({ register: registry, ...IDLE_MONITORS })
   measureEventLoopLag(registry)
   declareMetrics(registry).gauge({
     name: 'millrace_build_info',

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { pino } from 'pino'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { onTestFinished } from 'vitest'
 import { loadConfig } from '#libs/config/load-config.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'

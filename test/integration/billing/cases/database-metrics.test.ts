@@ -1,4 +1,4 @@
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { expect, onTestFinished } from 'vitest'
 import { createMoney } from '#apps/billing/money/money.ts'
 import { createMetrics } from '#apps/billing/metrics.ts'

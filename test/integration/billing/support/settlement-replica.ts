@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { runSettlements } from '#apps/billing/settlements/run-settlements.ts'
 import { createTimingWriter } from '#apps/billing/settlements/write-timings.ts'

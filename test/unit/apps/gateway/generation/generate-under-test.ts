@@ -1,4 +1,4 @@
-import { Registry } from 'prom-client'
+import { Registry } from '@prometheus-io/client'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { NO_SEATING } from '#apps/gateway/generation/affinity.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
