@@ -23,7 +23,8 @@ export type PythonTemplate = { readonly render: (values: Readonly<Record<string,
 
 /**
  * Returns a chat template that renders as Python renders it: see README.md. Throws for a source that cannot be parsed;
- * `render` throws for a construct that the Jinja library lacks. `now` is the date for templates that print it.
+ * `render` throws a TemplateRefusal where the template raises an error, and another error for a construct that the
+ * Jinja library lacks. `now` is the date for templates that print it.
  */
 export function createPythonTemplate(source: string, now: () => Date): PythonTemplate {
   const template = new Template(source)
@@ -62,6 +63,9 @@ function* namesIn(part: unknown): Generator<string> {
   }
 }
 
+/** Thrown where a template itself refuses what it is given, by `raise_exception`. */
+export class TemplateRefusal extends Error {}
+
 type TemplateFunction = (values: readonly unknown[]) => unknown
 
 /** The functions that a rewritten template calls, under names that no template can write. */
@@ -92,6 +96,9 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   '.method'(values) {
     const [name, text, ...args] = values.map((value) => toRuntimeValue(value).value)
     return STRING_METHODS[String(name)]?.(String(text), ...args)
+  },
+  '.raise'(values) {
+    throw new TemplateRefusal(toPythonText(argument(values, 0)))
   },
   '.keys'(values) {
     const { type, value } = argument(values, 0)

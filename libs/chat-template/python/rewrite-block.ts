@@ -220,6 +220,8 @@ function replaceTest(node: Node): Node {
 function replaceMethod(node: Node): Node {
   const { callee, args } = node
   if (isNode(callee) && callee['value'] === 'strftime_now' && Array.isArray(args)) return call('.now', args)
+  if (isNode(callee) && callee['value'] === 'raise_exception' && Array.isArray(args))
+    return call('.raise', args)
   if (!isNode(callee) || callee.type !== 'MemberExpression' || callee['computed'] === true) return node
   const name = isNode(callee['property']) ? callee['property']['value'] : null
   if (typeof name !== 'string' || !Array.isArray(args)) return node
