@@ -22,6 +22,7 @@ import { awaitServiceRights, SCHEMA_RIGHTS } from './database/service-rights.ts'
 import { toKysely } from './database/to-kysely.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
+import { watchWrites } from './database/watch-writes.ts'
 import { createLookUpLane } from './money/lanes/look-up-lane.ts'
 import { createMoneyLane } from './money/lanes/money-lane.ts'
 import { createMetrics } from './metrics.ts'
@@ -139,12 +140,16 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   const models = releasers.add('models', await followModels({ pool, versions, log }), {
     run: (models) => models.stop(),
   })
+  const writes = watchWrites(() => performance.now())
   const money = createMoney({
     pool,
     receipts: createReceipts(config.RECEIPT_SECRETS),
     holdGraceMs: config.HOLD_GRACE_MS,
     nowMs,
-    onCall: (call, durationMs) => metrics.databaseSeconds.observe({ call }, durationMs / 1_000),
+    onCall(call, durationMs, error) {
+      metrics.databaseSeconds.observe({ call }, durationMs / 1_000)
+      writes.noteFailure(error)
+    },
   })
   const lane = createMoneyLane({
     money,
@@ -270,7 +275,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   const { statementMs } = MONEY_BOUNDS
   const pooled =
     config.DATABASE_POOLER === 'none' ? null : { role: SERVICE_ROLE, statementMs, idleMs: statementMs }
-  const database = watchReadiness({ pool, pooled, everyMs: LIMITS.databaseCheckMs, log })
+  const database = watchReadiness({ pool, pooled, writes, everyMs: LIMITS.databaseCheckMs, log })
   releasers.add('readiness', database, {
     run(database) {
       database.stop()

@@ -89,8 +89,8 @@ export function createMoney(options: {
   receipts: Receipts
   holdGraceMs: number
   nowMs: () => number
-  /** Called after each try of a function, with its duration, whether it worked or not. */
-  onCall?: (name: string, durationMs: number) => void
+  /** Called after each try of a function, with its duration, and with its error if it failed. */
+  onCall?: (name: string, durationMs: number, error?: unknown) => void
 }): Money {
   const { pool, receipts, holdGraceMs, nowMs, onCall } = options
 
@@ -109,15 +109,17 @@ export function createMoney(options: {
     const values = Object.values(parameters)
     for (let attempt = 1; ; attempt += 1) {
       const startedMs = performance.now()
+      let failure: unknown
       try {
         return (await pool.query<Row>({ name, text, values })).rows
       } catch (error) {
+        failure = error
         // If the session could not write, `endIdle` has ended the pool's idle connections, so the next try gets a new
         // connection.
         const mayRepeat = isConflict(error) ? attempt < MAX_TRIES : isReadOnly(error) && attempt === 1
         if (!mayRepeat) throw error
       } finally {
-        onCall?.(name, performance.now() - startedMs)
+        onCall?.(name, performance.now() - startedMs, failure)
       }
     }
   }

@@ -151,7 +151,7 @@ describe.skipIf(program === null)('behind PgBouncer', () => {
     onTestFinished(() => fresh.stop())
     const pool = await open('good', fresh)
     const pooled = { role: SERVICE_ROLE, statementMs: 5_000, idleMs: 5_000 }
-    const watch = watchReadiness({ pool, pooled, everyMs: 50, log })
+    const watch = watchReadiness({ pool, pooled, writes: { problem: () => null }, everyMs: 50, log })
     onTestFinished(() => watch.stop())
     await database.pool.query(`alter role ${name} reset role`)
     const unready = { ready: false, reason: expect.stringContaining(`alter role ${name} set role`) }
