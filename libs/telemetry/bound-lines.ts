@@ -1,5 +1,5 @@
 /** Lines with one message that are logged at once, and the time after which one more is logged. */
-const MOST_AT_ONCE = 20
+const MOST_AT_ONCE = 50
 const ONE_MORE_MS = 1_000
 
 /** The most messages whose lines are counted; a message that contains a value would otherwise fill the memory. */
