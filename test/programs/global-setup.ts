@@ -1,9 +1,12 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
 import { createSay, sayWhile } from '#scripts/servers/say.ts'
 import { TOOLS } from '../support/local-servers.ts'
 import { programsFolder } from '../support/programs.ts'
+
+const run = promisify(execFile)
 
 const FILES = ['test/programs/packages/package.json', 'test/programs/packages/package-lock.json', '.npmrc']
 
@@ -18,15 +21,12 @@ export async function setup(): Promise<void> {
   const unfinished = mkdtempSync(join(TOOLS, 'programs-'))
   for (const file of FILES) copyFileSync(file, join(unfinished, basename(file)))
   const say = createSay(performance.now())
-  await sayWhile(say, 'installing the agent programs that are tested (one gigabyte)', async () => {
-    const { status, stderr } = spawnSync('npm', ['ci', '--loglevel=error', '--no-progress'], {
-      cwd: unfinished,
-      encoding: 'utf8',
+  try {
+    await sayWhile(say, 'installing the agent programs that are tested (one gigabyte)', async () => {
+      await run('npm', ['ci', '--loglevel=error', '--no-progress'], { cwd: unfinished })
     })
-    if (status !== 0) {
-      rmSync(unfinished, { recursive: true, force: true })
-      throw new Error(`npm ci failed in a copy of test/programs (exit code ${status}):\n${stderr}`)
-    }
-  })
-  renameSync(unfinished, folder)
+    renameSync(unfinished, folder)
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true })
+  }
 }
