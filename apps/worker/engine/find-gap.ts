@@ -34,11 +34,11 @@ export function findGapInChunk(
  */
 export function findGapAtEnd(
   { finishReason, completionTokens }: CompleteMessage,
-  { received, lastChunk }: { received: number; lastChunk: number },
+  received: number,
   { request, limits }: CheckedCall,
 ): string | null {
   if (finishReason !== 'stop' && finishReason !== 'length') return null
-  if (![0, lastChunk, received].includes(completionTokens)) {
+  if (completionTokens > received) {
     return `counts ${completionTokens} tokens at its end, with ${received} received`
   }
   if (finishReason !== 'length' || limits === null) return null

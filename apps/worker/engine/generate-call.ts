@@ -35,7 +35,6 @@ export function runGenerate(
   let tokens: Joined | null = null
   let isOpen = true
   let completionTokens = 0
-  let lastChunk = 0
 
   /**
    * Passes the tokens that have arrived to the consumer, and returns whether the consumer wants more. If the consumer
@@ -80,7 +79,7 @@ export function runGenerate(
   function complete(message: CompleteMessage): void {
     close()
     const isWanted = passTokens()
-    const gap = findGapAtEnd(message, { received: completionTokens, lastChunk }, checked)
+    const gap = findGapAtEnd(message, completionTokens, checked)
     if (isWanted && gap !== null) reject(new EngineError('damaged', `the engine's answer ${gap}`))
     else resolve(fromCompleteMessage(message, completionTokens))
   }
@@ -89,6 +88,7 @@ export function runGenerate(
     if (!passTokens()) return abandon()
     fail(new EngineError('gap', `a message of the engine ${gap}`))
     call.cancel()
+    onAbandoned()
   }
 
   const call = open({
@@ -104,8 +104,7 @@ export function runGenerate(
         failAtGap(gap)
         return
       }
-      lastChunk = message.ids.length
-      completionTokens += lastChunk
+      completionTokens += message.ids.length
       if (tokens === null) {
         tokens = message
         queueMicrotask(passInMicrotask)

@@ -14,13 +14,21 @@ async function connect(given: {
   maxNumSeqs?: number
   reasoning?: ModelFamily['reasoning']
   isGeneration?: boolean
+  version?: string
+  servesLossy?: boolean
+  healthy?: () => boolean
   /** The host with which the worker calls the engine. */
   host?: string
 }) {
+  const { healthy } = given
   const { address, stop } = await startEngineServer({
+    ...(healthy !== undefined && { healthy }),
     unary: {
-      GetModelInfo: { reply: { maxContextLength: 2_048, isGeneration: given.isGeneration ?? true } },
+      GetModelInfo: {
+        reply: { maxContextLength: 2_048, vocabSize: 2_009, isGeneration: given.isGeneration ?? true },
+      },
       GetServerInfo: { reply: given.server },
+      GetLoads: { reply: { version: given.version ?? '0.32.0', loads: [] } },
     },
   })
   closers.push(stop)
@@ -29,6 +37,7 @@ async function connect(given: {
   const { client, ...limits } = await connectEngine({
     address: address.replace('127.0.0.1', given.host ?? '127.0.0.1'),
     maxNumSeqs: given.maxNumSeqs,
+    servesLossy: given.servesLossy ?? false,
     family: { reasoning: given.reasoning ?? 'none' },
     log,
   })
@@ -39,7 +48,13 @@ async function connect(given: {
 it('takes the limits that the engine reports, and the configured one first', async () => {
   const server = { maxNumSeqs: 8 }
   expect(await connect({ server })).toEqual({
-    limits: { maxNumSeqs: 8, contextWindow: 2_048, kind: 'chat' },
+    limits: {
+      maxNumSeqs: 8,
+      contextWindow: 2_048,
+      vocabularySize: 2_009,
+      release: '0.32.0 python',
+      kind: 'chat',
+    },
     warnings: [],
   })
   expect((await connect({ server, maxNumSeqs: 3 })).limits.maxNumSeqs).toBe(3)
@@ -80,4 +95,29 @@ it.each([
   const [reasoning, constrainedDecodingStart, expected] = row
   const server = { maxNumSeqs: 8, constrainedDecodingStart }
   expect((await connect({ server, reasoning })).warnings).toEqual(expected)
+})
+
+it('connects once the engine is healthy, however early it answers', async () => {
+  let asked = 0
+  const { limits } = await connect({ server: { maxNumSeqs: 8 }, healthy: () => (asked += 1) > 2 })
+  expect(limits.release).toBe('0.32.0 python')
+  expect(asked).toBe(3)
+})
+
+it('rejects a release that loses tokens, unless it is to be served', async () => {
+  const server = { maxNumSeqs: 8, serverType: 'vllm-grpc' }
+  await expect(connect({ server })).rejects.toThrow('(vLLM 0.32.0 rust) loses tokens of its streams')
+  const { limits, warnings } = await connect({ server, servesLossy: true })
+  expect(limits.release).toBe('0.32.0 rust')
+  expect(warnings).toEqual(['this release of the engine is not supported'])
+})
+
+it.each([
+  ['0.33.0', { maxNumSeqs: 8 }],
+  ['0.31.0', { maxNumSeqs: 8, serverType: 'vllm-grpc' }],
+  ['', { maxNumSeqs: 8 }],
+])('warns of version %j with the server %j, which was never tried', async (version, server) => {
+  expect((await connect({ server, version })).warnings).toEqual([
+    'this release of the engine is not supported',
+  ])
 })
