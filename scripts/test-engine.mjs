@@ -30,6 +30,14 @@ await runScript(async () => {
   const suite = args.length === 0 ? [...CALLS, ...SCENARIOS] : CALLS
   const files = suite.map((name) => `test/contract/${name}.test.ts`)
   // A stall of the machine lets a test miss the state that it waits for, so a test that fails runs again.
-  const options = ['--project', 'contract', '--no-file-parallelism', '--test-timeout', '60000', '--retry', '2']
+  const options = [
+    '--project',
+    'contract',
+    '--no-file-parallelism',
+    '--test-timeout',
+    '60000',
+    '--retry',
+    '2',
+  ]
   return await runAndCount([...options, ...files])
 })

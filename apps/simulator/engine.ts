@@ -170,7 +170,10 @@ function startRun(
   const handlers = createEngineHandlers({ config, model, core, parts, isLoading })
   const server = new Server(UNLIMITED_MESSAGES)
   server.addService(engineService(), handlers.implementation)
-  server.addService(HEALTH_SERVICE, createHealthHandlers(() => core.alive() && !isLoading()))
+  server.addService(
+    HEALTH_SERVICE,
+    createHealthHandlers(() => core.alive() && !isLoading()),
+  )
   return { server, core, handlers }
 }
 

@@ -32,8 +32,23 @@ export function traitsOf(version: ServicerVersion): ServicerTraits {
 }
 
 const TRAITS: Readonly<Record<ServicerVersion, ServicerTraits>> = {
-  '0.26.0+0.8.0': { vllmVersion: '0.26.0', isNewServicer: false, refusesAs: 'INVALID_ARGUMENT', isRust: false },
+  '0.26.0+0.8.0': {
+    vllmVersion: '0.26.0',
+    isNewServicer: false,
+    refusesAs: 'INVALID_ARGUMENT',
+    isRust: false,
+  },
   '0.32.0+0.8.0': { vllmVersion: '0.32.0', isNewServicer: false, refusesAs: 'INTERNAL', isRust: false },
-  '0.32.0+0.14.1': { vllmVersion: '0.32.0', isNewServicer: true, refusesAs: 'INVALID_ARGUMENT', isRust: false },
-  '0.32.0+0.14.0-rust': { vllmVersion: '0.32.0', isNewServicer: true, refusesAs: 'INVALID_ARGUMENT', isRust: true },
+  '0.32.0+0.14.1': {
+    vllmVersion: '0.32.0',
+    isNewServicer: true,
+    refusesAs: 'INVALID_ARGUMENT',
+    isRust: false,
+  },
+  '0.32.0+0.14.0-rust': {
+    vllmVersion: '0.32.0',
+    isNewServicer: true,
+    refusesAs: 'INVALID_ARGUMENT',
+    isRust: true,
+  },
 }

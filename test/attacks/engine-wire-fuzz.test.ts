@@ -27,7 +27,10 @@ test(`an engine that checks nothing by itself survives ${REQUESTS} hostile reque
     for (let sent = 0; sent < count; sent += 1) {
       const { promptLogprobs = -1, ...request } = next()
       const end = await client
-        .generate(isLossy(promptLogprobs) ? request : { ...request, promptLogprobs }, { signal: new AbortController().signal, onTokens: () => true })
+        .generate(isLossy(promptLogprobs) ? request : { ...request, promptLogprobs }, {
+          signal: new AbortController().signal,
+          onTokens: () => true,
+        })
         .then(() => 'answered')
         .catch((error: unknown) => Object(error).kind)
       if (!under.engine.core().alive()) throw new Error(`the engine died of ${describe(request)}`)
@@ -49,4 +52,6 @@ test(`an engine that checks nothing by itself survives ${REQUESTS} hostile reque
 const isLossy = (promptLogprobs: number) => [-1, 0, 1, 2, 3, 4, 20].includes(promptLogprobs)
 
 const describe = (request: object) =>
-  JSON.stringify(request, (_, value) => (typeof value === 'number' && !Number.isFinite(value) ? String(value) : value))
+  JSON.stringify(request, (_, value) =>
+    typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
+  )

@@ -15,7 +15,25 @@ import { engineAddress, LIVE_TARGETS } from './targets.ts'
 
 const STREAM: EngineRequest = {
   requestId: 'stream',
-  promptIds: Uint32Array.of(2001, 1141, 198, 54, 71, 272, 312, 294, 1521, 300, 955, 30, 2002, 198, 2001, 1524, 198),
+  promptIds: Uint32Array.of(
+    2001,
+    1141,
+    198,
+    54,
+    71,
+    272,
+    312,
+    294,
+    1521,
+    300,
+    955,
+    30,
+    2002,
+    198,
+    2001,
+    1524,
+    198,
+  ),
   sampling: { temperature: 0 },
   maxTokens: 800,
   ignoreEos: true,
@@ -67,7 +85,9 @@ describe.each(LIVE_TARGETS)('$name', (target) => {
         ids.push(...tokens.ids)
         if (askers.length < 6) {
           const requestId = `asking-${askers.length}`
-          askers.push(collectGeneration(client, { ...ASKING, requestId }).then(({ end }) => end?.completionTokens))
+          askers.push(
+            collectGeneration(client, { ...ASKING, requestId }).then(({ end }) => end?.completionTokens),
+          )
         }
         return true
       },
@@ -99,46 +119,57 @@ describe.each(LIVE_TARGETS)('$name', (target) => {
   test('counts tokens as its kind of servicer does', async () => {
     const request = { stream: true, tokenized: { input_ids: [5, 6, 7] } }
     const sampling_params = { max_tokens: 3, ignore_eos: true }
-    const { messages } = await collect(callGenerate(raw, { ...request, request_id: 'counts', sampling_params }))
+    const { messages } = await collect(
+      callGenerate(raw, { ...request, request_id: 'counts', sampling_params }),
+    )
     const counts = messages.flatMap(({ chunk }) => (chunk ? [chunk.completionTokens] : []))
     expect(counts).toEqual(target.isRust ? [1, 2, 3] : [1, 1, 1])
   })
 })
 
-describe.runIf(LIVE_TARGETS.some(({ kind }) => kind === 'simulator'))('the simulated servicer in Rust', () => {
-  test('loses tokens beside prompt log probabilities, and its client notices each loss', async () => {
-    const under = await startEngineUnderTest({ servicerVersion: '0.32.0+0.14.0-rust' })
-    const client = createEngineOverTransport(under.client)
-    await client.getModelInfo()
-    const kinds: string[] = []
-    const note = (error: unknown) => kinds.push(error instanceof EngineError ? error.kind : String(error))
-    let asker: Promise<unknown> | undefined
-    const stream = client.generate(STREAM, {
-      signal: new AbortController().signal,
-      onTokens() {
-        asker ??= collectGeneration(client, ASKING).catch(note)
-        return true
-      },
+describe.runIf(LIVE_TARGETS.some(({ kind }) => kind === 'simulator'))(
+  'the simulated servicer in Rust',
+  () => {
+    test('loses tokens beside prompt log probabilities, and its client notices each loss', async () => {
+      const under = await startEngineUnderTest({ servicerVersion: '0.32.0+0.14.0-rust' })
+      const client = createEngineOverTransport(under.client)
+      await client.getModelInfo()
+      const kinds: string[] = []
+      const note = (error: unknown) => kinds.push(error instanceof EngineError ? error.kind : String(error))
+      let asker: Promise<unknown> | undefined
+      const stream = client.generate(STREAM, {
+        signal: new AbortController().signal,
+        onTokens() {
+          asker ??= collectGeneration(client, ASKING).catch(note)
+          return true
+        },
+      })
+      await stream.catch(note)
+      await asker
+      expect(kinds).toEqual(['gap', 'damaged'])
+      await under.close()
     })
-    await stream.catch(note)
-    await asker
-    expect(kinds).toEqual(['gap', 'damaged'])
-    await under.close()
-  })
 
-  test.for<[string, object]>([
-    ['an empty prompt', { tokenized: { input_ids: [] } }],
-    ['an id of the prompt beyond the vocabulary', { tokenized: { input_ids: [2_048] } }],
-    ['a prompt as long as the context', { tokenized: { input_ids: Array.from({ length: 2_048 }, () => 5) } }],
-    ['an id of logit_bias beyond the vocabulary', { sampling_params: { logit_bias: { 2048: 1 } } }],
-    ['a stop id beyond the vocabulary', { sampling_params: { stop_token_ids: [2_048], min_tokens: 2, max_tokens: 3 } }],
-    ['a temperature above 2', { sampling_params: { temperature: 3 } }],
-  ])('dies of %s', async ([, change]) => {
-    const under = await startEngineUnderTest({ servicerVersion: '0.32.0+0.14.0-rust' })
-    const harmless = { request_id: 'x', stream: true, tokenized: { input_ids: [5] } }
-    const { ending } = await collect(callGenerate(under.client, { ...harmless, ...change }))
-    expect(ending.code).toBe('INTERNAL')
-    expect(under.engine.core().alive()).toBe(false)
-    await under.close()
-  })
-})
+    test.for<[string, object]>([
+      ['an empty prompt', { tokenized: { input_ids: [] } }],
+      ['an id of the prompt beyond the vocabulary', { tokenized: { input_ids: [2_048] } }],
+      [
+        'a prompt as long as the context',
+        { tokenized: { input_ids: Array.from({ length: 2_048 }, () => 5) } },
+      ],
+      ['an id of logit_bias beyond the vocabulary', { sampling_params: { logit_bias: { 2048: 1 } } }],
+      [
+        'a stop id beyond the vocabulary',
+        { sampling_params: { stop_token_ids: [2_048], min_tokens: 2, max_tokens: 3 } },
+      ],
+      ['a temperature above 2', { sampling_params: { temperature: 3 } }],
+    ])('dies of %s', async ([, change]) => {
+      const under = await startEngineUnderTest({ servicerVersion: '0.32.0+0.14.0-rust' })
+      const harmless = { request_id: 'x', stream: true, tokenized: { input_ids: [5] } }
+      const { ending } = await collect(callGenerate(under.client, { ...harmless, ...change }))
+      expect(ending.code).toBe('INTERNAL')
+      expect(under.engine.core().alive()).toBe(false)
+      await under.close()
+    })
+  },
+)

@@ -27,5 +27,7 @@ const MOST_WIDTH = 70
 function flatten(value: unknown, path = ''): Map<string, string> {
   const members = typeof value === 'object' && value !== null ? Object.entries(value) : []
   if (members.length === 0) return new Map([[path, JSON.stringify(value) ?? 'undefined']])
-  return new Map(members.flatMap(([key, member]) => [...flatten(member, path === '' ? key : `${path}.${key}`)]))
+  return new Map(
+    members.flatMap(([key, member]) => [...flatten(member, path === '' ? key : `${path}.${key}`)]),
+  )
 }

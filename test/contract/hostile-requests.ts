@@ -12,10 +12,14 @@ const TEXTS = ['', '\0', 'e', '\ud800', '<|im_end|>', 'x'.repeat(2_000)]
  * Returns a function that makes requests as no honest caller sends them: each field is often absent or harmless, and
  * sometimes anything that its type allows. `window` and `vocabulary` are the engine's.
  */
-export function createHostileRequests(seed: number, { window, vocabulary }: { window: number; vocabulary: number }) {
+export function createHostileRequests(
+  seed: number,
+  { window, vocabulary }: { window: number; vocabulary: number },
+) {
   const random = createRandom(seed)
   const below = (count: number) => Math.floor(random() * count)
-  const pick = <Value>(values: readonly [Value, ...Value[]]): Value => values[below(values.length)] ?? values[0]
+  const pick = <Value>(values: readonly [Value, ...Value[]]): Value =>
+    values[below(values.length)] ?? values[0]
   const isHostile = () => random() < 0.08
   const number = () => pick([0, ...NUMBERS])
   const id = () => (isHostile() ? pick([vocabulary, vocabulary + 1, 99_999, 2 ** 32 - 1]) : below(vocabulary))

@@ -188,7 +188,9 @@ export function asDeltas(responses: readonly EngineResponse[]): readonly EngineR
     const ids: number[] = []
     return own.every((response) => {
       if (response.type === 'chunk') ids.push(...response.ids)
-      return response.completionTokens === ids.length && (response.type === 'chunk' || sameIds(response.ids, ids))
+      return (
+        response.completionTokens === ids.length && (response.type === 'chunk' || sameIds(response.ids, ids))
+      )
     })
   }
 }

@@ -215,7 +215,13 @@ export function createScheduler(options: {
         entries.delete(entry.sequence)
         pool.release(entry.blocks)
       }
-      outputs.push({ sequence: entry.sequence, tokenId, ended, isFirst, cachedTokens: entry.cachedTokens ?? 0 })
+      outputs.push({
+        sequence: entry.sequence,
+        tokenId,
+        ended,
+        isFirst,
+        cachedTokens: entry.cachedTokens ?? 0,
+      })
     }
     if (outputs.some((output) => output.ended))
       running = running.filter((entry) => entries.has(entry.sequence))

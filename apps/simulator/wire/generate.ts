@@ -159,7 +159,11 @@ function toSequence(
     spoilsStep,
     cacheSalt,
     fails,
-  }: Pick<Sequence, 'cacheSalt' | 'readsPrefixCache'> & { spoilsStep: boolean; promptIds: Uint32Array; fails: boolean },
+  }: Pick<Sequence, 'cacheSalt' | 'readsPrefixCache'> & {
+    spoilsStep: boolean
+    promptIds: Uint32Array
+    fails: boolean
+  },
 ): { sequence: Sequence; reached: () => Finish | null } {
   let finish: Finish | null = null
   const sequence: Sequence = {

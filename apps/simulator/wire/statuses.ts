@@ -11,7 +11,10 @@ export class InvalidRequest extends Error {
   /** The servicer in Rust does not check this rule, and the engine core dies of the request. */
   readonly isFatal: boolean
 
-  constructor(message: string, options: ErrorOptions & { by?: 'engine' | 'servicer'; isFatal?: boolean } = {}) {
+  constructor(
+    message: string,
+    options: ErrorOptions & { by?: 'engine' | 'servicer'; isFatal?: boolean } = {},
+  ) {
     super(message, options)
     this.name = 'InvalidRequest'
     this.by = options.by ?? 'engine'

@@ -57,7 +57,8 @@ export async function connectEngine(options: {
       `the engine at ${address} (vLLM ${release}) loses tokens of its streams: use the Python servicer, or set ENGINES_THAT_LOSE_TOKENS`,
     )
   }
-  if (verdict !== 'whole') log.warn({ address, release, verdict }, 'this release of the engine is not supported')
+  if (verdict !== 'whole')
+    log.warn({ address, release, verdict }, 'this release of the engine is not supported')
   const maxNumSeqs = options.maxNumSeqs ?? server.maxNumSeqs
   if (maxNumSeqs === null) {
     throw new Error(`the engine at ${address} does not report its max_num_seqs: set maxNumSeqs in WORKERS`)

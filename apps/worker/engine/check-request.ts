@@ -71,7 +71,8 @@ const SAMPLING: Checks<Sampling> = {
   minP: ({ minP }) => within('min_p', minP, [0, 1]),
   frequencyPenalty: ({ frequencyPenalty }) => within('frequency_penalty', frequencyPenalty, [-2, 2]),
   presencePenalty: ({ presencePenalty }) => within('presence_penalty', presencePenalty, [-2, 2]),
-  repetitionPenalty: ({ repetitionPenalty }) => positive('repetition_penalty', repetitionPenalty, MAX_FLOAT32),
+  repetitionPenalty: ({ repetitionPenalty }) =>
+    positive('repetition_penalty', repetitionPenalty, MAX_FLOAT32),
   seed: ({ seed }) => whole('seed', seed, [0, MAX_INT32]),
   logitBias({ logitBias = {} }, limits) {
     const names = Object.keys(logitBias)
@@ -88,7 +89,9 @@ function inVocabulary(field: string, ids: readonly number[], limits: EngineLimit
   const size = limits?.vocabularySize ?? MAX_INT32 + 1
   const outside = ids.filter((id) => !Number.isInteger(id) || id < 0 || id >= size)
   if (outside.length === 0) return
-  refuse(`token_id(s) [${outside.join(', ')}] in ${field} contain out-of-vocab token ids. Vocabulary size: ${size}`)
+  refuse(
+    `token_id(s) [${outside.join(', ')}] in ${field} contain out-of-vocab token ids. Vocabulary size: ${size}`,
+  )
 }
 
 function within(field: string, value: number | undefined, [min, max]: readonly [number, number]): void {

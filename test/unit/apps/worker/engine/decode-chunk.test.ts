@@ -170,7 +170,13 @@ describe('decodeChunk', () => {
           .sort((a, b) => a.key - b.key)
           .flatMap(({ part }) => part)
         const bytes = Buffer.from([...unknown.flat(), ...delimited(1, shuffled), ...unknown.flat()])
-        expect(decodeChunk(bytes)).toEqual({ type: 'chunk', ids, promptTokens, completionTokens: 0, cachedTokens })
+        expect(decodeChunk(bytes)).toEqual({
+          type: 'chunk',
+          ids,
+          promptTokens,
+          completionTokens: 0,
+          cachedTokens,
+        })
         expect(decodeChunk(bytes)).toEqual(byReflection(bytes))
       }),
       { numRuns: runs(200, 1000) },

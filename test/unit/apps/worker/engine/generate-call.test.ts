@@ -199,7 +199,7 @@ test('an error of the consumer replaces the end or the failure that arrives with
 
 const GAPS: readonly (readonly [
   string,
-  { asks?: Partial<CheckedCall['request']>; before: ChunkMessage[]; after: ChunkMessage }
+  { asks?: Partial<CheckedCall['request']>; before: ChunkMessage[]; after: ChunkMessage },
 ])[] = [
   ['a count of the call that is ahead', { before: [chunk(1)], after: { ...chunk(3), completionTokens: 3 } }],
   ['a count of a chunk with more ids', { before: [], after: { ...chunk(2), completionTokens: 2 } }],
