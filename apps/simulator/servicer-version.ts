@@ -20,9 +20,9 @@ export type ServicerTraits = {
   /** The status of a request that the engine refuses. */
   readonly refusesAs: 'INVALID_ARGUMENT' | 'INTERNAL'
   /**
-   * True for the servicer in Rust. It counts the tokens of a call and not those of a chunk, repeats all ids at the end,
-   * loses the step in which a prompt with log probabilities is computed, and does not check everything of which the
-   * engine core dies.
+   * True for the servicer in Rust. Its counts are of the tokens of a call, not of a chunk, and its last message repeats all
+   * ids. It loses the step in which a prompt with log probabilities is computed, and does not check everything of which
+   * the engine core dies.
    */
   readonly isRust: boolean
 }

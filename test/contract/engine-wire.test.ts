@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { casesOf } from './cases.ts'
-import { expectSame } from './expect-same.ts'
+import { expectRecorded } from './expect-recorded.ts'
 import { callGenerate, collect, toResponses } from './raw-calls.ts'
 import { caseNames, RECORDED_VERSIONS, type Recording } from './recordings.ts'
 import { fromRecording, toStructure, type EngineResponse, type Structure } from './structure.ts'
@@ -97,7 +97,7 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))(
       const literal = leaveOut === 'text' ? null : literalText(recording)
       const spoken = () => withoutEnd(open.decode(spokenIds(responses)))
 
-      expectSame(
+      expectRecorded(
         {
           code: ending.code,
           details: OTHER_WORDS.has(name) ? recording.status.details : ending.details,

@@ -2,10 +2,17 @@ import type { EngineRequest } from '#apps/worker/engine/engine-client.ts'
 import { createRandom } from '#test/support/random.ts'
 
 /** Numbers at the borders of the fields' ranges and of the wire's types, and values that are no numbers. */
-const NUMBERS = [
-  ...[0, 1, 2, 3, -1, -2, -3, 0.5, 1.5, 2.000_001, 20, 21, 100, 1e-46, 1e-40, 1e-30, 1e39],
-  ...[2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 53, -(2 ** 31), NaN, Infinity, -Infinity],
-]
+const NUMBERS = [0, 1, 2, 3, -1, -2, -3, 0.5, 1.5, 2.000_001, 20, 21, 100, 1e-46, 1e-40, 1e-30, 1e39].concat([
+  2 ** 31 - 1,
+  2 ** 31,
+  2 ** 32 - 1,
+  2 ** 32,
+  2 ** 53,
+  -(2 ** 31),
+  NaN,
+  Infinity,
+  -Infinity,
+])
 const TEXTS = ['', '\0', 'e', '\ud800', '<|im_end|>', 'x'.repeat(2_000)]
 
 /**

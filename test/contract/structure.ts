@@ -180,7 +180,12 @@ export function asDeltas(responses: readonly EngineResponse[]): readonly EngineR
     if (!ofCall.has(response.index)) return response
     const ids = response.type === 'complete' ? (last.get(response.index) ?? response.ids) : response.ids
     last.set(response.index, ids)
-    return { ...response, ids, completionTokens: ids.length }
+    const { logprobs } = response
+    const own =
+      logprobs === null
+        ? null
+        : { ids: logprobs.ids.slice(-ids.length), tops: logprobs.tops.slice(-ids.length) }
+    return { ...response, ids, completionTokens: ids.length, logprobs: own }
   })
 
   function countsCall(choice: number): boolean {

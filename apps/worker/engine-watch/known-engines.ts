@@ -1,6 +1,6 @@
 import type { Servicer } from '../engine/engine-client.ts'
 
-/** What is known of a release of vLLM with a kind of servicer. */
+/** The result of the tests of a release of vLLM with a kind of servicer. */
 type Verdict = 'whole' | 'loses-tokens' | 'untried'
 
 /**

@@ -3,10 +3,10 @@ import type { ChunkMessage, CompleteMessage } from './decode-chunk.ts'
 import type { EngineRequest } from './engine-client.ts'
 
 /**
- * Returns how a chunk shows that the engine has lost tokens of this call before or in it; null if it does not.
- * `received` counts the ids of the earlier chunks. The Python servicer counts the tokens of each chunk, the Rust
- * servicer those of the call so far, and a count of 0 is not a report. The first chunk repeats the prompt's length, and
- * has its log probabilities.
+ * Returns how a chunk shows that the engine has lost tokens of this call, before the chunk or in the chunk. Returns null
+ * if it shows no loss. `received` is the number of ids in the earlier chunks. The Python servicer counts the tokens of
+ * each chunk, and the Rust servicer counts the tokens of the call so far. A count of 0 is not a report. The first chunk
+ * repeats the length of the prompt, and has its log probabilities.
  */
 export function findGapInChunk(
   { ids, completionTokens, promptTokens, logprobs, promptLogprobs }: ChunkMessage,

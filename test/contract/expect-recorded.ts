@@ -4,7 +4,7 @@ import { AssertionError } from 'node:assert'
  * Throws an error whose message is a table of the fields that differ, unless the values are equal. A field is named by
  * its path, such as `structure.choices.0.finishReason`.
  */
-export function expectSame(actual: unknown, recorded: unknown): void {
+export function expectRecorded(actual: unknown, recorded: unknown): void {
   const [own, wanted] = [flatten(actual), flatten(recorded)]
   const fields = Array.from(new Set([...wanted.keys(), ...own.keys()]))
   const rows = fields
@@ -14,7 +14,7 @@ export function expectSame(actual: unknown, recorded: unknown): void {
 }
 
 /** Returns the table as text, with columns of equal width. */
-export function toTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+function toTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const cut = (cell: string) => (cell.length > MOST_WIDTH ? `${cell.slice(0, MOST_WIDTH - 1)}…` : cell)
   const lines = [titles, ...rows].map((cells) => cells.map(cut))
   const widths = titles.map((_, at) => Math.max(...lines.map((cells) => cells[at]?.length ?? 0)))
