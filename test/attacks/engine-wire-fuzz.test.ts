@@ -40,7 +40,7 @@ test(`an engine that checks nothing by itself survives ${REQUESTS} hostile reque
 
   await Promise.all(Array.from({ length: AT_ONCE }, async () => await send(REQUESTS / AT_ONCE)))
   expect(Object.keys(ends).toSorted()).toEqual(['answered', 'refused'])
-  expect(ends['answered']).toBeGreaterThan(REQUESTS / 20)
+  expect(ends['answered']).toBeGreaterThan(REQUESTS / 5)
   expect(ends['refused']).toBeGreaterThan(REQUESTS / 5)
   await under.close()
 })

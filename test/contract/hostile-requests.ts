@@ -15,9 +15,15 @@ const NUMBERS = [0, 1, 2, 3, -1, -2, -3, 0.5, 1.5, 2.000_001, 20, 21, 100, 1e-46
 ])
 const TEXTS = ['', '\0', 'e', '\ud800', '<|im_end|>', 'x'.repeat(2_000)]
 
+/** The fields that a request may be hostile in, one at a time, so that no refusal hides what another field would do. */
+const FIELDS = (
+  'promptLength promptIds temperature topP topK minP frequencyPenalty presencePenalty repetitionPenalty seed biasIds ' +
+  'biases maxTokens minTokens endIds stop logprobs'
+).split(' ')
+
 /**
- * Returns a function that makes requests as no honest caller sends them: each field is often absent or harmless, and
- * sometimes anything that its type allows. `window` and `vocabulary` are the engine's.
+ * Returns a function that makes requests as no honest caller sends them: one of the fields may have any value of its
+ * type, and the others are absent or harmless. `window` and `vocabulary` are the engine's.
  */
 export function createHostileRequests(
   seed: number,
@@ -27,46 +33,56 @@ export function createHostileRequests(
   const below = (count: number) => Math.floor(random() * count)
   const pick = <Value>(values: readonly [Value, ...Value[]]): Value =>
     values[below(values.length)] ?? values[0]
-  const isHostile = () => random() < 0.08
   const number = () => pick([0, ...NUMBERS])
-  const id = () => (isHostile() ? pick([vocabulary, vocabulary + 1, 99_999, 2 ** 32 - 1]) : below(vocabulary))
-  const ids = (most: number) => Array.from({ length: below(most) }, id)
-  const some = <Value>(harmless: () => Value, hostile: () => Value) =>
-    pick([undefined, harmless(), isHostile() ? hostile() : harmless()])
-  const bias = () =>
-    Object.fromEntries(
-      Array.from({ length: below(4) }, () => [
-        isHostile() ? pick(['-1', 'x', '1e3', '', '99999999999', `${vocabulary}`]) : `${below(vocabulary)}`,
-        isHostile() ? number() : below(100) - 50,
-      ]),
-    )
-  const promptLength = () => (isHostile() ? pick([0, window - 1, window, window + 1]) : 1 + below(12))
+  const beyond = () => pick([vocabulary, vocabulary + 1, 99_999, 2 ** 31 - 1, 2 ** 32 - 1])
+  let hostile = ''
   let count = 0
 
+  const some = <Value>(field: string, harmless: () => Value, any: () => Value) =>
+    hostile === field ? any() : pick([undefined, harmless()])
+  const ids = (field: string, length: number) => {
+    const own = Array.from({ length }, () => below(vocabulary))
+    if (hostile === field && length > 0) own[below(length)] = beyond()
+    return own
+  }
+  const toBias = () =>
+    Object.fromEntries(
+      Array.from({ length: 1 + below(3) }, () => [
+        hostile === 'biasIds'
+          ? pick(['-1', 'x', '1e3', '', '99999999999', `${beyond()}`])
+          : `${below(vocabulary)}`,
+        hostile === 'biases' ? number() : below(100) - 50,
+      ]),
+    )
+
   return (): EngineRequest => {
+    hostile = pick(['', ...FIELDS])
+    count += 1
+    const length = hostile === 'promptLength' ? pick([0, window - 1, window, window + 1]) : 1 + below(12)
+    const isStopped = hostile === 'endIds' || random() < 0.3
     const optional = {
-      minTokens: some(() => below(3), number),
+      minTokens: hostile === 'endIds' ? 2 : some('minTokens', () => below(2), number),
       ignoreEos: pick([undefined, true, false]),
-      topLogprobs: some(() => below(5), number),
-      promptLogprobs: some(() => below(5), number),
+      topLogprobs: some('logprobs', () => below(5), number),
+      promptLogprobs: some('logprobs', () => below(5), number),
     }
     return {
-      requestId: `hostile-${seed}-${(count += 1)}`,
-      promptIds: Uint32Array.from({ length: promptLength() }, id),
+      requestId: `hostile-${seed}-${count}`,
+      promptIds: Uint32Array.from(ids('promptIds', length)),
       sampling: {
-        temperature: some(() => random() * 2, number),
-        topP: some(() => 1 - random(), number),
-        topK: some(() => below(50), number),
-        minP: some(random, number),
-        frequencyPenalty: some(() => random() * 4 - 2, number),
-        presencePenalty: some(() => random() * 4 - 2, number),
-        repetitionPenalty: some(() => 0.5 + random(), number),
-        seed: some(() => below(1_000), number),
-        logitBias: some(bias, bias),
+        temperature: some('temperature', () => random() * 2, number),
+        topP: some('topP', () => 1 - random(), number),
+        topK: some('topK', () => below(50), number),
+        minP: some('minP', random, number),
+        frequencyPenalty: some('frequencyPenalty', () => random() * 4 - 2, number),
+        presencePenalty: some('presencePenalty', () => random() * 4 - 2, number),
+        repetitionPenalty: some('repetitionPenalty', () => 0.5 + random(), number),
+        seed: some('seed', () => below(1_000), number),
+        logitBias: hostile.startsWith('bias') ? toBias() : pick([undefined, toBias()]),
       },
-      maxTokens: isHostile() ? number() : 1 + below(4),
-      endIds: random() < 0.3 ? ids(3) : [],
-      stop: isHostile() ? [pick(['a', ...TEXTS])] : [],
+      maxTokens: hostile === 'maxTokens' ? number() : 2 + below(4),
+      endIds: isStopped ? ids('endIds', 1 + below(3)) : [],
+      stop: hostile === 'stop' ? [pick(['a', ...TEXTS])] : [],
       constraint: null,
       cacheSalt: pick([null, 'account', '']),
       ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),

@@ -10,7 +10,7 @@ type Verdict = 'whole' | 'loses-tokens' | 'untried'
 const TRIED: readonly { vllm: RegExp; servicer: Servicer; verdict: Verdict }[] = [
   { vllm: /^0\.32\.0\b/, servicer: 'python', verdict: 'whole' },
   { vllm: /^0\.26\.0\b/, servicer: 'older-python', verdict: 'whole' },
-  // The engine's step with the log probabilities of a prompt cannot be decoded: the tokens of all streams are dropped.
+  // It cannot decode a step with log probabilities: the step's tokens of all streams are dropped.
   { vllm: /^0\.32\./, servicer: 'rust', verdict: 'loses-tokens' },
 ]
 
