@@ -290,6 +290,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       const engine = await connectEngine({
         address,
         maxNumSeqs,
+        onDead: place.life.noteDead,
         servesLossy: config.ENGINES_THAT_LOSE_TOKENS === 'serve',
         family,
         log: log.child({ model: name }),

@@ -25,13 +25,14 @@ const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 /**
  * Connects to an engine and waits until it is healthy; a real engine needs minutes to load its weights, and some answer
  * meanwhile. The number of generations that the engine runs at once comes from the engine or the configuration; rejects
- * if neither gives it. Rejects an engine that is known to lose tokens, unless `servesLossy` is true. If the engine was
+ * if neither gives it. `onDead` is called when the engine reports that it has died. Rejects an engine that is known to lose tokens, unless `servesLossy` is true. If the engine was
  * never tried, or its `--reasoning-parser` does not fit the model, this function only logs a warning.
  */
 export async function connectEngine(options: {
   address: string
   maxNumSeqs: number | undefined
   servesLossy: boolean
+  onDead: () => void
   family: Pick<ModelFamily, 'reasoning'>
   log: Logger
 }): Promise<ConnectedEngine> {
@@ -48,7 +49,7 @@ export async function connectEngine(options: {
   }
   const info = await untilAnswered(client.getModelInfo, { ...PAUSES, onFailure })
   const server = await untilAnswered(client.getServerInfo, { ...PAUSES, onFailure })
-  await untilAnswered(async () => await requireHealth(client), { ...PAUSES, onFailure })
+  await untilAnswered(async () => await requireHealth(client, options.onDead), { ...PAUSES, onFailure })
   const { version } = await untilAnswered(client.getLoads, { ...PAUSES, onFailure })
   const release = `${version ?? 'unknown'} ${server.servicer}`
   const verdict = judgeEngine(version ?? '', server.servicer)
@@ -72,10 +73,18 @@ export async function connectEngine(options: {
   return { client, maxNumSeqs, contextWindow, vocabularySize, release, kind }
 }
 
+/**
+ * The report of a dead engine, in all recorded versions. With other words an engine counts as one that starts, and is
+ * restarted only when its start takes too long.
+ */
+const DEAD = 'Engine is not alive'
+
 /** Rejects while the engine starts, with its own words. */
-async function requireHealth({ healthCheck }: Pick<EngineClient, 'healthCheck'>): Promise<void> {
-  const { healthy, message } = await healthCheck()
-  if (!healthy) throw new Error(message)
+async function requireHealth(client: Pick<EngineClient, 'healthCheck'>, onDead: () => void): Promise<void> {
+  const { healthy, message } = await client.healthCheck()
+  if (healthy) return
+  if (message === DEAD) onDead()
+  throw new Error(message)
 }
 
 function isLoopback(address: string): boolean {

@@ -12,6 +12,8 @@ export type RestartReason = 'dead' | 'silent' | 'not-up' | 'gone'
 export type EngineLife = {
   /** Notes the result of a check of the engine. */
   noteSign(sign: EngineSign): void
+  /** Notes that the engine is dead and does not start, although it was never ready in the lifetime of this process. */
+  noteDead(): void
   /** Notes that the engine is ready, or no longer ready. */
   noteReady(ready: boolean): void
   /** A restart was requested and has not begun: the engine must not be used, even if it reports that it is healthy. */
@@ -175,6 +177,7 @@ export function createEngineLife(deps: {
       // shows nothing, because a silent engine is healthy all the time.
       if (sign === 'healthy' && asked !== null && asked.reason !== 'silent') asked.isHealthy = true
     },
+    noteDead: () => ask('dead'),
     noteReady(ready) {
       if (!ready) {
         unreadySinceMs ??= nowMs()

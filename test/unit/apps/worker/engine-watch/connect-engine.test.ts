@@ -17,12 +17,14 @@ async function connect(given: {
   version?: string
   servesLossy?: boolean
   healthy?: () => boolean
+  problem?: string
   /** The host with which the worker calls the engine. */
   host?: string
 }) {
-  const { healthy } = given
+  const { healthy, problem } = given
   const { address, stop } = await startEngineServer({
     ...(healthy !== undefined && { healthy }),
+    ...(problem !== undefined && { problem }),
     unary: {
       GetModelInfo: {
         reply: { maxContextLength: 2_048, vocabSize: 2_009, isGeneration: given.isGeneration ?? true },
@@ -32,22 +34,24 @@ async function connect(given: {
     },
   })
   closers.push(stop)
+  let deaths = 0
   const warnings: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) })
   const { client, ...limits } = await connectEngine({
     address: address.replace('127.0.0.1', given.host ?? '127.0.0.1'),
     maxNumSeqs: given.maxNumSeqs,
     servesLossy: given.servesLossy ?? false,
+    onDead: () => (deaths += 1),
     family: { reasoning: given.reasoning ?? 'none' },
     log,
   })
   closers.push(client.close)
-  return { limits, warnings }
+  return { limits, warnings, deaths }
 }
 
 it('takes the limits that the engine reports, and the configured one first', async () => {
   const server = { maxNumSeqs: 8 }
-  expect(await connect({ server })).toEqual({
+  expect(await connect({ server })).toMatchObject({
     limits: {
       maxNumSeqs: 8,
       contextWindow: 2_048,
@@ -97,11 +101,15 @@ it.each([
   expect((await connect({ server, reasoning })).warnings).toEqual(expected)
 })
 
-it('connects once the engine is healthy, however early it answers', async () => {
+it.each([
+  ['Engine is starting', 0],
+  ['Engine is not alive', 2],
+])('connects once the engine is healthy; %j means %j times that it is dead', async (problem, expected) => {
   let asked = 0
-  const { limits } = await connect({ server: { maxNumSeqs: 8 }, healthy: () => (asked += 1) > 2 })
+  const healthy = () => (asked += 1) > 2
+  const { limits, deaths } = await connect({ server: { maxNumSeqs: 8 }, healthy, problem })
   expect(limits.release).toBe('0.32.0 python')
-  expect(asked).toBe(3)
+  expect([asked, deaths]).toEqual([3, expected])
 })
 
 it('rejects a release that loses tokens, unless it is to be served', async () => {

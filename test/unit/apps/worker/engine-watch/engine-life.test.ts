@@ -232,3 +232,14 @@ test('an engine that reports that it is not healthy while it starts is waited fo
   await pass(2_000)
   expect([state.requested, restarts]).toEqual(['not-up', ['dead', 'not-up']])
 })
+
+test('an engine that is found dead is to be restarted, although this process never saw it ready', async () => {
+  const { state, life, pass } = setUp()
+  state.refused = false
+  life.noteDead()
+  await pass(250)
+  expect([state.requested, life.awaitsRestart()]).toEqual(['dead', true])
+  state.refused = true
+  await pass(250)
+  expect([state.requested, life.awaitsRestart()]).toEqual(['', false])
+})
