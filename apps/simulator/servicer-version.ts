@@ -31,24 +31,16 @@ export function traitsOf(version: ServicerVersion): ServicerTraits {
   return TRAITS[version]
 }
 
+const NEWEST = {
+  vllmVersion: '0.32.0',
+  isNewServicer: true,
+  refusesAs: 'INVALID_ARGUMENT',
+  isRust: false,
+} as const
+
 const TRAITS: Readonly<Record<ServicerVersion, ServicerTraits>> = {
-  '0.26.0+0.8.0': {
-    vllmVersion: '0.26.0',
-    isNewServicer: false,
-    refusesAs: 'INVALID_ARGUMENT',
-    isRust: false,
-  },
-  '0.32.0+0.8.0': { vllmVersion: '0.32.0', isNewServicer: false, refusesAs: 'INTERNAL', isRust: false },
-  '0.32.0+0.14.1': {
-    vllmVersion: '0.32.0',
-    isNewServicer: true,
-    refusesAs: 'INVALID_ARGUMENT',
-    isRust: false,
-  },
-  '0.32.0+0.14.0-rust': {
-    vllmVersion: '0.32.0',
-    isNewServicer: true,
-    refusesAs: 'INVALID_ARGUMENT',
-    isRust: true,
-  },
+  '0.26.0+0.8.0': { ...NEWEST, vllmVersion: '0.26.0', isNewServicer: false },
+  '0.32.0+0.8.0': { ...NEWEST, isNewServicer: false, refusesAs: 'INTERNAL' },
+  '0.32.0+0.14.1': NEWEST,
+  '0.32.0+0.14.0-rust': { ...NEWEST, isRust: true },
 }

@@ -141,13 +141,10 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     const tokens = under === null ? 1_000 : 150
     const { sampling_params: params, ...rest } = Object(request(name))
     const calls = Array.from({ length: 11 }, async (_, i) => {
-      const ids = Array.from({ length: 40 }, (_, j) => 100 + ((i * 7 + j) % 1_000))
-      const call = callGenerate(client, {
-        ...rest,
-        sampling_params: { ...params, max_tokens: tokens },
-        request_id: `cc-${i}`,
-        tokenized: { input_ids: ids },
-      })
+      const tokenized = { input_ids: Array.from({ length: 40 }, (_, j) => 100 + ((i * 7 + j) % 1_000)) }
+      const sampling = { ...params, max_tokens: tokens }
+      const asked = { ...rest, sampling_params: sampling, request_id: `cc-${i}`, tokenized }
+      const call = callGenerate(client, asked)
       return toResponses(await collect(call, (_, count) => count === 1 && firstTokens.push(i)))
     })
     await untilLoad(client, (load) => load.numRunningReqs === 8 && load.numWaitingReqs === 3)

@@ -1,6 +1,7 @@
 import type { EngineLimits } from './check-request.ts'
 import type { ChunkMessage, CompleteMessage } from './decode-chunk.ts'
 import type { EngineRequest } from './engine-client.ts'
+import { EngineError } from './engine-error.ts'
 
 /**
  * Returns how a chunk shows that the engine has lost tokens of this call, before the chunk or in the chunk. Returns null
@@ -29,21 +30,26 @@ export function findGapInChunk(
 }
 
 /**
- * Returns how the end of a call shows that the engine has lost tokens at an unknown place; null if it does not. An
- * output ends as `length` only at the limit of the request, or at the end of the context.
+ * Returns the error of a call whose end shows that the engine has lost tokens; null if it does not show this. If the
+ * engine has counted more tokens, the last ones are lost. An output ends as `length` only at the limit of the request
+ * or at the end of the context; if it ends earlier, the lost tokens may be anywhere.
  */
-export function findGapAtEnd(
+export function findLossAtEnd(
   { finishReason, completionTokens }: CompleteMessage,
   received: number,
   { request, limits }: CheckedCall,
-): string | null {
+): EngineError | null {
   if (finishReason !== 'stop' && finishReason !== 'length') return null
   if (completionTokens > received) {
-    return `counts ${completionTokens} tokens at its end, with ${received} received`
+    return new EngineError('gap', `the engine counts ${completionTokens} tokens, with ${received} received`)
   }
   if (finishReason !== 'length' || limits === null) return null
   const most = Math.min(request.maxTokens, limits.maxContextLength - request.promptIds.length)
-  return received < most ? `ended at its limit of ${most} tokens, with ${received} received` : null
+  if (received >= most) return null
+  return new EngineError(
+    'damaged',
+    `the engine ended at the limit of ${most} tokens, with ${received} received`,
+  )
 }
 
 /** A request, and the limits of its engine; null until they are known. */

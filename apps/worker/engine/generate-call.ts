@@ -2,7 +2,7 @@ import type { ChunkMessage, CompleteMessage } from './decode-chunk.ts'
 import type { EngineEnd, EngineTokens } from './engine-client.ts'
 import { EngineError } from './engine-error.ts'
 import { fromCompleteMessage } from './engine-wire.ts'
-import { findGapAtEnd, findGapInChunk, type CheckedCall } from './find-gap.ts'
+import { findGapInChunk, findLossAtEnd, type CheckedCall } from './find-gap.ts'
 import type { CallFailure } from './transport/call-failure.ts'
 import type { StreamCall, StreamListener } from './transport/transport.ts'
 
@@ -79,8 +79,8 @@ export function runGenerate(
   function complete(message: CompleteMessage): void {
     close()
     const isWanted = passTokens()
-    const gap = findGapAtEnd(message, completionTokens, checked)
-    if (isWanted && gap !== null) reject(new EngineError('damaged', `the engine's answer ${gap}`))
+    const loss = findLossAtEnd(message, completionTokens, checked)
+    if (isWanted && loss !== null) reject(loss)
     else resolve(fromCompleteMessage(message, completionTokens))
   }
 

@@ -227,14 +227,18 @@ test('a count of the call so far, as the servicer in Rust reports it, is no gap'
 })
 
 test.each([
-  ['counts more tokens than have come', { finishReason: 'stop', completionTokens: 3 }],
-  ['stops short of the limit', { finishReason: 'length', completionTokens: 2 }],
-])('an end that %s means damage at an unknown place', async (_, end) => {
+  ['counts more tokens than have come means a gap at the end', 'gap', { completionTokens: 3 }],
+  [
+    'stops short of the limit means damage anywhere',
+    'damaged',
+    { finishReason: 'length', completionTokens: 2 },
+  ],
+])('an end that %s', async (_, kind, end) => {
   const { generated, onMessage } = start({})
   onMessage(chunk(1))
   onMessage({ ...chunk(2), completionTokens: 2 })
   onMessage({ ...COMPLETE, ...end })
-  await expect(generated).rejects.toMatchObject({ kind: 'damaged', quotesRequest: false })
+  await expect(generated).rejects.toMatchObject({ kind, quotesRequest: false })
 })
 
 test('an output that ends at the end of the context is whole', async () => {
