@@ -70,14 +70,19 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
     totals.steps += 1
     totals.tokens += tokens
     meter.add(tokens)
+    const isLost = outputs.some(({ sequence, isFirst }) => sequence.spoilsStep && isFirst)
+    if (!isLost) pass(outputs)
+    if (tokensToLive === null) return
+    tokensToLive -= tokens
+    if (tokensToLive <= 0) die()
+  }
+
+  function pass(outputs: readonly Output[]): void {
     for (const output of outputs) {
       const listener = listeners.get(output.sequence)
       if (output.ended) listeners.delete(output.sequence)
       listener?.onOutput(output)
     }
-    if (tokensToLive === null) return
-    tokensToLive -= tokens
-    if (tokensToLive <= 0) die()
   }
 
   function die(): void {

@@ -287,7 +287,14 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       const model = await openModel({ model: name, files, engine: address })
       const { family, tokenizer } = model
       place.refuses = model.refuses
-      const engine = await connectEngine({ address, maxNumSeqs, family, log: log.child({ model: name }) })
+      const engine = await connectEngine({
+        address,
+        maxNumSeqs,
+        onDead: place.life.noteDead,
+        servesLossy: config.ENGINES_THAT_LOSE_TOKENS === 'serve',
+        family,
+        log: log.child({ model: name }),
+      })
       clients.push(engine.client)
       const renderPrompt = createRenderPrompt(model)
       const chat = createChatModel({ model, renderPrompt })

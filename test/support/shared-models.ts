@@ -69,6 +69,7 @@ export const UNSERVED_MODELS = {
   cordon: { like: 'demo-chat', model: 'cordon/demo' },
   'engine-killers': { like: 'demo-chat', model: 'engine-killers/lone' },
   'engine-killers-twin': { like: 'demo-chat', model: 'engine-killers/twin' },
+  'trusting-engines': { like: 'demo-chat', model: 'trusting-engines/demo' },
   'many-streams': { like: 'demo-chat', model: 'many-streams/demo' },
   'model-files': { like: 'demo-chat', model: 'model-files/demo' },
   'model-files-thinking': { like: 'demo-reasoning', model: 'model-files/thinking' },

@@ -108,19 +108,19 @@ export function createEndRun(deps: {
    * - If the engine is healthy and had begun to answer, the request is at fault, and the generation fails.
    * - Otherwise the run is handed back.
    *
-   * A failure without output counts against the engine, and makes the run a suspect, so that a request that fails
-   * everywhere is found at its second engine. But if the engine was unavailable, the failed call shows nothing about
-   * the request.
+   * A failure without output, or at a gap in the output, counts against the engine. A failure without output makes the
+   * run a suspect, so that a request that fails everywhere is found at its second engine. But if the engine was
+   * unavailable or has lost tokens, the failed call shows nothing about the request.
    */
   function endByItself(run: RunningGeneration, error: unknown): void {
     const failure = toGenerationError(error)
     if (failure.code !== 'upstream_error') return fail(run, failure)
     log.error({ err: error, ...toLogFields(run) }, 'generation failed')
-    const isUnavailable = error instanceof EngineError && error.kind !== 'failed'
+    const kind = error instanceof EngineError ? error.kind : 'failed'
+    if (!run.hasOutput() || kind === 'gap') watch.failureSeen()
     if (!run.hasOutput()) {
-      watch.failureSeen()
-      handBack(run, { reason: 'engine-lost', blame: isUnavailable ? 'none' : 'suspect' })
-    } else if (isUnavailable) {
+      handBack(run, { reason: 'engine-lost', blame: kind === 'failed' ? 'suspect' : 'none' })
+    } else if (kind !== 'failed' && kind !== 'damaged') {
       handBack(run, { reason: 'engine-lost' })
     } else {
       fail(run, failure)

@@ -9,6 +9,7 @@ import { traceStep } from '#libs/telemetry/span.ts'
 import { fitOutput, paidOutput, type OutputFit } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
 import type { RunEnding } from './end-run.ts'
+import { checkRequest } from '../engine/check-request.ts'
 import type { EngineClient, EngineEnd, EngineRequest } from '../engine/engine-client.ts'
 import { EngineError } from '../engine/engine-error.ts'
 import { toErrorType, type CallMeter } from './measure-calls.ts'
@@ -56,6 +57,8 @@ export function createRunChat(deps: {
    * window.
    */
   contextWindow: number
+  /** The engine's token ids are below this number. */
+  vocabularySize: number
   prefixTenantOf: PrefixTenantOf
   /** The prefixes that were sent to this engine. */
   sentPrefixes: SentPrefixes
@@ -67,8 +70,8 @@ export function createRunChat(deps: {
   /** Called when an output was cut because its next tokens were not paid. */
   onMoneyEnd: () => void
 }): RunChat {
-  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, prefills, trials } = deps
-  const { watch, meter, onReplay, onMoneyEnd } = deps
+  const { worker, model, engine, contextWindow, vocabularySize, prefixTenantOf, sentPrefixes } = deps
+  const { prefills, trials, watch, meter, onReplay, onMoneyEnd } = deps
 
   return async (run, job) => {
     try {
@@ -109,8 +112,10 @@ export function createRunChat(deps: {
 
     const constraint = model.constrain(job.request)
     const guided = constraint !== null
-    const promptIds = concat(prompt.ids, earlier)
-    const cacheSalt = prefixTenantOf(job)
+    const request = toRequest(run, job, { promptIds: concat(prompt.ids, earlier), constraint, fit })
+    const { promptIds, cacheSalt } = request
+    // A request that the engine must not get is refused before it waits, and before its prompt is charged.
+    if (fit.maxTokens > 0) checkRequest(request, { maxContextLength: contextWindow, vocabularySize })
     // An interrupted generation does not wait for other prompts, because its caller sees a pause.
     if (earlier.length === 0 && run.firstPromptTokens === null) {
       await prefills.begin(run, promptIds.length - (await sentPrefixes.countKnown(cacheSalt, promptIds)))
@@ -126,34 +131,12 @@ export function createRunChat(deps: {
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
-    const { minTokens = 0, ignoreEos = false, topLogprobs } = job.request
-    const logprobs = topLogprobs === undefined ? null : model.describeLogprobs(earlier)
-    // The gateway has the prompt's log probabilities if it has output, because they are sent first.
-    const listsPrompt = job.request.rawPrompt !== undefined && earlier.length === 0
-    const endIds = ignoreEos ? [] : model.endIds
-    const isOver = await replay(run, parser, endIds)
+    const logprobs = request.topLogprobs === undefined ? null : model.describeLogprobs(earlier)
+    const isOver = await replay(run, parser, request.endIds)
     const finish =
       isOver || fit.maxTokens === 0
         ? toEarlierFinish(isOver)
-        : await generate(
-            run,
-            { parser, logprobs, fit },
-            {
-              requestId: `${job.id}-${run.epoch}`,
-              promptIds,
-              sampling: { ...model.samplingDefaults, ...toChoiceSampling(job) },
-              maxTokens: fit.maxTokens,
-              // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
-              minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
-              ignoreEos,
-              endIds,
-              stop: model.engineStops(job.request),
-              constraint,
-              cacheSalt,
-              ...(topLogprobs !== undefined && { topLogprobs }),
-              ...(topLogprobs !== undefined && listsPrompt && { promptLogprobs: topLogprobs }),
-            },
-          )
+        : await generate(run, { parser, logprobs, fit }, request)
     const events = parser.finish()
     run.usage.reasoningTokens = parser.reasoningTokens()
     const stopString = parser.stopString()
@@ -162,6 +145,32 @@ export function createRunChat(deps: {
       finishReason: toFinishReason(finish, parser),
       ...(stopString !== null && { stopString }),
       events,
+    }
+  }
+
+  function toRequest(
+    { epoch, earlierIds }: RunningGeneration,
+    job: ChatJob,
+    parts: Pick<EngineRequest, 'promptIds' | 'constraint'> & { fit: Fit },
+  ): EngineRequest {
+    const { promptIds, constraint, fit } = parts
+    const { minTokens = 0, ignoreEos = false, topLogprobs, rawPrompt } = job.request
+    // The gateway has the prompt's log probabilities if it has output, because they are sent first.
+    const listsPrompt = rawPrompt !== undefined && earlierIds.length === 0
+    return {
+      requestId: `${job.id}-${epoch}`,
+      promptIds,
+      sampling: { ...model.samplingDefaults, ...toChoiceSampling(job) },
+      maxTokens: fit.maxTokens,
+      // The caller's minimum is for the output of all epochs together. It must not exceed the cap.
+      minTokens: Math.min(Math.max(0, minTokens - earlierIds.length), fit.maxTokens),
+      ignoreEos,
+      endIds: ignoreEos ? [] : model.endIds,
+      stop: model.engineStops(job.request),
+      constraint,
+      cacheSalt: prefixTenantOf(job),
+      ...(topLogprobs !== undefined && { topLogprobs }),
+      ...(topLogprobs !== undefined && listsPrompt && { promptLogprobs: topLogprobs }),
     }
   }
 

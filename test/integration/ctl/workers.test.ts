@@ -58,7 +58,7 @@ async function startWorker(
           isHealthy: () => true,
           totals: () => totals,
           kv: () => ({ used: null, capacity: null }),
-          engine: () => ({ version: null, waiting: null }),
+          engine: () => ({ version: '0.32.0 python', waiting: null }),
         },
       },
       ...(loading === undefined ? [] : [{ config: { model: loading }, life, served: null }]),
@@ -126,10 +126,10 @@ test('the workers on the bus are listed with their phases, also engines that loa
     code: 0,
     stderr: '',
     stdout: [
-      'name    id        model  node            phase    running  slots',
-      'node-1  worker-a  demo   host-of-node-1  ready          3      8',
-      'node-1  worker-a  large  host-of-node-1  loading        0      0',
-      'node-2  worker-b  demo   -               ready          3      8',
+      'name    id        model  node            engine         phase    running  slots',
+      'node-1  worker-a  demo   host-of-node-1  0.32.0 python  ready          3      8',
+      'node-1  worker-a  large  host-of-node-1  -              loading        0      0',
+      'node-2  worker-b  demo   -               -              ready          3      8',
       '',
     ].join('\n'),
   })

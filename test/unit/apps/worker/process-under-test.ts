@@ -175,6 +175,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       },
       engine,
       contextWindow,
+      vocabularySize: 2 ** 31,
       prefixTenantOf: () => given.prefixTenant ?? null,
       sentPrefixes: given.sentPrefixes ?? createSentPrefixes(),
       prefills: given.prefills ?? createPrefills(32_768),
