@@ -203,7 +203,7 @@ function splitText(
 
 type Pair = { readonly call: ToolCall; readonly result: Result | null }
 
-/** Pairs each call with its result. `orphans` are the results behind those of the calls. */
+/** Pairs each call with its result. `orphans` are the results that belong to no call. */
 function pair(
   calls: readonly ToolCall[],
   results: readonly Result[],

@@ -76,7 +76,6 @@ describe('messages', () => {
     ['messages[0].role', { messages: [{ role: 'function', content: 'x' }] }],
     ['messages[0].content', { messages: [{ role: 'user' }] }],
     ['messages[0].content', { messages: [{ role: 'user', content: 5 }] }],
-    ['messages[0].content', { messages: [{ role: 'assistant' }] }],
     [
       'messages[1].content[0]',
       {
