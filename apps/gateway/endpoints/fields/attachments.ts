@@ -1,22 +1,9 @@
 import { z } from 'zod'
 
-/** The parts of the three interfaces that no model of this service reads, by their types. */
-const NAMES = {
-  image: 'a picture',
-  image_url: 'a picture',
-  input_image: 'a picture',
-  document: 'a document',
-  file: 'a file',
-  input_file: 'a file',
-  audio: 'a recording',
-  audio_url: 'a recording',
-  input_audio: 'a recording',
-  video: 'a video',
-  video_url: 'a video',
-  input_video: 'a video',
-} as const
+/** What no model of this service reads, by a word in the types of such parts in the three interfaces. */
+const NAMES = { image: 'picture', document: 'document', file: 'file', audio: 'recording', video: 'video' }
 
-const TYPES = Object.keys(NAMES).filter((type): type is keyof typeof NAMES => Object.hasOwn(NAMES, type))
+const TYPES = Object.keys(NAMES).flatMap((word) => [word, `input_${word}`, `${word}_url`])
 
 /**
  * A picture, file or recording in the result of a tool. It is read as a sentence, not refused: the model chose to call
@@ -26,5 +13,7 @@ export const Attachment = z.looseObject({
   type: z.enum(TYPES).meta({ description: 'Read as a sentence that names what the model cannot read.' }),
 })
 
-export const toAttachmentText = ({ type }: z.output<typeof Attachment>): string =>
-  `[${NAMES[type]} that this model cannot read]`
+export function toAttachmentText({ type }: z.output<typeof Attachment>): string {
+  const [, name] = Object.entries(NAMES).find(([word]) => type.includes(word)) ?? ['', type]
+  return `[a ${name} that this model cannot read]`
+}

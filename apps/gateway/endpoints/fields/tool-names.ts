@@ -4,6 +4,9 @@ import type { OfferedTool } from './tools.ts'
 /** The name of a function in a name space, as the caller knows it. */
 export type SpacedName = { readonly namespace: string; readonly name: string }
 
+/** The names of functions in name spaces, by the names under which the model sees them. */
+export type SpacedNames = ReadonlyMap<string, SpacedName>
+
 /** A function that a `tool_choice` names; without `name`, all functions of the name space. */
 export type WantedTool = { readonly namespace?: string | undefined; readonly name?: string | undefined }
 
@@ -30,8 +33,7 @@ export function nameTools(tools: readonly OfferedTool[]): OfferedTool[] {
   })
 }
 
-/** Returns the names of functions in name spaces, by the names under which the model sees them. */
-export function toSpacedNames(tools: readonly OfferedTool[]): Map<string, SpacedName> {
+export function toSpacedNames(tools: readonly OfferedTool[]): SpacedNames {
   return new Map(
     tools.flatMap(({ definition, spaced }) =>
       definition === null || spaced === undefined ? [] : [[definition.name, spaced] as const],
@@ -41,35 +43,24 @@ export function toSpacedNames(tools: readonly OfferedTool[]): Map<string, Spaced
 
 /**
  * Returns a function that finds tools of `nameTools`. Without a name space, a function in a name space is found by the
- * name that the model sees, or by its own name if no other function has it.
+ * name that the model sees, or by its own name if only one name space has it.
  */
 export function createFindTools(tools: readonly OfferedTool[]): FindTools {
-  const byKey = new Map<string, ToolDefinition[]>()
-  const add = (wanted: WantedTool, definition: ToolDefinition) => {
-    const found = byKey.get(toWantedKey(wanted))
-    if (found === undefined) byKey.set(toWantedKey(wanted), [definition])
-    else found.push(definition)
-  }
-  const named = tools.flatMap(({ definition, spaced }) =>
-    definition === null ? [] : [{ definition, spaced }],
-  )
-  for (const { definition, spaced } of named) {
-    add({ name: definition.name }, definition)
-    if (spaced === undefined) continue
-    add(spaced, definition)
-    add({ namespace: spaced.namespace }, definition)
-  }
-  const own = Map.groupBy(named, ({ spaced }) => spaced?.name)
-  return (wanted) => {
-    const found = byKey.get(toWantedKey(wanted))
-    if (found !== undefined || wanted.namespace !== undefined) return found ?? []
-    const alike = wanted.name === undefined ? [] : (own.get(wanted.name) ?? [])
-    return alike.length === 1 ? alike.map(({ definition }) => definition) : []
+  const named = tools.flatMap(({ definition, spaced }) => {
+    if (definition === null) return []
+    const own = spaced === undefined ? [] : [spaced, { namespace: spaced.namespace }, { own: spaced.name }]
+    return [{ name: definition.name }, ...own].map((wanted) => ({ key: toKey(wanted), definition }))
+  })
+  const byKey = Map.groupBy(named, ({ key }) => key)
+  return ({ namespace, name }) => {
+    const owned = namespace === undefined ? byKey.get(toKey({ own: name })) : undefined
+    const found = byKey.get(toKey({ namespace, name })) ?? (owned?.length === 1 ? owned : [])
+    return found.map(({ definition }) => definition)
   }
 }
 
-export const toWantedKey = ({ namespace, name }: WantedTool): string =>
-  JSON.stringify([namespace ?? null, name ?? null])
+export const toKey = ({ namespace, name, own }: WantedTool & { readonly own?: string | undefined }): string =>
+  JSON.stringify([namespace ?? null, name ?? null, own ?? null])
 
 /** Returns the text by which a model learns from a search that it may call a tool. */
 export const toFoundText = (name: string): string => `${name} is available`

@@ -55,6 +55,7 @@ const IgnoredBlock = z
         'code_execution_tool_result',
         'bash_code_execution_tool_result',
         'text_editor_code_execution_tool_result',
+        'tool_search_tool_result',
         'mcp_tool_use',
         'mcp_tool_result',
       ])
@@ -65,23 +66,6 @@ const IgnoredBlock = z
 const ToolReferenceBlock = z
   .object({ type: z.literal('tool_reference'), tool_name: ShortText })
   .transform(({ tool_name: name }): Block => ({ type: 'text', text: toFoundText(name), found: [name] }))
-
-/** The result of a search that another service has run. It names the found tools, and its text is ignored. */
-const ToolSearchBlock = z
-  .object({
-    type: z.literal('tool_search_tool_result'),
-    content: optional(
-      z.looseObject({
-        tool_references: optional(
-          listOf(z.object({ tool_name: ShortText }), { expected: 'expected an array of references' }),
-        ),
-      }),
-    ),
-  })
-  .transform(({ content }): Block => ({
-    type: 'ignored',
-    found: content?.tool_references?.map(({ tool_name: name }) => name) ?? [],
-  }))
 
 const SearchResultBlock = z
   .object({
@@ -155,13 +139,13 @@ const ToolResultBlock = z
   }))
 
 export const UserContent = contentOf(
-  z.discriminatedUnion('type', [TextBlock, ToolResultBlock, ToolSearchBlock, IgnoredBlock], {
+  z.discriminatedUnion('type', [TextBlock, ToolResultBlock, IgnoredBlock], {
     error: refuseBlock('text or tool_result'),
   }),
 )
 
 export const AssistantContent = contentOf(
-  z.discriminatedUnion('type', [TextBlock, ThinkingBlock, ToolUseBlock, ToolSearchBlock, IgnoredBlock], {
+  z.discriminatedUnion('type', [TextBlock, ThinkingBlock, ToolUseBlock, IgnoredBlock], {
     error: refuseBlock('text, thinking or tool_use'),
   }),
 )

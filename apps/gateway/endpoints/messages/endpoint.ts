@@ -21,16 +21,9 @@ export const messages: GenerationEndpoint<EagerTools> = {
       model,
       ...toGeneration(body, model),
       stream: body.stream === true,
-      options: toEager(body),
+      options: new Map(body.tools?.map(({ definition, isEager }) => [definition?.name, isEager])),
     }
   },
   renderWhole: toObject,
   renderStream: createMessageEvents,
-}
-
-function toEager({ tools = [] }: MessagesBody): EagerTools {
-  const eager = tools.flatMap(({ definition, isEager }) =>
-    definition === null || isEager === undefined ? [] : [[definition.name, isEager] as const],
-  )
-  return eager.length === 0 ? null : new Map(eager)
 }

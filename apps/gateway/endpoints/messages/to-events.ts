@@ -7,11 +7,8 @@ import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
 import { toJson } from '../to-json.ts'
 import { SIGNATURE, toInputText, toMessage, toMessageUsage, toStop } from './to-object.ts'
 
-/**
- * True for tools whose arguments are streamed as they arrive, false for tools whose arguments are not, by the names of the
- * tools. The request's header decides about every other tool. Null: there are only such other tools.
- */
-export type EagerTools = ReadonlyMap<string, boolean> | null
+/** By a tool's name: true if its arguments are streamed as they arrive; undefined if the request's header decides. */
+export type EagerTools = ReadonlyMap<string | undefined, boolean | undefined> | null
 
 /** Names in `anthropic-beta` the mode in which arguments are streamed as they arrive. */
 const EAGER_BETA = 'fine-grained-tool-streaming'

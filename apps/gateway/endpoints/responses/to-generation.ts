@@ -11,7 +11,7 @@ import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSwitches } from '../fields/reasoning-switches.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toStructuredFormats } from '../fields/structured-outputs.ts'
-import { nameTools, toFlatName, toSpacedNames, toWantedKey, type SpacedName } from '../fields/tool-names.ts'
+import { nameTools, toFlatName, toSpacedNames, toKey, type SpacedNames } from '../fields/tool-names.ts'
 import { placeTool, toToolUse, type OfferedTool } from '../fields/tools.ts'
 import type { PreparedGeneration } from '../generation-endpoint.ts'
 import { LOGPROBS, type ResponsesBody } from './responses-body.ts'
@@ -19,8 +19,7 @@ import { toMessages } from './to-messages.ts'
 
 /** The fields of `PreparedGeneration` that the body determines. */
 export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 'maxOutputTokens'> & {
-  /** The names of functions in name spaces, by the names under which the model sees them. */
-  readonly spacedNames: ReadonlyMap<string, SpacedName>
+  readonly spacedNames: SpacedNames
 }
 
 /**
@@ -58,16 +57,15 @@ export function toGeneration(body: ResponsesBody, model: CatalogModel): Response
 
 /** Returns the tools that a search has found and that are not offered otherwise. */
 function toFound({ tools = [], input }: ResponsesBody): OfferedTool[] {
-  const known = new Set(tools.map(toKey))
+  const known = new Set(tools.map(keyOf))
   return input.flatMap((item, index) => {
     if (item.type !== 'tool_search_output') return []
-    const fresh = item.tools.filter((tool) => !known.has(toKey(tool)) && known.add(toKey(tool)))
+    const fresh = item.tools.filter((tool) => !known.has(keyOf(tool)) && known.add(keyOf(tool)))
     return fresh.map((tool) => placeTool(tool, `input[${index}].`))
   })
 }
 
-const toKey = ({ definition, spaced }: OfferedTool): string =>
-  toWantedKey(spaced ?? { name: definition?.name })
+const keyOf = ({ definition, spaced }: OfferedTool): string => toKey(spaced ?? { name: definition?.name })
 
 /** Absent if no log probabilities are requested. Like OpenAI, the service ignores a `top_logprobs` that stands alone. */
 function toLogprobs({ include = [], top_logprobs: topLogprobs = 0 }: ResponsesBody): Logprobs {
@@ -90,10 +88,10 @@ function toOutputLimit(
 
 function toConversation(
   { instructions = '', input }: ResponsesBody,
-  spacedNames: ResponsesGeneration['spacedNames'],
+  spacedNames: SpacedNames,
 ): ChatMessage[] {
-  const names = new Map(Array.from(spacedNames, ([flat, spaced]) => [toWantedKey(spaced), flat]))
-  const messages = toMessages(input, (spaced) => names.get(toWantedKey(spaced)) ?? toFlatName(spaced))
+  const names = new Map(Array.from(spacedNames, ([flat, spaced]) => [toKey(spaced), flat]))
+  const messages = toMessages(input, (spaced) => names.get(toKey(spaced)) ?? toFlatName(spaced))
   if (messages.length === 0) {
     throw new ApiError('invalid_request', `'input': expected at least one message, call or result.`, {
       param: 'input',

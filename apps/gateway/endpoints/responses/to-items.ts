@@ -1,7 +1,7 @@
 import type { GenerationEnd, TokenLogprob } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration, OutputPart } from '../../generation/collect.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
-import type { SpacedName } from '../fields/tool-names.ts'
+import type { SpacedNames } from '../fields/tool-names.ts'
 import { toLogprobEntries } from '../fields/logprob-entries.ts'
 import type { ItemStatus, OutputItem } from './response-object.ts'
 
@@ -9,9 +9,6 @@ import type { ItemStatus, OutputItem } from './response-object.ts'
 export type ItemPart =
   | Exclude<OutputPart, { type: 'tool-call' }>
   | { readonly type: 'tool-call'; readonly call: ToolCall & { readonly namespace?: string } }
-
-/** The names of functions in name spaces, by the names under which the model sees them. */
-export type SpacedNames = ReadonlyMap<string, SpacedName>
 
 /**
  * Returns the items of a finished generation, in the order of its parts. Only the last item can be incomplete. If the

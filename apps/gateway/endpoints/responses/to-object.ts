@@ -1,14 +1,14 @@
 import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration } from '../../generation/collect.ts'
+import type { SpacedNames } from '../fields/tool-names.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import type { ResponseObject, ResponseSettings } from './response-object.ts'
-import { toEndStatus, toItems, type SpacedNames } from './to-items.ts'
+import { toEndStatus, toItems } from './to-items.ts'
 
 export type ResponsesOptions = {
   /** The settings of the request that the response repeats. */
   readonly settings: ResponseSettings
-  /** The names of functions in name spaces, by the names under which the model sees them. */
   readonly spacedNames: SpacedNames
 }
 

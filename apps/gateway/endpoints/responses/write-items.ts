@@ -3,9 +3,10 @@ import { brokenOutput } from '../../generation/collect.ts'
 import type { OutputEvent } from '../../generation/generation-call.ts'
 import { TextLogprobs } from '../../generation/text-logprobs.ts'
 import { toLogprobEntries } from '../fields/logprob-entries.ts'
+import type { SpacedNames } from '../fields/tool-names.ts'
 import { toJson } from '../to-json.ts'
 import { withLogprobs, type ItemEvents, type OpenItem } from './item-events.ts'
-import { toItem, toItemId, toItemPart, type ItemPart, type SpacedNames } from './to-items.ts'
+import { toItem, toItemId, toItemPart, type ItemPart } from './to-items.ts'
 
 /** Writes the events of a stream's items. Consecutive deltas are buffered until `flush` and share one event. */
 type ItemWriter = {

@@ -30,10 +30,9 @@ it.each<[string, object[], string[]]>([
 })
 
 it('a name that the model cannot write is refused with its place', () => {
-  const tools = [space('a b', f('x'))]
-  expect(() => prepare({ tools }, { callFormat: 'qwen3-coder' })).toThrow(
-    refusal('tools[0].tools[0].name', 'a b__x'),
-  )
+  const model: Partial<CatalogModel> = { callFormat: 'qwen3-coder' }
+  const refused = refusal('tools[0].tools[0].name', 'a b__x')
+  expect(() => prepare({ tools: [space('a b', f('x'))] }, model)).toThrow(refused)
 })
 
 const tools = [harbour, space('x', f('tide'), f('only'))]

@@ -10,15 +10,10 @@ const tools = [
 const reference = { type: 'tool_reference', tool_name: 'tide' }
 const question = { role: 'user', content: 'Q' }
 const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [reference] }] }
-const hosted = {
-  role: 'assistant',
-  content: [{ type: 'tool_search_tool_result', tool_use_id: 'a', content: { tool_references: [reference] } }],
-}
 
 it.each<[string, object, string[]]>([
   ['nothing names', {}, ['search']],
   ['a result names', { messages: [question, result] }, ['search', 'tide']],
-  ['a search at another service has found', { messages: [question, hosted, question] }, ['search', 'tide']],
   ['the choice of tools forces', { tool_choice: { type: 'tool', name: 'map' } }, ['search', 'map']],
   [
     'only a search of Anthropic could find',
