@@ -15,13 +15,16 @@ import { ShortText } from '../fields/short-text.ts'
 import { TopLogprobs } from '../fields/logprobs.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 
-const { Content, AssistantContent } = contentsOf('text')
+const { Content, ResultContent, AssistantContent } = contentsOf('text')
 
 const FUNCTION_CALL = 'expected an object with name and arguments'
 
+/** Some clients send no ids; a result then belongs to a call by its place. */
+const CallId = optional(ShortText).transform((id) => id ?? '')
+
 const FunctionCall = z
   .object({
-    id: ShortText,
+    id: CallId,
     type: z.literal('function').nullish(),
     function: z.object({ name: ShortText, arguments: optional(z.string(TEXT)) }, FUNCTION_CALL),
   })
@@ -33,7 +36,7 @@ const FunctionCall = z
  */
 const CustomCall = z
   .object({
-    id: ShortText,
+    id: CallId,
     type: z.literal('custom'),
     custom: z.object({ name: ShortText, input: z.string(TEXT) }, 'expected an object with name and input'),
   })
@@ -52,33 +55,22 @@ const refused = (expected: string) => optional(z.unknown().refine(() => false, e
 const SystemMessage = z.object({ role: z.literal('system'), content: Content })
 const DeveloperMessage = z.object({ role: z.literal('developer'), content: Content })
 const UserMessage = z.object({ role: z.literal('user'), content: Content })
-const AssistantMessage = z
-  .object({
-    role: z.literal('assistant'),
-    content: AssistantContent.optional(),
-    refusal: optional(z.string(TEXT)).meta({ description: 'Read as text behind the content.' }),
-    reasoning_content: optional(z.string(TEXT)),
-    reasoning: optional(z.string(TEXT)).meta({ description: 'The same as reasoning_content.' }),
-    audio: refused('audio is not supported by this model; send its transcript as content'),
-    function_call: refused('expected none: send it in tool_calls, its result as a message of role tool'),
-    tool_calls: optional(listOf(ToolCall, { expected: 'expected an array of tool calls' })),
-  })
-  .refine(
-    ({ content, refusal, tool_calls }) =>
-      content !== undefined || refusal !== undefined || (tool_calls ?? []).length > 0,
-    { path: ['content'], error: 'expected content or tool_calls' },
-  )
-  .meta({
-    anyOf: [
-      { required: ['content'] },
-      { required: ['refusal'], properties: { refusal: { type: 'string' } } },
-      { required: ['tool_calls'], properties: { tool_calls: { type: 'array', minItems: 1 } } },
-    ],
-  })
+/** A message may be empty: clients keep an answer that was interrupted, or that has reasoning alone. */
+const AssistantMessage = z.object({
+  role: z.literal('assistant'),
+  content: AssistantContent.optional(),
+  refusal: optional(z.string(TEXT)).meta({ description: 'Read as text behind the content.' }),
+  reasoning_content: optional(z.string(TEXT)),
+  reasoning: optional(z.string(TEXT)).meta({ description: 'The same as reasoning_content.' }),
+  audio: refused('audio is not supported by this model; send its transcript as content'),
+  function_call: refused('expected none: send it in tool_calls, its result as a message of role tool'),
+  tool_calls: optional(listOf(ToolCall, { expected: 'expected an array of tool calls' })),
+})
+
 /** The interface does not define `tool_call_id`, so a tool message is accepted without it. */
 const ToolMessage = z.object({
   role: z.literal('tool'),
-  content: Content,
+  content: ResultContent,
   tool_call_id: optional(ShortText),
 })
 

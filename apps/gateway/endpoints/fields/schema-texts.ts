@@ -29,8 +29,13 @@ type Places = { readonly [name: string]: Places | 'schema' } | { readonly each: 
 
 const FORMAT: Places = { schema: 'schema', json_schema: { schema: 'schema' } }
 
+const FUNCTION: Places = { parameters: 'schema', input_schema: 'schema', function: { parameters: 'schema' } }
+/** Functions, and functions in name spaces. */
+const TOOLS: Places = { each: { ...FUNCTION, tools: { each: FUNCTION } } }
+
 const PLACES: Places = {
-  tools: { each: { parameters: 'schema', input_schema: 'schema', function: { parameters: 'schema' } } },
+  tools: TOOLS,
+  input: { each: { tools: TOOLS } },
   response_format: FORMAT,
   text: { format: FORMAT },
   output_config: { format: FORMAT },

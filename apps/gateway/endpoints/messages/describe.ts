@@ -40,7 +40,7 @@ export const messagesDescription: OperationDescription = {
   summary: 'Continues a conversation, in the shape of Anthropic’s Messages.',
   description:
     'A chat generation in the shape of Anthropic’s Messages, whole or as a stream. The key may also be sent as ' +
-    'x-api-key. Images, documents and files are rejected; tools of other types are ignored. Errors have ' +
+    'x-api-key. Images, documents and files of a user are rejected; tools of other types are ignored. Errors have ' +
     'Anthropic’s shape.',
   parameters: MESSAGES_PARAMETERS,
   request: {

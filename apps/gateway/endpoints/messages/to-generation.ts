@@ -9,6 +9,7 @@ import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { PreparedGeneration } from '../generation-endpoint.ts'
+import { withoutDeferred } from './message-tools.ts'
 import type { MessagesBody } from './messages-body.ts'
 import { toEffort } from './thinking.ts'
 import { toConversation } from './to-conversation.ts'
@@ -60,7 +61,9 @@ export function toPrompt(body: PromptBody, model: CatalogModel): Omit<ChatReques
   const checkSchema = createCheckSchema(use)
   const formats = { 'output_config.format': body.output_config?.format }
   const outputFormat = toOutputFormat(formats, {}, { checkSchema, use })
-  const { tools, tool_choice: chosen } = body
+  const { tool_choice: chosen } = body
+  const found = body.messages.flatMap(({ content }) => content.flatMap((block) => block.found ?? []))
+  const tools = withoutDeferred(body.tools ?? [], { found, chosen })
   const fields = { tools, tool_choice: chosen?.choice, parallel_tool_calls: chosen?.parallel }
   return {
     kind: 'chat',

@@ -4,6 +4,7 @@ import { isWithinLevels, MAX_LEVELS } from '#libs/json-schema/limits.ts'
 import type { FinishedGeneration, OutputPart } from '../../generation/collect.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
+import { toJson } from '../to-json.ts'
 import type { ContentBlock, MessageObject, MessageUsage, StopReason } from './message-object.ts'
 
 /** Returns the body of a message that is not streamed. */
@@ -78,12 +79,19 @@ function toBlock(part: OutputPart): ContentBlock {
  * report the text to the model.
  */
 function toInput(text: string): JsonObject {
-  if (text === '') return {}
+  return text === '' ? {} : (parseInput(text) ?? { arguments: text })
+}
+
+/** Returns the JSON of `toInput`; the arguments themselves if they are an object or empty. */
+export function toInputText(text: string): string {
+  return text === '' || parseInput(text) !== null ? text : toJson({ arguments: text })
+}
+
+function parseInput(text: string): JsonObject | null {
   try {
     const input: unknown = JSON.parse(text)
-    if (isJsonObject(input) && isWithinLevels(input, MAX_LEVELS)) return input
+    return isJsonObject(input) && isWithinLevels(input, MAX_LEVELS) ? input : null
   } catch {
-    // Not JSON.
+    return null
   }
-  return { arguments: text }
 }

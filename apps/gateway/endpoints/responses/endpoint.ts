@@ -18,12 +18,12 @@ export const responses: GenerationEndpoint<ResponsesOptions> = {
     refuseUnsupported(json, UNSUPPORTED_FIELDS)
     refuseLongList(json, 'input', model)
     const body = parseBody(ResponsesBody, json)
-    const generation = toGeneration(body, model)
+    const { spacedNames, ...generation } = toGeneration(body, model)
     return {
       model,
       ...generation,
       stream: body.stream === true,
-      options: { settings: toSettings(body, generation, model) },
+      options: { settings: toSettings(body, generation, model), spacedNames },
     }
   },
   renderWhole: toObject,

@@ -25,6 +25,7 @@ export function createOtherItems(Content: z.ZodType<string>) {
 
   return [
     CustomCall,
+    ToolSearchCall,
     CustomCallOutput,
     LocalShellCall,
     LocalShellCallOutput,
@@ -39,10 +40,11 @@ export function createOtherItems(Content: z.ZodType<string>) {
   ] as const
 }
 
-const call = (call_id: string, name: string, args: unknown) => ({
+const call = (call_id: string, name: string, args: unknown, namespace?: string) => ({
   type: 'function_call' as const,
   call_id,
   name,
+  namespace,
   arguments: typeof args === 'string' ? args : JSON.stringify(args),
 })
 
@@ -69,9 +71,19 @@ const CustomCall = z
     type: z.literal('custom_tool_call'),
     call_id: ShortText,
     name: ShortText,
+    namespace: optional(ShortText),
     input: z.string(TEXT),
   })
-  .transform(({ call_id, name, input }) => call(call_id, name, { input }))
+  .transform(({ call_id, name, namespace, input }) => call(call_id, name, { input }, namespace))
+
+/** A search that another service has run has no `call_id`. */
+const ToolSearchCall = z
+  .object({
+    type: z.literal('tool_search_call'),
+    call_id: optional(ShortText),
+    arguments: optional(z.unknown()),
+  })
+  .transform(({ call_id = '', arguments: args = {} }) => call(call_id, 'tool_search', args))
 
 const LocalShellCall = z
   .object({ type: z.literal('local_shell_call'), call_id: ShortText, action: Fields })

@@ -41,6 +41,10 @@ const FunctionCallItem = z.object({
   status: ItemStatus,
   call_id: z.string().meta({ description: 'The call_id of the function_call_output with the result.' }),
   name: z.string(),
+  namespace: z
+    .string()
+    .optional()
+    .meta({ description: 'The name space of the function; absent if it has none.' }),
   arguments: z.string().meta({ description: 'The text that the model generated; not always valid JSON.' }),
 })
 

@@ -17,10 +17,10 @@ import { createItemWriter } from './write-items.ts'
 export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRenderer {
   const eventSet = chooseEvents(answer.headers)
   const write = createWriteEvent({ named: eventSet === 'full' })
-  const items = createItemWriter(
-    eventSet === 'full' ? createFullEvents(write) : createSpecEvents(write),
-    answer.id,
-  )
+  const items = createItemWriter(eventSet === 'full' ? createFullEvents(write) : createSpecEvents(write), {
+    requestId: answer.id,
+    spacedNames: answer.options.spacedNames,
+  })
   let begun = false
   let ended = false
 

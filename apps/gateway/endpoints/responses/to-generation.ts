@@ -11,13 +11,16 @@ import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSwitches } from '../fields/reasoning-switches.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toStructuredFormats } from '../fields/structured-outputs.ts'
-import { toToolUse } from '../fields/tools.ts'
+import { nameTools, toFlatName, toSpacedNames, toKey, type SpacedNames } from '../fields/tool-names.ts'
+import { placeTool, toToolUse, type OfferedTool } from '../fields/tools.ts'
 import type { PreparedGeneration } from '../generation-endpoint.ts'
 import { LOGPROBS, type ResponsesBody } from './responses-body.ts'
 import { toMessages } from './to-messages.ts'
 
 /** The fields of `PreparedGeneration` that the body determines. */
-export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 'maxOutputTokens'>
+export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 'maxOutputTokens'> & {
+  readonly spacedNames: SpacedNames
+}
 
 /**
  * Translates a body. Throws an `ApiError` `invalid_request` for errors that involve several fields or the model, such
@@ -30,13 +33,15 @@ export function toGeneration(body: ResponsesBody, model: CatalogModel): Response
   const checkSchema = createCheckSchema(use)
   const formats = { 'text.format': body.text?.format, response_format: body.response_format }
   const outputFormat = toOutputFormat(formats, toStructuredFormats(body), { checkSchema, use })
-  const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
+  const tools = nameTools([...(body.tools ?? []), ...toFound(body)])
+  const spacedNames = toSpacedNames(tools)
+  const toolUse = toToolUse({ ...body, tools }, { model, outputFormat, checkSchema })
   const logprobs = toLogprobs(body)
   const maxOutputTokens = toOutputLimit(body, { ...logprobs, model })
   return {
     request: {
       kind: 'chat',
-      messages: toConversation(body),
+      messages: toConversation(body, spacedNames),
       ...toolUse,
       outputFormat,
       sampling: toSampling(body),
@@ -46,8 +51,21 @@ export function toGeneration(body: ResponsesBody, model: CatalogModel): Response
       ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
     },
     maxOutputTokens,
+    spacedNames,
   }
 }
+
+/** Returns the tools that a search has found and that are not offered otherwise. */
+function toFound({ tools = [], input }: ResponsesBody): OfferedTool[] {
+  const known = new Set(tools.map(keyOf))
+  return input.flatMap((item, index) => {
+    if (item.type !== 'tool_search_output') return []
+    const fresh = item.tools.filter((tool) => !known.has(keyOf(tool)) && known.add(keyOf(tool)))
+    return fresh.map((tool) => placeTool(tool, `input[${index}].`))
+  })
+}
+
+const keyOf = ({ definition, spaced }: OfferedTool): string => toKey(spaced ?? { name: definition?.name })
 
 /** Absent if no log probabilities are requested. Like OpenAI, the service ignores a `top_logprobs` that stands alone. */
 function toLogprobs({ include = [], top_logprobs: topLogprobs = 0 }: ResponsesBody): Logprobs {
@@ -68,8 +86,12 @@ function toOutputLimit(
   return given ?? (most < model.maxOutputTokens ? most : null)
 }
 
-function toConversation({ instructions = '', input }: ResponsesBody): ChatMessage[] {
-  const messages = toMessages(input)
+function toConversation(
+  { instructions = '', input }: ResponsesBody,
+  spacedNames: SpacedNames,
+): ChatMessage[] {
+  const names = new Map(Array.from(spacedNames, ([flat, spaced]) => [toKey(spaced), flat]))
+  const messages = toMessages(input, (spaced) => names.get(toKey(spaced)) ?? toFlatName(spaced))
   if (messages.length === 0) {
     throw new ApiError('invalid_request', `'input': expected at least one message, call or result.`, {
       param: 'input',

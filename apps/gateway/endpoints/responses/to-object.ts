@@ -1,19 +1,23 @@
 import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration } from '../../generation/collect.ts'
+import type { SpacedNames } from '../fields/tool-names.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import type { ResponseObject, ResponseSettings } from './response-object.ts'
 import { toEndStatus, toItems } from './to-items.ts'
 
-/** The settings of the request that the response repeats. */
-export type ResponsesOptions = { readonly settings: ResponseSettings }
+export type ResponsesOptions = {
+  /** The settings of the request that the response repeats. */
+  readonly settings: ResponseSettings
+  readonly spacedNames: SpacedNames
+}
 
 /** Returns the body of a response that is not streamed. */
 export function toObject(generation: FinishedGeneration, answer: Answer<ResponsesOptions>): ResponseObject {
   const { finishReason, usage } = generation
   return {
     ...toResponse(answer, { status: toEndStatus(finishReason), usage }),
-    output: toItems(generation, answer.id),
+    output: toItems(generation, { requestId: answer.id, spacedNames: answer.options.spacedNames }),
   }
 }
 

@@ -19,7 +19,7 @@ const MAX_REPEATED_LENGTH = 65_536
  */
 export function toSettings(
   body: ResponsesBody,
-  { request, maxOutputTokens }: ResponsesGeneration,
+  { request, maxOutputTokens }: Omit<ResponsesGeneration, 'spacedNames'>,
   model: ModelSpec,
 ): ResponseSettings {
   const effort = model.reasoning ? request.reasoningEffort : 'off'

@@ -110,9 +110,9 @@ describe('a refusal', () => {
     [user([{ type: 'constructor' }]), 'messages[0].content[0].type', `'constructor'`],
     [user([{ type: 'tool_use', id: 'a', name: 'f', input: {} }]), 'messages[0].content[0].type', 'tool_use'],
     [
-      user([{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'image' }] }]),
+      user([{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'teapot' }] }]),
       'messages[0].content[0].content[0].type',
-      'image',
+      'teapot',
     ],
     [user([{ type: 'tool_result' }]), 'messages[0].content[0].tool_use_id', 'expected text'],
     [

@@ -96,7 +96,7 @@ describe('a Responses request', () => {
   it('drops tools other than functions, as long as none of them is forced', () => {
     const tools = [
       flat,
-      { type: 'namespace', name: 'ns', tools: [flat] },
+      { type: 'namespace', name: 'ns', tools: [{ type: 'web_search' }] },
       { type: 'web_search' },
       { type: 'custom', name: 'c' },
     ]
