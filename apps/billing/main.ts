@@ -139,9 +139,10 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
   const models = releasers.add('models', await followModels({ pool, versions, log }), {
     run: (models) => models.stop(),
   })
+  const receipts = createReceipts(config.RECEIPT_SECRETS)
   const money = createMoney({
     pool,
-    receipts: createReceipts(config.RECEIPT_SECRETS),
+    receipts,
     holdGraceMs: config.HOLD_GRACE_MS,
     nowMs,
     onCall: (call, durationMs) => metrics.databaseSeconds.observe({ call }, durationMs / 1_000),
@@ -181,6 +182,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
       redis,
       consumer: replica,
       money,
+      receipts,
       timings: createTimingWriter({ pool: callersPool, nowMs, log }),
       models: models.current,
       metrics,

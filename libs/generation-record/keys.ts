@@ -79,6 +79,12 @@ export const reservedKey = (model: string) => `${modelPrefix(model)}reserved`
  */
 export const seatAgesKey = (model: string) => `${modelPrefix(model)}seat-ages`
 
+/**
+ * List of generations that workers ended because their gateways are dead, for an hour at most (`scripts/shared.lua`).
+ * Billing moves them to the settlement stream, on which workers have no rights.
+ */
+export const orphansKey = (model: string) => `${modelPrefix(model)}orphans`
+
 /** Stream of the model's settlements, consumed by billing. */
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 
@@ -123,5 +129,6 @@ export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
  */
 export const databaseClaimKey = () => `${keyPrefix()}{billing:}database`
 
-/** Exists while the process with this boot id is alive. */
-export const livenessKey = (bootId: string) => `${keyPrefix()}live:${bootId}`
+/** Exists while the process with this boot id is alive. Workers have no right to write the keys of gateways. */
+export const livenessKey = (kind: 'gateway' | 'worker', bootId: string) =>
+  `${keyPrefix()}live:${kind}:${bootId}`

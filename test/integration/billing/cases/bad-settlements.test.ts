@@ -4,6 +4,7 @@ import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { QUEUE_RULES } from '#libs/generation-record/rights.ts'
 import { receipts, reserveCall, settlement, type BillingDatabase } from '../support/billing-database.ts'
+import { readReceipt } from '../support/proven.ts'
 import { addSettlement } from '../support/settlement-replica.ts'
 import { test as base } from '../support/settlement-test.ts'
 
@@ -130,7 +131,7 @@ async function hold(database: BillingDatabase, keyId: string, model = 'chat') {
 }
 
 function grantOf({ reservationId, receipt }: Held) {
-  const grant = receipts.verify(receipt, reservationId)
+  const grant = readReceipt(receipt, reservationId)
   if (grant === null) throw new Error('the receipt was signed with this secret')
   return grant
 }
