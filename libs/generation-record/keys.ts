@@ -120,6 +120,12 @@ export const prefixSecretKey = () => `${keyPrefix()}prefix-secret`
  */
 export const killersKey = () => `${keyPrefix()}killers`
 
+/** All keys of the scalers with this name. The hash tag in the keys puts them on one node of a Redis Cluster. */
+export const scalerKeys = (name: string) => {
+  const prefix = `${keyPrefix()}{scaler:${name}}:`
+  return { leader: `${prefix}leader`, term: `${prefix}term`, snapshot: `${prefix}snapshot` }
+}
+
 /** The queue's own random id. In a Redis Cluster it is on the same node as `databaseClaimKey`. */
 export const queueIdKey = () => `${keyPrefix()}{billing:}queue`
 

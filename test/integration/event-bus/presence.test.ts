@@ -196,7 +196,7 @@ test.concurrent('after either Redis was away, a silent process without a key get
   await member.beats(LONG)
   await queue.start()
   const store = connect(queue)
-  await expect.poll(async () => await store.exists(livenessKey('gateway', member.id))).toBe(1)
+  await expect.poll(async () => await store.exists(livenessKey('worker', member.id))).toBe(1)
   await member.beats(2)
   await gateway.live(60_000)
   await member.beats(LONG)
