@@ -218,7 +218,9 @@ export async function subscribeControl(
   options: { subscriber: Redis; worker: string; log: Logger } & ControlHandlers,
 ): Promise<void> {
   const { subscriber, worker, log } = options
-  const senders = (['gateway', 'scaler', 'operator'] as const).map((by) => [toChannel(by, worker), by] as const)
+  const senders = (['gateway', 'scaler', 'operator'] as const).map(
+    (by) => [toChannel(by, worker), by] as const,
+  )
   const byChannel = new Map(senders)
   subscriber.on('message', (from: string, text: string) => {
     const sender = byChannel.get(from)

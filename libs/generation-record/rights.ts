@@ -18,7 +18,7 @@ type Access = { readonly rule: string; readonly commands?: Commands; readonly ch
 /** The rules that every connection needs. ioredis reads INFO when it connects, and CLUSTER in a Cluster. */
 const CONNECTION = '+@connection -@dangerous +info +cluster|slots +cluster|info'
 /** BullMQ's scripts use many commands, and may use others in its next release. None lists the names of foreign keys. */
-const WITH_BULLMQ = '+@read +@write -scan -randomkey +eval +evalsha +eval_ro +evalsha_ro +@transaction +time'
+const WITH_BULLMQ = '+@read +@write -scan -randomkey -@scripting +eval +evalsha +eval_ro +evalsha_ro +@transaction +time'
 const CHECK = '+multi +discard'
 
 const QUEUE_COMMANDS: Readonly<Record<RedisProcess, string>> = {
@@ -42,7 +42,9 @@ export const queueRules = (process: RedisProcess, models: readonly string[] = ['
 /** Returns the access rules of a process on each bus server. Billing does not use the bus. */
 export const busRules = (process: BusProcess): readonly string[] => [
   ...busAccess(process).map(({ rule }) => rule),
-  ...`${process === 'gateway' ? '+get +set +del ' : ''}+subscribe +unsubscribe ${CHECK} ${CONNECTION}`.split(' '),
+  ...`${process === 'gateway' ? '+get +set +del ' : ''}+subscribe +unsubscribe ${CHECK} ${CONNECTION}`.split(
+    ' ',
+  ),
 ]
 
 /** Returns the rights that a process needs on the queue Redis. Billing does not check its rights. */
@@ -112,7 +114,10 @@ function queueAccess(process: RedisProcess, models: readonly string[]): readonly
       const key = `${prefix}{scaler:rights}:leader`
       return [
         { rule: `~${prefix}{scaler:*`, commands: OF_SCALER.map(onKey(key)) },
-        { rule: `%R~${everyModel}waiting-expiry`, commands: OF_WAITING.map(onKey(`${oneModel}waiting-expiry`)) },
+        {
+          rule: `%R~${everyModel}waiting-expiry`,
+          commands: OF_WAITING.map(onKey(`${oneModel}waiting-expiry`)),
+        },
       ]
     }
     case 'console':
@@ -121,9 +126,12 @@ function queueAccess(process: RedisProcess, models: readonly string[]): readonly
         { rule: `%R~${everyModel}settlements`, commands: [['XINFO', 'STREAM', `${oneModel}settlements`]] },
       ]
     case 'billing':
-      return [`~${everyModel}settlements*`, `~${everyModel}orphans`, `~${prefix}{billing:}*`, `%R~${live('gateway')}*`].map(
-        (rule) => ({ rule }),
-      )
+      return [
+        `~${everyModel}settlements*`,
+        `~${everyModel}orphans`,
+        `~${prefix}{billing:}*`,
+        `%R~${live('gateway')}*`,
+      ].map((rule) => ({ rule }))
   }
 }
 
@@ -219,7 +227,14 @@ function busAccess(process: BusProcess): readonly Access[] {
           ],
         },
         { rule: `(~${counts}* +getdel)`, commands: [['GETDEL', `${counts}rights`]] },
-        ...subscribed('worker:*', 'scaler-orders:*', 'operator-orders:*', 'heartbeats:*', 'echo:*', 'observe'),
+        ...subscribed(
+          'worker:*',
+          'scaler-orders:*',
+          'operator-orders:*',
+          'heartbeats:*',
+          'echo:*',
+          'observe',
+        ),
         published('gateway:*', 'counts:*', 'heartbeats:workers', 'echo:*', 'capacity', 'reports'),
       ]
     case 'scaler':

@@ -57,10 +57,11 @@ export async function findMissing(redis: Redis, { samples }: Rights): Promise<st
     ),
   )
   const discarded = await refusalOf(redis.call('DISCARD'), null)
-  const channels = samples.flatMap(({ rule, channels = [] }) => channels.map((channel) => ({ rule, channel })))
+  const channels = samples.flatMap(({ rule, channels = [] }) =>
+    channels.map((channel) => ({ rule, channel })),
+  )
   const subscribed: (string | null)[] = []
-  for (const { rule, channel } of channels)
-    subscribed.push(await refusalOf(redis.subscribe(channel), rule))
+  for (const { rule, channel } of channels) subscribed.push(await refusalOf(redis.subscribe(channel), rule))
   const names = channels.map(({ channel }) => channel)
   const ended = subscribed.includes(null) ? await refusalOf(redis.unsubscribe(...names), null) : null
   // Otherwise the transaction would stay open, or the subscriptions.

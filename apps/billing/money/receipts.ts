@@ -1,7 +1,12 @@
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { Settlement } from '#libs/contracts/settlement.ts'
-import { PROOF_BYTES, proofOfOrphan, proofOfSettlement, type Proved } from '#libs/contracts/settlement-proof.ts'
+import {
+  PROOF_BYTES,
+  proofOfOrphan,
+  proofOfSettlement,
+  type Proved,
+} from '#libs/contracts/settlement-proof.ts'
 
 const Int64 = z
   .string()

@@ -57,7 +57,8 @@ export function consumeSettlements(options: {
   metrics: BillingMetrics
   log: Logger
 }): SettlementConsumer {
-  const { streams, models, checkProof, settle, onEntry, claimIdleMs, gatherMs, readPauseMs, metrics, log } = options
+  const { streams, models, checkProof, settle, onEntry, claimIdleMs, gatherMs, readPauseMs, metrics, log } =
+    options
   const stopping = new AbortController()
   const reader = createRoundReader({ streams, claimIdleMs, monotonicMs: () => performance.now() })
 

@@ -173,7 +173,7 @@ const UNCHECKED = new Set(['+@connection', '-@dangerous', '+info', '+cluster|slo
 /** Categories of BullMQ's processes, whose commands are named one by one; the tests above take them away too. */
 const CATEGORIES = new Set(['+@read', '+@write', '+@transaction'])
 /** These rules take rights away. */
-const NOT_GIVEN = new Set(['-scan', '-randomkey'])
+const NOT_GIVEN = new Set(['-scan', '-randomkey', '-@scripting'])
 
 const MODELS = ['demo-chat', 'test/long']
 

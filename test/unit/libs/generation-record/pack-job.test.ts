@@ -59,7 +59,9 @@ test('the stored job has no receipt that settles its hold, only the proof of its
   const hold = { ...job.hold, receipt: 'payload.bWFj' }
   const { jobText } = await packJob({ ...job, hold })
   expect(jobText).not.toContain('bWFj')
-  expect(JSON.parse(jobText)).toMatchObject({ hold: { receipt: toOrphanReceipt('payload.bWFj', job.gateway) } })
+  expect(JSON.parse(jobText)).toMatchObject({
+    hold: { receipt: toOrphanReceipt('payload.bWFj', job.gateway) },
+  })
 })
 
 test('the choices of a large request share its compressed text', async () => {
