@@ -73,7 +73,7 @@ export function createActOnPods(options: {
     }
     for (const pod of named(orders.uncordon)) {
       if (pod.cordonTerm !== null)
-        send(pod, async (bus, worker) => await sendUncordon(bus, worker, term, lease))
+        send(pod, async (bus, worker) => await sendUncordon(bus, worker, { term, lease }))
       if (pod.deletionCost === RELEASE_COST) void setCost(pod, null)
     }
     for (const pod of named(orders.release)) {

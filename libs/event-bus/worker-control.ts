@@ -182,10 +182,9 @@ export async function sendCordon(
 export async function sendUncordon(
   redis: Redis,
   worker: string,
-  term: number | null,
-  lease?: Lease,
+  uncordon: { term: number | null; lease?: Lease },
 ): Promise<boolean> {
-  return (await publish(redis, worker, { type: 'uncordon', term, ...(lease && { lease }) })) > 0
+  return (await publish(redis, worker, { type: 'uncordon', ...uncordon })) > 0
 }
 
 async function publish(redis: Redis, worker: string, message: WorkerControl): Promise<number> {

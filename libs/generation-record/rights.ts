@@ -5,43 +5,43 @@ import { keyPrefix } from './keys.ts'
 // `queueRules` and `busRules` are access rules, which docs/operators.md repeats. `queueRights` and `busRights` are the
 // same rules with sample commands; a process checks at its start that it may send them.
 //
-// A rule in parentheses is a selector of Redis: its commands are allowed for its own keys and channels only.
+// A rule in parentheses is a selector of Redis: its commands are allowed for its own keys and channels only. A right to a
+// channel is one to publish and to subscribe. So the right to publish is in a selector, with its channels.
 
-/** The processes that use Redis. `ctl` is the operators' command line. */
-export type RedisProcess = 'gateway' | 'worker' | 'scaler' | 'console' | 'billing'
-export type BusProcess = Exclude<RedisProcess, 'billing'> | 'ctl'
-
-type Commands = Sample['commands']
-/** One rule for keys or channels, with commands that need it. */
-type Access = { readonly rule: string; readonly commands?: Commands; readonly channels?: readonly string[] }
+/** The processes that use the queue Redis. */
+export type QueueProcess = 'gateway' | 'worker' | 'scaler' | 'console' | 'billing'
+/** The processes that use the bus. `ctl` is the operators' command line. */
+export type BusProcess = 'gateway' | 'worker' | 'scaler' | 'console' | 'ctl'
 
 /** The rules that every connection needs. ioredis reads INFO when it connects, and CLUSTER in a Cluster. */
 const CONNECTION = '+@connection -@dangerous +info +cluster|slots +cluster|info'
-/** BullMQ's scripts use many commands, and may use others in its next release. None lists the names of foreign keys. */
-const WITH_BULLMQ = '+@read +@write -scan -randomkey -@scripting +eval +evalsha +eval_ro +evalsha_ro +@transaction +time'
+/** The rules for the check of the rights. */
 const CHECK = '+multi +discard'
+const SCRIPTS = '+eval +evalsha +eval_ro +evalsha_ro'
+/** BullMQ's scripts use many commands, and may use others in its next release. SCAN would list the names of all keys. */
+const WITH_BULLMQ = `+@read +@write -scan -randomkey -@scripting ${SCRIPTS} +@transaction +time`
 
-const QUEUE_COMMANDS: Readonly<Record<RedisProcess, string>> = {
+const QUEUE_COMMANDS: Readonly<Record<QueueProcess, string>> = {
   gateway: WITH_BULLMQ,
   worker: WITH_BULLMQ,
-  scaler: `+eval +evalsha +eval_ro +evalsha_ro +get +set +del +hset +hmget +pexpire +zcount +zrangebyscore +time ${CHECK}`,
+  scaler: `${SCRIPTS} +get +set +del +hset +hmget +pexpire +zcount +zrangebyscore +time ${CHECK}`,
   console: `+zcard +xinfo|stream ${CHECK}`,
   billing:
     '+eval +xreadgroup +xautoclaim +xack +xgroup|create +xgroup|delconsumer +xgroup|setid +xinfo|stream +xinfo|groups +xinfo|consumers +xlen +xpending +xrange +xadd +xtrim +lpop +get +set +exists +del +hget +hmget +hset +hincrby +time',
 }
 
 /**
- * Returns the access rules of a process on the queue Redis. `models` are those of a worker; the pattern `*` stands for
- * all models. The other processes serve all models.
+ * Returns the access rules of a process on the queue Redis. `models` are the models of a worker; the pattern `*`
+ * stands for all models. The other processes serve all models.
  */
-export const queueRules = (process: RedisProcess, models: readonly string[] = ['*']): readonly string[] => [
-  ...queueAccess(process, models).map(({ rule }) => rule),
+export const queueRules = (process: QueueProcess, models: readonly string[] = ['*']): readonly string[] => [
+  ...toQueueSamples(process, models).map(({ rule }) => rule),
   ...`${QUEUE_COMMANDS[process]} ${CONNECTION}`.split(' '),
 ]
 
-/** Returns the access rules of a process on each bus server. Billing does not use the bus. */
+/** Returns the access rules of a process on each bus server. */
 export const busRules = (process: BusProcess): readonly string[] => [
-  ...busAccess(process).map(({ rule }) => rule),
+  ...toBusSamples(process).map(({ rule }) => rule),
   ...`${process === 'gateway' ? '+get +set +del ' : ''}+subscribe +unsubscribe ${CHECK} ${CONNECTION}`.split(
     ' ',
   ),
@@ -49,185 +49,90 @@ export const busRules = (process: BusProcess): readonly string[] => [
 
 /** Returns the rights that a process needs on the queue Redis. Billing does not check its rights. */
 export const queueRights = (
-  process: Exclude<RedisProcess, 'billing'>,
+  process: Exclude<QueueProcess, 'billing'>,
   models?: readonly string[],
 ): Rights => ({
   samples: [
-    ...queueAccess(process, models ?? ['rights']).map(toSample),
-    { rule: null, commands: [['INFO', 'server'], ['PING'], ...(process === 'console' ? [] : [TIME])] },
+    ...toQueueSamples(process, models ?? ['*']),
+    { rule: null, commands: process === 'console' ? [['INFO', 'memory']] : [['INFO', 'server'], ['TIME']] },
   ],
 })
 
-/** Returns the rights that a process needs on each bus server. */
+/** Returns the rights that a process needs on each bus server. `ctl` does not check its rights. */
 export const busRights = (process: Exclude<BusProcess, 'ctl'>): Rights => ({
-  samples: [...busAccess(process).map(toSample), { rule: null, commands: [['INFO', 'stats'], ['PING']] }],
+  samples: [...toBusSamples(process), { rule: null, commands: [['INFO', 'stats']] }],
 })
 
-const TIME = ['TIME'] as const
+type RuleSample = Sample & { readonly rule: string }
 
-const toSample = ({ rule, commands = [], channels = [] }: Access): Sample => ({ rule, commands, channels })
-
-function queueAccess(process: RedisProcess, models: readonly string[]): readonly Access[] {
-  const prefix = keyPrefix()
-  const live = (kind: string) => `${prefix}live:${kind}:`
-  const alive = (kind: string): Access => ({
-    rule: `~${live(kind)}*`,
-    commands: ['SET KEY a', 'DEL KEY', 'EVAL return 1 KEY'].map(onKey(`${live(kind)}rights`)),
-  })
-  const others = (kind: string): Access => ({
-    rule: `%R~${live(kind)}*`,
-    commands: [['PTTL', `${live(kind)}rights`]],
-  })
-  const secret = `${prefix}prefix-secret`
+function toQueueSamples(process: QueueProcess, models: readonly string[]): readonly RuleSample[] {
+  const cell = keyPrefix()
+  const live = (kind: string) => keys(`~${cell}live:${kind}:*`, 'SET KEY a', 'DEL KEY', 'EVAL return 1 KEY')
+  const others = (kind: string) => keys(`%R~${cell}live:${kind}:*`, 'PTTL KEY')
   // A process makes the secret if there is none, and can never replace it.
-  const prefixSecret: Access = {
-    rule: `(~${secret} +get +setnx)`,
-    commands: [
-      ['GET', secret],
-      ['SETNX', secret, 'a'],
-    ],
-  }
-  const everyModel = `${prefix}{*}:`
-  const oneModel = `${prefix}{rights}:`
-  switch (process) {
-    case 'gateway': {
-      const [stream, killers] = [`${oneModel}settlements`, `${prefix}killers`]
-      return [
-        ...ofModel('*'),
-        { rule: `(%W~${everyModel}settlements +xadd)`, commands: [['XADD', stream, '*', 'a', 'b']] },
-        { rule: `%R~${everyModel}settlements:*`, commands: [['HGET', `${stream}:state`, 'a']] },
-        { rule: `~${killers}`, commands: [['ZADD', killers, '1', 'a']] },
-        alive('gateway'),
-        others('worker'),
-        prefixSecret,
-      ]
-    }
-    case 'worker':
-      return [
-        ...models.flatMap(ofModel),
-        alive('worker'),
-        others('gateway'),
-        { rule: `%R~${prefix}{scaler:*`, commands: [['GET', `${prefix}{scaler:rights}:leader`]] },
-        prefixSecret,
-      ]
-    case 'scaler': {
-      const key = `${prefix}{scaler:rights}:leader`
-      return [
-        { rule: `~${prefix}{scaler:*`, commands: OF_SCALER.map(onKey(key)) },
-        {
-          rule: `%R~${everyModel}waiting-expiry`,
-          commands: OF_WAITING.map(onKey(`${oneModel}waiting-expiry`)),
-        },
-      ]
-    }
-    case 'console':
-      return [
-        { rule: `%R~${everyModel}waiting-expiry`, commands: [['ZCARD', `${oneModel}waiting-expiry`]] },
-        { rule: `%R~${everyModel}settlements`, commands: [['XINFO', 'STREAM', `${oneModel}settlements`]] },
-      ]
-    case 'billing':
-      return [
-        `~${everyModel}settlements*`,
-        `~${everyModel}orphans`,
-        `~${prefix}{billing:}*`,
-        `%R~${live('gateway')}*`,
-      ].map((rule) => ({ rule }))
-  }
-}
-
-/** The keys of a model without those of its settlements. The names of no others begin with an `s`, but `seat*`. */
-function ofModel(model: string): Access[] {
-  const prefix = `${keyPrefix()}{${model}}:`
-  const key = `${keyPrefix()}{${model === '*' ? 'rights' : model}}:`
-  return [
-    { rule: `~${prefix}[^s]*`, commands: OF_BULLMQ.map(onKey(`${key}rights`)) },
-    { rule: `~${prefix}seat*`, commands: [['HSET', `${key}seats`, 'a', 'b']] },
+  const prefixSecret = keys(`(~${cell}prefix-secret +get +setnx)`, 'GET KEY', 'SETNX KEY a')
+  // All keys of a model but its settlements. No other names begin with an `s`, except `seats` and `seat-ages`.
+  const ofModel = (model: string) => [
+    keys(`~${cell}{${model}}:[^s]*`, ...OF_BULLMQ),
+    keys(`~${cell}{${model}}:seat*`, 'HSET KEY a b'),
   ]
-}
-
-/** Puts the key in the place of `KEY`. */
-const onKey = (key: string) => (text: string) => {
-  const [name = '', ...args] = text.split(' ')
-  return [name, ...args.map((arg) => (arg === 'KEY' ? key : arg))] as const
-}
-
-/** The samples cover the commands that a gateway or a worker sends and those inside scripts, BullMQ's included. */
-const OF_BULLMQ = [
-  'GET KEY',
-  'HMGET KEY a',
-  'ZRANGEBYSCORE KEY 0 1',
-  'SMEMBERS KEY',
-  'LRANGE KEY 0 1',
-  'XRANGE KEY - +',
-  'XINFO STREAM KEY',
-  'TYPE KEY',
-  'PTTL KEY',
-  'SET KEY a',
-  'DEL KEY',
-  'HSET KEY a b',
-  'ZADD KEY 1 a',
-  'SADD KEY a',
-  'LPUSH KEY a',
-  'XADD KEY * a b',
-  'XREADGROUP GROUP a b STREAMS KEY >',
-  'XGROUP CREATE KEY a 0',
-  'PEXPIRE KEY 1',
-  'BZPOPMIN KEY 1',
-  'EVAL return 1 KEY',
-  'EVALSHA 0 1 KEY',
-  'EVAL_RO return 1 KEY',
-  'EVALSHA_RO 0 1 KEY',
-]
-const OF_SCALER = [
-  'GET KEY',
-  'SET KEY a',
-  'DEL KEY',
-  'HSET KEY a b',
-  'HMGET KEY a',
-  'PEXPIRE KEY 1',
-  'EVAL return 1 KEY',
-  'EVALSHA 0 1 KEY',
-]
-const OF_WAITING = ['ZCOUNT KEY 0 1', 'ZRANGEBYSCORE KEY 0 1', 'EVAL_RO return 1 KEY', 'EVALSHA_RO 0 1 KEY']
-
-/**
- * A right to a channel is one to publish and to subscribe. So the channels to which a process subscribes are rules of
- * their own, beside the right to subscribe, and those on which it publishes are in a selector.
- */
-function busAccess(process: BusProcess): readonly Access[] {
-  const prefix = keyPrefix()
-  const subscribed = (...names: readonly string[]) =>
-    names.map((name) => ({ rule: `&${prefix}${name}`, channels: [prefix + name.replace('*', 'rights')] }))
-  const published = (...names: readonly string[]): Access => ({
-    rule: `(${names.map((name) => `&${prefix}${name}`).join(' ')} +publish)`,
-    commands: names.map((name) => ['PUBLISH', prefix + name.replace('*', 'rights'), 'a']),
-  })
-  const [vectors, counts] = [`${prefix}vectors:`, `${prefix}count:`]
   switch (process) {
     case 'gateway':
       return [
-        { rule: `%R~${vectors}*`, commands: [['GET', `${vectors}rights`]] },
-        {
-          rule: `%W~${counts}*`,
-          commands: [
-            ['SET', `${counts}rights`, 'a', 'PX', '1'],
-            ['DEL', `${counts}rights`],
-          ],
-        },
-        ...subscribed('gateway:*', 'counts:*', 'heartbeats:*', 'echo:*', 'model-states', 'observe'),
-        published('worker:*', 'heartbeats:gateways', 'echo:*', 'demand', 'reports'),
+        ...ofModel('*'),
+        keys(`(%W~${cell}{*}:settlements +xadd)`, 'XADD KEY * a b'),
+        keys(`%R~${cell}{*}:settlements:*`, 'HGET KEY a'),
+        keys(`~${cell}killers`, 'ZADD KEY 1 a'),
+        live('gateway'),
+        others('worker'),
+        prefixSecret,
       ]
     case 'worker':
       return [
-        {
-          rule: `(%W~${vectors}* +set +del)`,
-          commands: [
-            ['SET', `${vectors}rights`, 'a', 'PX', '1'],
-            ['DEL', `${vectors}rights`],
-          ],
-        },
-        { rule: `(~${counts}* +getdel)`, commands: [['GETDEL', `${counts}rights`]] },
-        ...subscribed(
+        ...models.flatMap(ofModel),
+        live('worker'),
+        others('gateway'),
+        keys(`%R~${cell}{scaler:*`, 'GET KEY'),
+        prefixSecret,
+      ]
+    case 'scaler':
+      return [
+        keys(`~${cell}{scaler:*`, ...OF_SCALER),
+        keys(`%R~${cell}{*}:waiting-expiry`, 'ZCOUNT KEY 0 1', 'ZRANGEBYSCORE KEY 0 1', ...READ_SCRIPTS),
+      ]
+    case 'console':
+      return [
+        keys(`%R~${cell}{*}:waiting-expiry`, 'ZCARD KEY'),
+        keys(`%R~${cell}{*}:settlements`, 'XINFO STREAM KEY'),
+      ]
+    case 'billing':
+      return ['~{*}:settlements*', '~{*}:orphans', '~{billing:}*', '%R~live:gateway:*'].map((rule) =>
+        keys(rule.replace('~', `~${cell}`)),
+      )
+  }
+}
+
+function toBusSamples(process: BusProcess): readonly RuleSample[] {
+  const cell = keyPrefix()
+  const subscribes = (...names: readonly string[]) =>
+    names.map((name) => ({ rule: `&${cell}${name}`, commands: [], channels: [cell + toExample(name)] }))
+  const publishes = (...names: readonly string[]) => ({
+    rule: `(${names.map((name) => `&${cell}${name}`).join(' ')} +publish)`,
+    commands: names.map((name) => ['PUBLISH', cell + toExample(name), 'a'] as const),
+  })
+  switch (process) {
+    case 'gateway':
+      return [
+        keys(`%R~${cell}vectors:*`, 'GET KEY'),
+        keys(`%W~${cell}count:*`, 'SET KEY a PX 1', 'DEL KEY'),
+        ...subscribes('gateway:*', 'counts:*', 'heartbeats:*', 'echo:*', 'model-states', 'observe'),
+        publishes('worker:*', 'heartbeats:gateways', 'echo:*', 'demand', 'reports'),
+      ]
+    case 'worker':
+      return [
+        keys(`(%W~${cell}vectors:* +set +del)`, 'SET KEY a PX 1', 'DEL KEY'),
+        keys(`(~${cell}count:* +getdel)`, 'GETDEL KEY'),
+        ...subscribes(
           'worker:*',
           'scaler-orders:*',
           'operator-orders:*',
@@ -235,16 +140,40 @@ function busAccess(process: BusProcess): readonly Access[] {
           'echo:*',
           'observe',
         ),
-        published('gateway:*', 'counts:*', 'heartbeats:workers', 'echo:*', 'capacity', 'reports'),
+        publishes('gateway:*', 'counts:*', 'heartbeats:workers', 'echo:*', 'capacity', 'reports'),
       ]
     case 'scaler':
       return [
-        ...subscribed('demand', 'capacity', 'scaler:*'),
-        published('model-states', 'scaler:*', 'scaler-orders:*'),
+        ...subscribes('demand', 'capacity', 'scaler:*'),
+        publishes('model-states', 'scaler:*', 'scaler-orders:*'),
       ]
     case 'console':
-      return [...subscribed('reports', 'capacity', 'demand', 'model-states'), published('observe')]
+      return [...subscribes('reports', 'capacity', 'demand', 'model-states'), publishes('observe')]
     case 'ctl':
-      return [...subscribed('heartbeats:workers', 'capacity'), published('operator-orders:*')]
+      return [...subscribes('heartbeats:workers', 'capacity'), publishes('operator-orders:*')]
   }
 }
+
+/** Returns a rule for keys, with commands in which `KEY` stands for a key that the rule covers. */
+function keys(rule: string, ...commands: readonly string[]): RuleSample {
+  const key = toExample(/~([^\s)]+)/.exec(rule)?.[1] ?? '')
+  const words = commands.map((command) => command.replace('KEY', key).split(' '))
+  return { rule, commands: words.map(([name = '', ...args]) => [name, ...args] as const) }
+}
+
+/** Returns a name that the pattern covers. */
+const toExample = (pattern: string) => pattern.replace('[^s]', '').replaceAll('*', 'rights')
+
+const READ_SCRIPTS = ['EVAL_RO return 1 KEY', 'EVALSHA_RO 0 1 KEY']
+const WRITE_SCRIPTS = ['EVAL return 1 KEY', 'EVALSHA 0 1 KEY']
+const OF_SCALER = 'GET KEY,SET KEY a,DEL KEY,HSET KEY a b,HMGET KEY a,PEXPIRE KEY 1'
+  .split(',')
+  .concat(WRITE_SCRIPTS)
+/** The samples cover the commands that a gateway or a worker sends and those inside scripts, BullMQ's included. */
+const OF_BULLMQ = [
+  'GET KEY,HMGET KEY a,ZRANGEBYSCORE KEY 0 1,SMEMBERS KEY,LRANGE KEY 0 1,XRANGE KEY - +,XINFO STREAM KEY,TYPE KEY',
+  'PTTL KEY,SET KEY a,DEL KEY,HSET KEY a b,ZADD KEY 1 a,SADD KEY a,LPUSH KEY a,XADD KEY * a b,PEXPIRE KEY 1',
+  'XREADGROUP GROUP a b STREAMS KEY >,XGROUP CREATE KEY a 0,BZPOPMIN KEY 1',
+]
+  .flatMap((commands) => commands.split(','))
+  .concat(WRITE_SCRIPTS, READ_SCRIPTS)

@@ -110,9 +110,9 @@ test('a cordoned worker takes nothing more, runs what it has to its end, and sta
   expect((await fetch(`${(await appOf(id)).opsUrl}/readyz`)).status).toBe(200)
 
   // This uncordon is from a scaler that has lost its lead.
-  await sendUncordon(bus, id, 0, { scaler: SCALER, holder: '0 secret' })
+  await sendUncordon(bus, id, { term: 0, lease: { scaler: SCALER, holder: '0 secret' } })
   expect(await nextCapacity(id)).toMatchObject({ phase: 'cordoned' })
-  await sendUncordon(bus, id, 1, await lead(1))
+  await sendUncordon(bus, id, { term: 1, lease: await lead(1) })
   await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'ready', cordonTerm: null })
   await untilItServes(id)
 })

@@ -115,18 +115,15 @@ export function consumeSettlements(options: {
 
   /** Puts the entries without a proof aside. An entry that could not be checked stays pending, and is read again. */
   async function keepProven(readable: readonly Readable[]): Promise<Readable[]> {
-    const checks = await Promise.allSettled(readable.map(({ settlement }) => checkProof(settlement)))
-    const of = readable.map(({ entry }) => entry.model)
-    noteFailures(toFailures(checks, of))
+    const check = async ({ entry: { model }, settlement }: Readable) =>
+      await checkProof(settlement).catch((error: unknown) => noteFailures([{ model, error }]))
+    const problems = await Promise.all(readable.map(check))
     const unproven = readable.flatMap(({ entry }, index) => {
-      const check = checks[index]
-      return check?.status === 'fulfilled' && check.value !== null ? [{ entry, problem: check.value }] : []
+      const problem = problems[index]
+      return problem ? [{ entry, problem }] : []
     })
     await bury(unproven, 'unproven')
-    return readable.filter((_, index) => {
-      const check = checks[index]
-      return check?.status === 'fulfilled' && check.value === null
-    })
+    return readable.filter((_, index) => problems[index] === null)
   }
 
   async function acknowledge(entries: readonly StreamEntry[]) {

@@ -286,12 +286,12 @@ test('control messages reach only their worker; unknown fields and unknown messa
     await sendCordon(redis, worker, { term: 3, forMs: 10_000 }),
     await sendCordon(redis, worker, { term: 4, forMs: 10_000, lease }),
     await sendCordon(redis, worker, { term: 3, forMs: 10_000, lease: { ...lease, scaler: 'other' } }),
-    await sendUncordon(redis, worker, 2, { scaler: 'main', holder: '2 secret' }),
+    await sendUncordon(redis, worker, { term: 2, lease: { scaler: 'main', holder: '2 secret' } }),
     await sendCordon(redis, worker, { term: null, forMs: null }),
     // A scaler's cordon must have an end and an operator's cordon must not; others are ignored.
     await sendCordon(redis, worker, { term: 4, forMs: null }),
     await sendCordon(redis, worker, { term: null, forMs: 10_000 }),
-    await sendUncordon(redis, worker, 3, lease),
+    await sendUncordon(redis, worker, { term: 3, lease }),
   ]
   expect(sent).not.toContain(false)
   await expect

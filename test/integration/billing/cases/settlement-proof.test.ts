@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
+import type { Settlement } from '#libs/contracts/settlement.ts'
 import { proveSettlement, toOrphanReceipt } from '#libs/contracts/settlement-proof.ts'
 import { livenessKey, orphansKey, settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { reserveCall, settlement, type BillingDatabase } from '../support/billing-database.ts'
@@ -11,7 +12,7 @@ const GATEWAY = 'gateway-1'
 const FREE = { outcome: 'fault', promptTokens: 0, cachedTokens: 0, completionTokens: 0 } as const
 
 type Held = Awaited<ReturnType<typeof hold>>
-type Fields = Readonly<Record<string, string | number | undefined>>
+type Fields = Omit<Partial<Settlement>, 'timing'>
 
 /** What somebody appends who can read the job and write the stream, but has not the hold's secret. */
 const FORGED: readonly (readonly [string, (held: Held, other: Held) => Fields])[] = [

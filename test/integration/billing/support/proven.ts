@@ -4,7 +4,7 @@ import { proveSettlement } from '#libs/contracts/settlement-proof.ts'
 import { receipts, settlement } from './billing-database.ts'
 
 /** Returns a receipt of this reservation whose account billing does not know, so nothing can be charged by it. */
-export const signReceipt = (reservationId: string) =>
+const signReceipt = (reservationId: string) =>
   receipts.sign({
     reservationId,
     accountId: randomUUID(),

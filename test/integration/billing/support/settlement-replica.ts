@@ -123,7 +123,8 @@ export async function addSettlement(
   model: string,
   { timing, ...settlement }: Settlement,
 ): Promise<void> {
-  const texts = { ...proven(settlement), ...(timing && { timing: encodeTiming(timing) }) }
+  const { timing: _timing, ...fieldsOf } = proven(settlement)
+  const texts = { ...fieldsOf, ...(timing && { timing: encodeTiming(timing) }) }
   const fields = Object.entries(texts).flatMap(([name, value]) => [name, String(value)])
   await redis.xadd(settlementStreamKey(model), '*', ...fields)
 }
