@@ -19,7 +19,10 @@ export function createCheckProof(deps: {
     const proof = deps.receipts.verify(settlement)
     if (proof === null) return 'no proof of the gateway that has the hold'
     if (proof.orphanOf === null) return null
-    if (!FREE.includes(settlement.outcome)) return 'a worker settled with an outcome that costs something'
+    const { outcome, promptTokens, completionTokens } = settlement
+    // Tokens count in the rate of a key, even if they cost nothing.
+    if (!FREE.includes(outcome) || promptTokens + completionTokens > 0)
+      return 'a worker settled with a cost or usage'
     return (await deps.isGatewayAlive(proof.orphanOf)) ? 'a worker settled for a gateway that is alive' : null
   }
 }

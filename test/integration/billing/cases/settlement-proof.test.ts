@@ -45,6 +45,16 @@ const FORGED: readonly (readonly [string, (held: Held, other: Held) => Fields])[
     },
   ],
   [
+    'tokens free of charge, which would count in a rate, in the name of a dead gateway',
+    ({ id, receipt }) => {
+      const stored = toOrphanReceipt(receipt, 'gateway-dead')
+      return {
+        ...settlement(id, { ...FREE, promptTokens: 4_000, receipt: stored }),
+        orphanOf: 'gateway-dead',
+      }
+    },
+  ],
+  [
     'the proof of another hold',
     ({ id }, other) => {
       const proof = proveSettlement(other.receipt, settlement(other.id, FREE))
