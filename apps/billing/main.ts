@@ -141,9 +141,10 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
     run: (models) => models.stop(),
   })
   const writes = watchWrites(() => performance.now())
+  const receipts = createReceipts(config.RECEIPT_SECRETS)
   const money = createMoney({
     pool,
-    receipts: createReceipts(config.RECEIPT_SECRETS),
+    receipts,
     holdGraceMs: config.HOLD_GRACE_MS,
     nowMs,
     onCall(call, durationMs, error) {
@@ -186,6 +187,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
       redis,
       consumer: replica,
       money,
+      receipts,
       timings: createTimingWriter({ pool: callersPool, nowMs, log }),
       models: models.current,
       metrics,

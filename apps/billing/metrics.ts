@@ -27,7 +27,7 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
     labelNames: ['kind'],
   })
   // An alert watches the increase of a series, so each series exists from the start.
-  for (const kind of [...SETTLEMENT_ALARMS, 'dead-letter']) settlementAlarms.inc({ kind }, 0)
+  for (const kind of [...SETTLEMENT_ALARMS, 'dead-letter', 'unproven']) settlementAlarms.inc({ kind }, 0)
   return {
     moneyCalls: counter({
       name: 'millrace_billing_money_calls_total',

@@ -22,8 +22,10 @@ export const Settlement = z.object({
   completionTokens: TokenCount,
   /** Boot id of the process that settled. */
   by: z.string(),
-  /** The hold as billing signed it when it granted it; absent if nothing can be charged. */
+  /** The receipt of the hold, with the proof that the settler may settle it (`settlement-proof.ts`). */
   receipt: z.string().optional(),
+  /** The boot id of the dead gateway for which a worker settles; absent in the settlements of gateways. */
+  orphanOf: z.string().optional(),
   /** The `traceparent` of the generation's job; absent if the generation is not traced. */
   traceparent: z.string().optional(),
   /** Absent in the entries of older releases. */

@@ -14,7 +14,6 @@ import {
   reservedKey,
   settlementMarkKey,
   settlementStateKey,
-  settlementStreamKey,
   waitingSumsKey,
 } from './keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
@@ -153,12 +152,10 @@ export type Claim =
 
 /**
  * The process that settles a generation. A worker settles only a generation that it has claimed, and only for a gateway
- * that is dead. `again`: the settlement's entry in the stream may be lost, so it is appended once more even if the
- * record is settled.
+ * that is dead; its settlement reaches billing through `orphansKey`. A gateway's settlement always reaches billing,
+ * whatever the record says.
  */
-export type Settler =
-  | { readonly role: 'gateway'; readonly again?: boolean }
-  | { readonly role: 'worker'; readonly worker: string }
+export type Settler = { readonly role: 'gateway' } | { readonly role: 'worker'; readonly worker: string }
 
 export type Settled = {
   /**
@@ -286,7 +283,7 @@ export function createGenerationRecord(options: {
       const { receipt = '', traceparent = '', timing } = settlement
       const settler = as.role === 'worker' ? as.worker : ''
       const counts = [promptTokens, cachedTokens, completionTokens].map(String)
-      const keys = [recordKey(model, id), settlementStreamKey(model)]
+      const keys = [recordKey(model, id)]
       const args = [
         modelPrefix(model),
         id,
@@ -299,7 +296,6 @@ export function createGenerationRecord(options: {
         receipt,
         traceparent,
         timing === undefined ? '' : encodeTiming(timing),
-        as.role === 'gateway' && as.again === true ? 'again' : '',
       ]
       return readSettled(await withNextWrite(redis, async () => await run('settle', keys, args)))
     },

@@ -260,10 +260,10 @@ export function createMoney(options: {
    * Returns the settlement's receipt as the JSON object that `sql/functions/settle.sql` takes. Returns null if the
    * settlement has no receipt, or if its receipt is not genuine.
    */
-  function receiptOf({ id, receipt }: Settlement): string | null {
-    const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
-    if (genuine === null) return null
-    const { deadlineMs, ...fields } = genuine
+  function receiptOf(settlement: Settlement): string | null {
+    const proof = receipts.verify(settlement)
+    if (proof === null) return null
+    const { deadlineMs, ...fields } = proof.receipt
     const deadline = toTimestamp(deadlineMs)
     const expiresAt = toTimestamp(deadlineMs + holdGraceMs)
     return JSON.stringify({ ...fields, deadline, expiresAt }, bigintToText)

@@ -94,6 +94,7 @@ async function startWorker(
   await subscribeControl({
     subscriber,
     worker: id,
+    isHeld: async () => await Promise.resolve(true),
     onStop: ignore,
     onResend: ignore,
     onAsk: ignore,
@@ -163,7 +164,11 @@ test('an operator does not end the cordon of a scaler, and is shown it', async (
   await startWorker('worker-a')
   const redis = new Redis(server.url)
   onTestFinished(() => redis.disconnect())
-  await sendCordon(redis, 'worker-a', { term: 4, forMs: 60_000 })
+  await sendCordon(redis, 'worker-a', {
+    term: 4,
+    forMs: 60_000,
+    lease: { scaler: 'main', holder: '4 secret' },
+  })
   expect(await workers('uncordon', 'worker-a')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^demo +cordoned by a scaler$/m),
