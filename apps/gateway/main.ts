@@ -6,7 +6,7 @@ import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { readVectors } from '#libs/event-bus/vectors.ts'
-import { createControlSender } from '#libs/event-bus/worker-control.ts'
+import { createControlSender, type StreamEpoch } from '#libs/event-bus/worker-control.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { createJobQueue } from '#libs/job-queue/job-queue.ts'
@@ -21,6 +21,7 @@ import { GatewayConfig, toAdmissionBounds, toBodyThreadLimits, toHttpLimits } fr
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
 import { createAdmission } from './generation/create-admission.ts'
+import { createAskForReport } from './generation/ask-for-report.ts'
 import { createCountTokens } from './generation/count-tokens.ts'
 import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
@@ -97,6 +98,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     onNoSubscriber: (worker) => presence.suspect(worker),
     log,
   })
+  const stopWorker = (worker: string, stream: StreamEpoch) => void control.stop(worker, [stream])
   const inboxes = await subscribeEvents({
     subscriber: busSubscriber,
     gateway,
@@ -249,9 +251,10 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         isBarred: poisonBound.isBarred,
         ...createRecoveryNotes({ metrics, poisonBound, log }),
       }),
+      askForReport: createAskForReport({ claimant: record.claimant, stopWorker }),
       endGeneration: createEndGeneration({
         settlements,
-        stopWorker: (worker, stream) => void control.stop(worker, [stream]),
+        stopWorker,
         streamSettled: inboxes.settled,
       }),
       suspects,
