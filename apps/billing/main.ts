@@ -143,6 +143,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
     pool,
     receipts: createReceipts(config.RECEIPT_SECRETS),
     holdGraceMs: config.HOLD_GRACE_MS,
+    freeTokensPerHour: config.FREE_TOKENS_PER_HOUR,
     nowMs,
     onCall: (call, durationMs) => metrics.databaseSeconds.observe({ call }, durationMs / 1_000),
   })
