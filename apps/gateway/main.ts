@@ -6,7 +6,7 @@ import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { readVectors } from '#libs/event-bus/vectors.ts'
-import { createControlSender, type StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { createJobQueue } from '#libs/job-queue/job-queue.ts'
@@ -98,7 +98,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     onNoSubscriber: (worker) => presence.suspect(worker),
     log,
   })
-  const stopWorker = (worker: string, stream: StreamEpoch) => void control.stop(worker, [stream])
   const inboxes = await subscribeEvents({
     subscriber: busSubscriber,
     gateway,
@@ -251,10 +250,10 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         isBarred: poisonBound.isBarred,
         ...createRecoveryNotes({ metrics, poisonBound, log }),
       }),
-      askForReport: createAskForReport({ claimant: record.claimant, stopWorker }),
+      askForReport: createAskForReport({ claimant: record.claimant, stop: control.stop }),
       endGeneration: createEndGeneration({
         settlements,
-        stopWorker,
+        stopWorker: (worker, stream) => void control.stop(worker, [stream]),
         streamSettled: inboxes.settled,
       }),
       suspects,

@@ -23,7 +23,7 @@ export type EngineCore = {
   readonly load: () => Load
   /** Tokens generated per second over the last two seconds. */
   readonly throughput: () => number
-  /** `promptTokens` are the tokens of prompts that were computed; cached ones do not count. */
+  /** `promptTokens` counts the tokens of prompts that were computed, without cached tokens. */
   readonly totals: () => { readonly steps: number; readonly tokens: number; readonly promptTokens: number }
   flushCache(): boolean
   stop(): void

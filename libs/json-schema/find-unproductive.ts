@@ -1,6 +1,6 @@
 /**
- * What each symbol of a grammar needs in order to derive something: all of its clauses, and of each clause at least one
- * symbol. A symbol without clauses derives something by itself. A clause without symbols can never be met.
+ * The needs of each symbol of a grammar. A symbol derives something if at least one symbol of each of its clauses derives
+ * something. A symbol without clauses derives something by itself. A clause without symbols can never be met.
  */
 export type Needs<Key> = ReadonlyMap<Key, readonly (readonly Key[])[]>
 

@@ -89,7 +89,9 @@ async function runCalls(parts: Parts, account: TestAccount, calls: number): Prom
   const paid = rows.filter(({ charged }) => charged > 0n)
   const paidTokens = paid.reduce((sum, row) => sum + row.promptTokens + row.completionTokens, 0)
   expect(rows.length).toBeGreaterThan(calls / 4)
-  return (await computedTokens(parts)) - before - paidTokens
+  const unpaid = (await computedTokens(parts)) - before - paidTokens
+  console.log('UNPAID', calls, unpaid, 'paid', paidTokens, rows.length)
+  return unpaid
 }
 
 describe('without a mistake', () => {

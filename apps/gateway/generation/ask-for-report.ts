@@ -1,5 +1,6 @@
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import type { ControlSender } from '#libs/event-bus/worker-control.ts'
 
 /**
  * Asks the worker of a generation whose caller has left to stop it, and to report how many tokens its engine was given.
@@ -14,14 +15,15 @@ const REPORT_LIMIT_MS = 2_000
 export function createAskForReport(deps: {
   /** Returns the boot id of the worker that has claimed the generation, by its record; null if none has. */
   claimant: (model: string, id: string) => Promise<string | null>
-  stopWorker: (worker: string, stream: { stream: number; epoch: number }) => void
+  /** Asks the worker to stop these streams. */
+  stop: ControlSender['stop']
 }): AskForReport {
-  const { claimant, stopWorker } = deps
+  const { claimant, stop } = deps
 
   async function ask({ id, model }: Pick<GenerationJob, 'id' | 'model'>, inbox: StreamInbox) {
     const worker = inbox.worker() ?? (await claimant(model, id).catch(() => null))
     if (worker === null) inbox.close()
-    else stopWorker(worker, { stream: inbox.stream, epoch: inbox.epoch() })
+    else await stop(worker, [{ stream: inbox.stream, epoch: inbox.epoch() }])
   }
 
   return (job, inbox) => {

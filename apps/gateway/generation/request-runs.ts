@@ -183,7 +183,7 @@ function sumUsage(ofChoices: readonly Usage[]): Usage {
   }
 }
 
-/** For an embedding, the prompt tokens are those of vectors. */
+/** An embedding has prompt tokens in its usage only if vectors were received. */
 const hasOutput = ({ promptTokens, completionTokens }: Usage, { request }: GenerationCall) =>
   completionTokens > 0 || (request.kind === 'embedding' && promptTokens > 0)
 

@@ -229,33 +229,6 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'every fault is free',
-    of: 'settle',
-    edits: [['if free + entry.fault_tokens > free_limit then', 'if false then']],
-  },
-  {
-    name: 'a charged fault counts as free',
-    of: 'settle',
-    edits: [
-      ['        paid := true;\n      else\n', '        paid := true;\n      end if;\n      if true then\n'],
-    ],
-  },
-  {
-    name: 'the free tokens of a batch are forgotten',
-    of: 'settle',
-    edits: [['sum(frees[n])::bigint as free', '0::bigint as free']],
-  },
-  {
-    name: 'free tokens are never given back',
-    of: 'settle',
-    edits: [
-      [
-        'case when a.free_hour = this_hour then a.free_tokens else 0 end as free_tokens',
-        'a.free_tokens as free_tokens',
-      ],
-    ],
-  },
-  {
     name: 'a receipt of an unknown account is believed',
     of: 'settle',
     edits: [["where (x ->> 'accountId')::uuid = any (locked)", 'where x is not null']],

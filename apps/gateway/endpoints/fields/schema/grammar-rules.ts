@@ -1,9 +1,9 @@
 import { findUnproductive } from '#libs/json-schema/find-unproductive.ts'
 
 /**
- * The rules of a grammar, as far as it matters whether each of them derives a text. A group counts as a rule of its own,
- * and so does each alternative. They are noted from left to right: the items of a rule follow its name, those of a group
- * are between `openGroup` and `closeGroup`.
+ * Finds out whether each rule of a grammar derives a text. A group counts as a rule of its own, and so does each
+ * alternative. The grammar is noted from left to right: the items of a rule follow its name, and the items of a group are
+ * between `openGroup` and `closeGroup`.
  */
 export class GrammarRules {
   readonly #needs = new Map<string, string[][]>()

@@ -190,9 +190,10 @@ export function setUp(given: Given) {
       }),
       askForReport: createAskForReport({
         claimant: async () => given.claimant ?? null,
-        stopWorker(worker, { epoch }) {
-          log.push(`ask ${worker} ${epoch}`)
+        async stop(worker, [stream]) {
+          log.push(`ask ${worker} ${stream?.epoch}`)
           given.report?.(first.send, first.inbox)
+          return true
         },
       }),
       suspects: createSuspects(),
