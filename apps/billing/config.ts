@@ -67,6 +67,11 @@ const Fields = z.object({
   CATALOG_FILE: CatalogPaths.optional(),
   HOLD_GRACE_MS: HoldGraceMs,
   /**
+   * How many tokens of an account's failed generations are free in a clock hour. Further failures of the hour are
+   * charged for the tokens that were computed.
+   */
+  FREE_TOKENS_PER_HOUR: z.coerce.number().int().min(0).max(1_000_000_000).default(100_000),
+  /**
    * How many whole months before the present month stay in the database. `millrace ledger archive` refuses to archive
    * them.
    */

@@ -146,6 +146,7 @@ async function serve(context: AppContext<BillingConfig>): Promise<void> {
     pool,
     receipts,
     holdGraceMs: config.HOLD_GRACE_MS,
+    freeTokensPerHour: config.FREE_TOKENS_PER_HOUR,
     nowMs,
     onCall(call, durationMs, error) {
       metrics.databaseSeconds.observe({ call }, durationMs / 1_000)

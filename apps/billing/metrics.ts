@@ -68,6 +68,10 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       help: 'Credits charged for generations, by model',
       labelNames: ['model'],
     }),
+    chargedFailures: counter({
+      name: 'millrace_billing_charged_failures_total',
+      help: 'Failed generations that were charged, because their account had used up its free tokens of the hour',
+    }),
     writtenOffCredits: counter({
       name: 'millrace_billing_written_off_credits_total',
       help: 'Cost that was not charged: no hold and no balance could pay it, or its hold had been released',

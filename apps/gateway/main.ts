@@ -21,6 +21,7 @@ import { GatewayConfig, toAdmissionBounds, toBodyThreadLimits, toHttpLimits } fr
 import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThreads } from './endpoints/body-threads.ts'
 import { createAdmission } from './generation/create-admission.ts'
+import { createAskForReport } from './generation/ask-for-report.ts'
 import { createCountTokens } from './generation/count-tokens.ts'
 import { createHolds } from './generation/create-holds.ts'
 import { createDispatch } from './generation/dispatch.ts'
@@ -249,6 +250,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         isBarred: poisonBound.isBarred,
         ...createRecoveryNotes({ metrics, poisonBound, log }),
       }),
+      askForReport: createAskForReport({ claimant: record.claimant, stop: control.stop }),
       endGeneration: createEndGeneration({
         settlements,
         stopWorker: (worker, stream) => void control.stop(worker, [stream]),

@@ -29,6 +29,13 @@ export function registerEngineMetrics(
       (core) => core.totals().tokens,
     ),
   )
+  counter(
+    ofEngines(
+      'millrace_simulator_prompt_tokens_total',
+      'Prompt tokens computed since the engine started; cached ones do not count.',
+      (core) => core.totals().promptTokens,
+    ),
+  )
   gauge(
     ofEngines(
       'millrace_simulator_running',

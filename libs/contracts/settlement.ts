@@ -5,8 +5,8 @@ import { decodeTiming } from './settlement-timing.ts'
  * One entry of a model's settlement stream: how a generation ended and what it used. Redis streams carry
  * text fields, so numbers are coerced here, at the edge.
  *
- * `completed` and `cancelled` are charged for their usage; `fault` (it failed or was refused) and `never-ran` cost
- * nothing, whatever usage they carry.
+ * `completed` and `cancelled` are charged for their usage. `never-ran` costs nothing. `fault` (it failed or was refused)
+ * costs nothing as long as the account's failures of the hour have few tokens (`settle.sql`).
  */
 export const SettlementOutcome = z.enum(['completed', 'cancelled', 'fault', 'never-ran'])
 export type SettlementOutcome = z.infer<typeof SettlementOutcome>

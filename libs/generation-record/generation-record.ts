@@ -199,6 +199,8 @@ export type GenerationRecord = {
   claim(model: string, claiming: Claiming): Promise<Claim>
   /** Lets the reservation that a first lift has just made last for `forMs`. Does nothing if it has ended. */
   reserveLonger(model: string, id: string, forMs: number): Promise<void>
+  /** Returns the boot id of the worker that has claimed the generation in its present epoch; null if none has. */
+  claimant(model: string, id: string): Promise<string | null>
   /** Ends the reservation of a generation, so that every claim may find it. */
   unreserve(model: string, id: string): Promise<void>
   /**
@@ -273,6 +275,8 @@ export function createGenerationRecord(options: {
     async reserveLonger(model, id, forMs) {
       await redis.zadd(reservedKey(model), 'XX', 'INCR', Math.round(forMs) - RESERVED_MS, id)
     },
+
+    claimant: async (model, id) => await redis.hget(recordKey(model, id), 'worker'),
 
     async unreserve(model, id) {
       await redis.zrem(reservedKey(model), id)

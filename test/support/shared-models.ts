@@ -75,6 +75,8 @@ export const UNSERVED_MODELS = {
   'model-files-thinking': { like: 'demo-reasoning', model: 'model-files/thinking' },
   // A model at zero in the examples of docs/api.md.
   'docs-api': { like: 'demo-chat', model: 'demo-cold' },
+  'unpaid-work': { like: 'demo-chat', model: 'unpaid-work/chat' },
+  'unpaid-work-embeddings': { like: 'demo-embed', model: 'unpaid-work/embed' },
   'version-skew': { like: 'demo-chat', model: 'version-skew/demo' },
   'warm-conversations': { like: 'demo-chat', model: 'warm-conversations/demo' },
 } as const

@@ -83,16 +83,20 @@ type SettledRow = { result: SettleResult; cost: string; charged: bigint }
 
 const MAX_TRIES = 5
 
-/** `holdGraceMs`: the time for which a hold lasts after its deadline. */
+/**
+ * `holdGraceMs`: the time for which a hold lasts after its deadline. `freeTokensPerHour`: how many tokens of an account's
+ * failed generations are free in a clock hour.
+ */
 export function createMoney(options: {
   pool: Pool
   receipts: Receipts
   holdGraceMs: number
+  freeTokensPerHour: number
   nowMs: () => number
   /** Called after each try of a function, with its duration, and with its error if it failed. */
   onCall?: (name: string, durationMs: number, error?: unknown) => void
 }): Money {
-  const { pool, receipts, holdGraceMs, nowMs, onCall } = options
+  const { pool, receipts, holdGraceMs, freeTokensPerHour, nowMs, onCall } = options
 
   const now = () => toTimestamp(nowMs())
 
@@ -317,7 +321,8 @@ export function createMoney(options: {
       const short = await tryShortSettle(settlements)
       if (short.length > 0) return short.map(toSettled)
       const receipts = settlements.map(receiptOf)
-      return (await call<SettledRow>('settle', { ...toSettlements(settlements), receipts })).map(toSettled)
+      const all = { ...toSettlements(settlements), receipts, free_limit: freeTokensPerHour }
+      return (await call<SettledRow>('settle', all)).map(toSettled)
     },
 
     async expire(most) {

@@ -115,8 +115,9 @@ export async function generate(
         answer.push({ tokenId, cachedTokens, logprob: toLogprob(tokenId), finish: reached() })
       }
       if (!ended) return
-      if (parts.fails) endWith(CALL_FAILED)
-      else finish()
+      if (parts.fails) return endWith(CALL_FAILED)
+      if (tokenId === null) answer.end('error')
+      finish()
     },
     onDeath: () => endWith(ENGINE_DEAD),
   })
@@ -225,7 +226,7 @@ async function prepare(
     variant,
     replay(wanted, { promptTokens, count }) {
       const sampler = sample(wanted, promptTokens, { ...settings, ...UNENDING })
-      return Array.from({ length: count }, () => sampler.next().tokenId)
+      return Array.from({ length: count }, () => sampler.next().tokenId ?? -1)
     },
   })
   if (isLong) await nextTurn()

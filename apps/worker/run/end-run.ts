@@ -38,6 +38,17 @@ export type RunEnding =
   /** A step threw. */
   | { readonly status: 'failed'; readonly error: unknown }
 
+/** The engine could not write one token within the grammar of the request. The caller pays for the prompt. */
+export class DeadEndError extends Error {
+  /** The message of the cause may quote the request, so it is not logged. */
+  readonly quotesRequest = true
+
+  constructor(options: ErrorOptions) {
+    super('the engine could not write a token within the grammar', options)
+    this.name = 'DeadEndError'
+  }
+}
+
 /** Publishes the last event of a run, if its gateway waits for one. */
 export type EndRun = (run: RunningGeneration, ending: RunEnding) => Promise<void>
 
@@ -81,6 +92,8 @@ export function createEndRun(deps: {
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {
       case 'unwanted':
+        run.report()
+        break
       case 'gateway-dead':
         break
       case 'deadline':
@@ -154,15 +167,19 @@ function toGenerationError(error: unknown): Omit<GenerationError, 'type'> {
   if (error instanceof ChatTemplateError || error instanceof ConstraintError) {
     return { code: 'invalid_request', message: error.message }
   }
+  if (error instanceof DeadEndError) return { code: 'invalid_request', message: DEAD_END, isCharged: true }
   if (error instanceof EngineError && error.kind === 'refused') {
     return { code: 'invalid_request', message: error.message }
   }
-  return { code: 'upstream_error', message: 'The inference backend failed; nothing is charged for it.' }
+  return { code: 'upstream_error', message: 'The inference backend failed.' }
 }
 
 const toLogFields = ({ job, span }: RunningGeneration) => ({ requestId: job.id, traceId: span.traceId })
 
+const DEAD_END =
+  'the model’s engine cannot constrain the output to this schema or grammar; the prompt is charged'
+
 const TOO_LATE = {
   code: 'model_unavailable',
-  message: 'The deadline passed before there was an answer; nothing is charged.',
+  message: 'The deadline passed before there was an answer.',
 } as const

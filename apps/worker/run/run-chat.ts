@@ -2,13 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
-import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
 import { traceStep } from '#libs/telemetry/span.ts'
 import { fitOutput, paidOutput, type OutputFit } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
-import type { RunEnding } from './end-run.ts'
+import { DeadEndError, type RunEnding } from './end-run.ts'
 import { checkRequest } from '../engine/check-request.ts'
 import type { EngineClient, EngineEnd, EngineRequest } from '../engine/engine-client.ts'
 import { EngineError } from '../engine/engine-error.ts'
@@ -194,7 +193,7 @@ export function createRunChat(deps: {
 
   /**
    * Generates until the engine or the parser ends the output, until the paid tokens are used up, or until the deadline.
-   * If the paid tokens are used up, or at the deadline, the result is `length`.
+   * If the paid tokens are used up, at the deadline, or where a grammar allows no token, the result is `length`.
    */
   async function generate(
     run: RunningGeneration,
@@ -214,6 +213,10 @@ export function createRunChat(deps: {
       end({ firstMs: run.output.firstMs, error: run.stopReason() ?? error })
       const isAnswer = request.promptLogprobs === undefined || run.hasOutput()
       if (run.stopReason() === 'deadline' && isAnswer) return 'length'
+      if (run.stopReason() === null && isDeadEnd(error, request)) {
+        if (run.hasOutput()) return 'length'
+        throw new DeadEndError({ cause: error })
+      }
       throw error
     }
   }
@@ -294,7 +297,9 @@ export function createRunChat(deps: {
     if (!isContinued) usage.cachedTokens = toOwn(end.cachedTokens)
     const { finishReason } = end
     if (finishReason === 'stop' || finishReason === 'length') return isPromptOnly ? 'length' : finishReason
-    throw toEndError(finishReason, request, run.hasOutput())
+    // An engine that shuts down ends its generations with `abort`.
+    const kind = finishReason === 'abort' ? 'unavailable' : 'failed'
+    throw new EngineError(kind, `the engine ended the generation with '${finishReason}'`)
   }
 }
 
@@ -367,13 +372,11 @@ function concat(prompt: Uint32Array, earlier: Uint32Array): Uint32Array {
   return ids
 }
 
-/** An engine that shuts down ends its generations with `abort`. */
-function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, hasOutput: boolean): Error {
-  // vLLM accepts a request before it compiles the grammar, and reports a failed compilation as an 'error' without
-  // output.
-  if (reason === 'error' && constraint !== null && !hasOutput) {
-    return new ConstraintError('the model’s engine cannot constrain the output to this schema')
-  }
-  const kind = reason === 'abort' ? 'unavailable' : 'failed'
-  return new EngineError(kind, `the engine ended the generation with '${reason}'`)
+/**
+ * Returns whether a healthy engine has failed a generation that follows a grammar. vLLM does so where the grammar allows
+ * no token, which can be after any output, and for a grammar that it accepted but cannot compile. The caller has written
+ * the grammar, so the output until there is charged as the answer; without output, the prompt is charged.
+ */
+function isDeadEnd(error: unknown, { constraint }: EngineRequest): boolean {
+  return constraint !== null && error instanceof EngineError && error.kind === 'failed'
 }

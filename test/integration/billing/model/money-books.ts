@@ -3,7 +3,14 @@ import { HOLD_GRACE_MS } from '../support/billing-database.ts'
 
 // The state of the model: the same facts as billing's tables.
 
-export type Account = { readonly id: string; isOpen: boolean; posted: bigint; held: bigint }
+export type Account = {
+  readonly id: string
+  isOpen: boolean
+  posted: bigint
+  held: bigint
+  /** The tokens of faults that were free in an hour. */
+  free?: { readonly hour: number; readonly tokens: number }
+}
 
 export type Period = 'day' | 'week' | 'month' | 'total'
 

@@ -5,6 +5,7 @@ import { openBillingDatabase, type BillingDatabase } from '../support/billing-da
 import { runHistory } from '../model/money-history.ts'
 import { IS_RECORDING, readKillers, RECORD_ANEW, recordKillers } from './killers.ts'
 import { CHOICE_MUTANTS } from './choice-mutants.ts'
+import { FREE_MUTANTS } from './free-mutants.ts'
 import { GROWTH_MUTANTS } from './growth-mutants.ts'
 import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
 import { PERIOD_MUTANTS } from './period-mutants.ts'
@@ -31,7 +32,14 @@ import {
 const SEED = 20_300_701
 const HISTORIES = 500
 
-const FULL_MUTANTS = [...MUTANTS, ...PERIOD_MUTANTS, ...ROLLING_MUTANTS, ...GROWTH_MUTANTS, ...CHOICE_MUTANTS]
+const FULL_MUTANTS = [
+  ...MUTANTS,
+  ...PERIOD_MUTANTS,
+  ...ROLLING_MUTANTS,
+  ...GROWTH_MUTANTS,
+  ...CHOICE_MUTANTS,
+  ...FREE_MUTANTS,
+]
 
 describe.each([
   { path: 'full', mutants: FULL_MUTANTS, histories: history },
