@@ -28,7 +28,9 @@ test('calls its tool, answers, and goes on from its history', async ({ codex }) 
   expect(second.messages[0]).toContain(`assistant: ${refusal}`)
 })
 
-test('calls a tool of an MCP server, which it offers in a name space, and goes on from its history', async ({ codex }) => {
+test('calls a tool of an MCP server, which it offers in a name space, and goes on from its history', async ({
+  codex,
+}) => {
   const first = await codex.exec('demo-chat', 'Please use mcp__harbour__lookup_tide').ended
   expect(first.messages).toEqual([expect.stringContaining('HIGH-TIDE-1432')])
   const second = await codex.resumeBriefly('demo-chat', 'Thanks!').ended
