@@ -28,15 +28,6 @@ test('calls its tool, answers, and goes on from its history', async ({ codex }) 
   expect(second.messages[0]).toContain(`assistant: ${refusal}`)
 })
 
-test('calls a tool of an MCP server, which it offers in a name space, and goes on from its history', async ({
-  codex,
-}) => {
-  const first = await codex.exec('demo-chat', 'Please use mcp__harbour__lookup_tide').ended
-  expect(first.messages).toEqual([expect.stringContaining('HIGH-TIDE-1432')])
-  const second = await codex.resumeBriefly('demo-chat', 'Thanks!').ended
-  expect(second.messages[0]).toContain('HIGH-TIDE-1432')
-})
-
 test('asks a busy model again until there is room', async ({ hastyCodex, hasty: { cluster } }) => {
   const refusals = () =>
     cluster.metric(cluster.hastyGateway, 'millrace_gateway_admissions_total', {
@@ -85,10 +76,6 @@ env_key = "MILLRACE_API_KEY"
 wire_api = "responses"
 # What it waits for after a broken stream doubles each time.
 stream_max_retries = 1
-[mcp_servers.harbour]
-command = "${process.execPath}"
-args = ["${resolve('test/support/mcp-server.mjs')}"]
-default_tools_approval_mode = "approve"
 [features]
 plugins = false
 `,
