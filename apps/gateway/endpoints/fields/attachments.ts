@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What no model of this service reads, by a word in the types of such parts in the three interfaces. */
+/** The names of parts that no model of this service reads, by a word in the types of such parts. */
 const NAMES = { image: 'picture', document: 'document', file: 'file', audio: 'recording', video: 'video' }
 
 const TYPES = Object.keys(NAMES).flatMap((word) => [word, `input_${word}`, `${word}_url`])

@@ -40,11 +40,18 @@ export function createOtherItems(Content: z.ZodType<string>) {
   ] as const
 }
 
-const call = (call_id: string, name: string, args: unknown, namespace?: string) => ({
-  type: 'function_call' as const,
+type Call = {
+  type: 'function_call'
+  call_id: string
+  name: string
+  namespace?: string | undefined
+  arguments: string
+}
+
+const call = (call_id: string, name: string, args: unknown): Call => ({
+  type: 'function_call',
   call_id,
   name,
-  namespace,
   arguments: typeof args === 'string' ? args : JSON.stringify(args),
 })
 
@@ -74,7 +81,7 @@ const CustomCall = z
     namespace: optional(ShortText),
     input: z.string(TEXT),
   })
-  .transform(({ call_id, name, namespace, input }) => call(call_id, name, { input }, namespace))
+  .transform(({ call_id, name, namespace, input }) => ({ ...call(call_id, name, { input }), namespace }))
 
 /** A search that another service has run has no `call_id`. */
 const ToolSearchCall = z
