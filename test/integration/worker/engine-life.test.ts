@@ -112,12 +112,12 @@ test('an engine that listens before it is loaded is waited for: no restart, and 
 })
 
 test('a worker that starts beside a loading engine says that it is connected once the engine is healthy', async () => {
+  const engine = `127.0.0.1:${await freePort()}`
   const second = await startApp('simulator', {
     SIMULATOR_ENGINES: JSON.stringify([
-      { listen: `127.0.0.1:${await freePort()}`, model: 'late', files: 'demo', faults: { loadMs: 2_000 } },
+      { listen: engine, model: 'late', files: 'demo', faults: { loadMs: 2_000 } },
     ]),
   })
-  const [{ listen: engine }] = await (await fetch(`${second.opsUrl}/faults`)).json()
   const file = join(folder, 'restart-late')
   const late = await startApp('worker', {
     QUEUE_REDIS_URL: redis.url,
