@@ -111,6 +111,27 @@ test('an engine that listens before it is loaded is waited for: no restart, and 
   await changeFaults({ loadMs: 0 })
 })
 
+test('a worker that starts beside a loading engine says that it is connected once the engine is healthy', async () => {
+  const engine = `127.0.0.1:${await freePort()}`
+  const second = await startApp('simulator', {
+    SIMULATOR_ENGINES: JSON.stringify([
+      { listen: engine, model: 'late', files: 'demo', faults: { loadMs: 2_000 } },
+    ]),
+  })
+  const file = join(folder, 'restart-late')
+  const late = await startApp('worker', {
+    QUEUE_REDIS_URL: redis.url,
+    BUS_REDIS_URL: redis.url,
+    WORKERS: JSON.stringify([{ model: 'late', files: 'demo', engine }]),
+    ENGINE_RESTART_FILE: file,
+  })
+  expect(late.logs()).toMatch(/Engine is starting.*waiting for the engine[^]*engine connected/)
+  expect(late.logs()).toContain('"release":"0.32.0 python"')
+  expect(existsSync(file)).toBe(false)
+  await late.stop()
+  await second.stop()
+})
+
 test('an engine that is restarted a third time within ten minutes makes its worker sick', async () => {
   for (const _ of [3]) {
     await changeFaults({ dead: true })
