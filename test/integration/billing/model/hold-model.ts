@@ -7,6 +7,7 @@ import { HOLD_GRACE_MS } from '../support/billing-database.ts'
 import {
   keepBudget,
   openBudget,
+  presentRate,
   type Account,
   type Books,
   type Budget,
@@ -43,26 +44,24 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     if (!model || !price || (key.models !== null && !key.models.includes(model.id))) {
       return { status: 'model-unknown' }
     }
-    const minute = Math.floor(nowMs() / 60_000)
-    const before = books.rates.get(key.id)
-    const rate = before?.minute === minute ? before : { minute, requests: 0, tokens: 0 }
-    if (key.requestsPerMinute !== null && rate.requests >= key.requestsPerMinute)
-      return { status: 'key-rate' }
-    if (key.tokensPerMinute !== null && rate.tokens >= key.tokensPerMinute) return { status: 'key-rate' }
+    const rate = presentRate(books, key.id, nowMs())
+    const { choices = 1 } = call
+    const isMost = key.requestsPerMinute !== null && rate.requests + choices > key.requestsPerMinute
+    if ((rate.requests > 0 && isMost) || isRateFull(key)) return { status: 'key-rate' }
 
     const budget = openBudget(books, key, nowMs())
     const payer = { account: key.account, key, budget, price, amount: 0n }
     const paid = afford(payer, toWanted(payer, call))
     if ('status' in paid) return paid
     const tokens = call.inputTokens + paid.granted
-    const isRated = key.requestsPerMinute !== null || key.tokensPerMinute !== null
+    const isRated = hasRate(key)
     const hold: Hold = {
       account: key.account,
       call,
       price,
       budget,
       madeMs: nowMs(),
-      counted: isRated ? { minute, tokens } : null,
+      counted: isRated ? { minute: rate.minute, tokens, requests: choices } : null,
       exact: null,
       amount: 0n,
       granted: 0,
@@ -72,7 +71,8 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     take(hold, paid)
     keepBudget(books, key, { budget, nowMs: nowMs() })
     if (isRated) {
-      books.rates.set(key.id, { minute, requests: rate.requests + 1, tokens: rate.tokens + tokens })
+      const { minute, requests } = rate
+      books.rates.set(key.id, { minute, requests: requests + choices, tokens: rate.tokens + tokens })
     }
     books.reservations.set(call.reservationId, { state: 'held', hold, usage: null })
     return toGranted(hold, call)
@@ -91,6 +91,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     const most = outputLimit({ model: hold.call.model, inputTokens, outputTokens, choices })
     const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: 0 })
     if ('status' in paid) return paid
+    countGrowth(hold, key, inputTokens + paid.granted - hold.call.inputTokens - hold.granted)
     take(hold, paid)
     hold.exact = { inputTokens, outputTokens }
     return toGranted(hold)
@@ -105,8 +106,10 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     const { outputTokens, choices } = call
     const most = outputLimit({ model: hold.call.model, inputTokens, outputTokens, choices })
     if (most > hold.granted) {
+      if (isRateFull(key)) return { status: 'key-rate' }
       const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: hold.granted + 1 })
       if ('status' in paid) return paid
+      countGrowth(hold, key, paid.granted - hold.granted)
       take(hold, paid)
     }
     hold.deadlineMs = Math.max(hold.deadlineMs, call.deadlineMs ?? 0)
@@ -125,7 +128,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
       const { counted, call } = known.hold
       const rate = books.rates.get(call.keyId)
       if (counted && rate?.minute === counted.minute) {
-        rate.requests -= 1
+        rate.requests -= counted.requests
         rate.tokens -= counted.tokens
       }
     }
@@ -154,6 +157,25 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     books.reservations.delete(id)
   }
 
+  function isRateFull(key: Key): boolean {
+    const { tokens } = presentRate(books, key.id, nowMs())
+    return key.tokensPerMinute !== null && tokens >= key.tokensPerMinute
+  }
+
+  /** Counts the tokens by which a hold grows, in the present minute. */
+  function countGrowth(hold: Hold, key: Key, tokens: number): void {
+    if (hold.counted === null && !hasRate(key)) return
+    const rate = presentRate(books, key.id, nowMs())
+    const known = hold.counted?.minute === rate.minute ? hold.counted : null
+    if (tokens <= 0 && known === null) return
+    books.rates.set(key.id, { ...rate, tokens: Math.max(0, rate.tokens + tokens) })
+    hold.counted = {
+      minute: rate.minute,
+      tokens: (known?.tokens ?? 0) + tokens,
+      requests: known?.requests ?? 0,
+    }
+  }
+
   function openHold(id: string): Hold | null {
     const known = books.reservations.get(id)
     return known?.state === 'held' ? known.hold : null
@@ -174,6 +196,8 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     forget,
   }
 }
+
+const hasRate = (key: Key) => key.requestsPerMinute !== null || key.tokensPerMinute !== null
 
 /**
  * Executes the first of the calls with one id. Later calls with this id get the same answer if their parameters are the

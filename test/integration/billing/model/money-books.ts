@@ -32,7 +32,8 @@ export type Hold = {
   readonly price: Price
   budget: Budget | null
   readonly madeMs: number
-  readonly counted: { readonly minute: number; readonly tokens: number } | null
+  /** What counts in the last minute of the key in which the hold counted. */
+  counted: { readonly minute: number; readonly tokens: number; readonly requests: number } | null
   exact: { readonly inputTokens: number; readonly outputTokens: number } | null
   amount: bigint
   granted: number
@@ -67,6 +68,13 @@ export type Books = {
   readonly alarms: Set<string>
   /** The posted amounts by kind of entry. */
   readonly ledger: Map<string, { entries: bigint; sum: bigint }>
+}
+
+/** Returns the key's rate in the present minute. */
+export function presentRate(books: Books, keyId: string, nowMs: number): Rate {
+  const minute = Math.floor(nowMs / 60_000)
+  const before = books.rates.get(keyId)
+  return before?.minute === minute ? before : { minute, requests: 0, tokens: 0 }
 }
 
 /** Returns the key's budget of the present period. A key without a limit has none. */
