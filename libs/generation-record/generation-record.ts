@@ -157,7 +157,7 @@ export type Claim =
  * record is settled.
  */
 export type Settler =
-  | { readonly role: 'gateway'; readonly again?: boolean }
+  | { readonly role: 'gateway'; readonly again?: boolean; readonly extraCost?: number | undefined }
   | { readonly role: 'worker'; readonly worker: string }
 
 export type Settled = {
@@ -300,6 +300,7 @@ export function createGenerationRecord(options: {
         traceparent,
         timing === undefined ? '' : encodeTiming(timing),
         as.role === 'gateway' && as.again === true ? 'again' : '',
+        ...(as.role === 'gateway' && as.extraCost !== undefined ? [String(as.extraCost)] : []),
       ]
       return readSettled(await withNextWrite(redis, async () => await run('settle', keys, args)))
     },

@@ -19,6 +19,8 @@ export type Ending = {
   readonly promptTokens: number
   readonly cachedTokens: number
   readonly completionTokens: number
+  /** What the generation costs in the fair order beyond its tokens. Absent: nothing. */
+  readonly extraCost?: number | undefined
   /** A time of this process's monotonic clock. */
   readonly deadlineMs: number
   readonly timing: SettlementTiming
@@ -140,12 +142,13 @@ export function createSettlements(deps: {
 
   async function settle(entry: Held): Promise<void> {
     const { job, epoch, outcome, promptTokens, cachedTokens, completionTokens, timing } = entry.ending
+    const { extraCost } = entry.ending
     const settlement = { id: job.id, epoch, outcome, promptTokens, cachedTokens, completionTokens }
     entry.answeredMs = null
     const apart = { receipt: job.hold.receipt, traceparent: job.traceparent, timing }
     const ask = async () => {
       entry.runId = runIds.get(job.model) ?? (await readRunId(job.model))
-      const as = { role: 'gateway', again: entry.wasAnswered } as const
+      const as = { role: 'gateway', again: entry.wasAnswered, extraCost } as const
       return await record.settle(job.model, { ...settlement, ...apart }, as)
     }
     const giveUp = () => nowMs() > entry.holdDeadlineMs + holdGraceMs
