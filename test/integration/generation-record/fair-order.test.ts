@@ -50,6 +50,22 @@ async function end(model: string, id: string, [promptTokens, completionTokens]: 
   return await record.settle(model, settlement, { role: 'gateway' })
 }
 
+test('a settlement may cost more than its tokens, unless nothing was used', async () => {
+  const model = newModel()
+  for (const [account, tokens] of [
+    ['lister', 50],
+    ['idle', 0],
+  ] as const) {
+    await arrive(model, account, { cost: 10 })
+    const id = (await claimId(model)) ?? ''
+    const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: tokens }
+    const settlement = { id, epoch: 1, outcome: 'completed', ...usage } as const
+    await record.settle(model, settlement, { role: 'gateway', extraCost: 250 })
+    const finish = Number(await redis.zscore(finishKey(model), account))
+    if (account === 'lister') expect(finish - Number(await redis.get(virtualTimeKey(model)))).toBeGreaterThan(290)
+  }
+})
+
 test('a settlement replaces the expected cost by the used tokens, once', async () => {
   const model = newModel()
   await arrive(model, 'account', { cost: 100, weight: 2 })

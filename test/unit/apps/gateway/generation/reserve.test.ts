@@ -197,7 +197,7 @@ describe('credits that others hold', () => {
     const call = generationCall()
     expect(await reserve.estimated(call, TERMS)).toMatchObject({ amountNano: '500' })
     expect(waited).toEqual([call.caller.accountId])
-    expect(calls).toEqual([calls[0], calls[0], calls[0]])
+    expect([calls[1], calls.length]).toEqual([calls[0], 3])
     expect(calls[0]?.rolling).toEqual({ expectedTokens: 40, leastTokens: 40 })
   })
 
