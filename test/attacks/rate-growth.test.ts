@@ -25,7 +25,7 @@ test('a key with small holds that grow gets no more tokens in a minute than its 
     tokensPerMinute: LIMIT,
   })
   // All answers must fall into one minute.
-  await expect.poll(() => 60 - (Date.now() / 1_000) % 60, { interval: 500 }).toBeGreaterThan(25)
+  await expect.poll(() => 60 - ((Date.now() / 1_000) % 60), { interval: 500 }).toBeGreaterThan(25)
   const answers = await Promise.all(
     Array.from({ length: REQUESTS }, async () =>
       chat({ baseUrl, apiKey: key.secret, content: 'Talk [[tokens=2000]]' }),

@@ -68,7 +68,9 @@ async function race(
   await watch
 
   expect(lowest).toBeGreaterThanOrEqual(0n)
-  const served = answers.filter((answer) => 'text' in answer).filter(({ streamError }) => streamError === null)
+  const served = answers
+    .filter((answer) => 'text' in answer)
+    .filter(({ streamError }) => streamError === null)
   for (const answer of served)
     expect(answer).toMatchObject({ finishReason: 'stop', completionTokens: ANSWER.tokens })
   for (const answer of answers) {
@@ -97,14 +99,18 @@ describe('fifty at once on credits for ten', () => {
   )
 
   test.for(
-    FORMS.flatMap(([name, fields]) => ['Hello', ANSWER.content].map((first) => [name, first, fields] as const)),
+    FORMS.flatMap(([name, fields]) =>
+      ['Hello', ANSWER.content].map((first) => [name, first, fields] as const),
+    ),
   )(
     'with %s it is the same on the first day, after one request: %s',
     async ([, content, fields], { cluster, credits, endpoint }) => {
       const gateway = await startOwnGateway(cluster, {})
       onTestFinished(gateway.stop)
       const { baseUrl } = gateway
-      await expect.poll(async () => (await chat({ ...endpoint, baseUrl, model: RACE, content })).status).toBe(200)
+      await expect
+        .poll(async () => (await chat({ ...endpoint, baseUrl, model: RACE, content })).status)
+        .toBe(200)
       await race(cluster, { baseUrl, credits, fields })
     },
   )

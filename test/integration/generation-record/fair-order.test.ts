@@ -50,20 +50,14 @@ async function end(model: string, id: string, [promptTokens, completionTokens]: 
   return await record.settle(model, settlement, { role: 'gateway' })
 }
 
-test('a settlement may cost more than its tokens, unless nothing was used', async () => {
+test('a settlement may cost more than its tokens', async () => {
   const model = newModel()
-  for (const [account, tokens] of [
-    ['lister', 50],
-    ['idle', 0],
-  ] as const) {
-    await arrive(model, account, { cost: 10 })
-    const id = (await claimId(model)) ?? ''
-    const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: tokens }
-    const settlement = { id, epoch: 1, outcome: 'completed', ...usage } as const
-    await record.settle(model, settlement, { role: 'gateway', extraCost: 250 })
-    const finish = Number(await redis.zscore(finishKey(model), account))
-    if (account === 'lister') expect(finish - Number(await redis.get(virtualTimeKey(model)))).toBeGreaterThan(290)
-  }
+  await arrive(model, 'account', { cost: 10 })
+  const id = (await claimId(model)) ?? ''
+  const usage = { promptTokens: 20, cachedTokens: 0, completionTokens: 30 }
+  const settlement = { id, epoch: 1, outcome: 'completed', ...usage } as const
+  await record.settle(model, settlement, { role: 'gateway', extraCost: 250 })
+  expect((await arrive(model, 'account', { cost: 10 })).lift).toMatchObject({ tag: 1 + 300 })
 })
 
 test('a settlement replaces the expected cost by the used tokens, once', async () => {

@@ -5,6 +5,8 @@ import { affordableOutput } from '#libs/money/price.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { HOLD_GRACE_MS } from '../support/billing-database.ts'
 import {
+  countGrowth,
+  hasRate,
   keepBudget,
   openBudget,
   presentRate,
@@ -91,7 +93,8 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     const most = outputLimit({ model: hold.call.model, inputTokens, outputTokens, choices })
     const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: 0 })
     if ('status' in paid) return paid
-    countGrowth(hold, key, inputTokens + paid.granted - hold.call.inputTokens - hold.granted)
+    const more = inputTokens + paid.granted - hold.call.inputTokens - hold.granted
+    countGrowth(books, { hold, key, nowMs: nowMs() }, more)
     take(hold, paid)
     hold.exact = { inputTokens, outputTokens }
     return toGranted(hold)
@@ -109,7 +112,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
       if (isRateFull(key)) return { status: 'key-rate' }
       const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: hold.granted + 1 })
       if ('status' in paid) return paid
-      countGrowth(hold, key, paid.granted - hold.granted)
+      countGrowth(books, { hold, key, nowMs: nowMs() }, paid.granted - hold.granted)
       take(hold, paid)
     }
     hold.deadlineMs = Math.max(hold.deadlineMs, call.deadlineMs ?? 0)
@@ -162,20 +165,6 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     return key.tokensPerMinute !== null && tokens >= key.tokensPerMinute
   }
 
-  /** Counts the tokens by which a hold grows, in the present minute. */
-  function countGrowth(hold: Hold, key: Key, tokens: number): void {
-    if (hold.counted === null && !hasRate(key)) return
-    const rate = presentRate(books, key.id, nowMs())
-    const known = hold.counted?.minute === rate.minute ? hold.counted : null
-    if (tokens <= 0 && known === null) return
-    books.rates.set(key.id, { ...rate, tokens: Math.max(0, rate.tokens + tokens) })
-    hold.counted = {
-      minute: rate.minute,
-      tokens: (known?.tokens ?? 0) + tokens,
-      requests: known?.requests ?? 0,
-    }
-  }
-
   function openHold(id: string): Hold | null {
     const known = books.reservations.get(id)
     return known?.state === 'held' ? known.hold : null
@@ -196,8 +185,6 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     forget,
   }
 }
-
-const hasRate = (key: Key) => key.requestsPerMinute !== null || key.tokensPerMinute !== null
 
 /**
  * Executes the first of the calls with one id. Later calls with this id get the same answer if their parameters are the

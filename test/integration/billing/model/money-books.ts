@@ -77,6 +77,20 @@ export function presentRate(books: Books, keyId: string, nowMs: number): Rate {
   return before?.minute === minute ? before : { minute, requests: 0, tokens: 0 }
 }
 
+export const hasRate = (key: Key) => key.requestsPerMinute !== null || key.tokensPerMinute !== null
+
+/** Counts the tokens by which a hold has grown, in the present minute of its key. */
+export function countGrowth(books: Books, of: { hold: Hold; key: Key; nowMs: number }, tokens: number): void {
+  const { hold, key, nowMs } = of
+  if (hold.counted === null && !hasRate(key)) return
+  const rate = presentRate(books, key.id, nowMs)
+  const known = hold.counted?.minute === rate.minute ? hold.counted : null
+  if (tokens <= 0 && known === null) return
+  books.rates.set(key.id, { ...rate, tokens: Math.max(0, rate.tokens + tokens) })
+  const counted = (known?.tokens ?? 0) + tokens
+  hold.counted = { minute: rate.minute, tokens: counted, requests: known?.requests ?? 0 }
+}
+
 /** Returns the key's budget of the present period. A key without a limit has none. */
 export function openBudget(books: Books, key: Key, nowMs: number): Budget | null {
   if (key.limit === null) return null

@@ -137,7 +137,7 @@ test('no more than 64 requests of a line wait, and lines are apart', async () =>
   )
   await pass(0)
   // The one that finds no place asks a last time at once.
-  expect([ends, lasts.toSorted()]).toEqual([['full'], [false, true]])
+  expect([ends, lasts.length, lasts.filter((isLast) => isLast).length]).toEqual([['full'], 2, 1])
   const other = creditLine.wait(line('other'), NO_LIMIT, async () => 'granted')
   expect(await other).toBe('granted')
   await pass(1_000)
