@@ -11,7 +11,7 @@ export type CreditWaitEnd = (typeof CREDIT_WAIT_ENDS)[number]
 /** The line of an account or of one of its keys. */
 export type LineName = { readonly accountId: string; readonly name: string }
 
-/** What the requests of one line know about its credits. */
+/** The knowledge about the credits of one line, which its requests share. */
 export type LineNotes<Shortage> = {
   /** Returns the latest refusal; null if it is older than 0.9 s, or if a request was granted since. */
   latest(): Shortage | null

@@ -44,8 +44,8 @@ export function createExpectCost(deps: {
 const LISTED_PER_TOKEN = 4
 
 /**
- * Returns the cost of log probabilities in the fair order, in whole tokens, beyond that of the tokens for which they are
- * listed; undefined if none are requested.
+ * Returns the cost of log probabilities in the fair order, in whole tokens, which is added to the cost of the tokens.
+ * Returns undefined if no log probabilities are requested.
  */
 export function toListedCost(
   request: GenerationRequest,

@@ -52,9 +52,9 @@ const REMEMBERED = 64
 const MAX_KNOWN = 10_000
 
 /**
- * The expectation is taken from the lengths of answers that this gateway has completed. A prior expectation is replaced
- * by that of the model's answers to all accounts, and this one by that of the model's answers to the account: n answers
- * replace it down to one n-th of it, because one answer says little and twenty say enough.
+ * The expectation is taken from the lengths of answers that this gateway has completed. The model's answers to all
+ * accounts replace a prior expectation, and the model's answers to the account replace the result: after n answers, one
+ * n-th of the replaced expectation still counts, because one answer says little and twenty say enough.
  *
  * For `likely` and `usual`, an answer that was cut at a limit counts only if it was longer than `likely`. For `mean`,
  * every answer counts with its real length, even if it was cut, because the same limit will probably cut the next

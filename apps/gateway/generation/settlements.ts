@@ -19,7 +19,7 @@ export type Ending = {
   readonly promptTokens: number
   readonly cachedTokens: number
   readonly completionTokens: number
-  /** What the generation costs in the fair order beyond its tokens. Absent: nothing. */
+  /** The cost of the generation in the fair order beyond its tokens. Absent: 0. */
   readonly extraCost?: number | undefined
   /** A time of this process's monotonic clock. */
   readonly deadlineMs: number
