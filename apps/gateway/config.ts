@@ -89,8 +89,8 @@ const Fields = z.object({
   /** How many requests may wait for the start of one model. One account may have a quarter of them. */
   START_WAITS: z.coerce.number().int().min(1).max(100_000).default(256),
   HOLD_GRACE_MS: HoldGraceMs,
-  /** How long a request waits for credits that only other running requests hold; 0: it is refused at once. */
-  CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(3_000),
+  /** The longest time that a request waits for credits which other running requests hold; 0: it does not wait. */
+  CREDIT_WAIT_MS: z.coerce.number().int().min(0).max(60_000).default(30_000),
   PRESENCE_TTL_MS: PresenceTtlMs,
   /** If `on`, turns of conversations are offered to the workers that have cached the earlier turns. */
   PREFIX_AFFINITY: z.enum(['on', 'off']).default('on'),

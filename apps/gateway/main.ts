@@ -210,6 +210,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     onShortage: suspectShortage,
     creditWaitMs: config.CREDIT_WAIT_MS,
     control,
+    nowMs,
     metrics,
     log,
   })

@@ -155,7 +155,9 @@ export type Claim =
  * that is dead; its settlement reaches billing through `orphansKey`. A gateway's settlement always reaches billing,
  * whatever the record says.
  */
-export type Settler = { readonly role: 'gateway' } | { readonly role: 'worker'; readonly worker: string }
+export type Settler =
+  | { readonly role: 'gateway'; readonly extraCost?: number | undefined }
+  | { readonly role: 'worker'; readonly worker: string }
 
 export type Settled = {
   /**
@@ -300,6 +302,7 @@ export function createGenerationRecord(options: {
         receipt,
         traceparent,
         timing === undefined ? '' : encodeTiming(timing),
+        ...(as.role === 'gateway' && as.extraCost !== undefined ? [String(as.extraCost)] : []),
       ]
       return readSettled(await withNextWrite(redis, async () => await run('settle', keys, args)))
     },

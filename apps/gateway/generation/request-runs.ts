@@ -8,6 +8,7 @@ import { createChoiceTrials } from './choice-trials.ts'
 import { createOpenRun, type OpenRun, type Reserved, type Run, type RunDeps } from './generation-run.ts'
 import { toFailure, type Failure } from './failure.ts'
 import { createHoldShares, type HoldShares } from './hold-shares.ts'
+import type { RunningHolds, RunningRequest } from './running-holds.ts'
 import { toCharge } from './to-charge.ts'
 
 /**
@@ -51,32 +52,37 @@ type ReservedRequest = Omit<Reserved, 'choice' | 'shares' | 'trials' | 'seating'
 export function createOpenRuns({
   showsCost,
   openSeating,
+  enterHold,
   ...deps
-}: RunDeps & { showsCost: boolean; openSeating: Affinity['open'] }): OpenRuns {
+}: RunDeps & Omit<RequestDeps, 'openRun'>): OpenRuns {
   const openRun = createOpenRun(deps)
-  return (call, reserved) => new Runs({ openRun, openSeating, showsCost }, call, reserved)
+  return (call, reserved) => new Runs({ openRun, openSeating, enterHold, showsCost }, call, reserved)
+}
+
+type RequestDeps = {
+  readonly openRun: OpenRun
+  readonly openSeating: Affinity['open']
+  readonly enterHold: RunningHolds['enter']
+  readonly showsCost: boolean
 }
 
 /** A class, because a gateway has one object for each request that it runs. */
-class Runs implements RequestRuns {
-  readonly #call: GenerationCall
+class Runs implements RequestRuns, RunningRequest {
+  readonly call: GenerationCall
   readonly #showsCost: boolean
   readonly #shares: HoldShares
   readonly #first: Run
   readonly #others: readonly Run[]
+  readonly #leaveHolds: () => void
   #failure: Failure | null = null
 
   constructor(
-    {
-      openRun,
-      openSeating,
-      showsCost,
-    }: { openRun: OpenRun; openSeating: Affinity['open']; showsCost: boolean },
+    { openRun, openSeating, enterHold, showsCost }: RequestDeps,
     call: GenerationCall,
     { hold, admission, ...reserved }: ReservedRequest,
   ) {
     const { choices = 1 } = call
-    this.#call = call
+    this.call = call
     this.#showsCost = showsCost
     const shares = createHoldShares(hold, choices)
     this.#shares = shares
@@ -89,11 +95,12 @@ class Runs implements RequestRuns {
       openRun(call, { ...reserved, choice, admission: of, shares, trials, seating, toEndUsage })
     this.#first = open(0, admission)
     this.#others = Array.from({ length: choices - 1 }, (_, index) => open(index + 1, toOther(admission)))
+    this.#leaveHolds = enterHold(this)
   }
 
   async queue() {
     await this.#first.queue()
-    if (this.#call.signal.aborted) return
+    if (this.call.signal.aborted) return
     await untilEach(this.#others.map(async (run) => await run.queue()))
   }
 
@@ -115,14 +122,24 @@ class Runs implements RequestRuns {
     return this.#all().reduce((sum, run) => sum + run.inbox.ids().length, 0)
   }
 
+  used() {
+    const hold = this.#shares.whole()
+    return {
+      amountNano: BigInt(hold.amountNano),
+      usedNano: toCharge(this.#usage(), hold) ?? 0n,
+      tokens: this.tokens(),
+    }
+  }
+
   fail(error: unknown) {
     // A caller who had left before the failure pays for the received output.
-    if (this.#call.signal.aborted) return
+    if (this.call.signal.aborted) return
     this.#failure = toFailure(error)
     for (const run of this.#all()) run.failed(error)
   }
 
   settle() {
+    this.#leaveHolds()
     const isComplete = this.#all().every((run) => run.isComplete())
     const usage = this.#usage()
     const { outcome, isUsed } = this.#toEnding(isComplete, usage)
@@ -141,7 +158,7 @@ class Runs implements RequestRuns {
       case 'of-service':
         return { outcome: 'fault', isUsed: false }
       case 'refused':
-        return { outcome: 'fault', isUsed: hasOutput(usage, this.#call) }
+        return { outcome: 'fault', isUsed: hasOutput(usage, this.call) }
       case 'unknown':
         return { outcome: 'fault', isUsed: true }
     }

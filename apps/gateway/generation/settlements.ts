@@ -20,6 +20,8 @@ export type Ending = {
   readonly promptTokens: number
   readonly cachedTokens: number
   readonly completionTokens: number
+  /** The cost of the generation in the fair order beyond its tokens. Absent: 0. */
+  readonly extraCost?: number | undefined
   /** A time of this process's monotonic clock. */
   readonly deadlineMs: number
   readonly timing: SettlementTiming
@@ -141,13 +143,14 @@ export function createSettlements(deps: {
 
   async function settle(entry: Held): Promise<void> {
     const { job, epoch, outcome, promptTokens, cachedTokens, completionTokens, timing } = entry.ending
+    const { extraCost } = entry.ending
     const settlement = { id: job.id, epoch, outcome, promptTokens, cachedTokens, completionTokens }
     entry.answeredMs = null
     const receipt = proveSettlement(job.hold.receipt, settlement)
     const apart = { receipt, traceparent: job.traceparent, timing }
     const ask = async () => {
       entry.runId = runIds.get(job.model) ?? (await readRunId(job.model))
-      return await record.settle(job.model, { ...settlement, ...apart }, { role: 'gateway' })
+      return await record.settle(job.model, { ...settlement, ...apart }, { role: 'gateway', extraCost })
     }
     const giveUp = () => nowMs() > entry.holdDeadlineMs + holdGraceMs
     try {

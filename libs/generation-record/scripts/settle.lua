@@ -6,6 +6,7 @@
 -- ARGV  1 prefix   2 id   3 epoch   4 role: 'gateway' or 'worker'   5 the worker that settles, or ''   6 outcome
 --       7 prompt tokens   8 cached tokens   9 completion tokens   10 by (boot id)   11 receipt, or ''
 --       12 the `traceparent` of the generation's trace, or ''   13 how long it waited and ran (`encodeTiming`), or ''
+--       14 what the generation costs in the fair order beyond its tokens; absent: nothing
 -- Returns { status, worker to stop or '', 1 if the generation was waiting else 0 }. The status is one of:
 --   recorded   this call has settled the generation
 --   settled    an earlier call has settled it; the other fields are as in that call's answer
@@ -31,7 +32,7 @@ if epoch < recorded then return { 'stale', '', 0 } end
 
 if waited then leave_waiting(recorded_member(id)) end
 if state[5] then
-  local used = ARGV[7] + ARGV[9]
+  local used = ARGV[7] + ARGV[9] + (ARGV[14] or 0)
   if used > 0 then used = used + state[8] end
   charge_used(state[5], tonumber(state[4]), state[6], tonumber(state[7]), used)
 end

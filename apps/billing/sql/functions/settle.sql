@@ -52,6 +52,7 @@ declare
   held bigint;
   free bigint; -- tokens of the account's faults that were free in this hour
   paid boolean;
+  this_minute timestamptz := date_trunc('minute', at);
 begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
@@ -202,13 +203,26 @@ begin
     ) s
     where b.key_id = s.key_id and b.period_start = s.budget_period
   ), rated as (
-    -- Unused tokens no longer count in the minute of the grant. A release has already subtracted all of its tokens.
-    update key_rates t set tokens = greatest(t.tokens - s.unused, 0)
+    -- Unused tokens no longer count in the last minute in which the hold counted, as far as they counted in it. Earlier
+    -- minutes are over. Tokens that were used although the hold did not count them (cheap input in place of dear output)
+    -- count in the present minute. A release has already subtracted all of its tokens.
+    update key_rates t set
+      minute = case when s.more > 0 then greatest(t.minute, this_minute) else t.minute end,
+      requests = case when s.more > 0 and t.minute < this_minute then 0 else t.requests end,
+      tokens = s.more + case when s.more > 0 and t.minute < this_minute then 0 else greatest(t.tokens - s.unused, 0) end
     from (
-      select key_id, rate_minute, sum(rate_tokens - prompts[n] - completions[n])::bigint as unused
-      from settled where rate_minute is not null and state in ('held', 'expired') group by key_id, rate_minute
+      select k.key_id, sum(greatest(-u.unused, 0))::bigint as more,
+        coalesce(sum(least(u.unused, rate_tokens)) filter (where u.unused > 0 and rate_minute = k.minute), 0)::bigint
+          as unused
+      from settled
+      join key_rates k on k.key_id = settled.key_id
+      cross join lateral (
+        select coalesce(exact_input, input_tokens)::bigint + granted_output - prompts[n] - completions[n] as unused
+      ) u
+      where rate_minute is not null and state in ('held', 'expired')
+      group by k.key_id
     ) s
-    where t.key_id = s.key_id and t.minute = s.rate_minute
+    where t.key_id = s.key_id
   )
   update reservations r set state = 'settled', closed_at = at
   from settled s

@@ -8,6 +8,7 @@ import {
   keepBudget,
   openBudget,
   post,
+  presentRate,
   type Books,
   type Hold,
   type Price,
@@ -74,10 +75,18 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
     return charged
   }
 
-  function giveTokensBack({ counted, call }: Hold, entry: Settlement): void {
+  /** Takes unused tokens from the last minute that counted them. Tokens that no minute counted count now. */
+  function giveTokensBack({ counted, call, exact, granted }: Hold, entry: Settlement): void {
     const rate = books.rates.get(call.keyId)
-    if (counted === null || rate?.minute !== counted.minute) return
-    rate.tokens -= counted.tokens - entry.promptTokens - entry.completionTokens
+    if (counted === null || rate === undefined) return
+    const { inputTokens } = exact ?? call
+    const unused = inputTokens + granted - entry.promptTokens - entry.completionTokens
+    if (unused < 0) {
+      const present = presentRate(books, call.keyId, nowMs())
+      books.rates.set(call.keyId, { ...present, tokens: present.tokens - unused })
+    } else if (rate.minute === counted.minute) {
+      rate.tokens = Math.max(0, rate.tokens - Math.min(unused, counted.tokens))
+    }
   }
 
   function answer(

@@ -10,6 +10,7 @@ import { GROWTH_MUTANTS } from './growth-mutants.ts'
 import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
 import { PERIOD_MUTANTS } from './period-mutants.ts'
 import { PLAIN_MUTANTS, PLAIN_PARALLEL_MUTANTS } from './plain-mutants.ts'
+import { RATE_MUTANTS } from './rate-mutants.ts'
 import { ROLLING_MUTANTS } from './rolling-mutants.ts'
 import { SHORT_MUTANTS, SHORT_PARALLEL_MUTANTS } from './short-mutants.ts'
 import { history, batchHistory, singleHistory, type History } from '../model/money-steps.ts'
@@ -39,6 +40,7 @@ const FULL_MUTANTS = [
   ...GROWTH_MUTANTS,
   ...CHOICE_MUTANTS,
   ...FREE_MUTANTS,
+  ...RATE_MUTANTS,
 ]
 
 describe.each([

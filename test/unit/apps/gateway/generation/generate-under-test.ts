@@ -167,6 +167,7 @@ export function setUp(given: Given) {
     },
     reserve,
     openRuns: createOpenRuns({
+      enterHold: () => () => undefined,
       showsCost: given.showsCost ?? false,
       openStream: createOpenStream({ openInbox: () => next(waiting.inboxes).inbox, limitMs: 60_000 }),
       dispatch: (of) => next(waiting.dispatches).toDispatched(of),
