@@ -64,8 +64,14 @@ function toPlan(random: Random, number: number, models: { chat: string; embeddin
   const hangUp = random() < 0.6 ? atAnyTime() : null
   const plan = (fields: object): Plan => ({ path: 'chat/completions', body: { ...chat, ...fields }, hangUp })
   switch (below(8)) {
-    case 0:
+    case 0: {
+      if (random() < 0.4) {
+        // The grammar has no first token.
+        const long = [{ role: 'user', content: `${number} ${words(400)}` }]
+        return { ...plan({ messages: long, structured_outputs: { regex: DEAD } }), hangUp: null }
+      }
       return plan({ structured_outputs: { regex: `[a-z]{${below(100)}}${DEAD}` }, max_tokens: 300 })
+    }
     case 1:
       return plan({
         response_format: {
