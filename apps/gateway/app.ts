@@ -90,6 +90,8 @@ type AppDeps = {
   readonly prepareOnThread: PrepareOnThread
   /** Returns whether turns of this model are offered to workers. */
   readonly takesOffers: (model: string) => boolean
+  /** The secrets of encrypted reasoning, the newest first. */
+  readonly reasoningSecrets: readonly string[]
   /** Returns a UUIDv7. */
   readonly newId: () => string
   readonly nowMs: () => number
@@ -197,6 +199,10 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     labelNames: ['place'],
   })
   const calledCatalogOf = (request: FastifyRequest) => withCallFormats(catalogOf(request), deps.callFormatOf)
+  const reasoningKeysOf = (request: FastifyRequest) => ({
+    secrets: deps.reasoningSecrets,
+    account: accountOf(request),
+  })
   const takeBody = installBodyBudget(app, { limits, accountOf })
   const prepareRequest = createPrepareRequest({
     prepareOnThread: deps.prepareOnThread,
@@ -205,6 +211,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     catalogOf: calledCatalogOf,
     callerOf,
     accountOf,
+    reasoningKeysOf,
     takeBody,
     onPrepare: (place) => bodies.inc({ place }),
   })
@@ -236,6 +243,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     generate,
     prepareRequest,
     callerOf,
+    reasoningKeysOf,
     spanOf,
     startWaitOf: ({ headers }: FastifyRequest) => readWaitPreference(headers, limits.startWaitS),
     sseSockets,

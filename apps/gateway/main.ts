@@ -9,6 +9,7 @@ import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
 import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
@@ -145,6 +146,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const record = createGenerationRecord({ redis: queueRedis, self: gateway, graceMs: config.HOLD_GRACE_MS })
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
+  const reasoningSecrets = config.REASONING_SECRETS ?? [await readPrefixSecret(queueRedis)]
   readiness.enter('starting')
   const offering = { redis: queueRedis, picture, record, control, metrics, log }
   const warmOffers = openWarmOffers(config.PREFIX_AFFINITY, offering)
@@ -293,6 +295,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     callFormatOf: picture.callFormatOf,
     prepareOnThread: bodyThreads.prepareOnThread,
     takesOffers: warmOffers.takesOffers,
+    reasoningSecrets,
     newId: () => randomUUIDv7(),
     nowMs,
     wallClockMs,

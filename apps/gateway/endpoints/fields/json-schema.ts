@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isJsonObject, type JsonObject } from '#libs/json-schema/json-schema.ts'
 import { isWithinLevels, MAX_LEVELS } from '#libs/json-schema/limits.ts'
 import { documentedAs } from '#libs/http-contract/documented-as.ts'
-import { schemaText } from './schema-texts.ts'
+import { exactText, isEmptyList } from './exact-texts.ts'
 
 /**
  * A schema. `text` is the schema's JSON as the caller wrote it. It is undefined if JavaScript writes the schema in the
@@ -16,13 +16,15 @@ type WrittenSchema = { readonly value: JsonObject; readonly text: string | undef
  */
 export const JsonSchema = z
   .unknown()
-  .transform((value, context): WrittenSchema => {
+  .transform((given, context): WrittenSchema => {
+    // PHP writes an empty object as an empty list.
+    const value = isEmptyList(given) ? {} : given
     const refuse = (message: string) => {
       context.addIssue({ code: 'custom', message })
       return z.NEVER
     }
     if (!isJsonObject(value)) return refuse('expected a JSON schema')
-    if (isWithinLevels(value, MAX_LEVELS)) return { value, text: schemaText(value) }
+    if (isWithinLevels(value, MAX_LEVELS)) return { value, text: exactText(value) }
     return refuse(`expected a JSON schema of at most ${MAX_LEVELS} levels`)
   })
   .meta(documentedAs(z.record(z.string(), z.unknown())))

@@ -52,9 +52,13 @@ export type OfferedTool = {
  * Accepts a function, nested as in chat or flat as in Responses. Also accepts tools of other types, because some
  * clients send them by default; `toToolUse` drops them.
  */
-const Tool = z
+export const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): OfferedTool => {
+    if (tool['input_schema'] !== undefined) {
+      context.addIssue({ code: 'custom', message: 'expected a function with parameters', path: ['input_schema'] })
+      return z.NEVER
+    }
     if (tool.type !== 'function')
       return { type: tool.type, definition: null, path: '', schemaField: 'parameters' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })

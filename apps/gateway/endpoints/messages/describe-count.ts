@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { ModelId } from '../fields/model-id.ts'
 import { COUNT_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
-import { MessageCount, MessageCountBody } from './count.ts'
+import { MessageCount } from './count.ts'
+import { MessageCountBody } from './messages-body.ts'
 import { MESSAGES_PARAMETERS } from './parameters.ts'
 
 export const messageCountDescription: OperationDescription = {

@@ -1,10 +1,9 @@
-import { z } from 'zod'
-import { ModelId } from '../fields/model-id.ts'
+import { toRequestSchema } from '../fields/field-rules.ts'
 import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { MessageEvent } from './message-events.ts'
 import { MessageObject } from './message-object.ts'
-import { MessagesBody } from './messages-body.ts'
+import { MESSAGE_FIELDS } from './messages-body.ts'
 import { MESSAGES_PARAMETERS } from './parameters.ts'
 
 const usage = {
@@ -20,7 +19,7 @@ const message = {
   type: 'message',
   role: 'assistant',
   model: 'demo-chat',
-  content: [{ type: 'text', text: 'Hello!', citations: null }],
+  content: [{ type: 'text', text: 'Hello!' }],
   stop_reason: 'end_turn',
   stop_sequence: null,
   usage,
@@ -45,7 +44,7 @@ export const messagesDescription: OperationDescription = {
   parameters: MESSAGES_PARAMETERS,
   request: {
     name: 'MessageRequest',
-    schema: z.object({ model: ModelId, ...MessagesBody.shape }),
+    schema: toRequestSchema(MESSAGE_FIELDS),
     examples: {
       message: { model: 'demo-chat', max_tokens: 1_024, messages: [{ role: 'user', content: 'Hello!' }] },
       stream: {

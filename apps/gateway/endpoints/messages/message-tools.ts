@@ -7,7 +7,7 @@ import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { JsonSchema } from '../fields/json-schema.ts'
 import { ShortText } from '../fields/short-text.ts'
-import type { OfferedTool } from '../fields/tools.ts'
+import { Tool as FunctionTool, type OfferedTool } from '../fields/tools.ts'
 
 const OwnTool = z.object(
   {
@@ -26,12 +26,13 @@ const OtherTool = z.object({ type: ShortText }).meta({
   description: 'A tool that Anthropic runs or defines: ignored, because the service cannot run it.',
 })
 
-/** A tool with a schema; or a tool of another type, because clients send such tools by default. */
+/** A tool with a schema; or a function of chat or Responses; or a tool of another type, because clients send such tools by default. */
 const Tool = z
   .looseObject({ type: optional(ShortText) }, 'expected a tool')
   .transform((tool, context): OfferedTool => {
     const place = { path: '', schemaField: 'input_schema' } as const
     const { type = 'custom' } = tool
+    if (type === 'function') return parsePart(FunctionTool, tool, { path: [], context }) ?? z.NEVER
     if (type !== 'custom') return { type, definition: null, ...place }
     const read = parsePart(OwnTool, tool, { path: [], context })
     if (read === undefined) return z.NEVER

@@ -11,12 +11,14 @@ import type { ItemStatus, OutputItem } from './response-object.ts'
 export function toItems(
   { parts, finishReason }: Pick<FinishedGeneration, 'parts' | 'finishReason'>,
   requestId: string,
+  seal: Seal | null,
 ): OutputItem[] {
   const last = toEndStatus(finishReason)
   const items = parts.map((part, index) =>
     toItem(part, {
       id: toItemId(part, requestId, index),
       status: index === parts.length - 1 ? last : 'completed',
+      seal,
     }),
   )
   if (!parts.every(({ type }) => type === 'reasoning')) return items
@@ -41,7 +43,10 @@ const ID_PREFIXES = { reasoning: 'rs', text: 'msg', 'tool-call': 'fc' } as const
  * Returns an item. A reasoning item has the complete text twice: in `summary`, because clients show the summary, and in
  * `content`, from which the text is read when a client sends the item back.
  */
-export function toItem(part: OutputPart, { id, status }: { id: string; status: ItemStatus }): OutputItem {
+export function toItem(
+  part: OutputPart,
+  { id, status, seal = null }: { id: string; status: ItemStatus; seal?: Seal | null },
+): OutputItem {
   if (part.type === 'tool-call') {
     const { call } = part
     return { id, type: 'function_call', status, call_id: call.id, name: call.name, arguments: call.arguments }
@@ -54,8 +59,12 @@ export function toItem(part: OutputPart, { id, status }: { id: string; status: I
     status,
     summary: [toSummaryText(part.text)],
     content: [{ type: 'reasoning_text', text: part.text }],
+    ...(seal !== null && { encrypted_content: seal(part.text) }),
   }
 }
+
+/** Encrypts reasoning for the client. */
+export type Seal = (text: string) => string
 
 /** Returns the only content part of a message. */
 export function toOutputText(part: { text: string; logprobs?: readonly TokenLogprob[] }) {

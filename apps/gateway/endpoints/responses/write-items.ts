@@ -5,7 +5,7 @@ import { TextLogprobs } from '../../generation/text-logprobs.ts'
 import { toLogprobEntries } from '../fields/logprob-entries.ts'
 import { toJson } from '../to-json.ts'
 import { withLogprobs, type ItemEvents, type OpenItem } from './item-events.ts'
-import { toItem, toItemId } from './to-items.ts'
+import { toItem, toItemId, type Seal } from './to-items.ts'
 
 /** Writes the events of a stream's items. Consecutive deltas are buffered until `flush` and share one event. */
 type ItemWriter = {
@@ -22,7 +22,7 @@ type ItemWriter = {
  * Creates the writer of one stream's items. At most one item is open; output of another kind ends it. The open item's
  * text and log probabilities, and the ended items' JSON, stay in memory, because the last event repeats them.
  */
-export function createItemWriter(events: ItemEvents, requestId: string): ItemWriter {
+export function createItemWriter(events: ItemEvents, requestId: string, seal: Seal | null): ItemWriter {
   const ended: string[] = []
   let open: OpenItem | null = null
   let openCall: number | null = null
@@ -61,7 +61,7 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
     const added = flush()
     if (open === null) return ''
     const part = withText(open.start, text)
-    const json = withLogprobs(toJson(toItem(part, { id: open.id, status })), logprobs)
+    const json = withLogprobs(toJson(toItem(part, { id: open.id, status, seal })), logprobs)
     const ending = added + events.end(open, part, { json, logprobs })
     ended.push(json)
     open = null
