@@ -154,7 +154,7 @@ export function createRunChat(deps: {
               ...(topLogprobs !== undefined && listsPrompt && { promptLogprobs: topLogprobs }),
             },
           )
-    const events = parser.finish()
+    const events = parser.finish(finish === 'length')
     run.usage.reasoningTokens = parser.reasoningTokens()
     const stopString = parser.stopString()
     return {

@@ -7,7 +7,7 @@ import { cutAnywhere, everyCut } from '../cuts.ts'
 type Parts = { reasoning: string; text: string }
 
 /** Parses pieces of text. A null stands for a call. */
-function parse(pieces: readonly (string | null)[], startsInReasoning = false): Parts {
+function parse(pieces: readonly (string | null)[], startsInReasoning = false, isCut = false): Parts {
   const parts = { reasoning: '', text: '' }
   const parser = createThinkTags({
     tags: { open: '<think>', close: '</think>' },
@@ -19,7 +19,7 @@ function parse(pieces: readonly (string | null)[], startsInReasoning = false): P
     if (piece === null) parser.interrupt()
     else parser.push(piece)
   }
-  parser.finish()
+  parser.finish(isCut)
   return parts
 }
 
@@ -35,15 +35,35 @@ describe('wherever the output is cut', () => {
     ['cut in the tag</thi', true, { reasoning: 'cut in the tag</thi', text: '' }],
     ['a </think > b</think>c', true, { reasoning: 'a </think > b', text: 'c' }],
     ['</think>\n\nHello', false, { reasoning: '', text: 'Hello' }],
-    ['\n</think></think>', false, { reasoning: '', text: '</think>' }],
+    ['\n</think></think>', false, { reasoning: '', text: '' }],
     ['</thin', false, { reasoning: '', text: '</thin' }],
     ['  Hello', false, { reasoning: '', text: '  Hello' }],
     ['\n', false, { reasoning: '', text: '\n' }],
     ['<thin', false, { reasoning: '', text: '<thin' }],
     ['Use <think> and </think>.', false, { reasoning: '', text: 'Use <think> and </think>.' }],
-    ['<think>a</think>b<think>c</think>d', false, { reasoning: 'a', text: 'b<think>c</think>d' }],
+    // Redundant tags, and a second block of reasoning.
+    ['<think>\n<think>a</think>b', false, { reasoning: 'a', text: 'b' }],
+    ['<think><think>a</think>b', true, { reasoning: 'a', text: 'b' }],
+    ['a</think>\n</think>\nb', true, { reasoning: 'a', text: 'b' }],
+    ['a</think>\n<think>\nb\n</think>\n\nc', true, { reasoning: 'ab', text: 'c' }],
+    ['<think></think><think>a</think>b', false, { reasoning: 'a', text: 'b' }],
+    ['<think>a</think>b<think>c</think>d', false, { reasoning: 'ac', text: 'bd' }],
+    ['<think>a</think>b.\n<think>c\n</think>\nd', false, { reasoning: 'ac', text: 'b.\nd' }],
+    ['a</think>b.\n</think>\n\nc', true, { reasoning: 'a', text: 'b.\nc' }],
+    ['a</think>b\n\n<think>never closed', true, { reasoning: 'anever closed', text: 'b\n\n' }],
+    // Mentions.
+    ['a</think>Write `<think>`, "<think>" or </think>!', true, { reasoning: 'a', text: 'Write `<think>`, "<think>" or </think>!' }],
+    ['```\n<think>\n</think>\n```\n<think>a</think>b', false, { reasoning: 'a', text: '```\n<think>\n</think>\n```\nb' }],
   ])('%j (opened by the template: %j) is told apart', ([output, startsInReasoning, parts]) => {
     for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning)).toEqual(parts)
+  })
+
+  it.for([
+    ['<thi', false, { reasoning: '', text: '' }],
+    ['a</thi', true, { reasoning: 'a', text: '' }],
+    ['a</think>b\n<', true, { reasoning: 'a', text: 'b\n' }],
+  ] as const)('%j of an output that was cut off has no torso of a tag', ([output, startsInReasoning, parts]) => {
+    for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning, true)).toEqual(parts)
   })
 
   it.for<[before: string, behind: string, boolean, Parts]>([
