@@ -49,6 +49,7 @@ import {
   createReportError,
   installErrorHandler,
 } from './http/handle-error.ts'
+import { isAnthropic } from './http/dialect.ts'
 import { createIdentify, type AuthenticateManager } from './callers/identify.ts'
 import { installRefusalRate, TOO_MANY_REFUSED } from './http/refusal-rate.ts'
 import { refuseUnknownOperations } from './http/refuse-unknown-operations.ts'
@@ -138,7 +139,10 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
       answerMalformed(error, socket, { requestId: newId(), uploadMs: limits.uploadMs }),
   })
 
-  const { asCaller, asReader, asManager, findCaller, accountOf, ...identities } = createIdentify(deps)
+  const { asCaller, asReader, asManager, findCaller, accountOf, ...identities } = createIdentify({
+    ...deps,
+    isAnthropic,
+  })
   const { callerOf, readerOf } = identities
 
   installRequestId(app)

@@ -146,7 +146,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const record = createGenerationRecord({ redis: queueRedis, self: gateway, graceMs: config.HOLD_GRACE_MS })
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
-  const reasoningSecrets = config.REASONING_SECRETS ?? [await readPrefixSecret(queueRedis)]
   readiness.enter('starting')
   const offering = { redis: queueRedis, picture, record, control, metrics, log }
   const warmOffers = openWarmOffers(config.PREFIX_AFFINITY, offering)
@@ -295,7 +294,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     callFormatOf: picture.callFormatOf,
     prepareOnThread: bodyThreads.prepareOnThread,
     takesOffers: warmOffers.takesOffers,
-    reasoningSecrets,
+    reasoningSecrets: config.REASONING_SECRETS ?? [await readPrefixSecret(queueRedis)],
     newId: () => randomUUIDv7(),
     nowMs,
     wallClockMs,

@@ -15,5 +15,13 @@ export function createAnswer<Options>({
 }): Answer<Options> {
   const nowS = () => 1_700_000_002
   const reasoningKeys = { secrets: ['s'.repeat(32)], account: 'a' }
-  return { id, created: 1_700_000_000, nowS, model: modelSpec({ id: model }), options, reasoningKeys, headers }
+  return {
+    id,
+    created: 1_700_000_000,
+    nowS,
+    model: modelSpec({ id: model }),
+    options,
+    reasoningKeys,
+    headers,
+  }
 }

@@ -9,9 +9,7 @@ export function toJson(value: string | object): string {
  * escaped. Line breaks between the values of a caller's text become blanks.
  */
 export function toOneLine(json: string): string {
-  return LINE_ENDS.test(json)
-    ? json.replaceAll(BREAKS, ' ').replaceAll(LINE_ENDS_ALL, toEscape)
-    : json
+  return LINE_ENDS.test(json) ? json.replaceAll(BREAKS, ' ').replaceAll(LINE_ENDS_ALL, toEscape) : json
 }
 
 const LINE_ENDS = /[\r\n\u0085\u2028\u2029]/

@@ -1,5 +1,17 @@
+import type { FastifyRequest } from 'fastify'
+
 /**
  * An interface with its own conventions for keys and errors. On routes of Anthropic's interface, the key may be in the
  * header `x-api-key`, and errors have the shape of `messages-error.ts`.
  */
 export type Dialect = 'anthropic'
+
+/**
+ * Returns whether a request follows Anthropic's conventions: by its path, or, where the path belongs to both interfaces
+ * or to none, by a header that only Anthropic's clients send.
+ */
+export function isAnthropic({ headers, url, is404, routeOptions }: FastifyRequest): boolean {
+  if (routeOptions.config.dialect === 'anthropic' || url.startsWith('/v1/messages/')) return true
+  const isShared = is404 || routeOptions.url?.startsWith('/v1/models') === true
+  return isShared && (headers['anthropic-version'] ?? headers['x-api-key']) !== undefined
+}

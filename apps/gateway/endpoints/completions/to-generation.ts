@@ -24,7 +24,9 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
   const raw = toRawPrompt(body, { outputFormat, ...logprobs })
   const listed = { ...logprobs, stream: body.stream, ...toChoices(body), model }
   const { max_tokens, max_completion_tokens, max_output_tokens } = body
-  const isLimited = [max_tokens, max_completion_tokens, max_output_tokens].some((limit) => limit !== undefined)
+  const isLimited = [max_tokens, max_completion_tokens, max_output_tokens].some(
+    (limit) => limit !== undefined,
+  )
   const limit = toOutputLimit(body, listed) ?? model.maxOutputTokens
   const maxOutputTokens = isLimited ? limit : Math.min(DEFAULT_MAX_TOKENS, limit)
   return {

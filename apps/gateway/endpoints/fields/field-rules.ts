@@ -4,7 +4,7 @@ import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 import { isEmptyList } from './exact-texts.ts'
 import { ModelId } from './model-id.ts'
 
-/** What an operation does with a known field that it does not read. */
+/** The values of a known field, which an operation does not read, that it accepts all the same. */
 export type FieldRule = {
   /** Returns true for a value that has no effect on the answer. Any other value is refused. */
   readonly isHarmless: (value: unknown) => boolean
@@ -65,16 +65,16 @@ export function toRequestSchema({ shape, rules }: FieldTable): z.ZodType {
 
 /** A field that changes no answer of this service, whatever its value. */
 export const hint: FieldRule = { isHarmless: () => true, allowed: 'any value' }
-export const never: FieldRule = { isHarmless: () => false, allowed: null }
-export const only = (value: unknown): FieldRule => ({
+const never: FieldRule = { isHarmless: () => false, allowed: null }
+const only = (value: unknown): FieldRule => ({
   isHarmless: (given) => given === value,
   allowed: JSON.stringify(value),
 })
-export const oneOf = (...values: readonly string[]): FieldRule => ({
+const oneOf = (...values: readonly string[]): FieldRule => ({
   isHarmless: (given) => typeof given === 'string' && values.includes(given),
   allowed: values.map((value) => JSON.stringify(value)).join(' or '),
 })
-export const onlyEmpty: FieldRule = { isHarmless: isEmptyList, allowed: 'an empty array' }
+const onlyEmpty: FieldRule = { isHarmless: isEmptyList, allowed: 'an empty array' }
 const onlyEmptyObject: FieldRule = {
   isHarmless: (value) => typeof value === 'object' && value !== null && Object.keys(value).length === 0,
   allowed: 'an empty object',
@@ -90,12 +90,13 @@ const stateless = instead('this service keeps no state; send the earlier items i
 const RULES: FieldRules = {
   // Hints for caches and schedulers, labels, and choices between methods that have the same result.
   ...Object.fromEntries(
-    [
-      ...['user', 'metadata', 'session_id', 'safety_identifier', 'store', 'service_tier', 'inference_geo'],
-      ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'cache_control', 'cache_salt'],
-      ...['priority', 'prediction', 'speculation', 'speed', 'prompt_tokens', 'verbosity', 'stream_options'],
-      ...['guided_decoding_backend', 'route', 'search_options', 'client_metadata', 'keep_alive', 'request_id'],
-    ].map((field) => [field, hint]),
+    (
+      'user metadata session_id safety_identifier store service_tier inference_geo client_metadata request_id ' +
+      'prompt_cache_key prompt_cache_retention prompt_cache_options cache_control cache_salt keep_alive priority ' +
+      'prediction speculation speed prompt_tokens verbosity stream_options guided_decoding_backend route search_options'
+    )
+      .split(' ')
+      .map((field) => [field, hint]),
   ),
 
   // The prompt and its settings, by the names of the other interfaces.

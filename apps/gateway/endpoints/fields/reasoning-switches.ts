@@ -66,7 +66,9 @@ export const EFFORT_FIELDS = {
 
 const Efforts = z.object(EFFORT_FIELDS)
 
-type Efforts = z.output<typeof Efforts> & { readonly output_config?: { readonly effort?: NamedEffort | undefined } | undefined }
+type Efforts = z.output<typeof Efforts> & {
+  readonly output_config?: { readonly effort?: NamedEffort | undefined } | undefined
+}
 
 /** Returns the efforts that these fields give, by the names of the fields. */
 export function toEfforts(fields: Efforts): GivenEfforts {

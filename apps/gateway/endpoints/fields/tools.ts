@@ -56,7 +56,11 @@ export const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): OfferedTool => {
     if (tool['input_schema'] !== undefined) {
-      context.addIssue({ code: 'custom', message: 'expected a function with parameters', path: ['input_schema'] })
+      context.addIssue({
+        code: 'custom',
+        message: 'expected a function with parameters',
+        path: ['input_schema'],
+      })
       return z.NEVER
     }
     if (tool.type !== 'function')

@@ -4,7 +4,7 @@ import type { OperationDescription } from '../operation-description.ts'
 import { MessageEvent } from './message-events.ts'
 import { MessageObject } from './message-object.ts'
 import { MESSAGE_FIELDS } from './messages-body.ts'
-import { MESSAGES_PARAMETERS } from './parameters.ts'
+import { ANTHROPIC_HEADERS } from '../fields/anthropic-headers.ts'
 
 const usage = {
   input_tokens: 12,
@@ -41,7 +41,7 @@ export const messagesDescription: OperationDescription = {
     'A chat generation in the shape of Anthropic’s Messages, whole or as a stream. The key may also be sent as ' +
     'x-api-key. Images, documents and files are rejected; tools of other types are ignored. Errors have ' +
     'Anthropic’s shape.',
-  parameters: MESSAGES_PARAMETERS,
+  parameters: ANTHROPIC_HEADERS,
   request: {
     name: 'MessageRequest',
     schema: toRequestSchema(MESSAGE_FIELDS),

@@ -74,7 +74,7 @@ function toBlock(part: OutputPart): object {
  * or that the model wrote wrongly, are no JSON object. In that case the object has their text in the field `arguments`,
  * so that the tool's own check can report the text to the model.
  */
-export function toInputJson(text: string): string {
+function toInputJson(text: string): string {
   if (text === '') return '{}'
   try {
     const input: unknown = JSON.parse(text)

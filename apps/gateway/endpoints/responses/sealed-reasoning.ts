@@ -51,9 +51,7 @@ export function openReasoning(sealed: string, { secrets, account }: ReasoningKey
   }
 }
 
-const toKey = (secret: string, account: string) => derive(secret, account, 'millrace reasoning', 32)
-const toKeyId = (secret: string) => derive(secret, '', 'millrace reasoning key id', KEY_ID_BYTES)
-
-function derive(secret: string, salt: string, purpose: string, bytes: number): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, salt, purpose, bytes))
-}
+const toKey = (secret: string, account: string) =>
+  Buffer.from(hkdfSync('sha256', secret, account, 'millrace reasoning', 32))
+const toKeyId = (secret: string) =>
+  Buffer.from(hkdfSync('sha256', secret, '', 'millrace reasoning key id', KEY_ID_BYTES))

@@ -28,7 +28,10 @@ export function toSettings(
   const settings: WrittenSettings = {
     background: false,
     frequency_penalty: body.frequency_penalty ?? 0,
-    instructions: repeat(body.instructions === undefined ? 'null' : JSON.stringify(body.instructions), 'null'),
+    instructions: repeat(
+      body.instructions === undefined ? 'null' : JSON.stringify(body.instructions),
+      'null',
+    ),
     max_output_tokens: maxOutputTokens,
     max_tool_calls: null,
     metadata: body.metadata ?? {},

@@ -151,7 +151,8 @@ ones for this role.
   "database-owner-url" $values.database.ownerUrlSecret
   "database-direct-url" $values.database.directUrlSecret
   "admin-token" (dict "name" $values.secrets.existingSecret "key" "admin-token")
-  "receipt-secrets" (dict "name" $values.secrets.existingSecret "key" "receipt-secrets") }}
+  "receipt-secrets" (dict "name" $values.secrets.existingSecret "key" "receipt-secrets")
+  "reasoning-secrets" $values.gateway.reasoningSecret }}
 {{- $places = merge (deepCopy (.places | default dict)) $places }}
 - name: {{ .volume }}
   projected:

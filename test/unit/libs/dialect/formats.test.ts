@@ -137,7 +137,9 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
   })
 
   it('output that is cut off anywhere in its markup shows no part of it', () => {
-    for (const before of syntax.type === 'text' && syntax.list?.unmarked !== true ? ['', 'Let me see.\n'] : ['']) {
+    for (const before of syntax.type === 'text' && syntax.list?.unmarked !== true
+      ? ['', 'Let me see.\n']
+      : ['']) {
       for (let length = 0; length <= example.length; length += 1) {
         const { parser, parts } = parserOf(format)
         parser.push(before + example.slice(0, length))

@@ -52,8 +52,16 @@ describe('wherever the output is cut', () => {
     ['a</think>b.\n</think>\n\nc', true, { reasoning: 'a', text: 'b.\nc' }],
     ['a</think>b\n\n<think>never closed', true, { reasoning: 'anever closed', text: 'b\n\n' }],
     // Mentions.
-    ['a</think>Write `<think>`, "<think>" or </think>!', true, { reasoning: 'a', text: 'Write `<think>`, "<think>" or </think>!' }],
-    ['```\n<think>\n</think>\n```\n<think>a</think>b', false, { reasoning: 'a', text: '```\n<think>\n</think>\n```\nb' }],
+    [
+      'a</think>Write `<think>`, "<think>" or </think>!',
+      true,
+      { reasoning: 'a', text: 'Write `<think>`, "<think>" or </think>!' },
+    ],
+    [
+      '```\n<think>\n</think>\n```\n<think>a</think>b',
+      false,
+      { reasoning: 'a', text: '```\n<think>\n</think>\n```\nb' },
+    ],
   ])('%j (opened by the template: %j) is told apart', ([output, startsInReasoning, parts]) => {
     for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning)).toEqual(parts)
   })
@@ -62,9 +70,12 @@ describe('wherever the output is cut', () => {
     ['<thi', false, { reasoning: '', text: '' }],
     ['a</thi', true, { reasoning: 'a', text: '' }],
     ['a</think>b\n<', true, { reasoning: 'a', text: 'b\n' }],
-  ] as const)('%j of an output that was cut off has no torso of a tag', ([output, startsInReasoning, parts]) => {
-    for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning, true)).toEqual(parts)
-  })
+  ] as const)(
+    '%j of an output that was cut off has no torso of a tag',
+    ([output, startsInReasoning, parts]) => {
+      for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning, true)).toEqual(parts)
+    },
+  )
 
   it.for<[before: string, behind: string, boolean, Parts]>([
     ['<think>Hm.\n', '\nYes.</think>Hello', false, { reasoning: 'Hm.Yes.', text: 'Hello' }],

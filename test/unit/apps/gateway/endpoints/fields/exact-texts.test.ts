@@ -5,6 +5,7 @@ import { messages } from '#apps/gateway/endpoints/messages/endpoint.ts'
 import type { Prepare, Prepared } from '#apps/gateway/endpoints/prepare-request.ts'
 import { prepareBody } from '#apps/gateway/endpoints/prepare-request.ts'
 import { responses } from '#apps/gateway/endpoints/responses/endpoint.ts'
+import { toObject as toResponse } from '#apps/gateway/endpoints/responses/to-object.ts'
 import { createChatRenderer } from '#libs/chat-template/chat-renderer.ts'
 import { GenerationRequest, type ChatRequest } from '#libs/contracts/generation-request.ts'
 import { constrainOutput } from '#libs/dialect/constrain-output.ts'
@@ -102,8 +103,16 @@ const NUMBERS = '{"b": 9007199254740993, "2": 1.0,\n "1": 1e5}'
 const call = `{"type":"function_call","call_id":"c","name":"f","arguments":${JSON.stringify(NUMBERS)}}`
 
 it.each<[string, Prepare<Prepared>, string]>([
-  [`"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":${NUMBERS}}]},{"role":"user","content":"Go on"}],"max_tokens":9`, messages.prepare, NUMBERS],
-  [`"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":[]}]},{"role":"user","content":"Go on"}],"max_tokens":9`, messages.prepare, '{}'],
+  [
+    `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":${NUMBERS}}]},{"role":"user","content":"Go on"}],"max_tokens":9`,
+    messages.prepare,
+    NUMBERS,
+  ],
+  [
+    `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":[]}]},{"role":"user","content":"Go on"}],"max_tokens":9`,
+    messages.prepare,
+    '{}',
+  ],
   [`"input":["Hi",${call}]`.replace('"Hi"', '{"role":"user","content":"Hi"}'), responses.prepare, NUMBERS],
   ...['local_shell_call', 'shell_call'].map((type): [string, Prepare<Prepared>, string] => [
     `"input":[{"type":"${type}","call_id":"c","action":${NUMBERS}}]`,
@@ -111,31 +120,59 @@ it.each<[string, Prepare<Prepared>, string]>([
     NUMBERS,
   ]),
   [`"input":[{"type":"apply_patch_call","call_id":"c","operation":${NUMBERS}}]`, responses.prepare, NUMBERS],
-  [`"input":[{"type":"file_search_call","queries":[1.0],"results":[${NUMBERS}]}]`, responses.prepare, '{"queries":[1.0]}'],
+  [
+    `"input":[{"type":"file_search_call","queries":[1.0],"results":[${NUMBERS}]}]`,
+    responses.prepare,
+    '{"queries":[1.0]}',
+  ],
 ])('the arguments of a call in a history are as the caller wrote them: %#', (fields, prepare, expected) => {
   const { messages: said } = requestOf(`{"model":"demo",${fields}}`, prepare)
   const calls = said.flatMap((message) => (message.role === 'assistant' ? message.toolCalls : []))
   expect(calls).toMatchObject([{ arguments: expected }])
 })
 
-it.each(['shell_call_output', 'file_search_call', 'code_interpreter_call'])('the result of a %s is as the caller wrote it', (type) => {
-  const list = `[${NUMBERS}]`
-  const item = `{"type":"${type}","call_id":"c","output":${list},"outputs":${list},"results":${list}}`
-  expect(requestOf(`{"model":"demo","input":[${item}]}`, responses.prepare).messages.at(-1)?.content).toBe(list)
-})
+it.each(['shell_call_output', 'file_search_call', 'code_interpreter_call'])(
+  'the result of a %s is as the caller wrote it',
+  (type) => {
+    const list = `[${NUMBERS}]`
+    const item = `{"type":"${type}","call_id":"c","output":${list},"outputs":${list},"results":${list}}`
+    expect(requestOf(`{"model":"demo","input":[${item}]}`, responses.prepare).messages.at(-1)?.content).toBe(
+      list,
+    )
+  },
+)
 
 describe('an answer repeats the caller’s and the model’s numbers', () => {
-  const generation = { parts: [{ type: 'tool-call' as const, call: { id: 'c', name: 'f', arguments: NUMBERS } }] }
-  const finished = { ...generation, reasoning: '', text: '', toolCalls: [], finishReason: 'tool-calls' as const, usage }
+  const generation = {
+    parts: [{ type: 'tool-call' as const, call: { id: 'c', name: 'f', arguments: NUMBERS } }],
+  }
+  const finished = {
+    ...generation,
+    reasoning: '',
+    text: '',
+    toolCalls: [],
+    finishReason: 'tool-calls' as const,
+    usage,
+  }
 
   it('on Responses, in its tools and its format, whole and streamed', () => {
     const schema = `{"enum":[9007199254740993],\n"minimum":1.0,"2":0,"1":"\u2028"}`
     const body = `{"model":"demo","input":"Hi","tools":[{"type":"function","name":"f","parameters":${schema}}],"text":{"format":{"type":"json_schema","name":"n","schema":{"const":1.0}}}}`
     const { options } = prepareBody(responses.prepare, Buffer.from(body), { find: () => model })
     const answer = createAnswer({ id: 'x', model: 'demo', options })
-    const events = responses.renderStream(answer).render([{ type: 'generation-end', finishReason: 'stop', usage }])
-    for (const text of [String(responses.renderWhole(finished, answer)), ...events.trim().split('\n\n').filter((event) => event.includes('"tools"'))]) {
-      expect(text).toContain(String.raw`"parameters":{"enum":[9007199254740993], "minimum":1.0,"2":0,"1":"\u2028"}`)
+    const events = responses
+      .renderStream(answer)
+      .render([{ type: 'generation-end', finishReason: 'stop', usage }])
+    for (const text of [
+      toResponse(finished, answer),
+      ...events
+        .trim()
+        .split('\n\n')
+        .filter((event) => event.includes('"tools"')),
+    ]) {
+      expect(text).toContain(
+        String.raw`"parameters":{"enum":[9007199254740993], "minimum":1.0,"2":0,"1":"\u2028"}`,
+      )
       expect(text).toContain('"schema":{"const":1.0}')
       expect(text).not.toContain('\n"')
     }

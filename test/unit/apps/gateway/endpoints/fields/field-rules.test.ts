@@ -6,6 +6,7 @@ import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoi
 import { COMPLETION_FIELDS } from '#apps/gateway/endpoints/completions/completion-body.ts'
 import { completions } from '#apps/gateway/endpoints/completions/endpoint.ts'
 import { hint, type FieldTable } from '#apps/gateway/endpoints/fields/field-rules.ts'
+import { EFFORT_FIELDS } from '#apps/gateway/endpoints/fields/reasoning-switches.ts'
 import { messages } from '#apps/gateway/endpoints/messages/endpoint.ts'
 import { MESSAGE_FIELDS } from '#apps/gateway/endpoints/messages/messages-body.ts'
 import type { Prepare, Prepared } from '#apps/gateway/endpoints/prepare-request.ts'
@@ -29,7 +30,9 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 }
 const operations = Object.entries(OPERATIONS)
 const known = [
-  ...new Set(operations.flatMap(([, { table }]) => [...Object.keys(table.shape), ...Object.keys(table.rules)])),
+  ...new Set(
+    operations.flatMap(([, { table }]) => [...Object.keys(table.shape), ...Object.keys(table.rules)]),
+  ),
 ].toSorted()
 
 /** Returns the prepared request, or the field that an `ApiError` names. */
@@ -116,27 +119,25 @@ const UNLIKELY = ['\u0000', { unlikely: [1] }, -99.5]
 /** Fields that are read and change nothing, because of what the interface says. */
 const WITHOUT_EFFECT: Readonly<Record<string, readonly string[]>> = {
   // Reasoning is always off.
-  Completions: [
-    ...['chat_template_kwargs', 'effort', 'enable_thinking', 'include_reasoning', 'output_config'],
-    ...['reasoning', 'reasoning_effort', 'thinking'],
-  ],
+  Completions: Object.keys(EFFORT_FIELDS).concat('output_config'),
   // Like OpenAI's, a `top_logprobs` that stands alone.
   Responses: ['top_logprobs'],
 }
 
 describe.each(operations)('on %s', (name, operation) => {
   const usual = outcomeOf(operation, {})
+  const given = known.filter((field) => operation.table.rules[field] !== hint)
 
-  it.each(known.filter((field) => operation.table.rules[field] !== hint))('%s changes the answer, or is refused by name', (field) => {
+  it.each(given)('%s changes the answer, or is refused by name', (field) => {
     const isRead = Object.hasOwn(operation.table.shape, field)
     const samples = SAMPLES[field] ?? (isRead ? [] : UNLIKELY)
     expect(samples).not.toEqual([])
-    for (const sample of samples) {
-      if (WITHOUT_EFFECT[name]?.includes(field) === true) continue
+    const dropped = samples.filter((sample) => {
       const outcome = outcomeOf(operation, { [field]: sample })
-      if (typeof outcome !== 'object') expect(outcome).toMatch(new RegExp(String.raw`^${field}($|[.[])`))
-      else expect(isDeepStrictEqual(outcome, usual), `${field}: ${JSON.stringify(sample)}`).toBe(false)
-    }
+      if (typeof outcome === 'object') return isDeepStrictEqual(outcome, usual)
+      return outcome === undefined || outcome.split(/[.[]/)[0] !== field
+    })
+    expect(dropped).toEqual(WITHOUT_EFFECT[name]?.includes(field) === true ? expect.anything() : [])
   })
 
   it('accepts null, values without an effect, and unknown fields', () => {
@@ -146,7 +147,14 @@ describe.each(operations)('on %s', (name, operation) => {
   })
 
   it('reads PHP’s empty list as an empty object', () => {
-    const php = { logit_bias: [], function_call: '', functions: [], text: [], stream_options: [], provider: [] }
+    const php = {
+      logit_bias: [],
+      function_call: '',
+      functions: [],
+      text: [],
+      stream_options: [],
+      provider: [],
+    }
     expect(outcomeOf(operation, php)).toMatchObject({ request: { sampling: { logitBias: {} } } })
   })
 })

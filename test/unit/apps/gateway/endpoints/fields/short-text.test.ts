@@ -49,10 +49,10 @@ const STRUCTURED = [
 ]
 
 /** The texts and the keys of a format. */
-const TEXT_FORMAT = [
-  ...['choice[]', 'choices[]', 'grammar', 'pattern', 'regex', 'regex.regex', 'schema', 'value'],
-  ...['json_schema.schema{key}', 'schema{key}'],
-]
+const TEXT_FORMAT =
+  'choice[] choices[] grammar pattern regex regex.regex schema value json_schema.schema{key} schema{key}'.split(
+    ' ',
+  )
 
 /** Strings of any length, which count towards the request's size. All other strings have a maximum length. */
 const COUNTED = [
