@@ -184,6 +184,17 @@ describe('an answer repeats the caller’s and the model’s numbers', () => {
   })
 })
 
+it('PHP’s empty lists are empty objects in a schema, also beside such numbers', () => {
+  const php =
+    '{"type": "object", "properties": [], "$defs": {"a": {"properties" : [ ], "const": 1.0}}, "enum": []}'
+  const request = requestOf(withTool(php))
+  expect(promptOf(request)).toBe(
+    '{"type": "object", "properties": {}, "$defs": {"a": {"properties": {}, "const": 1.0}}, "enum": []}',
+  )
+  expect(request.tools[0]?.parameters).toMatchObject({ properties: {}, enum: [] })
+  expect(promptOf(requestOf(withTool('[]')))).toBe('{}')
+})
+
 it('a schema without such numbers travels without its text', () => {
   const request = requestOf(withTool('{"type":"object","properties":{"a":{"type":"integer","minimum":1}}}'))
   expect(request.tools).toEqual([expect.not.objectContaining({ parametersText: expect.anything() })])
