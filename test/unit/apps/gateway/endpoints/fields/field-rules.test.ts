@@ -29,12 +29,6 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   Completions: { table: COMPLETION_FIELDS, prepare: completions.prepare, body: { prompt: 'Hi' } },
 }
 const operations = Object.entries(OPERATIONS)
-const known = [
-  ...new Set(
-    operations.flatMap(([, { table }]) => [...Object.keys(table.shape), ...Object.keys(table.rules)]),
-  ),
-].toSorted()
-
 /** Returns the prepared request, or the field that an `ApiError` names. */
 function outcomeOf({ prepare, body }: Operation, more: JsonObject): Prepared | string | undefined {
   try {
@@ -48,7 +42,7 @@ function outcomeOf({ prepare, body }: Operation, more: JsonObject): Prepared | s
 const JSON_OBJECT = { type: 'json_object' }
 const FUNCTION = { type: 'function', name: 'f', parameters: { type: 'object' } }
 
-/** For each field, values that change the answer, by an interface that has the field. */
+/** Values that change the answer, of fields that an operation reads or that a known service has. */
 const SAMPLES: Readonly<Record<string, readonly unknown[]>> = {
   add_special_tokens: [true],
   best_of: [2],
@@ -67,16 +61,20 @@ const SAMPLES: Readonly<Record<string, readonly unknown[]>> = {
   include_reasoning: [false],
   input: ['x'],
   instructions: ['x'],
+  json_schema: [{ type: 'object' }],
   logit_bias: [{ '7': 1 }],
   logprobs: [true, 2],
   max_completion_tokens: [7],
   max_output_tokens: [7],
+  max_new_tokens: [7],
   max_tokens: [7],
+  max_tokens_to_sample: [7],
   messages: [[{ role: 'user', content: 'x' }]],
   metadata: [{ a: 'b' }],
   min_p: [0.5],
   min_tokens: [2],
   n: [2],
+  num_predict: [7],
   output_config: [{ format: JSON_OBJECT }, { effort: 'max' }],
   output_format: [JSON_OBJECT],
   parallel_tool_calls: [false],
@@ -86,6 +84,7 @@ const SAMPLES: Readonly<Record<string, readonly unknown[]>> = {
   reasoning: [{ effort: 'high' }, { enabled: false }],
   reasoning_effort: ['high', 'off'],
   repetition_penalty: [1.5],
+  return_tokens_as_token_ids: [true],
   response_format: [JSON_OBJECT],
   safety_identifier: ['x'],
   seed: [3],
@@ -97,6 +96,7 @@ const SAMPLES: Readonly<Record<string, readonly unknown[]>> = {
   system: ['x'],
   temperature: [0.5],
   text: [{ format: JSON_OBJECT }],
+  think: [true],
   thinking: [{ type: 'disabled' }],
   thinking_budget: [9],
   thinking_token_budget: [9],
@@ -112,6 +112,13 @@ const SAMPLES: Readonly<Record<string, readonly unknown[]>> = {
   top_p: [0.5],
   user: ['x'],
 }
+
+const known = [
+  ...new Set([
+    ...Object.keys(SAMPLES),
+    ...operations.flatMap(([, { table }]) => [...Object.keys(table.shape), ...Object.keys(table.rules)]),
+  ]),
+].toSorted()
 
 /** Values that no rule takes for a value without effect. */
 const UNLIKELY = ['\u0000', { unlikely: [1] }, -99.5]
