@@ -8,10 +8,11 @@ export type Dialect = 'anthropic'
 
 /**
  * Returns whether a request follows Anthropic's conventions: by its path, or, where the path belongs to both interfaces
- * or to none, by a header that only Anthropic's clients send.
+ * or to none, by the headers that Anthropic's clients send.
  */
 export function isAnthropic({ headers, url, is404, routeOptions }: FastifyRequest): boolean {
   if (routeOptions.config.dialect === 'anthropic' || url.startsWith('/v1/messages/')) return true
-  const isShared = is404 || routeOptions.url?.startsWith('/v1/models') === true
-  return isShared && (headers['anthropic-version'] ?? headers['x-api-key']) !== undefined
+  if (!is404 && routeOptions.url?.startsWith('/v1/models') !== true) return false
+  const { authorization, 'x-api-key': key, 'anthropic-version': version } = headers
+  return version !== undefined || (key !== undefined && authorization === undefined)
 }
