@@ -49,6 +49,7 @@ import {
   createReportError,
   installErrorHandler,
 } from './http/handle-error.ts'
+import { isAnthropic } from './http/dialect.ts'
 import { createIdentify, type AuthenticateManager } from './callers/identify.ts'
 import { installRefusalRate, TOO_MANY_REFUSED } from './http/refusal-rate.ts'
 import { refuseUnknownOperations } from './http/refuse-unknown-operations.ts'
@@ -90,6 +91,8 @@ type AppDeps = {
   readonly prepareOnThread: PrepareOnThread
   /** Returns whether turns of this model are offered to workers. */
   readonly takesOffers: (model: string) => boolean
+  /** The secrets of encrypted reasoning, the newest first. */
+  readonly reasoningSecrets: readonly string[]
   /** Returns a UUIDv7. */
   readonly newId: () => string
   readonly nowMs: () => number
@@ -136,7 +139,10 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
       answerMalformed(error, socket, { requestId: newId(), uploadMs: limits.uploadMs }),
   })
 
-  const { asCaller, asReader, asManager, findCaller, accountOf, ...identities } = createIdentify(deps)
+  const { asCaller, asReader, asManager, findCaller, accountOf, ...identities } = createIdentify({
+    ...deps,
+    isAnthropic,
+  })
   const { callerOf, readerOf } = identities
 
   installRequestId(app)
@@ -197,6 +203,10 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     labelNames: ['place'],
   })
   const calledCatalogOf = (request: FastifyRequest) => withCallFormats(catalogOf(request), deps.callFormatOf)
+  const reasoningKeysOf = (request: FastifyRequest) => ({
+    secrets: deps.reasoningSecrets,
+    account: accountOf(request),
+  })
   const takeBody = installBodyBudget(app, { limits, accountOf })
   const prepareRequest = createPrepareRequest({
     prepareOnThread: deps.prepareOnThread,
@@ -205,6 +215,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     catalogOf: calledCatalogOf,
     callerOf,
     accountOf,
+    reasoningKeysOf,
     takeBody,
     onPrepare: (place) => bodies.inc({ place }),
   })
@@ -236,6 +247,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     generate,
     prepareRequest,
     callerOf,
+    reasoningKeysOf,
     spanOf,
     startWaitOf: ({ headers }: FastifyRequest) => readWaitPreference(headers, limits.startWaitS),
     sseSockets,

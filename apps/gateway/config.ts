@@ -11,6 +11,7 @@ import {
   OpsFields,
   Port,
   PresenceTtlMs,
+  Secrets,
   setTogether,
   TrustedProxies,
 } from '#libs/config/config-fields.ts'
@@ -72,6 +73,11 @@ const Fields = z.object({
   FALLBACK_CATALOG: CatalogPaths.optional(),
   /** `on`: `usage` in answers has the charge, as `cost`. */
   USAGE_COST: z.enum(['on', 'off']).default('on'),
+  /**
+   * The first secret encrypts reasoning that clients keep. Reasoning that any of the secrets has encrypted is read. Each
+   * secret has at least 32 characters. Default: a secret that all gateways share, in the queue Redis.
+   */
+  REASONING_SECRETS: Secrets.optional(),
   /** `on`: `GET /account` serves the page on which the owner of a key reads what the key may read. */
   ACCOUNT_PAGE: z.enum(['on', 'off']).default('on'),
   /** The origins whose pages may call this interface from a browser, or `*` for all origins. */

@@ -9,6 +9,7 @@ import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { readPrefixSecret } from '#libs/generation-record/prefix-secret.ts'
 import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
@@ -176,10 +177,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     models: catalog.list,
     waitingBytesOf: record.waitingBytes,
   })
-  const giveUpBus = createGiveUpBus({
-    busAwayMs: presence.busAwayMs,
-    loseAll: () => inboxes.loseAll('bus-away'),
-  })
+  const giveUpBus = createGiveUpBus(presence.busAwayMs, () => inboxes.loseAll('bus-away'))
   const poisonBound = createPoisonBound({ redis: queueRedis, redisNowMs: queueClock.nowMs, log })
   const stopTicking = everySecond(() => {
     inboxes.tick()
@@ -296,6 +294,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     callFormatOf: picture.callFormatOf,
     prepareOnThread: bodyThreads.prepareOnThread,
     takesOffers: warmOffers.takesOffers,
+    reasoningSecrets: config.REASONING_SECRETS ?? [await readPrefixSecret(queueRedis)],
     newId: () => randomUUIDv7(),
     nowMs,
     wallClockMs,

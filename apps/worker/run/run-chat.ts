@@ -136,7 +136,7 @@ export function createRunChat(deps: {
       isOver || fit.maxTokens === 0
         ? toEarlierFinish(isOver)
         : await generate(run, { parser, logprobs, fit }, request)
-    const events = parser.finish()
+    const events = parser.finish(finish === 'length')
     run.usage.reasoningTokens = parser.reasoningTokens()
     const stopString = parser.stopString()
     return {

@@ -190,6 +190,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     askAccount: own.askAccount,
     prepareOnThread,
     takesOffers: () => true,
+    reasoningSecrets: ['only-for-tests-of-the-interface-secret'],
     newId: randomUUIDv7,
     nowMs: () => performance.now(),
     wallClockMs: Date.now,

@@ -3,14 +3,10 @@ import { optional } from '../../http/parse-body.ts'
 import { contentsOf } from '../fields/content.ts'
 import { Effort } from '../fields/effort.ts'
 import { CHOICE_FIELDS } from '../fields/choices.ts'
+import { tableOf } from '../fields/field-rules.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
-import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
+import { GENERATION_FIELDS } from '../fields/generation-fields.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
-import { ResponseFormat } from '../fields/output-format.ts'
-import { OutputLimit } from '../fields/output-limit.ts'
-import { REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
-import { SAMPLING_FIELDS } from '../fields/sampling.ts'
-import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { ShortText } from '../fields/short-text.ts'
 import { TopLogprobs } from '../fields/logprobs.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
@@ -85,36 +81,18 @@ const Message = z.discriminatedUnion(
   },
 )
 
-/**
- * The supported fields of a chat completion request, except `model`, which is read first. Rejected fields are
- * listed in `refuse-unsupported.ts`; all others are ignored.
- */
+/** The fields of a chat completion request that are read, except `model`, which is read first. */
 export const ChatBody = z.object({
   messages: listOf(Message, {
     expected: 'expected an array of messages',
     least: [1, 'expected at least one message'],
   }),
-  max_tokens: optional(OutputLimit).meta({
-    description:
-      'The largest number of output tokens. Absent: as many as the model and the context window allow.',
-  }),
-  max_completion_tokens: optional(OutputLimit).meta({
-    description: 'The same as max_tokens; the smaller of both applies.',
-  }),
-  stream: optional(z.boolean(BOOLEAN)),
+  ...GENERATION_FIELDS,
+  // The interface has no effort `none` on chat.
+  reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
   stream_options: optional(z.object({ include_usage: optional(z.boolean(BOOLEAN)) }, 'expected an object')),
   ...CHOICE_FIELDS,
   ...TOOL_FIELDS,
-  response_format: optional(ResponseFormat),
-  ...STRUCTURED_FIELDS,
-  reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
-  effort: optional(Effort).meta({ description: 'The same as reasoning_effort.' }),
-  ...REASONING_SWITCHES,
-  reasoning: optional(z.object(REASONING_FIELDS, 'expected an object')).meta({
-    description: 'Its effort is the same as reasoning_effort; of OpenRouter.',
-  }),
-  ...LEAST_OUTPUT_FIELDS,
-  ...SAMPLING_FIELDS,
   logprobs: optional(z.boolean(BOOLEAN)).meta({
     description: 'True: the answer has the log probability of each output token.',
   }),
@@ -122,5 +100,6 @@ export const ChatBody = z.object({
     description: 'How many of the most probable tokens each entry of logprobs lists; needs logprobs: true.',
   }),
 })
+export const CHAT_FIELDS = tableOf(ChatBody)
 export type ChatBody = z.output<typeof ChatBody>
 export type ChatBodyMessage = ChatBody['messages'][number]

@@ -9,6 +9,7 @@ const FIELDS_WITH_SCHEMA = [
   'response_format',
   'text',
   'output_config',
+  'output_format',
   'structured_outputs',
   ...GUIDED,
 ]

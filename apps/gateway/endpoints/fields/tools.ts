@@ -70,9 +70,17 @@ const NameSpace = z.object({ name: ShortText.min(1, 'expected a name'), tools: z
  * Accepts a function, nested as in chat or flat as in Responses, or a name space with functions. Also accepts tools of
  * other types, because some clients send them by default; `toToolUse` drops them.
  */
-const Tool = z
+export const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): readonly OfferedTool[] => {
+    if (tool['input_schema'] !== undefined) {
+      context.addIssue({
+        code: 'custom',
+        message: 'expected a function with parameters',
+        path: ['input_schema'],
+      })
+      return z.NEVER
+    }
     if (tool.type === 'namespace') {
       const space = parsePart(NameSpace, tool, { path: [], context })
       return space?.tools.map((inner) => inSpace(space.name, inner)) ?? z.NEVER

@@ -6,6 +6,7 @@ import { parsePart } from '#libs/http-contract/parse-part.ts'
 import { optional } from '../../http/parse-body.ts'
 import { shorten } from '../../http/shorten.ts'
 import { Attachment, toAttachmentText } from '../fields/attachments.ts'
+import { ObjectJson } from '../fields/exact-texts.ts'
 import { TEXT } from '../fields/field-texts.ts'
 import { ShortText } from '../fields/short-text.ts'
 import { toFoundText } from '../fields/tool-names.ts'
@@ -32,11 +33,11 @@ const ToolUseBlock = z
     type: z.literal('tool_use'),
     id: ShortText,
     name: ShortText,
-    input: z.record(z.string(), z.unknown(), 'expected an object'),
+    input: ObjectJson,
   })
   .transform(({ id, name, input }): Block => ({
     type: 'call',
-    call: { id, name, arguments: JSON.stringify(input) },
+    call: { id, name, arguments: input },
   }))
 
 /**

@@ -7,7 +7,7 @@ import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { JsonSchema } from '../fields/json-schema.ts'
 import { ShortText } from '../fields/short-text.ts'
-import type { OfferedTool } from '../fields/tools.ts'
+import { Tool as FunctionTool, type OfferedTool } from '../fields/tools.ts'
 
 const OwnTool = z.object(
   {
@@ -38,13 +38,23 @@ export type MessageTool = OfferedTool & {
   readonly isEager: boolean | undefined
 }
 
-/** A tool with a schema; or a tool of another type, because clients send such tools by default. */
+/** The fields of a tool that the interface cannot defer. */
+const SHOWN = { isDeferred: false, isEager: undefined }
+
+/**
+ * A tool with a schema, or a function of chat or Responses. Tools of other types are accepted because clients send such
+ * tools by default.
+ */
 const Tool = z
   .looseObject({ type: optional(ShortText) }, 'expected a tool')
   .transform((tool, context): MessageTool => {
     const place = { path: '', schemaField: 'input_schema' } as const
     const { type = 'custom' } = tool
-    if (type !== 'custom') return { type, definition: null, ...place, isDeferred: false, isEager: undefined }
+    if (type === 'function') {
+      const [read] = parsePart(FunctionTool, tool, { path: [], context }) ?? []
+      return read === undefined ? z.NEVER : { ...read, ...SHOWN }
+    }
+    if (type !== 'custom') return { type, definition: null, ...place, ...SHOWN }
     const read = parsePart(OwnTool, tool, { path: [], context })
     if (read === undefined) return z.NEVER
     const { name, description = null, input_schema: schema, strict, defer_loading: isDeferred = false } = read
@@ -85,7 +95,7 @@ const Choice = z
 export const MESSAGE_TOOL_FIELDS = {
   tools: optional(
     listOf(Tool, { expected: 'expected an array of tools' }).transform((tools) =>
-      tools.map((tool, index) => ({ ...tool, path: `tools[${index}].` })),
+      tools.map((tool, index) => ({ ...tool, path: `tools[${index}].${tool.path}` })),
     ),
   ),
   tool_choice: optional(Choice),

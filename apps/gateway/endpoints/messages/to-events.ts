@@ -93,7 +93,7 @@ class MessageEvents implements StreamRenderer {
       case 'token-logprobs':
         return ''
       case 'text-delta':
-        return this.#add('text', event.text, '"type":"text","text":"","citations":null')
+        return this.#add('text', event.text, '"type":"text","text":""')
       case 'reasoning-delta':
         return this.#add('thinking', event.text, '"type":"thinking","thinking":"","signature":""')
       case 'tool-call-start':

@@ -75,13 +75,21 @@ const ReasoningText = optional(
   listOf(z.object({ text: z.string(TEXT) }, REASONING), { expected: REASONING }),
 ).transform((parts) => (parts ?? []).map((part) => part.text).join('\n'))
 
-/**
- * The text of the content, or the text of the summary if there is no content. Encrypted reasoning is ignored, because it
- * cannot be read.
- */
+/** `toMessages` reads encrypted reasoning. The text of the content counts, or the text of the summary if there is none. */
 const ReasoningItem = z
-  .object({ type: z.literal('reasoning'), content: ReasoningText, summary: ReasoningText })
-  .transform(({ type, content, summary }) => ({ type, text: content === '' ? summary : content }))
+  .object({
+    type: z.literal('reasoning'),
+    content: ReasoningText,
+    summary: ReasoningText,
+    encrypted_content: optional(z.string(TEXT)).meta({
+      description: 'As the service returned it; that of another service is ignored.',
+    }),
+  })
+  .transform(({ type, content, summary, encrypted_content: sealed }) => ({
+    type,
+    text: content === '' ? summary : content,
+    sealed,
+  }))
 
 const ItemReference = z.object({ type: z.literal('item_reference'), id: ShortText })
 

@@ -25,6 +25,9 @@ const ReasoningItem = z.object({
     .array(SummaryText)
     .meta({ description: 'The complete reasoning text, because clients show the summary.' }),
   content: z.array(z.object({ type: z.literal('reasoning_text'), text: z.string() })),
+  encrypted_content: z.string().optional().meta({
+    description: 'The reasoning, encrypted for this account, if include asks for it.',
+  }),
 })
 
 const MessageItem = z.object({

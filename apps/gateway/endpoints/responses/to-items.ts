@@ -10,6 +10,14 @@ export type ItemPart =
   | Exclude<OutputPart, { type: 'tool-call' }>
   | { readonly type: 'tool-call'; readonly call: ToolCall & { readonly namespace?: string } }
 
+/** These settings are the same for all items of one response. */
+export type ItemOptions = {
+  readonly requestId: string
+  readonly spacedNames: SpacedNames
+  /** Encrypts reasoning; null if the request does not ask for it. */
+  readonly seal: Seal | null
+}
+
 /**
  * Returns the items of a finished generation, in the order of its parts. Only the last item can be incomplete. If the
  * output has neither text nor calls, an empty message is added, because the interface's sequence of events includes the
@@ -17,13 +25,14 @@ export type ItemPart =
  */
 export function toItems(
   { parts, finishReason }: Pick<FinishedGeneration, 'parts' | 'finishReason'>,
-  { requestId, spacedNames }: { readonly requestId: string; readonly spacedNames: SpacedNames },
+  { requestId, spacedNames, seal }: ItemOptions,
 ): OutputItem[] {
   const last = toEndStatus(finishReason)
   const items = parts.map((part, index) =>
     toItem(toItemPart(part, spacedNames), {
       id: toItemId(part, requestId, index),
       status: index === parts.length - 1 ? last : 'completed',
+      seal,
     }),
   )
   if (!parts.every(({ type }) => type === 'reasoning')) return items
@@ -53,7 +62,10 @@ const ID_PREFIXES = { reasoning: 'rs', text: 'msg', 'tool-call': 'fc' } as const
  * Returns an item. A reasoning item has the complete text twice: in `summary`, because clients show the summary, and in
  * `content`, from which the text is read when a client sends the item back.
  */
-export function toItem(part: ItemPart, { id, status }: { id: string; status: ItemStatus }): OutputItem {
+export function toItem(
+  part: ItemPart,
+  { id, status, seal = null }: { id: string; status: ItemStatus; seal?: Seal | null },
+): OutputItem {
   if (part.type === 'tool-call') {
     const { id: call_id, name, namespace, arguments: text } = part.call
     const spaced = namespace === undefined ? { name } : { name, namespace }
@@ -67,8 +79,12 @@ export function toItem(part: ItemPart, { id, status }: { id: string; status: Ite
     status,
     summary: [toSummaryText(part.text)],
     content: [{ type: 'reasoning_text', text: part.text }],
+    ...(seal !== null && { encrypted_content: seal(part.text) }),
   }
 }
+
+/** Encrypts reasoning for the client. */
+export type Seal = (text: string) => string
 
 /** Returns the only content part of a message. */
 export function toOutputText(part: { text: string; logprobs?: readonly TokenLogprob[] }) {

@@ -3,6 +3,7 @@ import type { ChatMessage } from '#libs/contracts/generation-request.ts'
 import { shorten } from '../../http/shorten.ts'
 import { toFlatName, toFoundText, type SpacedName } from '../fields/tool-names.ts'
 import type { InputItem } from './input-items.ts'
+import { openReasoning, type ReasoningKeys } from './sealed-reasoning.ts'
 
 type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 
@@ -14,11 +15,15 @@ type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
  *   comes first.
  *
  * References to reasoning, and to text before a call, are ignored. Throws an `ApiError` `invalid_request` for every
- * other reference, because only a stored response could resolve it.
+ * other reference, because only a stored response could resolve it, and for encrypted reasoning that was changed or that
+ * belongs to another account.
  *
  * `nameOf` returns the name under which the model sees a function of a name space.
  */
-export function toMessages(items: readonly InputItem[], nameOf: NameOf = toFlatName): ChatMessage[] {
+export function toMessages(
+  items: readonly InputItem[],
+  { nameOf = toFlatName, keys }: { nameOf?: NameOf; keys?: ReasoningKeys | undefined } = {},
+): ChatMessage[] {
   const messages: ChatMessage[] = []
   let turn: AssistantMessage | null = null
   /** Reasoning that is not yet part of a message. */
@@ -37,7 +42,7 @@ export function toMessages(items: readonly InputItem[], nameOf: NameOf = toFlatN
     if (item.type === 'ignored') {
       continue
     } else if (item.type === 'reasoning') {
-      reasoning = joinReasoning(reasoning, item.text)
+      reasoning = joinReasoning(reasoning, toReasoning(item, { index, keys }))
     } else if (item.type === 'item_reference') {
       if (item.id.startsWith('rs_')) continue
       if (!item.id.startsWith('msg_')) refuseReference({ id: item.id, index })
@@ -83,6 +88,23 @@ export function toMessages(items: readonly InputItem[], nameOf: NameOf = toFlatN
  * reasoning or text.
  */
 type Reference = { readonly id: string; readonly index: number }
+
+/**
+ * Returns the text of a reasoning item. Reasoning that another service encrypted, or with a secret that is no longer
+ * known, is ignored, because the conversation is usable without it.
+ */
+function toReasoning(
+  { text, sealed }: Extract<InputItem, { type: 'reasoning' }>,
+  { index, keys }: { readonly index: number; readonly keys: ReasoningKeys | undefined },
+): string {
+  if (sealed === undefined || keys === undefined) return text
+  const opened = openReasoning(sealed, keys)
+  if (opened.status === 'opened') return opened.text
+  if (opened.status === 'foreign') return text
+  const param = `input[${index}].encrypted_content`
+  const problem = 'expected the text that this service returned to this account, unchanged'
+  throw new ApiError('invalid_request', `'${param}': ${problem}.`, { param })
+}
 
 function joinReasoning(first: string, second: string): string {
   return first === '' || second === '' ? first + second : `${first}\n${second}`

@@ -3,10 +3,9 @@ import { brokenOutput } from '../../generation/collect.ts'
 import type { OutputEvent } from '../../generation/generation-call.ts'
 import { TextLogprobs } from '../../generation/text-logprobs.ts'
 import { toLogprobEntries } from '../fields/logprob-entries.ts'
-import type { SpacedNames } from '../fields/tool-names.ts'
 import { toJson } from '../to-json.ts'
 import { withLogprobs, type ItemEvents, type OpenItem } from './item-events.ts'
-import { toItem, toItemId, toItemPart, type ItemPart } from './to-items.ts'
+import { toItem, toItemId, toItemPart, type ItemOptions, type ItemPart } from './to-items.ts'
 
 /** Writes the events of a stream's items. Consecutive deltas are buffered until `flush` and share one event. */
 type ItemWriter = {
@@ -25,7 +24,7 @@ type ItemWriter = {
  */
 export function createItemWriter(
   events: ItemEvents,
-  { requestId, spacedNames }: { readonly requestId: string; readonly spacedNames: SpacedNames },
+  { requestId, spacedNames, seal }: ItemOptions,
 ): ItemWriter {
   const ended: string[] = []
   let open: OpenItem | null = null
@@ -65,7 +64,7 @@ export function createItemWriter(
     const added = flush()
     if (open === null) return ''
     const part = withText(open.start, text)
-    const json = withLogprobs(toJson(toItem(part, { id: open.id, status })), logprobs)
+    const json = withLogprobs(toJson(toItem(part, { id: open.id, status, seal })), logprobs)
     const ending = added + events.end(open, part, { json, logprobs })
     ended.push(json)
     open = null

@@ -151,7 +151,8 @@ redis.loginsSecret), and places: the Secrets that replace the common ones for th
   "database-owner-url" $values.database.ownerUrlSecret
   "database-direct-url" $values.database.directUrlSecret
   "admin-token" (dict "name" $values.secrets.existingSecret "key" "admin-token")
-  "receipt-secrets" (dict "name" $values.secrets.existingSecret "key" "receipt-secrets") }}
+  "receipt-secrets" (dict "name" $values.secrets.existingSecret "key" "receipt-secrets")
+  "reasoning-secrets" $values.gateway.reasoningSecret }}
 {{- if and .login $values.redis.loginsSecret }}
 {{- $_ := set $places "queue-redis-url" (dict "name" $values.redis.loginsSecret "key" (printf "%s-queue-url" .login)) }}
 {{- $_ := set $places "bus-redis-url" (dict "name" $values.redis.loginsSecret "key" (printf "%s-bus-urls" .login)) }}

@@ -5,6 +5,7 @@ import { createMoney } from '#apps/billing/money/money.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'
 import { createPostgres, type TestPostgres } from '../../../support/postgres.ts'
 import {
+  FREE_TOKENS,
   HOLD_GRACE_MS,
   openBillingDatabase,
   receipts,
@@ -40,6 +41,7 @@ function watch() {
     pool: database.servicePool,
     receipts,
     holdGraceMs: HOLD_GRACE_MS,
+    freeTokensPerHour: FREE_TOKENS,
     nowMs: () => START_MS,
     onCall: (_call, _durationMs, error) => writes.noteFailure(error),
   })

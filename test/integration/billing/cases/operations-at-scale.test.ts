@@ -42,7 +42,10 @@ test(
     const session = await pool.connect()
     onTestFinished(() => session.release(true))
     const run = async (statements: readonly string[]) => {
-      for (const text of statements) await session.query({ text, ...{ query_timeout: LIMIT_MS } })
+      for (const text of statements) {
+        const query = { text, query_timeout: LIMIT_MS }
+        await session.query(query)
+      }
     }
     // The triggers of the tables are off while the rows are made.
     await run(['set statement_timeout = 0', 'set session_replication_role = replica', ...FILL(account)])

@@ -14,7 +14,8 @@ const MAX_COUNT = 128
 const MAX_LEVELS = 64
 
 const NOT_EBNF =
-  'expected rules such as root ::= "yes" | "no", with a rule root; grammars of other notations are not supported'
+  'expected rules such as root ::= "yes" | "no", with a rule root; grammars of other notations, such as those of ' +
+  'llguidance (%llguidance) and Lark, are not supported'
 
 /**
  * Reads a grammar from left to right, without recursion. A reference to a rule counts as one step, however many steps

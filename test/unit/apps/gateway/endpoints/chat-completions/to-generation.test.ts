@@ -131,7 +131,7 @@ describe('tools', () => {
     ['tools[0].function.name', { tools: [{ type: 'function', function: {} }] }],
     [
       'tools[0].function.parameters',
-      { tools: [{ type: 'function', function: { name: 'f', parameters: [] } }] },
+      { tools: [{ type: 'function', function: { name: 'f', parameters: [1] } }] },
     ],
   ])('names %s when it is wrong', (param, body) => {
     expect(() => translate(body)).toThrow(expect.objectContaining({ code: 'invalid_request', param }))

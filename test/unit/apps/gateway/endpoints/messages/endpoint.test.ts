@@ -82,7 +82,7 @@ describe('a refusal', () => {
 
   it.each<[body: Record<string, unknown>, param: string, message: string]>([
     [{ max_tokens: 0 }, 'max_tokens', 'at least 1'],
-    [{ stop: ['a'] }, 'stop', 'send stop_sequences'],
+    [{ stop: ['a'], stop_sequences: ['b'] }, 'stop', 'differ'],
     [{ mcp_servers: [{}] }, 'mcp_servers', 'offer their tools'],
     [{ container: 'c' }, 'container', 'runs no code'],
     [{ stop_sequences: [''] }, 'stop_sequences[0]', 'not empty'],
