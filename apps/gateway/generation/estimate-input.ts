@@ -46,7 +46,7 @@ export function createInputEstimate(): InputEstimate {
       const counted = known.ring.length
       if (counted < SORT_EVERY) {
         const margin = 1 + 1 / counted
-        known.quantile = Math.min(UNLEARNED_TOKENS_PER_BYTE, quantileOf(known.ring) * margin)
+        known.quantile = Math.min(UNLEARNED_TOKENS_PER_BYTE, Math.max(...known.ring) * margin)
       } else if (known.next % SORT_EVERY === 0) known.quantile = quantileOf(known.ring)
     },
   }
