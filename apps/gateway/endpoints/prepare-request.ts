@@ -12,6 +12,7 @@ import { carriesSchema } from './fields/carries-schema.ts'
 import { noteSchemaTexts } from './fields/schema-texts.ts'
 import { NO_CONVERSATION, toConversation, toSession, type Conversation } from '../generation/conversation.ts'
 import { refuseShortage } from '../generation/insufficient-credits.ts'
+import type { TakeBody } from '../http/body-budget.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
 /**
@@ -82,8 +83,7 @@ export function createPrepareRequest(deps: {
   catalogOf: (request: FastifyRequest) => Catalog
   callerOf: (request: FastifyRequest) => Caller
   accountOf: (request: FastifyRequest) => string
-  /** Takes over the body's share of the memory budget. From then on, only the returned function frees this share. */
-  takeBody: (request: FastifyRequest) => () => void
+  takeBody: TakeBody
   /** Returns whether turns of this model are offered to workers. */
   takesOffers: (model: string) => boolean
   onPrepare: (place: 'event-loop' | 'thread') => void
@@ -93,7 +93,7 @@ export function createPrepareRequest(deps: {
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
     // The request object lives as long as its answer, but the body is no longer needed.
     request.body = undefined
-    const release = takeBody(request)
+    const { toSignal, release } = takeBody(request)
     try {
       const catalog = catalogOf(request)
       const json = isSmall(body, small) ? readJsonObject(body) : null
@@ -105,7 +105,11 @@ export function createPrepareRequest(deps: {
       onPrepare('thread')
       const models = catalog.list().filter(({ id }) => json === null || json['model'] === id)
       const offered = models.map(({ id }) => id).filter(takesOffers)
-      const owner = { id: accountOf(request), isWaiting: () => !request.socket.destroyed }
+      const begin = () => {
+        release()
+        return !request.socket.destroyed
+      }
+      const owner = { id: accountOf(request), begin, signal: toSignal() }
       return await prepareOnThread(prepare, body, { models, offered, owner })
     } finally {
       release()

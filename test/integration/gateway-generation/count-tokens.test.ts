@@ -8,7 +8,7 @@ import { createRenderPrompt, type RenderPrompt } from '#apps/worker/prompt/rende
 import { ChatTemplateError, createChatRenderer, type Chat } from '#libs/chat-template/chat-renderer.ts'
 import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import { COUNT_LIMIT_MS } from '#libs/event-bus/token-counts.ts'
-import { createControlSender, subscribeControl } from '#libs/event-bus/worker-control.ts'
+import { createControlSender, subscribeControl, type ControlSender } from '#libs/event-bus/worker-control.ts'
 import { keyPrefix } from '#libs/generation-record/keys.ts'
 import { readModelFolder } from '#libs/model-files/model-files.ts'
 import { createModel } from '#libs/model-files/model.ts'
@@ -38,7 +38,7 @@ const gateway = randomUUID()
 let render: RenderPrompt = renderTiny
 let workers: string[] = []
 let count: CountTokens
-const sendCount = vi.fn<(worker: string, id: string) => Promise<boolean>>()
+const sendCount = vi.fn<ControlSender['count']>()
 
 beforeAll(async () => {
   const control = createControlSender({ redis, gateway, onNoSubscriber: () => {}, log })

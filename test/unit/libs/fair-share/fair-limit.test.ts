@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFairLimit } from '#apps/worker/run/embedding/fair-limit.ts'
+import { createFairLimit } from '#libs/fair-share/fair-limit.ts'
 
 const NEVER = new AbortController().signal
 
