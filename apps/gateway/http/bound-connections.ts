@@ -45,6 +45,7 @@ export function boundConnections(
         if (responseOf(socket) !== null) continue
         onRefused('idle')
         socket.destroy()
+        all.delete(socket)
         excess -= 1
         if (excess <= 0) return
       }

@@ -185,3 +185,21 @@ it('rejects waiting bodies when it is closed', async () => {
   }
   await expect(prepare(chat('c'))).rejects.toMatchObject({ code: 'model_unavailable' })
 })
+
+it('drops a waiting body whose memory is needed, and its place is free at once', async () => {
+  const { prepare } = createThread({ waiting: 1 })
+  const leaving = new AbortController()
+  let begun = 0
+  const begin = () => {
+    begun += 1
+    return true
+  }
+  const running = prepare(chat('a'))
+  const dropped = prepare(chat('b'), 'b', { begin, signal: leaving.signal })
+  leaving.abort(new Error('test: no memory'))
+  await expect(dropped).rejects.toThrow('no memory')
+  const next = prepare(chat('c'), 'c')
+  expect((await next).model).toEqual(model)
+  await running
+  expect(begun).toBe(0)
+})
