@@ -67,6 +67,8 @@ export type HttpLimits = SseLimits &
   ConnectionLimits & {
     /** How many requests of one account per second may fail because of their bodies (`SenderRate`). */
     readonly refusedBodiesPerS: number
+    /** How many bytes of one account's prompts may be counted per second (`CountRate`). */
+    readonly countBytesPerS: number
     /** The longest time that a request may wait for a model that is being started; 0: no request waits. */
     readonly startWaitS: number
     /** How long a request may take to arrive. */
@@ -171,12 +173,16 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const { counter } = declareMetrics(registry)
   const refusedConnections = counter({
     name: 'millrace_http_connections_refused_total',
-    help: 'Connections beyond the bound of all, or of one address.',
+    help: 'Connections beyond the bound of all, or of one address, and idle ones that were closed to make room.',
     labelNames: ['bound'],
   })
-  boundConnections(app, { limits, onRefused: (bound) => refusedConnections.inc({ bound }) })
+  boundConnections(app, {
+    limits,
+    everySecond: deps.everySecond,
+    onRefused: (bound) => refusedConnections.inc({ bound }),
+  })
   installAcceptBody(app)
-  installDecodeBody(app)
+  installDecodeBody(app, accountOf)
 
   const slowReaders = counter({
     name: 'millrace_http_slow_readers_total',
@@ -207,7 +213,13 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     secrets: deps.reasoningSecrets,
     account: accountOf(request),
   })
-  const takeBody = installBodyBudget(app, { limits, accountOf })
+  const takeBody = installBodyBudget(app, {
+    limits,
+    ownerOf: (request) =>
+      (findCaller(request)?.shortage ?? null) === null ? accountOf(request) : 'cannot pay',
+    nowMs,
+    everySecond: deps.everySecond,
+  })
   const prepareRequest = createPrepareRequest({
     prepareOnThread: deps.prepareOnThread,
     takesOffers: deps.takesOffers,
@@ -263,12 +275,12 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   app.post('/v1/responses', keyed(responsesDescription), serveGeneration(responses, serving))
   app.post('/v1/completions', keyed(completionsDescription), serveGeneration(completions, serving))
   app.post('/v1/messages', keyed(messagesDescription), serveGeneration(messages, serving))
-  const asCounter = createCountRate({ accountOf, nowMs })
+  const rate = createCountRate({ bytesPerS: limits.countBytesPerS, accountOf, nowMs })
   const counted = (description: OperationDescription) => {
     const { config } = keyed(description)
-    return { onRequest: [asPayer, asCounter], config }
+    return { onRequest: [asPayer, rate.check], config }
   }
-  const counting = { countTokens: deps.countTokens, prepareRequest, accountOf }
+  const counting = { countTokens: deps.countTokens, prepareRequest, callerOf, rate }
   app.post('/v1/messages/count_tokens', counted(messageCountDescription), serveCount(messageCount, counting))
   app.post(
     '/v1/responses/input_tokens',

@@ -110,8 +110,8 @@ const Fields = z.object({
   /** The largest body. It can only be lowered, because workers unpack no larger requests. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
   /**
-   * Memory for all bodies that arrive or wait to be prepared. A body is accepted only if its account then uses no more
-   * of this memory than remains free. So if only one account sends bodies, they get at most half of the memory.
+   * Memory for all bodies that arrive or wait to be prepared: half for small bodies, half for large ones. When a half
+   * is full, the account that uses the most of it loses its slowest upload.
    */
   BODY_MEMORY_BYTES: z.coerce
     .number()
@@ -126,6 +126,8 @@ const Fields = z.object({
    * of this burst.
    */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
+  /** How many bytes of one account's prompts are counted per second (`count_tokens`), after a burst of ten times as many. */
+  COUNT_BYTES_PER_S: z.coerce.number().int().min(1).default(1_000_000),
   /**
    * The largest number of open connections. At most half of them may be from one address that is not a trusted proxy.
    */
@@ -135,6 +137,8 @@ const Fields = z.object({
   KEEP_ALIVE_TIMEOUT_S: KeepAliveTimeoutS,
   /** How long a request may take to arrive, body included. */
   UPLOAD_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(60_000),
+  /** An upload ends if over 10 s fewer bytes per second arrive. */
+  UPLOAD_BYTES_PER_S: z.coerce.number().int().min(0).default(1_024),
   /** The headers of a stream are sent after this long without an event. */
   STREAM_HEADERS_AFTER_S: z.coerce.number().int().min(1).max(3_600).default(10),
   /** A comment is sent on a stream after this long without an event. */
@@ -153,7 +157,7 @@ export const GatewayConfig = Fields.refine(
   ({ BODY_MEMORY_BYTES, MAX_BODY_BYTES }) => BODY_MEMORY_BYTES >= 2 * MAX_BODY_BYTES,
   {
     path: ['BODY_MEMORY_BYTES'],
-    error: 'expected at least twice MAX_BODY_BYTES: one account gets half of it',
+    error: 'expected at least twice MAX_BODY_BYTES: large bodies get half of it',
   },
 )
   .superRefine(
@@ -176,9 +180,11 @@ export function toHttpLimits(config: GatewayConfig) {
     smallBodyValues: 500,
     allBodiesBytes: config.BODY_MEMORY_BYTES,
     refusedBodiesPerS: config.REFUSED_BODIES_PER_S,
+    countBytesPerS: config.COUNT_BYTES_PER_S,
     connections: config.MAX_CONNECTIONS,
     trustedProxies: config.TRUSTED_PROXIES,
     uploadMs: config.UPLOAD_DEADLINE_MS,
+    uploadBytesPerS: config.UPLOAD_BYTES_PER_S,
     startWaitS: config.START_WAIT_S,
     keepAliveTimeoutMs: config.KEEP_ALIVE_TIMEOUT_S * 1_000,
     // No request that is answered in time takes this long.

@@ -23,8 +23,15 @@ const CountJob = z.object({
 })
 export type CountJob = z.infer<typeof CountJob>
 
-/** Names the job of one count. */
-export const CountId = z.object({ gateway: z.string(), id: z.string() })
+/** Names the job of one count. A gateway of an earlier release sends no account and no bytes. */
+export const CountId = z.object({
+  gateway: z.string(),
+  id: z.string(),
+  /** The account, so that the worker counts for the accounts in turn. */
+  account: z.string().default(''),
+  /** The bytes of the prompt's texts. */
+  bytes: z.int().min(0).default(0),
+})
 export type CountId = z.infer<typeof CountId>
 
 /** A worker's answer. */
@@ -50,20 +57,21 @@ export const countAnswers = (gateway: string): Signal<CountAnswer> => ({
 })
 
 /** A gateway's keys share a hash tag, because like its channels they belong to one server. */
-const jobKey = ({ gateway, id }: CountId) => `${keyPrefix()}count:{${gateway}}:${id}`
+type JobName = Pick<CountId, 'gateway' | 'id'>
+const jobKey = ({ gateway, id }: JobName) => `${keyPrefix()}count:{${gateway}}:${id}`
 
 /** Writes a job that a worker may take until the gateway's wait ends. */
-export async function writeCountJob(redis: Redis, id: CountId, job: CountJob): Promise<void> {
+export async function writeCountJob(redis: Redis, id: JobName, job: CountJob): Promise<void> {
   await redis.set(jobKey(id), JSON.stringify(job), 'PX', COUNT_LIMIT_MS)
 }
 
 /** Takes a job, so that no other worker counts it. Returns null if it is gone. Throws for a job of another shape. */
-export async function takeCountJob(redis: Redis, id: CountId): Promise<CountJob | null> {
+export async function takeCountJob(redis: Redis, id: JobName): Promise<CountJob | null> {
   const text = await redis.getdel(jobKey(id))
   return text === null ? null : CountJob.parse(JSON.parse(text))
 }
 
 /** Deletes a job that no worker has taken. */
-export async function deleteCountJob(redis: Redis, id: CountId): Promise<void> {
+export async function deleteCountJob(redis: Redis, id: JobName): Promise<void> {
   await redis.del(jobKey(id))
 }

@@ -111,8 +111,8 @@ export type ControlSender = {
   vectorsTaken(worker: string, key: string): Promise<boolean>
   /** Answers a `generation-short`. */
   hold(worker: string, answered: AnsweredHold): Promise<boolean>
-  /** Asks the worker to count the tokens of the prompt with this id; not sent again. */
-  count(worker: string, id: string): Promise<boolean>
+  /** Asks the worker to count the tokens of a prompt; not sent again. */
+  count(worker: string, count: Omit<CountId, 'gateway'>): Promise<boolean>
   /** Offers a waiting generation to the worker, which claims it by its id if it has room. */
   offer(worker: string, offer: Offer): Promise<boolean>
 }
@@ -151,7 +151,7 @@ export function createControlSender(options: {
       await send(worker, { type: 'acknowledge', gateway, number, settled: [...settled] }),
     vectorsTaken: async (worker, key) => await send(worker, { type: 'vectors-taken', key }),
     hold: async (worker, answered) => await send(worker, { type: 'hold', gateway, ...answered }),
-    count: async (worker, id) => await send(worker, { type: 'count', gateway, id }),
+    count: async (worker, count) => await send(worker, { type: 'count', gateway, ...count }),
     offer: async (worker, offer) => await send(worker, { type: 'offer', ...offer }),
   }
 }

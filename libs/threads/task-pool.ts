@@ -1,8 +1,14 @@
 import type { Transferable } from 'node:worker_threads'
 import { createTaskThread, TaskThreadError, type TaskThread } from './task-thread.ts'
 
-/** The owner of a task. `isWaiting` returns false when nobody waits for the task any more. */
-export type TaskOwner = { readonly id: string; readonly isWaiting: () => boolean }
+/** The owner of a task. */
+export type TaskOwner = {
+  readonly id: string
+  /** Called when the turn of the task comes. Returns false if its result is no longer wanted. */
+  readonly begin: () => boolean
+  /** If it aborts before the turn of the task comes, the task is dropped, and `run` rejects with the signal's reason. */
+  readonly signal: AbortSignal
+}
 
 export type TaskPool<Task> = {
   /** Runs a task as `TaskThread.run` does. All tasks without an owner share one queue and may use all threads. */
@@ -55,7 +61,7 @@ export function createTaskPool<Task>(
     return owner === NOBODY || (running.get(owner) ?? 0) < Math.max(1, size - 1)
   }
 
-  async function take(owner: string): Promise<TaskThread<Task>> {
+  async function take(owner: string, signal?: AbortSignal): Promise<TaskThread<Task>> {
     const queue = queues.get(owner) ?? []
     if (closed) throw new TaskThreadError('too-many')
     const free = mayRun(owner) ? findThread() : undefined
@@ -66,7 +72,18 @@ export function createTaskPool<Task>(
     queue.push(turn)
     queues.set(owner, queue)
     waiting += 1
+    signal?.addEventListener('abort', () => drop(owner, turn, signal.reason), { once: true })
     return await turn.promise
+  }
+
+  /** Does nothing once the turn has come. */
+  function drop(owner: string, turn: Turn<Task>, reason: unknown): void {
+    const queue = queues.get(owner) ?? []
+    if (!queue.includes(turn)) return
+    queue.splice(queue.indexOf(turn), 1)
+    if (queue.length === 0) queues.delete(owner)
+    waiting -= 1
+    turn.reject(reason)
   }
 
   function findThread(): TaskThread<Task> | undefined {
@@ -106,9 +123,9 @@ export function createTaskPool<Task>(
   return {
     async run<Answer>(task: Task, transfer?: readonly Transferable[], owner?: TaskOwner) {
       const id = owner?.id ?? NOBODY
-      const thread = await take(id)
+      const thread = await take(id, owner?.signal)
       try {
-        if (owner?.isWaiting() === false) throw new TaskThreadError('unwanted')
+        if (owner?.begin() === false) throw new TaskThreadError('unwanted')
         return await thread.run<Answer>(task, transfer)
       } finally {
         giveBack(id, thread)

@@ -25,6 +25,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   demand: [],
   dialect: ['contracts', 'json-schema', 'tokenizer'],
   'event-bus': ['clock', 'contracts', 'generation-record', 'short-lived', 'telemetry'],
+  'fair-share': [],
   'generation-record': ['config', 'contracts', 'redis'],
   grpc: ['certificates', 'config', 'telemetry'],
   'http-contract': [],

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { toNetwork } from '../http/to-network.ts'
 
 /**
  * Bounds the look-ups of keys that are not known to be real. Anybody can make up a well-formed key, because the
@@ -48,7 +49,8 @@ export function createLookUpBounds({ nowMs }: { nowMs: () => number }): LookUpBo
   }
 
   return {
-    enter(address) {
+    enter(given) {
+      const address = toNetwork(given)
       const own = underWayByAddress.get(address) ?? 0
       if (underWay >= MAX_UNDER_WAY || own >= MAX_OF_ADDRESS) {
         throw new BillingUnavailable('too many look-ups of API keys are under way')

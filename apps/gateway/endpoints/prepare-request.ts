@@ -12,6 +12,7 @@ import { carriesSchema } from './fields/carries-schema.ts'
 import { noteExactTexts } from './fields/exact-texts.ts'
 import { NO_CONVERSATION, toConversation, toSession, type Conversation } from '../generation/conversation.ts'
 import { refuseShortage } from '../generation/insufficient-credits.ts'
+import type { TakeBody } from '../http/body-budget.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 import type { ReasoningKeys } from './responses/sealed-reasoning.ts'
 
@@ -90,8 +91,7 @@ export function createPrepareRequest(deps: {
   callerOf: (request: FastifyRequest) => Caller
   accountOf: (request: FastifyRequest) => string
   reasoningKeysOf: (request: FastifyRequest) => ReasoningKeys
-  /** Takes over the body's share of the memory budget. From then on, only the returned function frees this share. */
-  takeBody: (request: FastifyRequest) => () => void
+  takeBody: TakeBody
   /** Returns whether turns of this model are offered to workers. */
   takesOffers: (model: string) => boolean
   onPrepare: (place: 'event-loop' | 'thread') => void
@@ -101,7 +101,7 @@ export function createPrepareRequest(deps: {
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
     // The request object lives as long as its answer, but the body is no longer needed.
     request.body = undefined
-    const release = takeBody(request)
+    const { toSignal, release } = takeBody(request)
     try {
       const catalog = catalogOf(request)
       const reasoningKeys = deps.reasoningKeysOf(request)
@@ -114,7 +114,11 @@ export function createPrepareRequest(deps: {
       onPrepare('thread')
       const models = catalog.list().filter(({ id }) => json === null || json.object['model'] === id)
       const offered = models.map(({ id }) => id).filter(takesOffers)
-      const owner = { id: accountOf(request), isWaiting: () => !request.socket.destroyed }
+      const begin = () => {
+        release()
+        return !request.socket.destroyed
+      }
+      const owner = { id: accountOf(request), begin, signal: toSignal() }
       return await prepareOnThread(prepare, body, { models, offered, owner, reasoningKeys })
     } finally {
       release()

@@ -9,6 +9,12 @@ import { textBytes } from '#libs/contracts/text-size.ts'
 const LONGEST_TOKEN_BYTES = 256
 
 /**
+ * The most bytes per token of a prompt that is counted without a generation. Text and code have 2 to 6 bytes per token,
+ * so a prompt with more bytes exceeds the context window. A count is free, so this is not found out by tokenizing.
+ */
+export const LONGEST_COUNTED_BYTES = 32
+
+/**
  * Throws an `ApiError` `context_length_exceeded` for a prompt that cannot fit the context window, however it is
  * tokenized. Without this check a worker would render and tokenize the prompt for seconds, while its other generations
  * wait. Each message and each tool counts as at least one token. Text that the template leaves out of the prompt counts
@@ -17,10 +23,10 @@ const LONGEST_TOKEN_BYTES = 256
  */
 export function refuseOversized(
   request: GenerationRequest,
-  { bytes }: Pick<RequestSize, 'bytes'>,
+  { bytes, tokenBytes = LONGEST_TOKEN_BYTES }: Pick<RequestSize, 'bytes'> & { readonly tokenBytes?: number },
   { contextWindow }: ModelSpec,
 ): void {
-  const mostBytes = contextWindow * LONGEST_TOKEN_BYTES
+  const mostBytes = contextWindow * tokenBytes
   if (request.kind === 'embedding') {
     const oversized = request.inputs.findIndex((input) => textBytes(input) > mostBytes)
     if (oversized < 0) return

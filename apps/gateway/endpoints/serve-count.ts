@@ -1,9 +1,12 @@
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { Caller } from '../callers/caller.ts'
 import type { CountTokens } from '../generation/count-tokens.ts'
+import { refuseShortage } from '../generation/insufficient-credits.ts'
 import { createSenderRate } from '../http/sender-rate.ts'
 import type { Prepare, PrepareRequest } from './prepare-request.ts'
+import { LONGEST_COUNTED_BYTES, refuseOversized } from './refuse-oversized.ts'
 
 /** An operation that answers with the number of tokens of a prompt. */
 export type CountEndpoint = {
@@ -12,38 +15,64 @@ export type CountEndpoint = {
   render(tokens: number): object
 }
 
-/** Returns the route of an operation that counts the tokens of a prompt. It costs nothing. */
+/**
+ * Returns the route of an operation that counts the tokens of a prompt. It costs nothing, so nothing is counted that the
+ * caller could not send as a request: the key must be able to pay, and the prompt must not be far too long.
+ */
 export function serveCount(
   endpoint: CountEndpoint,
   deps: {
     countTokens: CountTokens
     prepareRequest: PrepareRequest
-    accountOf: (request: FastifyRequest) => string
+    callerOf: (request: FastifyRequest) => Caller
+    rate: CountRate
   },
 ): RouteHandlerMethod {
-  const { countTokens, prepareRequest, accountOf } = deps
+  const { countTokens, prepareRequest, callerOf, rate } = deps
   return async (request) => {
     const { model, request: chat, size } = await prepareRequest(endpoint.prepare, request)
-    return endpoint.render(await countTokens(model, chat, { account: accountOf(request), bytes: size.bytes }))
+    const caller = callerOf(request)
+    refuseShortage(caller, [model])
+    refuseOversized(chat, { ...size, tokenBytes: LONGEST_COUNTED_BYTES }, model)
+    rate.noteBytes(request, size.bytes)
+    return endpoint.render(await countTokens(model, chat, { account: caller.accountId, bytes: size.bytes }))
   }
 }
 
 /** How many prompts of an account may be counted per second, after a burst of ten seconds. */
 const COUNTS_PER_S = 20
 
-/** Returns a hook that throws an `ApiError` `model_busy` if too many prompts of the account were counted. */
+export type CountRate = {
+  /** A hook that throws an `ApiError` `model_busy` if too many prompts, or too large ones, of the account were counted. */
+  check(request: FastifyRequest): Promise<void>
+  /** Counts the bytes of a prompt. Throws as `check` does. */
+  noteBytes(request: FastifyRequest, bytes: number): void
+}
+
+/** `bytesPerS` bounds the bytes of an account's prompts, after a burst of ten seconds. A larger prompt may exceed it. */
 export function createCountRate({
+  bytesPerS,
   accountOf,
   nowMs,
 }: {
+  bytesPerS: number
   accountOf: (request: FastifyRequest) => string
   nowMs: () => number
-}): (request: FastifyRequest) => Promise<void> {
+}): CountRate {
   const tooMany = 'Too many prompts of this account were counted; try again.'
-  const rate = createSenderRate({ perS: COUNTS_PER_S, tooMany, nowMs })
-  return async (request) => {
-    const sender = { account: accountOf(request), address: request.ip }
-    rate.check(sender)
-    rate.note(sender)
+  const prompts = createSenderRate({ perS: COUNTS_PER_S, tooMany, nowMs })
+  const bytes = createSenderRate({ perS: bytesPerS, tooMany, nowMs })
+  const senderOf = (request: FastifyRequest) => ({ account: accountOf(request), address: request.ip })
+  return {
+    async check(request) {
+      const sender = senderOf(request)
+      bytes.check(sender)
+      prompts.check(sender)
+      prompts.note(sender)
+    },
+    noteBytes(request, amount) {
+      bytes.check(senderOf(request))
+      bytes.note(senderOf(request), amount)
+    },
   }
 }

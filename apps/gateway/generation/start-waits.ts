@@ -1,3 +1,4 @@
+import { createFairPot, type FairPot, type PotMember } from '#libs/fair-share/fair-pot.ts'
 import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
@@ -49,7 +50,10 @@ type Deps = {
   readonly demand: Pick<Demand, 'awaitStart'>
   /** Returns whether the catalog still has the model, and requests for it are allowed. */
   readonly isSold: (model: string) => boolean
-  /** The most requests that may wait for one model. One account may have a quarter of them. */
+  /**
+   * The most requests that may wait for one model. One account may have a quarter of them. If all places are taken, the
+   * account with the most gives up one to an account that has fewer: its youngest wait ends as `late`.
+   */
   readonly most: number
   readonly onEnd: (model: string, how: StartWaitEnd) => void
   readonly nowMs: () => number
@@ -63,41 +67,42 @@ type Deps = {
  */
 export function createStartWaits(deps: Deps): StartWaits {
   const { most, modelStates, onEnd } = deps
-  const ofModel = createCounts()
-  const ofAccount = createCounts()
-  const mostOfAccount = Math.ceil(most / 4)
+  const pots = new Map<string, FairPot<PotMember>>()
+  const potOf = (model: string) => {
+    const pot = pots.get(model) ?? createFairPot(most, Math.ceil(most / 4))
+    pots.set(model, pot)
+    return pot
+  }
 
   return {
     admits({ model, caller, startWaitS }) {
       if (startWaitS === null) return false
       const state = modelStates.find(model.id)?.state
       if (state !== 'warming' && state !== 'stopped') return false
-      const hasRoom =
-        ofModel.read(model.id) < most && ofAccount.read(`${model.id} ${caller.accountId}`) < mostOfAccount
+      const hasRoom = potOf(model.id).hasPlace(caller.accountId)
       if (!hasRoom) onEnd(model.id, 'refused')
       return hasRoom
     },
-    enter(call) {
-      const leaveModel = ofModel.enter(call.model.id)
-      const leaveAccount = ofAccount.enter(`${call.model.id} ${call.caller.accountId}`)
-      return openStartWait(deps, call, () => {
-        leaveModel()
-        leaveAccount()
-      })
+    enter: (call) => openStartWait(deps, call, potOf(call.model.id)),
+    counts() {
+      const counts = [...pots].map(([model, pot]) => [model, [...pot.members()].length] as const)
+      return new Map(counts.filter(([, count]) => count > 0))
     },
-    counts: ofModel.all,
   }
 }
 
-function openStartWait(deps: Deps, call: GenerationCall, leave: () => void): StartWait {
+function openStartWait(deps: Deps, call: GenerationCall, places: FairPot<PotMember>): StartWait {
   const { picture, modelStates, demand, isSold, onEnd, nowMs } = deps
   const { model } = call
   const limitS = call.startWaitS ?? 0
   let begunMs: number | null = null
   let isOver = false
+  let isEvicted = false
+  const member = { owner: call.caller.accountId, evict: () => (isEvicted = true) }
+  places.take(member, 1)
   const wait: StartWait = {
     limitS,
-    leftMs: () => limitS * 1_000 - (begunMs === null ? 0 : nowMs() - begunMs),
+    leftMs: () => (isEvicted ? 0 : limitS * 1_000 - (begunMs === null ? 0 : nowMs() - begunMs)),
     expectedMs: () =>
       isOver || picture.find(model.id) !== null ? null : (modelStates.find(model.id)?.etaMs ?? null),
     outlook() {
@@ -114,28 +119,9 @@ function openStartWait(deps: Deps, call: GenerationCall, leave: () => void): Sta
     end(how) {
       if (isOver) return
       isOver = true
-      leave()
+      places.leave(member)
       if (begunMs !== null || how === 'refused') onEnd(model.id, how)
     },
   }
   return wait
-}
-
-/** Counts by name. A name whose count is 0 takes no memory. */
-function createCounts() {
-  const counts = new Map<string, number>()
-  const read = (name: string) => counts.get(name) ?? 0
-  return {
-    read,
-    all: () => counts,
-    /** Counts one until the returned function is called. It must be called exactly once. */
-    enter(name: string): () => void {
-      counts.set(name, read(name) + 1)
-      return () => {
-        const left = read(name) - 1
-        if (left > 0) counts.set(name, left)
-        else counts.delete(name)
-      }
-    },
-  }
 }

@@ -1,45 +1,87 @@
+import { ServerResponse } from 'node:http'
 import { BlockList, isIPv6, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { toNetwork } from './to-network.ts'
 
 export type ConnectionLimits = {
   readonly connections: number
+  /** How long a client may leave the rest of an answer unread, in seconds. */
+  readonly lastReadS: number
   /** Addresses and ranges whose connections carry the requests of many clients. */
   readonly trustedProxies: readonly string[]
 }
 
 /** The share of all connections that one network may have, so that no client can have all of them. */
 const SHARE_OF_NETWORK = 1 / 2
+/** Beyond this share of all connections, idle connections are closed, so that the rest is free for new ones. */
+const CROWDED_SHARE = 3 / 4
 
 /**
  * Bounds the open connections: at most `connections` in all, and at most half of them from one network. The second
  * bound does not apply to trusted proxies. A connection beyond a bound is closed at once, because an answer would use
- * the bounded resources.
+ * the bounded resources. Before the first bound is reached, the networks with the most connections lose those without
+ * a request in progress, once a second.
  */
 export function boundConnections(
   app: FastifyInstance,
-  { limits, onRefused }: { limits: ConnectionLimits; onRefused: (bound: 'all' | 'address') => void },
+  options: {
+    limits: ConnectionLimits
+    everySecond: (run: () => void) => () => void
+    onRefused: (bound: 'all' | 'address' | 'idle') => void
+  },
 ): void {
+  const { limits, onRefused } = options
   const { server } = app
   const proxies = toBlockList(limits.trustedProxies)
-  const openByNetwork = new Map<string, number>()
+  const networks = new Map<string, Set<Socket>>()
+  const all = new Set<Socket>()
+
+  const stop = options.everySecond(() => {
+    for (const socket of all) limitReading(socket, limits.lastReadS * 1_000)
+    let excess = all.size - limits.connections * CROWDED_SHARE
+    if (excess <= 0) return
+    for (const sockets of [...networks.values()].toSorted((a, b) => b.size - a.size)) {
+      for (const socket of sockets) {
+        if (responseOf(socket) !== null) continue
+        onRefused('idle')
+        socket.destroy()
+        all.delete(socket)
+        excess -= 1
+        if (excess <= 0) return
+      }
+    }
+  })
+  app.addHook('onClose', async () => stop())
   server.maxConnections = limits.connections
   server.on('drop', () => onRefused('all'))
   server.on('connection', (socket: Socket) => {
     const { remoteAddress: address } = socket
+    all.add(socket)
+    socket.on('close', () => all.delete(socket))
     if (address === undefined || proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return
     const network = toNetwork(address)
-    const open = (openByNetwork.get(network) ?? 0) + 1
-    openByNetwork.set(network, open)
+    const open = networks.get(network) ?? new Set()
+    networks.set(network, open.add(socket))
     socket.on('close', () => {
-      const left = (openByNetwork.get(network) ?? 1) - 1
-      if (left > 0) openByNetwork.set(network, left)
-      else openByNetwork.delete(network)
+      open.delete(socket)
+      if (open.size === 0) networks.delete(network)
     })
-    if (open <= limits.connections * SHARE_OF_NETWORK) return
+    if (open.size <= limits.connections * SHARE_OF_NETWORK) return
     onRefused('address')
     socket.destroy()
   })
+}
+
+/** Returns the response of the request in progress; null if the connection waits for a request or its header. */
+function responseOf(socket: Socket): ServerResponse | null {
+  const response = '_httpMessage' in socket ? socket._httpMessage : null
+  return response instanceof ServerResponse ? response : null
+}
+
+/** If the answer has ended and is not read, limits the time in which nothing of it is read. Node ends this limit. */
+function limitReading(socket: Socket, limitMs: number): void {
+  if (socket.writableLength === 0 || responseOf(socket)?.writableEnded !== true) return
+  if (socket.timeout !== limitMs) socket.setTimeout(limitMs)
 }
 
 function toBlockList(ranges: readonly string[]): BlockList {

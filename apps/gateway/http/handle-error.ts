@@ -119,16 +119,28 @@ export function answerMalformed(
   }
   const code = 'code' in error ? error.code : ''
   const [status, message] =
-    code === 'HPE_HEADER_OVERFLOW'
-      ? [431, HEADER_TOO_LARGE]
-      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, `The request must arrive whole within ${uploadMs / 1_000} s.`]
-        : [400, 'The request is not HTTP.']
+    error instanceof UploadStalled
+      ? [408, error.message]
+      : code === 'HPE_HEADER_OVERFLOW'
+        ? [431, HEADER_TOO_LARGE]
+        : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? [408, `The request must arrive whole within ${uploadMs / 1_000} s.`]
+          : [400, 'The request is not HTTP.']
   const body = JSON.stringify(toPublicError(new ApiError('invalid_request', message), 'invalid_request').body)
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\nx-request-id: ${requestId}\r\n` +
       `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
+  // A client that neither reads nor closes the connection would keep it until the limit of idle connections.
+  const timer = setTimeout(() => socket.destroy(), DRAIN_LIMIT_MS)
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/** A request whose body arrives so slowly that its upload is ended. */
+export class UploadStalled extends Error {
+  constructor(bytesPerS: number) {
+    super(`A body must arrive with at least ${bytesPerS} bytes per second.`)
+  }
 }
 
 /** Both limits are the defaults of Node's parser. */

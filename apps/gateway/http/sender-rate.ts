@@ -8,7 +8,8 @@ type Sender = { readonly account: string; readonly address: string }
 export type SenderRate = {
   /** Throws an `ApiError` `model_busy` if too many requests of this sender were noted. */
   check(sender: Sender): void
-  note(sender: Sender): void
+  /** Counts a request, or `amount` of something that the request costs. */
+  note(sender: Sender, amount?: number): void
 }
 
 /**
@@ -62,11 +63,11 @@ export function createSenderRate({
       const retryAfterS = Math.max(...waits)
       if (retryAfterS > 0) throw new ApiError('model_busy', tooMany, { retryAfterS })
     },
-    note(sender) {
+    note(sender, amount = 1) {
       for (const count of countsOf(sender)) {
         // Requests that are answered at the same time all pass the check, so a count may exceed its burst. The count is
         // bounded to twice the burst.
-        const noted = Math.min(read(count) + 1, 2 * BURST_S * count.rate)
+        const noted = Math.min(read(count) + amount, 2 * BURST_S * count.rate)
         count.counts.set(count.name, { noted, atMs: nowMs() })
       }
     },

@@ -3,11 +3,20 @@ import { ChatTemplateError } from '#libs/chat-template/chat-renderer.ts'
 import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import { publishSignal } from '#libs/event-bus/scaling-signals.ts'
 import { countAnswers, takeCountJob, type CountAnswer, type CountId } from '#libs/event-bus/token-counts.ts'
+import { createNamedLimit } from '#libs/fair-share/fair-limit.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RenderPrompt } from './render-prompt.ts'
 
-/** The most prompts that a worker counts at the same time, so that they delay the prompts of generations little. */
-const MOST_COUNTED = 8
+/**
+ * A prompt of this size or more may be rendered and encoded on threads that the prompts of generations need as well.
+ * Only one such prompt is counted at a time, so that it leaves a thread to them.
+ */
+const LARGE_BYTES = 16_384
+/** The most smaller prompts that a worker counts at the same time. With the large one there are eight places. */
+const MOST_SMALL = 7
+/** One account has at most one place of each kind, a quarter of all. The accounts whose prompts wait take turns. */
+const MOST_OF_ACCOUNT = 1
+const MOST_WAITING = 512
 
 /**
  * Returns the handler of a gateway's request to count a prompt's tokens. The engine is not called. `redisOf` returns the
@@ -19,12 +28,24 @@ export function createCountTokens(deps: {
   log: Logger
 }): (count: CountId) => Promise<void> {
   const { redisOf, find, log } = deps
-  let counted = 0
+  const runSmall = createNamedLimit(MOST_SMALL, MOST_OF_ACCOUNT)
+  const runLarge = createNamedLimit(1, MOST_OF_ACCOUNT)
+  let waiting = 0
+
+  async function countInTurn(redis: Redis, named: CountId): Promise<CountAnswer | null> {
+    const { id, account, bytes } = named
+    if (waiting >= MOST_WAITING) return { status: 'refused', id, code: 'model_busy', message: BUSY }
+    waiting += 1
+    try {
+      const run = bytes < LARGE_BYTES ? runSmall : runLarge
+      return await run(account, async () => await count(redis, named))
+    } finally {
+      waiting -= 1
+    }
+  }
 
   async function count(redis: Redis, named: CountId): Promise<CountAnswer | null> {
     const { id } = named
-    if (counted >= MOST_COUNTED) return { status: 'refused', id, code: 'model_busy', message: BUSY }
-    counted += 1
     try {
       const job = await takeCountJob(redis, named)
       if (job === null) return null
@@ -47,14 +68,12 @@ export function createCountTokens(deps: {
       }
       log.warn({ err: error }, 'a prompt was not counted')
       return { status: 'refused', id, code: 'upstream_error', message: FAILED }
-    } finally {
-      counted -= 1
     }
   }
 
   return async (named) => {
     const redis = redisOf(named.gateway)
-    const answer = await count(redis, named)
+    const answer = await countInTurn(redis, named)
     if (answer !== null) await publishSignal({ redis, log }, countAnswers(named.gateway), answer)
   }
 }

@@ -279,7 +279,7 @@ test('control messages reach only their worker; unknown fields and unknown messa
     await control.acknowledge(worker, 9, [4, 5]),
     await control.vectorsTaken(worker, 'a key'),
     await control.hold(worker, { stream: 4, epoch: 2, amountNano: '9223372036854775807', isFinal: true }),
-    await control.count(worker, 'a count'),
+    await control.count(worker, { id: 'a count', account: 'a', bytes: 2 }),
     await sendDrain(redis, worker),
     await sendCordon(redis, worker, { term: 3, forMs: 10_000, lease }),
     // Orders of scalers that do not lead.

@@ -6,9 +6,10 @@ import { createCountTokens, type CountTokens } from '#apps/gateway/generation/co
 import { createCountTokens as createWorkerCount } from '#apps/worker/prompt/count-tokens.ts'
 import { createRenderPrompt, type RenderPrompt } from '#apps/worker/prompt/render-prompt.ts'
 import { ChatTemplateError, createChatRenderer, type Chat } from '#libs/chat-template/chat-renderer.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import { COUNT_LIMIT_MS } from '#libs/event-bus/token-counts.ts'
-import { createControlSender, subscribeControl } from '#libs/event-bus/worker-control.ts'
+import { createControlSender, subscribeControl, type ControlSender } from '#libs/event-bus/worker-control.ts'
 import { keyPrefix } from '#libs/generation-record/keys.ts'
 import { readModelFolder } from '#libs/model-files/model-files.ts'
 import { createModel } from '#libs/model-files/model.ts'
@@ -38,7 +39,7 @@ const gateway = randomUUID()
 let render: RenderPrompt = renderTiny
 let workers: string[] = []
 let count: CountTokens
-const sendCount = vi.fn<(worker: string, id: string) => Promise<boolean>>()
+const sendCount = vi.fn<ControlSender['count']>()
 
 beforeAll(async () => {
   const control = createControlSender({ redis, gateway, onNoSubscriber: () => {}, log })
@@ -145,24 +146,56 @@ test('the worker’s refusals are the caller’s', async () => {
   )
 })
 
-test('what is counted at the same time is bounded: in a worker, of an account, and in bytes', async () => {
+/** Holds each count in the worker until the test lets it go on, and records which account's is begun. */
+function holdCounts() {
+  const begun: string[] = []
   const gate = Promise.withResolvers<void>()
-  render = async (...job) => {
+  render = async (job, window) => {
+    begun.push(job.request.messages.map(({ content }) => content).join(''))
     await gate.promise
-    return await renderTiny(...job)
+    return await renderTiny(job, window)
   }
-  const counts = Array.from({ length: 16 }, () => count(MODEL, chat('Hi'), OF))
-  const settled = Promise.allSettled(counts)
-  await expect(count(MODEL, chat('Hi'), OF)).rejects.toEqual(refusal('model_busy'))
-  const large = { account: 'account-2', bytes: 64 * 1_048_576 }
-  await expect(count(MODEL, chat('Hi'), large)).rejects.toEqual(refusal('model_busy'))
-  // The worker counts eight, and refuses the others, so the first that ends is refused.
-  await expect(Promise.race(counts)).rejects.toEqual(refusal('model_busy'))
-  gate.resolve()
-  const outcomes = (await settled).map((one) => (one.status === 'fulfilled' ? one.value : one.reason.code))
-  const whole = await count(MODEL, chat('Hi'), OF)
-  expect(outcomes.filter((outcome) => outcome === whole)).toHaveLength(8)
-  expect(outcomes.filter((outcome) => outcome === 'model_busy')).toHaveLength(8)
+  return { begun, open: gate.resolve }
+}
+
+test('a worker counts one small and one large prompt of an account, and the accounts in turn', async () => {
+  const { begun, open } = holdCounts()
+  const large = 16_384
+  const poor = Array.from({ length: 12 }, (_, at) => `poor ${at}`)
+  const floods = poor.flatMap((account) =>
+    [1, 1, large, large].map(async (bytes) => await count(MODEL, chat(account), { account, bytes })),
+  )
+  const settled = Promise.allSettled(floods)
+  // Seven small prompts of seven accounts, and one large one.
+  await expect.poll(() => begun.length).toBe(8)
+  expect(new Set(begun).size).toBeGreaterThanOrEqual(7)
+  const counted = count(MODEL, chat('rich'), { account: 'rich', bytes: 1 })
+  await expect.poll(() => sendCount.mock.calls.some(([, { account }]) => account === 'rich')).toBe(true)
+  open()
+  expect(await counted).toBeGreaterThan(0)
+  expect((await settled).every(({ status }) => status === 'fulfilled')).toBe(true)
+  // `rich` waited for one turn of each account at most, not for all of their prompts.
+  expect(begun.indexOf('rich')).toBeLessThan(8 + poor.length + 5)
+  await expect.poll(leftJobs).toEqual([])
+})
+
+test('of the places of a gateway one account has a quarter, and a new account gets one of the most taken', async () => {
+  const { open } = holdCounts()
+  const begin = (account: string, bytes = 1) =>
+    count(MODEL, chat('Hi'), { account, bytes }).then(
+      () => 'counted',
+      (error: unknown) => (error instanceof ApiError ? error.code : error),
+    )
+  const taken = ['a', 'b', 'c', 'd'].flatMap((account) => Array.from({ length: 16 }, () => begin(account)))
+  expect(await begin('a')).toBe('model_busy')
+  const late = begin('e')
+  expect(await Promise.race(taken)).toBe('model_busy')
+  open()
+  expect(await late).toBe('counted')
+  const outcomes = await Promise.all(taken)
+  expect(outcomes.filter((outcome) => outcome === 'model_busy')).toHaveLength(1)
+  // Of their bytes, one account has half.
+  expect(await begin('a', 32 * 1_048_576 + 1)).toBe('model_busy')
   await expect.poll(leftJobs).toEqual([])
 })
 

@@ -119,7 +119,7 @@ test('a body is bounded as it is sent too, whatever it decodes to', async () => 
 
 test('what is decoded counts in the memory of bodies', async () => {
   const served = await serveApp(core, { allBodiesBytes: 2 * LIMIT, bodyBytes: LIMIT })
-  // One account may use as much memory as it leaves free, so half of it.
+  // Large bodies have half of the memory.
   const fits = gzipSync(JSON.stringify({ ...CHAT, padding: 'x'.repeat(LIMIT - 1_000) }))
   expect((await post(served, fits, sized(fits, 'gzip'))).status).toBe(200)
   const tight = await serveApp(core, { allBodiesBytes: LIMIT, bodyBytes: LIMIT })

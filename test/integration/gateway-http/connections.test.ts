@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { always, CHAT, END, serveApp, text } from './gateway-app.ts'
+import { always, AUTHORIZED, CHAT, createFedCore, END, serveApp, text } from './gateway-app.ts'
 
 const core = always([text('Hi'), END])
 
 /** Opens a connection that sends half a header and then waits. */
-function open(port: number): Socket {
-  const socket = connect(port, '127.0.0.1')
+function open(port: number, localAddress = '127.0.0.1'): Socket {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   onTestFinished(() => void socket.destroy())
   socket.on('error', () => {})
   socket.write('GET /v1/models HTTP/1.1\r\n')
@@ -26,6 +26,55 @@ it('half of all connections may come from one address; one beyond is closed, and
   for (const socket of first) socket.destroy()
   await expect.poll(async () => await connectionsOf(app)).toBe(0)
   expect((await chat(CHAT)).status).toBe(200)
+})
+
+it('beyond three quarters, the address with the most loses idle connections, never a request in progress', async () => {
+  const fed = createFedCore()
+  const { port, registry, app, chat, seconds } = await serveApp(fed.generate, { connections: 8 })
+  const called = fed.nextCall()
+  const answered = chat(CHAT)
+  await called
+  const first = open(port)
+  const others = [open(port), open(port), ...[1, 2].map(() => open(port, '127.0.0.2'))]
+  await expect.poll(async () => await connectionsOf(app)).toBe(6)
+  seconds(1)
+  others.push(open(port, '127.0.0.2'))
+  await expect.poll(async () => await connectionsOf(app)).toBe(7)
+  seconds(1)
+  await once(first, 'close')
+  await expect.poll(async () => await connectionsOf(app)).toBe(6)
+  seconds(1)
+  expect(others.every(({ destroyed }) => !destroyed)).toBe(true)
+  expect(await registry.getSingleMetric('millrace_http_connections_refused_total')?.get()).toMatchObject({
+    values: [{ labels: { bound: 'idle' }, value: 1 }],
+  })
+  fed.feed([text('Hi'), END])
+  expect((await answered).status).toBe(200)
+})
+
+it('a client that does not read its answer loses the connection', async () => {
+  const fed = createFedCore()
+  const { port, app, seconds } = await serveApp(fed.generate, { lastReadS: 1 })
+  const closed = once(app.server, 'connection').then(async ([socket]) => await once(socket, 'close'))
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  const body = JSON.stringify(CHAT)
+  const called = fed.nextCall()
+  socket.pause()
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: ${AUTHORIZED.authorization}\r\n` +
+      `content-length: ${body.length}\r\n\r\n${body}`,
+  )
+  const { signal } = await called
+  // More than the buffers of both ends of the connection.
+  fed.feed([text('x'.repeat(16_000_000)), END])
+  await expect
+    .poll(() => {
+      seconds(1)
+      return signal.aborted
+    })
+    .toBe(true)
+  await closed
 })
 
 it('a trusted proxy may have all connections, and no more', async () => {

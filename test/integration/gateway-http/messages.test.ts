@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Generate } from '#apps/gateway/generation/generation-call.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { always, AUTHORIZED, CHAT, createFedCore, END, KEY, MODEL, serveApp, text } from './gateway-app.ts'
 
 const BODY = { model: MODEL, max_tokens: 16, messages: CHAT.messages }
@@ -90,4 +92,45 @@ it('counts a burst of prompts of one account, then refuses with retry-after', as
   expect(statuses.length).toBeGreaterThan(100)
   expect(new Set(statuses)).toEqual(new Set([200, 429]))
   expect(Number(last?.headers.get('retry-after'))).toBeGreaterThan(0)
+})
+
+it.each(['/messages/count_tokens', '/responses/input_tokens'])(
+  '%s counts nothing for a key that cannot pay, and nothing that is far beyond the window',
+  async (path) => {
+    const counted: string[] = []
+    const core: Generate = async ({ model }) => void counted.push(model.id)
+    const shortage = {
+      availableNano: toNanoCredits('0'),
+      heldNano: toNanoCredits('0'),
+      of: 'account',
+    } as const
+    const caller = { keyId: 'key-1', accountId: 'account-1', weight: 1, models: null }
+    const poor = await serveApp(core, {}, { authenticate: async () => ({ ...caller, shortage }) })
+    const rich = await serveApp(core)
+    const ask = async ({ url }: { url: string }, content: string) => {
+      const prompt = path.startsWith('/messages')
+        ? { messages: [{ role: 'user', content }] }
+        : { input: content }
+      const body = JSON.stringify({ model: MODEL, ...prompt })
+      return await fetch(`${url}${path}`, { method: 'POST', headers: AUTHORIZED, body })
+    }
+    expect((await ask(poor, 'Hi')).status).toBe(402)
+    const long = await ask(rich, 'x'.repeat(32 * 8_192 + 1))
+    expect(long.status).toBe(400)
+    expect(await long.text()).toContain('maximum context length')
+    expect(counted).toEqual([])
+    expect((await ask(rich, 'x'.repeat(31 * 8_192))).status).toBe(200)
+  },
+)
+
+it('counts ten seconds of an account’s bytes at once, then refuses', async () => {
+  const { url } = await serveApp(always([END]), { countBytesPerS: 20_000 }, { nowMs: () => 0 })
+  const body = JSON.stringify({ ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(40_000) }] })
+  const statuses = []
+  // One address has half of the rate: 100,000 bytes at once. The prompt that reaches it is still counted.
+  for (let at = 0; at < 4; at += 1) {
+    const init = { method: 'POST', headers: AUTHORIZED, body }
+    statuses.push((await fetch(`${url}/messages/count_tokens`, init)).status)
+  }
+  expect(statuses).toEqual([200, 200, 200, 429])
 })

@@ -107,6 +107,23 @@ test('the same question is asked once a second, and a loop is refused after a bu
   expect((await get('/key', NARROW)).status).toBe(200)
 })
 
+test('the keys of one account share its reads, and leave those of other accounts', async () => {
+  const authenticate = async (key = '') => ({
+    keyId: key,
+    accountId: key.split(' ')[1] ?? '',
+    weight: 1,
+    models: null,
+    shortage: null,
+  })
+  const { url } = await serveApp(always([END]), {}, { authenticate, nowMs: () => 0 })
+  const statusOf = async (account: string, key: number) =>
+    (await fetch(`${url}/key`, { headers: { authorization: `Bearer ${account} ${key}` } })).status
+  const statuses = []
+  for (let key = 0; key < 60; key += 1) statuses.push(await statusOf('a', key))
+  expect(statuses.map((status, key) => (status === 429 ? key : 0)).find((key) => key > 0)).toBe(40)
+  expect(await statusOf('b', 0)).toBe(200)
+})
+
 test('without a key it is 401, and while billing is away 503', async () => {
   const { get, own } = await setUp()
   for (const path of ['/key', '/credits', '/generations', '/activity', `/generation?id=${SETTLED_ID}`]) {

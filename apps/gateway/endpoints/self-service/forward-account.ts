@@ -57,11 +57,12 @@ export function forwardAccount(
       config: { errors: operation.errors },
       async handler(request, reply) {
         const asked = readAsked(operation, request)
-        const asker = toAsker(readerOf(request))
+        const reader = readerOf(request)
+        const [account, asker] = [reader.accountId, toAsker(reader)]
         // Every call of a management operation counts as a request, and its answer is not reused: the call makes a
         // change, or its answer must show all earlier changes.
-        if (isManaging) spend(asker)
-        const answer = await (isManaging ? ask : share)(id, asker, asked)
+        if (isManaging) spend(account, asker)
+        const answer = isManaging ? await ask(id, asker, asked) : await share(account, id, asker, asked)
         if ('refusal' in answer) throw answer.refusal
         return send(reply, operation, answer.json)
       },

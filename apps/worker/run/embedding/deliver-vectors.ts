@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { deleteVectors, vectorsKey, writeVectors } from '#libs/event-bus/vectors.ts'
 import type { RunningGeneration } from '../running-generation.ts'
-import { createFairLimit } from './fair-limit.ts'
+import { createFairLimit } from '#libs/fair-share/fair-limit.ts'
 
 /** The vectors of consecutive inputs. */
 export type VectorChunk = {

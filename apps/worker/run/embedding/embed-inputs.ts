@@ -1,7 +1,7 @@
 import type { EngineClient } from '../../engine/engine-client.ts'
 import type { RunningGeneration } from '../running-generation.ts'
 import type { DeliverVectors } from './deliver-vectors.ts'
-import type { FairLimit } from './fair-limit.ts'
+import type { FairLimit } from '#libs/fair-share/fair-limit.ts'
 
 /**
  * Embeds a generation's inputs and delivers their vectors in order; resolves when the gateway has them all. Calls

@@ -27,6 +27,8 @@ test('the authority may be set alone, or all three together', () => {
 test('the limits of the public interface have defaults', () => {
   expect(toHttpLimits(loadConfig(GatewayConfig, REQUIRED))).toEqual({
     bodyBytes: 33_554_432,
+    countBytesPerS: 1_000_000,
+    uploadBytesPerS: 1_024,
     largeBodyBytes: 65_536,
     smallBodyValues: 500,
     startWaitS: 300,
@@ -116,7 +118,7 @@ test('each limit that an operator may change has its variable', () => {
 test('one account always has memory for one body of an allowed size', () => {
   const environment = { ...REQUIRED, MAX_BODY_BYTES: '2000', BODY_MEMORY_BYTES: '3999' }
   expect(() => loadConfig(GatewayConfig, environment)).toThrow(
-    'BODY_MEMORY_BYTES is "3999": expected at least twice MAX_BODY_BYTES: one account gets half of it',
+    'BODY_MEMORY_BYTES is "3999": expected at least twice MAX_BODY_BYTES: large bodies get half of it',
   )
 })
 

@@ -11,6 +11,6 @@ test('a message that is not sent is logged, but not an offer, which nearly every
   const { offer, count } = createControlSender({ redis, gateway: 'g', onNoSubscriber: () => {}, log })
   expect(await offer('worker-1', { model: 'm', id: 'a', epoch: 1, tag: 1, forMs: 250 })).toBe(false)
   expect(lines).toEqual([])
-  expect(await count('worker-1', 'c')).toBe(false)
+  expect(await count('worker-1', { id: 'c', account: 'a', bytes: 1 })).toBe(false)
   expect(lines).toHaveLength(1)
 })

@@ -6,6 +6,7 @@ import { createBodyThreads, type BodyThreadLimits } from '#apps/gateway/endpoint
 import { prepareBody } from '#apps/gateway/endpoints/prepare-request.ts'
 import { NO_CONVERSATION } from '#apps/gateway/generation/conversation.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import type { TaskOwner } from '#libs/threads/task-pool.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 
 const model = modelSpec({ id: 'demo', contextWindow: 4_096 })
@@ -25,9 +26,10 @@ function openThreads(limits: Partial<BodyThreadLimits> = {}) {
   return {
     close: threads.close,
     /** Prepares `body`, an object or a JSON text. */
-    prepare: async (body: unknown, account = 'a', isWaiting = () => true) => {
+    prepare: async (body: unknown, account = 'a', given: Partial<TaskOwner> = {}) => {
       const text = typeof body === 'string' ? body : JSON.stringify(body)
-      const owner = { id: account, isWaiting }
+      const { signal } = new AbortController()
+      const owner = { id: account, begin: () => true, signal, ...given }
       return await threads.prepareOnThread(prepareChat, Buffer.from(text), {
         models: [model],
         offered: [model.id],
@@ -155,7 +157,7 @@ it('refuses bodies of an account of which too many wait, and takes those of othe
 
 it('leaves out a body whose client has gone', async () => {
   const { prepare } = shared
-  const [first, gone] = [prepare(chat('a')), prepare(chat('b'), 'a', () => false)]
+  const [first, gone] = [prepare(chat('a')), prepare(chat('b'), 'a', { begin: () => false })]
   await expect(gone).rejects.toMatchObject({ code: 'model_unavailable' })
   await first
 })
@@ -183,4 +185,22 @@ it('rejects waiting bodies when it is closed', async () => {
     expect(result).toMatchObject({ status: 'rejected', reason: { code: 'model_unavailable' } })
   }
   await expect(prepare(chat('c'))).rejects.toMatchObject({ code: 'model_unavailable' })
+})
+
+it('drops a waiting body whose memory is needed, and its place is free at once', async () => {
+  const { prepare } = createThread({ waiting: 1 })
+  const leaving = new AbortController()
+  let begun = 0
+  const begin = () => {
+    begun += 1
+    return true
+  }
+  const running = prepare(chat('a'))
+  const dropped = prepare(chat('b'), 'b', { begin, signal: leaving.signal })
+  leaving.abort(new Error('test: no memory'))
+  await expect(dropped).rejects.toThrow('no memory')
+  const next = prepare(chat('c'), 'c')
+  expect((await next).model).toEqual(model)
+  await running
+  expect(begun).toBe(0)
 })

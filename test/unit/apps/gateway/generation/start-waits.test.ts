@@ -54,17 +54,22 @@ test('one account gets a quarter of a model’s places, and each end frees one',
   }
   const first = enter('a')
   first?.begin()
-  expect(enter('a')).not.toBeNull()
+  const second = enter('a')
+  expect(second).not.toBeNull()
   expect(enter('a')).toBeNull()
   for (const account of ['b', 'c', 'd']) for (const _ of [1, 2]) expect(enter(account)).not.toBeNull()
-  expect(enter('e')).toBeNull()
+  // The account with the most gives up its youngest wait.
+  const late = enter('e')
+  expect([late?.leftMs(), first?.leftMs()]).toEqual([30_000, 30_000])
+  expect(second?.leftMs()).toBe(0)
+  expect(enter('f')).not.toBeNull()
+  expect(enter('f')).toBeNull()
   expect(waits.counts()).toEqual(new Map([['demo-chat', 8]]))
   expect(log).toEqual(['await demo-chat', 'demo-chat refused', 'demo-chat refused'])
   first?.end('started')
   first?.end('left')
   expect(log.slice(3)).toEqual(['demo-chat started'])
   expect(enter('e')).not.toBeNull()
-  expect(enter('f')).toBeNull()
 })
 
 test('the places of all models are counted apart, and none is kept without a wait', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createEmbedInputs } from '#apps/worker/run/embedding/embed-inputs.ts'
-import { createFairLimit } from '#apps/worker/run/embedding/fair-limit.ts'
+import { createFairLimit } from '#libs/fair-share/fair-limit.ts'
 import type { VectorChunk } from '#apps/worker/run/embedding/deliver-vectors.ts'
 import { claimedGeneration, runningUnderTest } from '../running-under-test.ts'
 

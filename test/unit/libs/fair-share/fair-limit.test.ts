@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFairLimit } from '#apps/worker/run/embedding/fair-limit.ts'
+import { createFairLimit, createNamedLimit } from '#libs/fair-share/fair-limit.ts'
 
 const NEVER = new AbortController().signal
 
@@ -77,4 +77,22 @@ test('work that waits when its user stops is not run, and others take its turn',
   expect(begun).toEqual(['first', 'next'])
   end('next')
   await next
+})
+
+test('users with names take turns too, and each runs at most its own part', async () => {
+  const { begun, work, end } = createWorks()
+  const run = createNamedLimit(3, 2)
+  const results = ['a1', 'a2', 'a3'].map((name) => run('a', work(name)))
+  results.push(...['b1', 'b2'].map((name) => run('b', work(name))), run('c', work('c1')))
+  await settled()
+  expect(begun).toEqual(['a1', 'a2', 'b1'])
+  end('a1')
+  await settled()
+  // `a` waits behind `b` and `c`, who had waited before its next work.
+  expect(begun.slice(3)).toEqual(['b2'])
+  for (const name of ['a2', 'b1', 'b2']) end(name)
+  await settled()
+  expect(begun.slice(4).toSorted()).toEqual(['a3', 'c1'])
+  for (const name of ['a3', 'c1']) end(name)
+  expect(await Promise.all(results)).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'c1'])
 })

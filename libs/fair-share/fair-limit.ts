@@ -64,4 +64,31 @@ export function createFairLimit(capacity: number): FairLimit {
   }
 }
 
+/**
+ * Like a `FairLimit` whose users have names, such as accounts. The returned function runs work in the turn of a user,
+ * of whose work at most `capacityOfUser` runs at once.
+ */
+export function createNamedLimit(
+  capacity: number,
+  capacityOfUser: number,
+): <Result>(name: string, work: () => Promise<Result>) => Promise<Result> {
+  const limit = createFairLimit(capacity)
+  const users = new Map<string, { readonly run: RunInTurn; readonly runOwn: RunInTurn; open: number }>()
+  const join = () => {
+    const { signal } = new AbortController()
+    return { run: limit.join(signal), runOwn: createFairLimit(capacityOfUser).join(signal), open: 0 }
+  }
+  return async (name, work) => {
+    const user = users.get(name) ?? join()
+    users.set(name, user)
+    user.open += 1
+    try {
+      return await user.runOwn(async () => await user.run(work))
+    } finally {
+      user.open -= 1
+      if (user.open === 0) users.delete(name)
+    }
+  }
+}
+
 type Waiting = Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'>[]
