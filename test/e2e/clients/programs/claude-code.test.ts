@@ -57,8 +57,28 @@ test('uses a tool of an MCP server, also if it has to search for the tool first'
 test('goes on after a tool has returned a picture', async ({ claude }) => {
   const first = await claude.run('demo-chat', 'Please draw the chart', claude.mcp).ended
   expect(first.output).toMatchObject({ is_error: false, result: expect.stringContaining('picture') })
-  const second = await claude.run('demo-chat', 'Just say hello', [...claude.mcp, '--continue']).ended
-  expect(second.output).toMatchObject({ is_error: false, result: expect.stringContaining('Just say hello') })
+  // The demo model repeats the conversation, which would be too long, except with a number of tokens in the message.
+  const second = await claude.run('demo-chat', 'Go on [[tokens=5]]', [...claude.mcp, '--continue']).ended
+  expect(second.output).toMatchObject({ is_error: false, num_turns: 1 })
+})
+
+test('compacts the conversation when a prompt no longer fits, and answers', async ({ claude }) => {
+  const turn = (options: readonly string[]) => {
+    const task = `Remember: ${'word '.repeat(8_000)}[[tokens=5]]`
+    return claude.run('demo-chat', task, [...NO_TOOLS, '--settings', SHORT_SUMMARY, ...options]).ended
+  }
+  const first = await turn([])
+  const second = await turn(['--continue'])
+  for (const { output } of [first, second]) expect(output).toMatchObject({ is_error: false })
+  // Both messages together exceed the context window of 32,768 tokens.
+  const { input_tokens: fresh, cache_read_input_tokens: cached } = second.output?.usage ?? {}
+  expect(second.output?.num_turns).toBe(2)
+  expect((fresh ?? 0) + (cached ?? 0)).toBeLessThan(32_768)
+})
+
+/** The hook's output is added to the instructions for the summary. The demo model then writes so many tokens. */
+const SHORT_SUMMARY = JSON.stringify({
+  hooks: { PreCompact: [{ hooks: [{ type: 'command', command: "echo '[[tokens=40]]'" }] }] },
 })
 
 const Output = z.object({
